@@ -1,0 +1,86 @@
+"""Shell: the Spark session of the job, tuned for many small exactly-once batches on few cores."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streaming.conf_folder import conf_file
+from streaming.jars import spark_jars
+from streaming.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from streaming.settings import Settings
+
+# What the tables and the state need wherever the job runs.
+_ALWAYS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # The way of reading Kafka's offsets that sees internal topics too.
+    "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true",
+    # A batch is packed by combine: the fewer pieces it comes in, the better it packs.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+    "spark.sql.streaming.metricsEnabled": "true",
+}
+# What one machine with few cores needs beside that; a cluster has its own settings.
+_LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.streaming.numRecentProgressUpdates": "20",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.files.openCostInBytes": "65536",
+}
+
+
+def session_conf(settings: Settings) -> dict[str, str]:
+    """Answer every Spark setting that the monitor sets, the user's own last."""
+    conf = dict(_ALWAYS)
+    conf["spark.sql.shuffle.partitions"] = str(settings.state.shuffle_partitions)
+    if settings.spark.master.startswith("local"):
+        conf |= _LOCAL
+        conf["spark.driver.memory"] = settings.spark.driver_memory
+        conf["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={conf_file('log4j2.properties')}"
+    return conf | settings.spark.conf
+
+
+def start_session(settings: Settings, name: str = "rebalance-monitor") -> SparkSession:
+    """Start Spark, or join the session that spark-submit made.
+
+    Raises:
+        SetupError: No fitting Java, or jars that cannot be had.
+    """
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name)
+    if settings.spark.master.startswith("local"):
+        os.environ["JAVA_HOME"] = str(find_java().home)
+        _drop_foreign_spark_home()
+        builder = builder.master(settings.spark.master)
+        builder = builder.config("spark.jars", ",".join(str(jar) for jar in spark_jars()))
+    elif settings.spark.master:
+        builder = builder.master(settings.spark.master)
+    for key, value in session_conf(settings).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _drop_foreign_spark_home() -> None:
+    """Use the Spark inside pyspark: a SPARK_HOME of another version fails late and darkly."""
+    import pyspark
+
+    if os.environ.get("SPARK_HOME", str(Path(pyspark.__file__).parent)) != str(Path(pyspark.__file__).parent):
+        os.environ.pop("SPARK_HOME")
