@@ -94,9 +94,7 @@ def _one_at_a_time(root: Path, name: str) -> Iterator[None]:
         yield
 
 
-def _fetch_into(
-    folder: Path, partial: Path, ivy_file: Path, sums: dict[str, str], tell: Callable[[str], None]
-) -> None:
+def _fetch_into(folder: Path, partial: Path, ivy_file: Path, sums: dict[str, str], tell: Callable[[str], None]) -> None:
     """Retrieve into `partial`, check, and rename. What was fetched before a failure is not fetched twice."""
     try:
         retrieved = partial / "retrieved"
@@ -206,7 +204,8 @@ def _explained(tail: list[str]) -> SetupError:
     missing = [line.strip() for line in tail if "not found" in line or "FAILED" in line]
     return SetupError(
         "The jars could not be fetched; Ivy says:\n" + "\n".join(missing or tail),
-        f"Run again. If it stays so, name a repository that has them: export {SETTINGS_VARIABLE}=/path/to/ivysettings.xml",
+        "Run again. If it stays so, name a repository that has them:\n"
+        f"export {SETTINGS_VARIABLE}=/path/to/ivysettings.xml",
     )
 
 
@@ -225,5 +224,6 @@ def _check(retrieved: Path, sums: dict[str, str], partial: Path) -> None:
         shutil.rmtree(partial, ignore_errors=True)
         raise SetupError(
             "Fetched jars are not those that the project names: " + "; ".join(wrong) + ".",
-            "They were thrown away. Run again; if it stays so, the repository or proxy serves other files: do not use it.",
+            "They were thrown away. Run again; if it stays so, the repository or proxy serves other files:\n"
+            "do not use it.",
         )

@@ -106,6 +106,6 @@ def _way_out() -> str:
             if isinstance(found, JavaInstallation) and found.version in SUPPORTED_VERSIONS:
                 lines.append(f"Java {found.version} is installed but not chosen: export JAVA_HOME={home}")
     if not lines:
-        lines.append("Install one (Debian and Ubuntu: apt install openjdk-17-jdk-headless; macOS: brew install openjdk@17),")
-        lines.append("or point JAVA_HOME at one that is already there.")
+        lines.append("Debian and Ubuntu: apt install openjdk-17-jdk-headless; macOS: brew install openjdk@17.")
+        lines.append("Or point JAVA_HOME at one that is already there.")
     return "\n".join(lines)

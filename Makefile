@@ -1,0 +1,69 @@
+# Targets with a line after ## are listed by `make help`.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+# Tests in two processes: one Spark or broker each is what a small machine carries.
+WORKERS ?= 2
+# TESTS=tests/udfs or -k words: only these.
+TESTS ?= tests
+
+LOCKED := pyproject.toml requirements/build.lock conf/ivy.xml conf/jars.sha256
+KIT := $(wildcard tests/kit/ivy/*) $(wildcard tests/kit/java/*) tests/kit/jars.py
+
+.PHONY: help setup setup-dev demo test lint bench soak lock clean
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+help: ## list these targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: $(VENV)/.set-up ## make .venv with rebalance-monitor in it, and fetch Spark's jars
+	@echo "ready: $(BIN)/rebalance-monitor --help"
+
+demo: $(VENV)/.set-up ## watch a simulated fleet rebalance (FOR=60s ends by itself)
+	@$(BIN)/rebalance-monitor demo $(if $(FOR),--for $(FOR))
+
+test: lint ## everything that CI runs: lint, types, import rules, tests with real brokers
+	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile -m "not slow" $(TESTS)
+
+lint: setup-dev ## style, types of the core, import rules
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-timing
+
+bench: setup-dev ## benchmarks, each a ratio measured in one run
+	@$(BIN)/python -m bench $(BENCH)
+
+soak: setup-dev ## the tests that take long
+	@$(BIN)/pytest -q -m slow --timeout 7200 $(TESTS)
+
+lock: ## renew requirements/*.lock from pyproject.toml (needs uv)
+	@uv pip compile $(LOCKING) requirements/build.in -o requirements/build.lock
+	@uv pip compile $(LOCKING) pyproject.toml -o requirements/run.lock
+	@uv pip compile $(LOCKING) --extra dev -c requirements/run.lock pyproject.toml -o requirements/dev.lock
+LOCKING := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+
+clean: ## remove what make made here (the cache of jars stays)
+	@rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+setup-dev: $(VENV)/.set-up-dev
+
+$(VENV)/.set-up: $(LOCKED) requirements/run.lock
+	@$(CHECK_PYTHON)
+	@$(PYTHON) -m streaming.environment run
+	@$(BIN)/python -m streaming.jars
+	@touch $@
+
+$(VENV)/.set-up-dev: $(LOCKED) requirements/dev.lock $(KIT)
+	@$(CHECK_PYTHON)
+	@$(PYTHON) -m streaming.environment dev
+	@$(BIN)/python -m streaming.jars
+	@$(BIN)/python -m tests.kit.jars
+	@touch $@
+
+define CHECK_PYTHON
+$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+  echo "error: $(PYTHON) is not there, does not start or is older than 3.11." >&2; \
+  echo "  Install Python 3.11 (Debian and Ubuntu: apt install python3.11 python3.11-venv)," >&2; \
+  echo "  or name the one you have: make PYTHON=/path/to/python3.11" >&2; exit 2; }
+endef
