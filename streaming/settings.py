@@ -270,7 +270,12 @@ def _nested(dotted: Mapping[str, object]) -> dict[str, Any]:
     layer: dict[str, Any] = {}
     for key, value in dotted.items():
         section, _, name = key.partition(".")
-        layer.setdefault(section, {})[name] = value
+        # Client properties have dots of their own: kafka.options.security.protocol.
+        options, _, option = name.partition(".")
+        if option:
+            layer.setdefault(section, {}).setdefault(options, {})[option] = value
+        else:
+            layer.setdefault(section, {})[name] = value
     return layer
 
 

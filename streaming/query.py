@@ -1,0 +1,51 @@
+"""Shell: the one streaming query: sources, combine, state, sink, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streaming.combine import PACKET_SCHEMA, combine
+from udfs.stateful import DECIDED_SCHEMA, STATE_SCHEMA, shard_function
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming import StreamingQuery
+
+    from udfs.rules import Rules
+
+Sink = Callable[["DataFrame", int], None]
+
+
+def packets(sources: Sequence[DataFrame], rules: Rules, **combine_options: object) -> DataFrame:
+    """Answer what travels to the shards: (cluster, shard, payload), a few rows for each task."""
+    from pyspark.sql import functions as F
+
+    raw = reduce(lambda left, right: left.unionByName(right), sources)
+    # Within a streaming query this is the batch's own timestamp, the same when the batch is done again.
+    stamped = raw.withColumn("batch_ms", F.unix_millis(F.current_timestamp()))
+    return stamped.mapInArrow(combine(rules, **combine_options), PACKET_SCHEMA)
+
+
+def decisions(packed: DataFrame, rules: Rules) -> DataFrame:
+    """Answer what the shards decide: (kind, cluster, body)."""
+    return packed.groupBy("cluster", "shard").applyInPandasWithState(
+        shard_function(rules), DECIDED_SCHEMA, STATE_SCHEMA, "append", "NoTimeout"
+    )
+
+
+def start_query(
+    decided: DataFrame, sink: Sink, *, checkpoint: Path, once: bool, trigger_interval_ms: int, name: str
+) -> StreamingQuery:
+    """Start the query, or go on where the checkpoint stopped."""
+    writer = (
+        decided.writeStream.queryName(name)
+        .outputMode("append")
+        .option("checkpointLocation", str(checkpoint))
+        .foreachBatch(sink)
+    )
+    if once:
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=f"{trigger_interval_ms} milliseconds").start()

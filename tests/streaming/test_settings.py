@@ -1,0 +1,93 @@
+"""Settings: every mistake at once, the layers in their order, and default.toml as the whole reference."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from streaming.conf_folder import conf_file
+from streaming.settings import SettingsError, duration_ms, load
+from udfs.rules import Rules
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "monitor.toml"
+    file.write_text(text)
+    return file
+
+
+def test_the_defaults_are_those_of_the_core() -> None:
+    assert load().rules() == Rules()
+
+
+def test_default_toml_explains_every_key() -> None:
+    text = conf_file("default.toml").read_text()
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            assert "#" in line, f"no reason given: {line}"
+    assert set(tomllib.loads(text)) == set(type(load()).model_fields)
+
+
+def test_the_command_line_goes_before_the_environment_before_the_file(tmp_path: Path) -> None:
+    file = write(tmp_path, "[time]\nallowed_lateness_ms = 1\nsettle_ms = 1\nrepeat_span_ms = 1\n")
+    env = {"REBALANCE_MONITOR_TIME__ALLOWED_LATENESS_MS": "2", "REBALANCE_MONITOR_TIME__SETTLE_MS": "2", "OTHER": "x"}
+    time = load(file, {"time.allowed_lateness_ms": 3, "time.silence": None}, env).time
+    assert (time.allowed_lateness_ms, time.settle_ms, time.repeat_span_ms, time.silence) == (3, 2, 1, "wait")
+
+
+def test_every_mistake_is_named_with_its_place(tmp_path: Path) -> None:
+    file = write(tmp_path, '[time]\nallowed_latenes_ms = 1\nsilence = "maybe"\n[kafka]\nexclude_groups = ["("]\n')
+    with pytest.raises(SettingsError) as caught:
+        load(file, {"state.shards": 0}, {"REBALANCE_MONITOR_JOB__STOP_TIMEOUT_MS": "soon"})
+    text = "\n".join(caught.value.mistakes)
+    assert len(caught.value.mistakes) == 5
+    assert f"{file}: time.allowed_latenes_ms: there is no such setting" in text
+    assert f"{file}: time.silence" in text
+    assert "'(' is no regular expression" in text
+    assert "the command line: state.shards" in text
+    assert "the environment: job.stop_timeout_ms" in text
+
+
+@pytest.mark.parametrize("content", [b"[time\n", b"\xff\xfe"])
+def test_a_file_that_is_no_toml_is_named(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "broken.toml"
+    file.write_bytes(content)
+    with pytest.raises(SettingsError, match=r"broken\.toml"):
+        load(file)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="nowhere"):
+        load(tmp_path / "nowhere.toml")
+
+
+def test_client_options_keep_their_dots_and_hide_their_secrets() -> None:
+    kafka = load(
+        overrides={
+            "kafka.options.sasl.jaas.config": "user and password",
+            "kafka.options.security.protocol": "SASL_SSL",
+            "kafka.options.enable.ssl": True,
+        }
+    ).kafka
+    assert kafka.plain_options()["sasl.jaas.config"] == "user and password"
+    assert kafka.shown_options() == {
+        "sasl.jaas.config": "**********",
+        "security.protocol": "SASL_SSL",
+        "enable.ssl": "true",
+    }
+    assert "user and password" not in repr(kafka)
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"), [("250ms", 250), ("2s", 2_000), ("1.5s", 1_500), ("10m", 600_000), ("1h", 3_600_000), ("7", 7_000)]
+)
+def test_spans_are_read_as_people_write_them(text: str, ms: int) -> None:
+    assert duration_ms(text) == ms
+
+
+@pytest.mark.parametrize("text", ["", "s", "-1s", "1 week", "1s2"])
+def test_what_is_no_span_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="span"):
+        duration_ms(text)
