@@ -100,8 +100,9 @@ def _fetch_into(folder: Path, partial: Path, ivy_file: Path, sums: dict[str, str
         retrieved = partial / "retrieved"
         shutil.rmtree(retrieved, ignore_errors=True)
         retrieved.mkdir(parents=True)
-        tell(f"fetching {len(sums)} jars of {ivy_file.stem if ivy_file.stem != 'ivy' else 'Spark'}")
-        _run_ivy(ivy_file, partial, retrieved, len(sums), tell)
+        title = ivy_file.stem if ivy_file.stem != "ivy" else "Spark"
+        tell(f"{title}: looking up {len(sums)} jars")
+        _run_ivy(ivy_file, partial, retrieved, len(sums), lambda line: tell(f"{title}: {line}"))
         _check(retrieved, sums, partial)
         folder.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
@@ -144,10 +145,10 @@ def _run_ivy(ivy_file: Path, partial: Path, retrieved: Path, count: int, tell: C
                 size = f"{found[1]} kB"
             if done := re.search(r"\[SUCCESSFUL \] \S+#(\S+?);(\S+?)!", line):
                 fetched += 1
-                tell(f"  {fetched} of {count}  {done[1]}-{done[2]}.jar  {size}")
+                tell(f"{fetched} of {count}  {done[1]}-{done[2]}.jar  {size}")
     if ivy.returncode != 0:
         raise _explained(tail)
-    tell(f"  {count} jars in {time.monotonic() - started:.0f} s")
+    tell(f"{count} jars in {time.monotonic() - started:.0f} s")
 
 
 def _ivy_jar() -> Path:

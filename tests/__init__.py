@@ -1,0 +1,1 @@
+"""Tests: a mirror of the code, with simulated time and temporary folders."""

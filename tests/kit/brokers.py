@@ -1,0 +1,269 @@
+"""Real Kafka brokers on loopback ports and in temporary folders: 4.1 with KRaft, 1.0 with a ZooKeeper.
+
+with kafka_41(tmp_path) as broker:
+    ...                 # broker.bootstrap
+    broker.stop()       # an outage
+    broker.start()      # the same port, the same data
+"""
+
+import contextlib
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from streaming.java import find_java
+from tests.kit.jars import class_path
+from tests.kit.processes import JavaServer, free_port, listens
+
+_START_TIMEOUT_S = 120
+_READY_TIMEOUT_S = 2
+_FORMAT_TIMEOUT_S = 120
+_ADMIN = "admin"
+
+# Small, quick to start, and quick to expire members; what a test needs otherwise it says itself.
+_COMMON = {
+    "num.network.threads": "2",
+    "num.io.threads": "2",
+    "num.partitions": "1",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    "log.cleaner.dedupe.buffer.size": "2000000",
+    "log.segment.bytes": "16777216",
+    "log.index.size.max.bytes": "1048576",
+}
+_ONLY_41 = {
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "6000",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+    "group.consumer.heartbeat.interval.ms": "1000",
+}
+
+
+@dataclass
+class Broker:
+    """One running broker; `stop` and `start` again keep its port and its data.
+
+    Attributes:
+        version: of the broker, e.g. `4.1.1`.
+        bootstrap: `127.0.0.1:PORT`.
+        clients: the version of kafka-clients that talks to it for certain.
+        users: name to password, where clients must log in (SASL/PLAIN); `admin` may everything.
+    """
+
+    version: str
+    bootstrap: str
+    clients: str
+    server: JavaServer
+    users: Mapping[str, str] = field(default_factory=dict)
+
+    def client_settings(self, user: str | None = None) -> dict[str, str]:
+        """Return what a librdkafka client needs to connect, as this user, else as the administrator."""
+        settings = {"bootstrap.servers": self.bootstrap}
+        if self.users:
+            name = user or _ADMIN
+            settings |= {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "PLAIN",
+                "sasl.username": name,
+                "sasl.password": self.users[name],
+            }
+        return settings
+
+    def java_settings(self, user: str | None = None) -> dict[str, str]:
+        """Return the same for a Java client (and, prefixed with `kafka.`, for Spark's source)."""
+        settings = {"bootstrap.servers": self.bootstrap}
+        if self.users:
+            name = user or _ADMIN
+            settings |= {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "PLAIN",
+                "sasl.jaas.config": _login(name, self.users[name]) + ";",
+            }
+        return settings
+
+    def start(self) -> None:
+        """Start it (again) and wait until it answers."""
+        self.server.start(self._answers, _START_TIMEOUT_S)
+
+    def stop(self) -> None:
+        """Shut it down in order."""
+        self.server.stop()
+
+    def kill(self) -> None:
+        """End it without any order (SIGKILL)."""
+        self.server.kill()
+
+    def _answers(self) -> bool:
+        if not listens(int(self.bootstrap.rpartition(":")[2])):
+            return False
+        client = AdminClient(self.client_settings() | {"log_level": "0"})
+        try:
+            return bool(client.list_topics(timeout=_READY_TIMEOUT_S).brokers)
+        except KafkaException:
+            return False
+
+
+@contextlib.contextmanager
+def kafka_41(
+    folder: Path, settings: Mapping[str, str] | None = None, users: Mapping[str, str] | None = None
+) -> Iterator[Broker]:
+    """Run a Kafka 4.1.1 broker with its own controller in one process.
+
+    Args:
+        folder: an empty folder for its data and log.
+        settings: lines of server.properties over those of the kit.
+        users: names and passwords; with them every client logs in and has only the rights that
+            `tests.kit.rights` gives it. A user `admin`, who may everything, is added.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    port, controller = free_port(), free_port()
+    everybody = {_ADMIN: "of-the-kit", **users} if users else {}
+    client_protocol = "SASL_PLAINTEXT" if everybody else "PLAINTEXT"
+    listeners = f"CLIENTS://127.0.0.1:{port}"
+    properties = {
+        **_COMMON,
+        **_ONLY_41,
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": f"CLIENTS:{client_protocol},CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT",
+        "log.dirs": str(folder / "data"),
+    }
+    if everybody:
+        internal = f"INTERNAL://127.0.0.1:{free_port()}"
+        properties |= {
+            "advertised.listeners": f"{listeners},{internal}",
+            "inter.broker.listener.name": "INTERNAL",
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            # ANONYMOUS is the broker itself, on the two listeners that no client is told of.
+            "super.users": f"User:{_ADMIN};User:ANONYMOUS",
+            "listener.name.clients.sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.clients.plain.sasl.jaas.config": _server_login(everybody),
+        }
+        listeners = f"{listeners},{internal}"
+    else:
+        properties |= {"advertised.listeners": listeners, "inter.broker.listener.name": "CLIENTS"}
+    properties["listeners"] = f"{listeners},CONTROLLER://127.0.0.1:{controller}"
+    properties |= settings or {}
+    written = _write_properties(folder / "server.properties", properties)
+
+    jars = class_path("kafka-4.1.1", "Guarded")
+    quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+    _format_storage(jars, written)
+    server = JavaServer("kafka-4.1.1", folder, jars, ["-Xms128m", "-Xmx384m", quiet], ["kafka.Kafka", str(written)])
+    broker = Broker(version="4.1.1", bootstrap=f"127.0.0.1:{port}", clients="4.1.1", server=server, users=everybody)
+    try:
+        broker.start()
+        yield broker
+    finally:
+        server.stop()
+
+
+@contextlib.contextmanager
+def kafka_10(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[Broker]:
+    """Run a Kafka 1.0.2 broker and the ZooKeeper that it needs.
+
+    Args:
+        folder: an empty folder for their data and logs.
+        settings: lines of server.properties over those of the kit.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with zookeeper(folder / "zookeeper") as keeper:
+        port = free_port()
+        properties = {
+            **_COMMON,
+            "broker.id": "0",
+            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "zookeeper.connect": f"{keeper}/kafka",
+            "log.dirs": str(folder / "data"),
+            **(settings or {}),
+        }
+        written = _write_properties(folder / "server.properties", properties)
+        logging = _write_properties(
+            folder / "log4j.properties",
+            {
+                "log4j.rootLogger": "WARN,console",
+                "log4j.appender.console": "org.apache.log4j.ConsoleAppender",
+                "log4j.appender.console.layout": "org.apache.log4j.PatternLayout",
+                "log4j.appender.console.layout.ConversionPattern": "%d %p %m%n",
+            },
+        )
+        options = ["-Xms64m", "-Xmx256m", f"-Dlog4j.configuration=file:{logging}"]
+        jars = class_path("kafka-1.0.2", "Guarded")
+        server = JavaServer("kafka-1.0.2", folder, jars, options, ["kafka.Kafka", str(written)])
+        broker = Broker(version="1.0.2", bootstrap=f"127.0.0.1:{port}", clients="1.0.2", server=server)
+        try:
+            broker.start()
+            yield broker
+        finally:
+            # Before its ZooKeeper: without it the broker hangs.
+            server.stop()
+
+
+@contextlib.contextmanager
+def zookeeper(folder: Path) -> Iterator[str]:
+    """Run a ZooKeeper 3.9.4 and yield where it listens, `127.0.0.1:PORT`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    port = free_port()
+    written = _write_properties(
+        folder / "zoo.cfg",
+        {
+            "tickTime": "1000",
+            "dataDir": str(folder / "data"),
+            "clientPort": str(port),
+            "clientPortAddress": "127.0.0.1",
+            "admin.enableServer": "false",
+            "maxClientCnxns": "100",
+            "minSessionTimeout": "2000",
+        },
+    )
+    options = ["-Xms32m", "-Xmx128m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
+    main = ["org.apache.zookeeper.server.ZooKeeperServerMain", str(written)]
+    server = JavaServer("zookeeper", folder, class_path("zookeeper-3.9.4", "Guarded"), options, main)
+    try:
+        server.start(lambda: listens(port), _START_TIMEOUT_S)
+        yield f"127.0.0.1:{port}"
+    finally:
+        server.stop()
+
+
+def _write_properties(path: Path, properties: Mapping[str, str]) -> Path:
+    path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    return path
+
+
+def _format_storage(jars: str, properties: Path) -> None:
+    # Any cluster id in the right form will do: 22 characters of base64.
+    command = [find_java().java, "-Xmx96m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]
+    done = subprocess.run(
+        [*command, "-cp", jars, "kafka.tools.StorageTool", "format", "-t", "cmViYWxhbmNlLW1vbml0bw", "-c", properties],
+        capture_output=True,
+        text=True,
+        timeout=_FORMAT_TIMEOUT_S,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"formatting the broker's storage failed:\n{done.stdout}{done.stderr}")
+
+
+def _login(user: str, password: str) -> str:
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    return f'{module} required username="{user}" password="{password}"'
+
+
+def _server_login(users: Mapping[str, str]) -> str:
+    known = " ".join(f'user_{user}="{password}"' for user, password in users.items())
+    return f"org.apache.kafka.common.security.plain.PlainLoginModule required {known};"

@@ -1,0 +1,52 @@
+"""Fixtures of the kit, for every test: `kafka41`, `kafka10`, `each_kafka`, `new_member`.
+
+The two brokers run once for each test process; tests use topics and groups of their own. A test
+that stops its broker or needs other settings starts its own with `tests.kit.brokers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    # Not at run time: a test of the core shall not wait for librdkafka to load.
+    from tests.kit.brokers import Broker
+    from tests.kit.members import Member
+
+
+@pytest.fixture(scope="session")
+def kafka41(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A Kafka 4.1 broker."""
+    from tests.kit.brokers import kafka_41
+
+    with kafka_41(tmp_path_factory.mktemp("kafka-4.1")) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def kafka10(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A Kafka 1.0 broker."""
+    from tests.kit.brokers import kafka_10
+
+    with kafka_10(tmp_path_factory.mktemp("kafka-1.0")) as broker:
+        yield broker
+
+
+@pytest.fixture(params=["kafka41", "kafka10"])
+def each_kafka(request: pytest.FixtureRequest) -> Broker:
+    """Each of the two brokers in turn."""
+    broker: Broker = request.getfixturevalue(request.param)
+    return broker
+
+
+@pytest.fixture
+def new_member() -> Iterator[Callable[..., Member]]:
+    """Start members as `tests.kit.members.start_member` does; those that still run at the end are killed."""
+    from tests.kit.members import start_member
+
+    with ExitStack() as running:
+        yield lambda *arguments, **more: running.enter_context(start_member(*arguments, **more))

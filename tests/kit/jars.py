@@ -1,0 +1,80 @@
+"""The jars and compiled classes of the kit: fetched like Spark's own, checked, kept in the same cache."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from streaming import ivy
+from streaming.java import find_java
+from streaming.setup_error import SetupError
+
+_HERE = Path(__file__).resolve().parent
+_JAVA = _HERE / "java"
+# The programs of java/, and against which jars each is compiled.
+_PROGRAMS = {
+    "Guarded": ("kafka-1.0.2", "kafka-4.1.1", "zookeeper-3.9.4"),
+    "GroupMember": ("kafka-1.0.2", "kafka-clients-2.8.2", "kafka-clients-3.9.1", "kafka-4.1.1"),
+}
+_COMPILE_TIMEOUT_S = 120
+
+
+def kit_jars(name: str) -> list[Path]:
+    """Return the jars of `ivy/NAME.xml`; fetch them if this machine has none yet."""
+    return ivy.fetch(_HERE / "ivy" / f"{name}.xml", _HERE / "ivy" / f"{name}.sha256")
+
+
+def class_path(name: str, program: str) -> str:
+    """Return a class path of a set of jars with one of the kit's own programs in front."""
+    return f"{_compiled(name, program)}:{kit_jars(name)[0].parent}/*"
+
+
+def _compiled(name: str, program: str) -> Path:
+    """Return the folder of classes, compiled once for each source and set of jars."""
+    source = _JAVA / f"{program}.java"
+    jars = kit_jars(name)[0].parent
+    digest = hashlib.sha256(source.read_bytes() + jars.name.encode()).hexdigest()[:12]
+    folder = ivy.cache_folder() / "classes" / f"{program}-{name}-{digest}"
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
+        # --release 11: what the oldest Java that kafka-clients 4 runs on understands.
+        subprocess.run(
+            [find_java().javac, "--release", "11", "-cp", f"{jars}/*", "-d", unfinished, source],
+            check=True,
+            timeout=_COMPILE_TIMEOUT_S,
+        )
+        try:
+            shutil.copytree(unfinished, f"{unfinished}.whole")
+            os.rename(f"{unfinished}.whole", folder)
+        except OSError:
+            # Another process was faster.
+            shutil.rmtree(f"{unfinished}.whole", ignore_errors=True)
+            if not folder.is_dir():
+                raise
+    return folder
+
+
+def main() -> int:
+    """Fetch and compile everything that the tests with brokers need."""
+    names = sorted(file.stem for file in (_HERE / "ivy").glob("*.xml"))
+    try:
+        with ThreadPoolExecutor(max_workers=3) as pool:
+            list(pool.map(kit_jars, names))
+        for program, sets in _PROGRAMS.items():
+            for name in sets:
+                _compiled(name, program)
+    except SetupError as error:
+        ivy.say(f"error: {error}")
+        return 2
+    ivy.say(f"brokers and clients for the tests are in {ivy.cache_folder()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+import java.lang.reflect.Field;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Properties;
+import java.util.Scanner;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/**
+ * One real consumer that says, one JSON object a line, what it was given.
+ *
+ * Arguments: consumer settings as key=value. Commands on standard input, one a line:
+ * subscribe a,b | pattern REGEX | unsubscribe | commit | pause | resume | close.
+ * The end of standard input ends the process at once, without leaving the group.
+ * One source for kafka-clients 1.0 to 4.x: what not all of them have is reached by reflection.
+ */
+public final class GroupMember {
+    private static final long POLL_MS = 50;
+    private static final BlockingQueue<String> COMMANDS = new LinkedBlockingQueue<>();
+
+    private final KafkaConsumer<byte[], byte[]> consumer;
+    private final ConsumerRebalanceListener listener = new Listener();
+
+    private GroupMember(Properties settings) {
+        consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+    }
+
+    public static void main(String[] arguments) {
+        Properties settings = new Properties();
+        for (String argument : arguments) {
+            int cut = argument.indexOf('=');
+            settings.setProperty(argument.substring(0, cut), argument.substring(cut + 1));
+        }
+        Thread reader = new Thread(() -> {
+            Scanner lines = new Scanner(System.in);
+            while (lines.hasNextLine()) COMMANDS.add(lines.nextLine().trim());
+            Runtime.getRuntime().halt(3);
+        }, "commands");
+        reader.setDaemon(true);
+        reader.start();
+        try {
+            new GroupMember(settings).run();
+        } catch (Throwable error) {
+            say("failed", "\"error\":" + quoted(String.valueOf(error)));
+            Runtime.getRuntime().halt(1);
+        }
+    }
+
+    private void run() throws Exception {
+        boolean polling = false;
+        while (true) {
+            String command = polling ? COMMANDS.poll() : COMMANDS.take();
+            if (command == null) {
+                poll();
+                continue;
+            }
+            String[] words = command.split(" ", 2);
+            switch (words[0]) {
+                case "subscribe":
+                    consumer.subscribe(Arrays.asList(words[1].split(",")), listener);
+                    polling = true;
+                    break;
+                case "pattern":
+                    consumer.subscribe(Pattern.compile(words[1]), listener);
+                    polling = true;
+                    break;
+                case "unsubscribe":
+                    consumer.unsubscribe();
+                    polling = false;
+                    break;
+                case "commit":
+                    consumer.commitSync();
+                    break;
+                case "pause":
+                    polling = false;
+                    break;
+                case "resume":
+                    polling = true;
+                    break;
+                case "close":
+                    consumer.close();
+                    say("closed", "\"owned\":[]");
+                    Runtime.getRuntime().halt(0);
+                    break;
+                default:
+                    throw new IllegalArgumentException(command);
+            }
+            say("done", "\"command\":" + quoted(command));
+        }
+    }
+
+    private void poll() throws Exception {
+        try {
+            KafkaConsumer.class.getMethod("poll", Duration.class).invoke(consumer, Duration.ofMillis(POLL_MS));
+        } catch (NoSuchMethodException before20) {
+            KafkaConsumer.class.getMethod("poll", long.class).invoke(consumer, POLL_MS);
+        } catch (InvocationTargetException wrapped) {
+            throw wrapped.getCause() instanceof Exception ? (Exception) wrapped.getCause() : wrapped;
+        }
+    }
+
+    /** The generation and member id in force, as JSON fields. */
+    private String identity() {
+        try {
+            Object metadata = KafkaConsumer.class.getMethod("groupMetadata").invoke(consumer);
+            Object generation = metadata.getClass().getMethod("generationId").invoke(metadata);
+            Object member = metadata.getClass().getMethod("memberId").invoke(metadata);
+            return ",\"generation\":" + generation + ",\"member_id\":" + quoted(String.valueOf(member));
+        } catch (NoSuchMethodException before25) {
+            return identityBefore25();
+        } catch (ReflectiveOperationException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    /** Older clients keep it to themselves, in AbstractCoordinator.generation(); null while they are rejoining. */
+    private String identityBefore25() {
+        try {
+            Field coordinator = KafkaConsumer.class.getDeclaredField("coordinator");
+            coordinator.setAccessible(true);
+            Method ask = coordinator.getType().getSuperclass().getDeclaredMethod("generation");
+            ask.setAccessible(true);
+            Object generation = ask.invoke(coordinator.get(consumer));
+            if (generation == null) return "";
+            Field number = generation.getClass().getDeclaredField("generationId");
+            Field member = generation.getClass().getDeclaredField("memberId");
+            number.setAccessible(true);
+            member.setAccessible(true);
+            return ",\"generation\":" + number.get(generation) + ",\"member_id\":" + quoted(String.valueOf(member.get(generation)));
+        } catch (ReflectiveOperationException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    private final class Listener implements ConsumerRebalanceListener {
+        @Override
+        public void onPartitionsAssigned(Collection<TopicPartition> given) {
+            tell("assigned", given, consumer.assignment());
+        }
+
+        @Override
+        public void onPartitionsRevoked(Collection<TopicPartition> taken) {
+            tell("revoked", taken, without(taken));
+        }
+
+        // Since 2.4; without @Override, so that older clients compile it too.
+        public void onPartitionsLost(Collection<TopicPartition> taken) {
+            tell("lost", taken, without(taken));
+        }
+
+        private Set<TopicPartition> without(Collection<TopicPartition> taken) {
+            Set<TopicPartition> left = new HashSet<>(consumer.assignment());
+            left.removeAll(taken);
+            return left;
+        }
+
+        private void tell(String event, Collection<TopicPartition> changed, Collection<TopicPartition> owned) {
+            say(event, "\"changed\":" + list(changed) + ",\"owned\":" + list(owned) + identity());
+        }
+    }
+
+    private static String list(Collection<TopicPartition> partitions) {
+        List<TopicPartition> sorted = new ArrayList<>(partitions);
+        sorted.sort(Comparator.comparing(TopicPartition::topic).thenComparingInt(TopicPartition::partition));
+        return sorted.stream()
+                .map(one -> "[" + quoted(one.topic()) + "," + one.partition() + "]")
+                .collect(Collectors.joining(",", "[", "]"));
+    }
+
+    private static String quoted(String text) {
+        StringBuilder json = new StringBuilder("\"");
+        for (char c : text.toCharArray()) {
+            if (c == '"' || c == '\\') json.append('\\').append(c);
+            else if (c < ' ') json.append(String.format("\\u%04x", (int) c));
+            else json.append(c);
+        }
+        return json.append('"').toString();
+    }
+
+    private static synchronized void say(String event, String fields) {
+        System.out.println("{\"event\":" + quoted(event) + ",\"at_ms\":" + System.currentTimeMillis() + "," + fields + "}");
+        System.out.flush();
+    }
+}

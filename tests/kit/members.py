@@ -1,0 +1,293 @@
+"""Real Java consumers as child processes, which say themselves what they were given.
+
+with start_member(broker, "billing", ["orders"], client_id="b1") as member:
+    member.wait_until(lambda: len(member.owned) == 4)
+    member.kill()
+"""
+
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import TracebackType
+
+import msgspec
+
+from streaming.java import find_java
+from tests.kit.brokers import Broker
+from tests.kit.jars import class_path
+
+_STRATEGIES = {
+    "range": "org.apache.kafka.clients.consumer.RangeAssignor",
+    "roundrobin": "org.apache.kafka.clients.consumer.RoundRobinAssignor",
+    "sticky": "org.apache.kafka.clients.consumer.StickyAssignor",
+    "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+}
+_WAIT_S = 60.0
+# One for all members: a claim may be about several of them.
+_NEWS = threading.Condition()
+
+Partition = tuple[str, int]
+
+
+class Report(msgspec.Struct, frozen=True):
+    """One line of a member about itself.
+
+    Attributes:
+        event: `assigned`, `revoked`, `lost`, `closed`, `failed`, or `done` (a command was carried out).
+        at_ms: by the machine's clock, epoch ms.
+        changed: what was given or taken (a cooperative member is given only what is new).
+        owned: all that it holds after this, sorted.
+        generation: as the client knows it; None where the client does not know one just then.
+        member_id: as the coordinator named it.
+        error: why it failed.
+        command: the command that was carried out.
+    """
+
+    event: str
+    at_ms: int
+    changed: tuple[Partition, ...] = ()
+    owned: tuple[Partition, ...] = ()
+    generation: int | None = None
+    member_id: str | None = None
+    error: str | None = None
+    command: str | None = None
+
+
+class Member:
+    """One running consumer. Leaving the `with` block kills it if it still runs."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+        )
+        self._reports: list[Report] = []
+        self._complaints: list[str] = []
+        self._ended = False
+        self._threads = [threading.Thread(target=read, daemon=True) for read in (self._hear, self._hear_complaints)]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> "Member":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it closed its output: it left, failed or was killed."""
+        return self._ended
+
+    @property
+    def reports(self) -> list[Report]:
+        """All that it said, in order."""
+        with _NEWS:
+            return list(self._reports)
+
+    @property
+    def assignments(self) -> list[Report]:
+        """What it was given: one report for each generation in which it took part."""
+        return [report for report in self.reports if report.event == "assigned"]
+
+    @property
+    def owned(self) -> tuple[Partition, ...]:
+        """What it holds now, by its own last words."""
+        words = [report for report in self.reports if report.event != "done"]
+        return words[-1].owned if words else ()
+
+    @property
+    def generation(self) -> int | None:
+        """The generation of the last assignment."""
+        given = self.assignments
+        return given[-1].generation if given else None
+
+    @property
+    def member_id(self) -> str | None:
+        """The id that the coordinator gave it, by the last assignment."""
+        given = self.assignments
+        return given[-1].member_id if given else None
+
+    def wait_until(self, claim: Callable[[], bool], timeout_s: float = _WAIT_S) -> None:
+        """Return as soon as a claim holds; see `wait_until`."""
+        wait_until([self], claim, timeout_s)
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Subscribe to these topics instead of those before."""
+        self._say(f"subscribe {','.join(topics)}")
+
+    def subscribe_pattern(self, pattern: str) -> None:
+        """Subscribe to all topics that match."""
+        self._say(f"pattern {pattern}")
+
+    def unsubscribe(self) -> None:
+        """Leave the group and stay alive."""
+        self._say("unsubscribe")
+
+    def commit(self) -> None:
+        """Commit its offsets now."""
+        self._say("commit")
+
+    def stop_polling(self) -> None:
+        """Poll no more: heartbeats go on until max.poll.interval.ms, and no rebalance is answered."""
+        self._say("pause")
+
+    def poll_again(self) -> None:
+        """Go on polling."""
+        self._say("resume")
+
+    def freeze(self) -> None:
+        """Stop the whole process (SIGSTOP): its session expires, its connection stays open."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let a frozen process go on."""
+        self._process.send_signal(signal.SIGCONT)
+
+    def close(self, timeout_s: float = _WAIT_S) -> None:
+        """Leave in order (a static member does not tell the coordinator) and wait for the end."""
+        self._say("close")
+        self._process.wait(timeout_s)
+        self._bury()
+
+    def kill(self) -> None:
+        """End it as a crash does (SIGKILL), and wait until it is gone."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        self._bury()
+
+    def describe(self) -> str:
+        """Tell all that it said, for the message of a failed test."""
+        said = "\n".join(str(report) for report in self.reports)
+        return f"the member said:\n{said}\nand complained:\n{''.join(self._complaints[-20:])}"
+
+    def _say(self, command: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(command + "\n")
+        self._process.stdin.flush()
+
+    def _hear(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            report = msgspec.json.decode(line, type=Report)
+            with _NEWS:
+                self._reports.append(report)
+                _NEWS.notify_all()
+        with _NEWS:
+            self._ended = True
+            _NEWS.notify_all()
+
+    def _hear_complaints(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._complaints.append(line)
+
+    def _bury(self) -> None:
+        for thread in self._threads:
+            thread.join()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None and not pipe.closed:
+                pipe.close()
+
+
+def start_member(
+    broker: Broker,
+    group: str,
+    topics: Sequence[str],
+    *,
+    client_id: str,
+    clients: str | None = None,
+    instance_id: str | None = None,
+    strategies: Sequence[str] = ("range",),
+    session_timeout_ms: int = 6000,
+    commit_interval_ms: int = 1000,
+    rack: str | None = None,
+    user: str | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> Member:
+    """Start one consumer and subscribe it.
+
+    Args:
+        broker: whose clients it is.
+        group: its group.
+        topics: none leaves it unsubscribed until `subscribe` is called.
+        client_id: the first part of the member id.
+        clients: the version of kafka-clients: 1.0.2, 2.8.2, 3.9.1 or 4.1.1; else the broker's own.
+        instance_id: makes it a static member (since 2.3).
+        strategies: in order of preference, by their wire names or as class names.
+        session_timeout_ms: after which the coordinator gives it up.
+        commit_interval_ms: how often it commits its positions.
+        rack: `client.rack` (since 2.4).
+        user: who it logs in as, where the broker asks.
+        settings: any other setting of the consumer.
+    """
+    version = clients or broker.clients
+    properties = {
+        **broker.java_settings(user),
+        "group.id": group,
+        "client.id": client_id,
+        "partition.assignment.strategy": ",".join(_STRATEGIES.get(name, name) for name in strategies),
+        "session.timeout.ms": str(session_timeout_ms),
+        "heartbeat.interval.ms": str(session_timeout_ms // 3),
+        "auto.commit.interval.ms": str(commit_interval_ms),
+        "auto.offset.reset": "earliest",
+        # So that new partitions and topics are seen soon; the default is five minutes.
+        "metadata.max.age.ms": "1000",
+        **({"group.instance.id": instance_id} if instance_id else {}),
+        **({"client.rack": rack} if rack else {}),
+        **(settings or {}),
+    }
+    if properties.get("group.protocol") == "consumer":
+        # These belong to the classic protocol, and the client refuses them.
+        for key in ("partition.assignment.strategy", "session.timeout.ms", "heartbeat.interval.ms"):
+            del properties[key]
+    jars = f"kafka-{version}" if version in ("1.0.2", "4.1.1") else f"kafka-clients-{version}"
+    member = Member(
+        [
+            str(find_java().java),
+            *("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+            "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+            *("-cp", class_path(jars, "GroupMember"), "GroupMember"),
+            *(f"{key}={value}" for key, value in properties.items()),
+        ]
+    )
+    if topics:
+        member.subscribe(topics)
+    return member
+
+
+def wait_until(members: Sequence[Member], claim: Callable[[], bool], timeout_s: float = _WAIT_S) -> None:
+    """Return as soon as a claim about these members holds; it is asked again after each report.
+
+    Raises:
+        AssertionError: it did not hold in time, or one of them ended before; with what they said.
+    """
+    with _NEWS:
+        _NEWS.wait_for(lambda: claim() or any(member.has_ended for member in members), timeout_s)
+        if not claim():
+            raise AssertionError("the claim did not come true:\n" + "\n".join(one.describe() for one in members))
+
+
+def wait_until_dealt(
+    members: Sequence[Member], partitions: Collection[Partition], timeout_s: float = _WAIT_S
+) -> int | None:
+    """Wait until these members, in one generation, hold all these partitions and each only once.
+
+    Returns:
+        That generation.
+    """
+
+    def dealt() -> bool:
+        held = [partition for member in members for partition in member.owned]
+        return sorted(held) == sorted(partitions) and len({member.generation for member in members}) == 1
+
+    wait_until(members, dealt, timeout_s)
+    return members[0].generation
