@@ -34,7 +34,8 @@ class Report(msgspec.Struct, frozen=True):
     """One line of a member about itself.
 
     Attributes:
-        event: `assigned`, `revoked`, `lost`, `closed`, `failed`, or `done` (a command was carried out).
+        event: `assigned`, `revoked`, `lost`, `closed`, `failed`, `read` (records came), `done` (a command was
+            carried out).
         at_ms: by the machine's clock, epoch ms.
         changed: what was given or taken (a cooperative member is given only what is new).
         owned: all that it holds after this, sorted.
@@ -42,6 +43,7 @@ class Report(msgspec.Struct, frozen=True):
         member_id: as the coordinator named it.
         error: why it failed.
         command: the command that was carried out.
+        records: how many came with one poll.
     """
 
     event: str
@@ -52,6 +54,7 @@ class Report(msgspec.Struct, frozen=True):
     member_id: str | None = None
     error: str | None = None
     command: str | None = None
+    records: int = 0
 
 
 class Member:
@@ -100,8 +103,13 @@ class Member:
     @property
     def owned(self) -> tuple[Partition, ...]:
         """What it holds now, by its own last words."""
-        words = [report for report in self.reports if report.event != "done"]
+        words = [report for report in self.reports if report.event not in ("done", "read")]
         return words[-1].owned if words else ()
+
+    @property
+    def records_read(self) -> int:
+        """How many records it was given so far."""
+        return sum(report.records for report in self.reports)
 
     @property
     def generation(self) -> int | None:

@@ -74,6 +74,7 @@ def test_older_clients_read_from_the_brokers_that_still_know_them(clients, reque
     send(broker, topic, [b"one", b"two"])
     member = new_member(broker, f"clients-{clients}", [topic], client_id="old", clients=clients)
     assert wait_until_dealt([member], partitions(topic, 2)) == 1
+    member.wait_until(lambda: member.records_read == 2)
     member.commit()
     member.wait_until(lambda: member.reports[-1].command == "commit")
     committed = _committed(broker, f"clients-{clients}", topic, 2)
@@ -120,7 +121,8 @@ def test_a_user_has_exactly_the_rights_that_were_given(tmp_path):
 def test_a_broker_takes_settings_of_the_test(tmp_path):
     with kafka_41(tmp_path / "broker", {"offsets.topic.num.partitions": "3"}) as broker:
         resource = ConfigResource(ConfigResource.Type.BROKER, "1")
-        settings = AdminClient(broker.client_settings()).describe_configs([resource])[resource].result(30)
+        client = AdminClient(broker.client_settings())
+        settings = client.describe_configs([resource])[resource].result(30)
         assert settings["offsets.topic.num.partitions"].value == "3"
 
 

@@ -16,6 +16,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -105,9 +106,15 @@ public final class GroupMember {
 
     private void poll() throws Exception {
         try {
-            KafkaConsumer.class.getMethod("poll", Duration.class).invoke(consumer, Duration.ofMillis(POLL_MS));
-        } catch (NoSuchMethodException before20) {
-            KafkaConsumer.class.getMethod("poll", long.class).invoke(consumer, POLL_MS);
+            ConsumerRecords<?, ?> records;
+            try {
+                Method poll = KafkaConsumer.class.getMethod("poll", Duration.class);
+                records = (ConsumerRecords<?, ?>) poll.invoke(consumer, Duration.ofMillis(POLL_MS));
+            } catch (NoSuchMethodException before20) {
+                Method poll = KafkaConsumer.class.getMethod("poll", long.class);
+                records = (ConsumerRecords<?, ?>) poll.invoke(consumer, POLL_MS);
+            }
+            if (records.count() > 0) say("read", "\"records\":" + records.count());
         } catch (InvocationTargetException wrapped) {
             throw wrapped.getCause() instanceof Exception ? (Exception) wrapped.getCause() : wrapped;
         }
