@@ -7,8 +7,7 @@ same as empty: a heartbeat changes the fields that it carries and leaves the oth
 
 from __future__ import annotations
 
-import datetime
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 
@@ -16,34 +15,60 @@ System: TypeAlias = Literal["kafka", "rocketmq", "metaq"]
 Mode: TypeAlias = Literal["clustering", "broadcasting", "message"]
 SCHEMA_VERSION = 1
 
+# Kafka's group ids are strings of at most 32,767 bytes; nobody else's names are longer.
+MAX_NAME_LENGTH = 32_767
+# A count alone makes so many queues in memory; Kafka's largest clusters have fewer partitions in all.
+MAX_QUEUE_COUNT = 100_000
+MAX_INT32 = 2**31 - 1
+MAX_INT64 = 2**63 - 1
+# Spans are added to times: both fit 64 bits together, and a double too.
+MAX_SPAN_MS = 2**53 - 1
 
-class QueueRef(msgspec.Struct, frozen=True, order=True):
+Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
+QueueId: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT32)]
+Offset: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)]
+SpanMs: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_SPAN_MS)]
+Generation: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)]
+OwnedGeneration: TypeAlias = Annotated[int, msgspec.Meta(ge=-1, le=MAX_INT64)]  # Kafka's -1: none yet
+QueueCount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_QUEUE_COUNT)]
+
+if TYPE_CHECKING:
+    Moment: TypeAlias = int
+else:
+    # Epoch ms once parsed; on the wire RFC 3339 text as well.
+    Moment = (
+        Annotated[int, msgspec.Meta(description="Epoch milliseconds")]
+        | Annotated[str, msgspec.Meta(description="RFC 3339", extra_json_schema={"format": "date-time"})]
+    )
+
+
+class QueueRef(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
     """One queue of one topic, as an assignment or a commit names it."""
 
-    topic: str
-    queue_id: int
+    topic: Name
+    queue_id: QueueId
     broker: str | None = None
 
 
-class QueueOffset(msgspec.Struct, frozen=True):
+class QueueOffset(msgspec.Struct, frozen=True, omit_defaults=True):
     """One queue and how far somebody has come in it."""
 
-    topic: str
-    queue_id: int
+    topic: Name
+    queue_id: QueueId
     broker: str | None = None
-    offset: int | None = None
+    offset: Offset | None = None
 
 
-class QueueInfo(msgspec.Struct, frozen=True):
+class QueueInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """One queue as a topic has it. ``racks`` (all replicas' racks) goes before ``rack``."""
 
-    queue_id: int
+    queue_id: QueueId
     broker: str | None = None
     rack: str | None = None
     racks: tuple[str, ...] | None = None
 
 
-class MemberFields(msgspec.Struct, kw_only=True):
+class MemberFields(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What may be said about a member, in a join, a heartbeat or a snapshot."""
 
     client_id: str | None = None
@@ -51,62 +76,72 @@ class MemberFields(msgspec.Struct, kw_only=True):
     instance_id: str | None = None
     rack: str | None = None
     client_library: str | None = None  # extra: java-4.1, librdkafka, ...
-    subscriptions: tuple[str, ...] | None = None
-    strategies: tuple[str, ...] | None = None
+    subscriptions: tuple[Name, ...] | None = None
+    strategies: tuple[Name, ...] | None = None
     strategy_settings: dict[str, object] | None = None
-    session_timeout_ms: int | None = None
-    rebalance_timeout_ms: int | None = None
+    session_timeout_ms: SpanMs | None = None
+    rebalance_timeout_ms: SpanMs | None = None
     owned: tuple[QueueRef, ...] | None = None
-    owned_generation: int | None = None  # extra: the generation in which ``owned`` was owned
+    owned_generation: OwnedGeneration | None = None  # extra: the generation in which ``owned`` was owned
 
 
 class MemberInfo(MemberFields, kw_only=True):
     """A member inside a snapshot."""
 
-    member_id: str
+    member_id: Name
     # only in restored snapshots:
-    joined_at: int | datetime.datetime | None = None
-    last_heartbeat_at: int | datetime.datetime | None = None
+    joined_at: Moment | None = None
+    last_heartbeat_at: Moment | None = None
     lives_by: Literal["heartbeats", "snapshots"] | None = None
 
 
-class Event(msgspec.Struct, kw_only=True, tag_field="type"):
+class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
     """What every event carries."""
 
     schema_version: Literal[1]
-    event_time: int | datetime.datetime
+    event_time: Moment
     system: System
-    cluster: str
-    event_id: str | None = None
+    cluster: Name
+    event_id: Name | None = None
 
 
-class Heartbeat(MemberFields, Event, kw_only=True, tag_field="type", tag="heartbeat"):
-    group: str
-    member_id: str
+class MemberEvent(MemberFields, kw_only=True, tag_field="type"):
+    """What an event carries that may describe a member: the fields of ``Event``, too, for one struct has one base."""
+
+    schema_version: Literal[1]
+    event_time: Moment
+    system: System
+    cluster: Name
+    event_id: Name | None = None
+    group: Name
+    member_id: Name
 
 
-class MemberJoined(MemberFields, Event, kw_only=True, tag_field="type", tag="member_joined"):
-    group: str
-    member_id: str
+class Heartbeat(MemberEvent, kw_only=True, tag_field="type", tag="heartbeat"):
+    """Is alive; with more fields, described anew."""
+
+
+class MemberJoined(MemberEvent, kw_only=True, tag_field="type", tag="member_joined"):
+    """Begins a session, or describes a member anew."""
 
 
 class MemberLeft(Event, kw_only=True, tag_field="type", tag="member_left"):
-    group: str
-    member_id: str
+    group: Name
+    member_id: Name
     reason: str | None = None
 
 
 class TopicQueues(Event, kw_only=True, tag_field="type", tag="topic_queues"):
     """Replaces what was known of a topic. One of ``queues``, ``queue_count``; 0 = deleted."""
 
-    topic: str
+    topic: Name
     queues: tuple[QueueInfo, ...] | None = None
-    queue_count: int | None = None
+    queue_count: QueueCount | None = None
     topic_id: str | None = None  # extra: Kafka's topic UUID
 
 
 class GroupSettings(Event, kw_only=True, tag_field="type", tag="group_settings"):
-    group: str
+    group: Name
     mode: Mode | None = None
     strategy: str | None = None
     strategy_settings: dict[str, object] | None = None
@@ -119,10 +154,10 @@ class GroupSnapshot(Event, kw_only=True, tag_field="type", tag="group_snapshot")
     ``restored`` snapshots come from a state export and carry the extra fields below.
     """
 
-    group: str
-    generation: int | None = None
+    group: Name
+    generation: Generation | None = None
     state: str | None = None
-    joined_at: int | datetime.datetime | None = None
+    joined_at: Moment | None = None
     strategy: str | None = None
     leader: str | None = None
     members: tuple[MemberInfo, ...] = ()
@@ -137,19 +172,19 @@ class Clock(Event, kw_only=True, tag_field="type", tag="clock"):
 
 
 class Progress(Event, kw_only=True, tag_field="type", tag="progress"):
-    group: str
+    group: Name
     queues: tuple[QueueOffset, ...]
 
 
 class GroupDeleted(Event, kw_only=True, tag_field="type", tag="group_deleted"):
-    group: str
+    group: Name
 
 
 class AssignmentReported(Event, kw_only=True, tag_field="type", tag="assignment_reported"):
-    group: str
-    member_id: str
+    group: Name
+    member_id: Name
     queues: tuple[QueueRef, ...]
-    generation: int | None = None
+    generation: Generation | None = None
 
 
 AnyEvent: TypeAlias = (
@@ -166,7 +201,7 @@ AnyEvent: TypeAlias = (
 )
 
 # The order in which events of one moment apply (DESIGN: ruling 18).
-ORDER_AT_ONE_MOMENT: dict[type[Event], int] = {
+ORDER_AT_ONE_MOMENT: dict[type[Event] | type[MemberEvent], int] = {
     TopicQueues: 0,
     GroupSettings: 1,
     GroupDeleted: 2,

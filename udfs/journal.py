@@ -6,7 +6,7 @@ Every row is a pure function of events and state. A change is numbered within th
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -28,7 +28,7 @@ TriggerKind: TypeAlias = Literal[
     "unexplained",
 ]
 # The main trigger is the first of these that is present (DESIGN: ruling 4).
-TRIGGER_ORDER: tuple[TriggerKind, ...] = TriggerKind.__args__
+TRIGGER_ORDER: tuple[TriggerKind, ...] = get_args(TriggerKind)
 
 
 class Trigger(msgspec.Struct, frozen=True, kw_only=True):
