@@ -1,0 +1,123 @@
+"""Core: values that are seldom needed, encoded and compressed in blocks of neighbours. No I/O.
+
+Each value has a 64-bit key. Values lie in the order of their keys, about 64 to a block; a block is decompressed
+only when one of its values is asked for, and compressed again only when one of them changed.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+
+from udfs.errors import StateVersionError
+from udfs.packing import Int64, UInt64
+from udfs.state_codec import Buffer, pack_column, pack_parts, unpack_column, unpack_parts
+
+BLOCK_VALUES = 64  # a block that has grown beyond twice as many is split
+_LEVEL = 6
+
+
+class ColdBlocks:
+    """A sorted map from 64-bit keys to byte strings.
+
+    Attributes:
+        keys: Ascending, distinct.
+    """
+
+    def __init__(self, data: Buffer = b"") -> None:
+        keys, sizes, lengths, body = unpack_parts(data, 4)
+        self.keys: UInt64 = np.frombuffer(keys, dtype="<u8").astype(np.uint64, copy=False)
+        self._sizes: list[int] = unpack_column(sizes).tolist()
+        self._blocks: list[Buffer] = []
+        start = 0
+        for length in unpack_column(lengths).tolist():
+            self._blocks.append(body[start : start + length])
+            start += length
+        self._ends = np.cumsum(np.asarray(self._sizes, dtype=np.int64))
+        self._opened: dict[int, list[bytes]] = {}
+        if start != len(body) or sum(self._sizes) != len(self.keys):
+            raise StateVersionError("the state's blocks do not fit their keys: it is damaged")
+
+    def encode(self) -> bytes:
+        """Answer the bytes from which an equal map is built."""
+        if not len(self.keys):
+            return b""
+        lengths = np.asarray([len(block) for block in self._blocks], dtype=np.int64)
+        sizes = np.asarray(self._sizes, dtype=np.int64)
+        keys = self.keys.astype("<u8", copy=False).tobytes()
+        return pack_parts(keys, pack_column(sizes), pack_column(lengths), b"".join(self._blocks))
+
+    def find(self, keys: UInt64) -> Int64:
+        """Answer the position of each key, −1 for those that are not there."""
+        return find_sorted(self.keys, keys)
+
+    def read(self, position: int) -> bytes:
+        """Answer the value at a position. Positions in ascending order open each block once."""
+        block = int(np.searchsorted(self._ends, position, side="right"))
+        if block not in self._opened:
+            self._opened = {block: self._open(block)}
+        return self._opened[block][position - int(self._ends[block]) + self._sizes[block]]
+
+    def write(self, values: Mapping[int, bytes]) -> Int64:
+        """Set the values of these keys, old and new.
+
+        Returns: for each new key, ascending, the position in the old order before which it was put: what
+            ``numpy.insert`` needs to bring columns beside this map along.
+        """
+        if not values:
+            return np.empty(0, dtype=np.int64)
+        keys = np.sort(np.fromiter(values, dtype=np.uint64, count=len(values)))
+        positions = np.searchsorted(self.keys, keys)
+        there = self.find(keys) >= 0
+        if not self._blocks:
+            self._blocks, self._sizes, self._ends = [self._close([])], [0], np.zeros(1, dtype=np.int64)
+        owners = np.minimum(np.searchsorted(self._ends, positions, side="right"), len(self._blocks) - 1)
+        blocks: list[Buffer] = []
+        sizes: list[int] = []
+        edges = np.searchsorted(owners, np.arange(len(self._blocks) + 1))
+        for block, (first, last) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
+            if first == last:
+                blocks.append(self._blocks[block])
+                sizes.append(self._sizes[block])
+                continue
+            records = self._opened.get(block) or self._open(block)
+            begin = int(self._ends[block]) - self._sizes[block]
+            merged: list[bytes] = []
+            taken = 0
+            for at in range(first, last):
+                position = int(positions[at]) - begin
+                merged.extend(records[taken:position])
+                merged.append(values[int(keys[at])])
+                taken = position + int(there[at])
+            merged.extend(records[taken:])
+            step = BLOCK_VALUES if len(merged) > 2 * BLOCK_VALUES else len(merged)
+            for start in range(0, len(merged), step):
+                blocks.append(self._close(merged[start : start + step]))
+                sizes.append(len(merged[start : start + step]))
+        self._blocks, self._sizes, self._opened = blocks, sizes, {}
+        self._ends = np.cumsum(np.asarray(sizes, dtype=np.int64))
+        inserted = np.asarray(positions[~there])
+        self.keys = np.insert(self.keys, inserted, keys[~there])
+        return inserted
+
+    def _open(self, block: int) -> list[bytes]:
+        try:
+            return msgspec.msgpack.decode(zlib.decompress(self._blocks[block]), type=list[bytes])
+        except (zlib.error, msgspec.MsgspecError) as error:
+            raise StateVersionError(f"a block of the state cannot be read: it is damaged ({error})") from error
+
+    @staticmethod
+    def _close(values: list[bytes]) -> bytes:
+        return zlib.compress(msgspec.msgpack.encode(values), _LEVEL)
+
+
+def find_sorted(sorted_keys: UInt64, keys: UInt64) -> Int64:
+    """Answer the position of each key among sorted ones, −1 for those that are not there."""
+    if not len(sorted_keys):
+        return np.full(len(keys), -1, dtype=np.int64)
+    positions = np.searchsorted(sorted_keys, keys)
+    clipped = np.minimum(positions, len(sorted_keys) - 1)
+    return np.asarray(np.where(sorted_keys[clipped] == keys, clipped, -1))

@@ -1,0 +1,191 @@
+"""Core: how a shard's state becomes bytes and comes back. No I/O.
+
+The state is one binary value: a version byte, a header, named sections. A section that a batch did not need is
+neither decoded nor encoded again: its bytes are copied. Columns of integers are stored in as few bytes as most
+of their values need, with a list of those that need more.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from udfs.errors import StateVersionError
+from udfs.packing import Int64, UInt64
+
+STATE_VERSION = 1
+KEY_BYTES = 5  # of a member's key within its group: 40 bits, the upper ones of its 64
+KEY_SHIFT = np.uint64(64 - 8 * KEY_BYTES)
+
+Buffer: TypeAlias = "bytes | memoryview"
+Bytes8: TypeAlias = npt.NDArray[np.uint8]
+
+_LEAD = struct.Struct("<BI")  # version, length of the header
+_COLUMN = struct.Struct("<BqII")  # width, reference, values, exceptions
+_WIDTHS = (0, 1, 2, 3, 4, 5, 6)
+_EXCEPTION_BYTES = 12
+
+
+class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What is read and written in every batch: the cluster's clock, counters, and the table of sections."""
+
+    clock: int | None = None
+    newest: int | None = None
+    batches: int = 0
+    groups: int = 0
+    members: int = 0
+    late: int = 0  # events that came late, ever
+    late_topics: int = 0  # topic_queues older than what was known, ever
+    pushed_out: int = 0  # events applied before their time because too many waited
+    oldest_remembered: int | None = None  # time of the oldest remembered id
+    sections: list[tuple[str, int]] = msgspec.field(default_factory=list)
+
+
+Sections: TypeAlias = dict[str, Buffer]
+
+# version -> what turns (header as plain values, sections) of that version into those of the next
+UPGRADES: dict[int, Callable[[dict[str, object], Sections], tuple[dict[str, object], Sections]]] = {}
+
+
+def pack_state(header: Header, sections: Mapping[str, Buffer]) -> bytes:
+    """Join a header and its sections into one value; empty sections are left out."""
+    kept = [(name, body) for name, body in sections.items() if len(body)]
+    header.sections = [(name, len(body)) for name, body in kept]
+    head = msgspec.msgpack.encode(header)
+    return b"".join([_LEAD.pack(STATE_VERSION, len(head)), head, *(body for _, body in kept)])
+
+
+def unpack_state(state: bytes) -> tuple[Header, Sections]:
+    """Split a value into header and sections, upgraded to the present version.
+
+    Returns: sections as views into ``state``, nothing decoded.
+    Raises:
+        StateVersionError: Written by a newer version, or damaged.
+    """
+    if len(state) < _LEAD.size:
+        raise StateVersionError(f"the state has {len(state)} bytes: it is damaged or not a state of this monitor")
+    version, length = _LEAD.unpack_from(state)
+    if version > STATE_VERSION:
+        raise StateVersionError(
+            f"the state was written in encoding {version}, this version of the monitor reads up to {STATE_VERSION}: "
+            "run the version that wrote it, or a newer one"
+        )
+    if version != STATE_VERSION and version not in UPGRADES:
+        raise StateVersionError(f"the state claims encoding {version}, which never was: it is damaged")
+    view = memoryview(state)
+    try:
+        plain: dict[str, object] = msgspec.msgpack.decode(view[_LEAD.size : _LEAD.size + length], type=dict)
+        table = msgspec.convert(plain.get("sections"), list[tuple[str, int]])
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise StateVersionError(f"the state's header cannot be read: it is damaged ({error})") from error
+    sections: Sections = {}
+    start = _LEAD.size + length
+    for name, size in table:
+        sections[name] = view[start : start + size]
+        start += size
+    if start != len(state) or any(size < 0 for _, size in table):
+        raise StateVersionError(f"the state should have {start} bytes and has {len(state)}: it is damaged")
+    while version < STATE_VERSION:
+        plain, sections = UPGRADES[version](plain, sections)
+        version += 1
+    try:
+        return msgspec.convert(plain, Header), sections
+    except msgspec.ValidationError as error:
+        raise StateVersionError(f"the state's header cannot be read: it is damaged ({error})") from error
+
+
+def narrow(values: UInt64, width: int) -> bytes:
+    """Write the lowest ``width`` bytes of each value."""
+    if width in (1, 2, 4, 8):
+        return values.astype(f"<u{width}").tobytes()
+    return np.ascontiguousarray(values, dtype="<u8").view(np.uint8).reshape(-1, 8)[:, :width].tobytes()
+
+
+def widen(data: Buffer, width: int) -> UInt64:
+    """Read back what ``narrow`` wrote."""
+    if width in (1, 2, 4, 8):
+        return np.frombuffer(data, dtype=f"<u{width}").astype(np.uint64)
+    raw: Bytes8 = np.frombuffer(data, dtype=np.uint8).reshape(-1, width)
+    wide = np.zeros((len(raw), 8), dtype=np.uint8)
+    wide[:, :width] = raw
+    return wide.reshape(-1).view("<u8").astype(np.uint64, copy=False)
+
+
+def pack_keys(keys: UInt64) -> bytes:
+    """Write the upper 40 bits of each key."""
+    return narrow(keys >> KEY_SHIFT, KEY_BYTES)
+
+
+def unpack_keys(data: Buffer) -> UInt64:
+    """Read keys back, the lower 24 bits zero."""
+    return np.asarray(widen(data, KEY_BYTES) << KEY_SHIFT)
+
+
+def pack_column(values: Int64) -> bytes:
+    """Write integers as distances below their greatest, in the width that costs least altogether.
+
+    A distance that does not fit goes to a list of exceptions of 12 bytes each.
+    """
+    count = len(values)
+    if not count:
+        return b""
+    reference = int(values.max())
+    distances = np.asarray(reference - values).astype(np.uint64)
+    width, cost = 8, 8 * count
+    for narrower in _WIDTHS:
+        beyond = int(np.count_nonzero(distances >> np.uint64(8 * narrower)))
+        if narrower * count + _EXCEPTION_BYTES * beyond < cost:
+            width, cost = narrower, narrower * count + _EXCEPTION_BYTES * beyond
+        if not beyond:
+            break
+    where = np.flatnonzero(distances >> np.uint64(8 * width)) if width < 8 else np.empty(0, dtype=np.int64)
+    body = narrow(distances, width) if width else b""
+    return b"".join(
+        [
+            _COLUMN.pack(width, reference, count, len(where)),
+            body,
+            where.astype("<u4").tobytes(),
+            values[where].astype("<i8").tobytes(),
+        ]
+    )
+
+
+def unpack_column(data: Buffer) -> Int64:
+    """Read back what ``pack_column`` wrote; the answer may be written to."""
+    if not len(data):
+        return np.empty(0, dtype=np.int64)
+    width, reference, count, exceptions = _COLUMN.unpack_from(data)
+    start = _COLUMN.size
+    if width:
+        distances = widen(data[start : start + width * count], width)
+        values = np.asarray(reference - distances.astype(np.int64))
+    else:
+        values = np.full(count, reference, dtype=np.int64)
+    start += width * count
+    if exceptions:
+        where = np.frombuffer(data, dtype="<u4", count=exceptions, offset=start)
+        values[where] = np.frombuffer(data, dtype="<i8", count=exceptions, offset=start + 4 * exceptions)
+    return values
+
+
+def pack_parts(*parts: Buffer) -> bytes:
+    """Join several byte strings so that ``unpack_parts`` finds them again."""
+    return b"".join([struct.pack(f"<B{len(parts)}I", len(parts), *(len(part) for part in parts)), *parts])
+
+
+def unpack_parts(data: Buffer, count: int) -> list[Buffer]:
+    """Answer the parts as views; ``count`` empty ones for an empty section."""
+    if not len(data):
+        return [b""] * count
+    lengths = struct.unpack_from(f"<{data[0]}I", data, 1)
+    start = 1 + 4 * data[0]
+    parts: list[Buffer] = []
+    for length in lengths:
+        parts.append(data[start : start + length])
+        start += length
+    return parts
