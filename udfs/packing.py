@@ -1,7 +1,8 @@
 """Core: the packets that travel from combine to the shards, and the stable hashes behind them. No I/O.
 
 One packet is all that one task read for one shard of one cluster. Heartbeats that say only "still here" and
-commits travel as packed columns of distinct (who, when); everything else travels as whole events.
+commits travel as packed columns of distinct (who, when); everything else travels as whole events. A shard may
+get several packets in a batch, one for each task; what they say adds up.
 """
 
 from __future__ import annotations
@@ -14,16 +15,23 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from udfs.events import AnyEvent
 from udfs.journal import Rejected
 
 UInt64 = npt.NDArray[np.uint64]
+UInt32 = npt.NDArray[np.uint32]
 Int64 = npt.NDArray[np.int64]
+
+REJECTED_CLUSTER = ""
+SYSTEMS = ("kafka", "rocketmq", "metaq")  # the index is the system's byte in a packet
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def hash_texts(texts: Sequence[str]) -> UInt64:
     """Hash each text to 64 bits (SipHash-2-4 as ``pandas.util.hash_array`` fixes it), the same on every machine."""
+    if not len(texts):
+        return np.zeros(0, np.uint64)
     return pd.util.hash_array(np.asarray(texts, dtype=object), categorize=False)
 
 
@@ -35,14 +43,28 @@ def mix(left: UInt64, right: UInt64) -> UInt64:
         return np.asarray(mixed * np.uint64(0xBF58476D1CE4E5B9), dtype=np.uint64)
 
 
+def group_keys(cluster: str, groups: Sequence[str]) -> UInt64:
+    """Answer the 64-bit keys of groups within their cluster."""
+    return mix(hash_texts([cluster]), hash_texts(groups))
+
+
 def group_key(cluster: str, group: str) -> int:
     """Answer the 64-bit key of a group within its cluster."""
-    both = hash_texts([cluster, group])
-    return int(mix(both[:1], both[1:])[0])
+    return int(group_keys(cluster, [group])[0])
+
+
+def topic_key(cluster: str, topic: str) -> int:
+    """Answer the 64-bit key of a topic within its cluster; its shard is the topic's home."""
+    return group_key(cluster, topic)
+
+
+def cluster_key(cluster: str) -> int:
+    """Answer the 64-bit key of a cluster; its shard is the cluster's home."""
+    return int(hash_texts([cluster])[0])
 
 
 def shard_of(key: int, shards: int) -> int:
-    """Answer the shard of a group or topic key."""
+    """Answer the shard of a group, topic or cluster key."""
     return key % shards
 
 
@@ -53,7 +75,12 @@ def member_key(member_id: str) -> int:
 
 def queue_key(topic: str, broker: str | None, queue_id: int) -> int:
     """Answer the 64-bit key of a queue within its group."""
-    return int(hash_texts([f"{topic}\x00{broker or ''}\x00{queue_id}"])[0])
+    return int(queue_keys([(topic, broker, queue_id)])[0])
+
+
+def queue_keys(queues: Sequence[tuple[str, str | None, int]]) -> UInt64:
+    """Answer the 64-bit keys of queues, given as (topic, broker, queue id), within their group."""
+    return hash_texts([f"{topic}\x00{broker or ''}\x00{queue_id}" for topic, broker, queue_id in queues])
 
 
 def content_id(content: bytes) -> str:
@@ -61,29 +88,62 @@ def content_id(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-class PackedHeartbeats(msgspec.Struct, array_like=True):
-    """Distinct (group, member, time), as columns. P pairs, G distinct groups, M distinct members.
+class PackedTexts(msgspec.Struct, array_like=True):
+    """Texts one after another.
 
     Attributes:
-        systems: One byte per group: index into ("kafka", "rocketmq", "metaq").
-        group_keys: uint64[G] little-endian; ``group_names`` the G names, JSON-free, joined by ``\\n``-safe msgpack.
-        member_groups: uint32[M], index into the groups; member_keys: uint64[M]; ``member_names`` M ids.
-        pair_members: uint32[P]; pair_times: int64[P].
+        data: All texts in UTF-8. ends: uint32[N] little-endian, where each text ends in ``data``.
+    """
+
+    data: bytes
+    ends: bytes
+
+    @classmethod
+    def pack(cls, texts: Sequence[str]) -> PackedTexts:
+        """Pack texts, in their order."""
+        encoded = [text.encode() for text in texts]
+        ends = np.cumsum([len(text) for text in encoded], dtype=np.uint32)
+        return cls(b"".join(encoded), ends.astype("<u4").tobytes())
+
+    def __len__(self) -> int:
+        return len(self.ends) // 4
+
+    def at(self, index: int) -> str:
+        """Answer one text."""
+        ends = np.frombuffer(self.ends, "<u4")
+        return self.data[ends[index - 1] if index else 0 : ends[index]].decode()
+
+    def unpack(self) -> list[str]:
+        """Answer all texts."""
+        starts = [0, *np.frombuffer(self.ends, "<u4").tolist()]
+        return [self.data[start:end].decode() for start, end in zip(starts, starts[1:], strict=False)]
+
+
+class PackedHeartbeats(msgspec.Struct, array_like=True):
+    """Distinct (group, member, time), as columns, little-endian. P pairs, M distinct members, G groups.
+
+    A group is named once for each system that its heartbeats claim (in practice: one).
+
+    Attributes:
+        systems: One byte per group: index into ``SYSTEMS``.
+        group_keys: uint64[G], as ``group_key`` makes them; group_names: G names.
+        member_groups: uint32[M], index into the groups, ascending; member_keys: uint64[M], as ``member_key`` makes
+            them; member_names: M ids.
+        pair_members: uint32[P], index into the members, ascending; pair_times: int64[P], ascending within a member.
     """
 
     systems: bytes
     group_keys: bytes
-    group_names: list[str]
+    group_names: PackedTexts
     member_groups: bytes
     member_keys: bytes
-    member_names: bytes  # UTF-8 of all ids, one after another
-    member_name_ends: bytes  # uint32[M], end of each id in ``member_names``
+    member_names: PackedTexts
     pair_members: bytes
     pair_times: bytes
 
 
 class PackedProgress(msgspec.Struct, array_like=True):
-    """Distinct (group, queue, newest times): uint64[P] keys of groups, uint64[P] of queues, int64[P] times."""
+    """Distinct (group, queue, commit time), ascending: uint64[P] keys of groups, uint64[P] of queues, int64[P] times."""
 
     group_keys: bytes
     queue_keys: bytes
@@ -91,7 +151,10 @@ class PackedProgress(msgspec.Struct, array_like=True):
 
 
 class CarriedEvent(msgspec.Struct, array_like=True):
-    """One whole event on its way: JSON of the parsed struct with times in epoch ms."""
+    """One whole event on its way: canonical JSON of the parsed struct, with times in epoch ms.
+
+    ``event_id`` is the event's own, else ``content_id`` of the content.
+    """
 
     content: bytes
     event_time: int
@@ -107,10 +170,12 @@ class Packet(msgspec.Struct, array_like=True, kw_only=True):
         newest_ms: The cluster's newest event time in this task, whatever shard the event belongs to; None when
             only control marks came.
         times_seen: Only for the cluster's home shard: for each span of ``Rules.source_silent_after_ms`` of event
-            time in which something came, its first and last event time; enough to find every gap exactly.
+            time (span number = time // span) in which something came, its first and last event time, ascending;
+            enough to find every gap exactly.
+        events: ``TopicQueues`` and ``Clock`` of the cluster in every shard, the others in the shard of their group.
         flush: Move the clock past the newest event. tick_ms: Move it to here (silence = "expire").
-        silence: A silence mark of the driver.
-        rejected: Only for the cluster "": inputs that were rejected before they had a cluster.
+        silence_ms: The driver saw the cluster silent up to here.
+        rejected: Only for the cluster ``REJECTED_CLUSTER``: inputs that could not be read.
     """
 
     newest_ms: int | None = None
@@ -121,6 +186,26 @@ class Packet(msgspec.Struct, array_like=True, kw_only=True):
     rejected: list[Rejected] = msgspec.field(default_factory=list)
     flush: bool = False
     tick_ms: int | None = None
+    silence_ms: int | None = None
 
 
-REJECTED_CLUSTER = ""
+def encode_packet(packet: Packet) -> bytes:
+    """Encode a packet for the shuffle."""
+    return msgspec.msgpack.encode(packet)
+
+
+def decode_packet(payload: bytes) -> Packet:
+    """Decode what ``encode_packet`` made."""
+    return msgspec.msgpack.decode(payload, type=Packet)
+
+
+def carry_event(event: AnyEvent, source: str, position: str) -> CarriedEvent:
+    """Pack one whole event; the same content makes the same id, whatever the order of its keys or the notation of its time."""
+    content = msgspec.json.encode(event, order="sorted")
+    event_id = event.event_id if event.event_id is not None else content_id(content)
+    return CarriedEvent(content, event.event_time, event_id, source, position)
+
+
+def read_event(carried: CarriedEvent) -> AnyEvent:
+    """Unpack the event that ``carry_event`` packed."""
+    return msgspec.json.decode(carried.content, type=AnyEvent)
