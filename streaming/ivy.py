@@ -22,7 +22,8 @@ CACHE_VARIABLE = "REBALANCE_MONITOR_CACHE"
 SETTINGS_VARIABLE = "REBALANCE_MONITOR_IVY_SETTINGS"
 _CONNECT_TIMEOUT_MS = 20_000
 _READ_TIMEOUT_MS = 60_000
-_TAIL_LINES = 40
+# Enough for a set of fifty jars of which each fails: Ivy names the reason before the list.
+_TAIL_LINES = 2_000
 
 
 def say(line: str) -> None:
@@ -188,7 +189,9 @@ def _explained(tail: list[str]) -> SetupError:
     text = "\n".join(tail)
     if "No space left" in text:
         return SetupError("There is no space left for the jars.", f"Make space, or export {CACHE_VARIABLE}=/a/folder")
-    if re.search(r"UnknownHost|ConnectException|SocketTimeout|NoRouteToHost|Network is unreachable", text):
+    if re.search(
+        r"UnknownHost|Host \S+ not found|ConnectException|SocketTimeout|NoRouteToHost|Network is unreachable", text
+    ):
         return SetupError(
             "The jars could not be fetched: there is no way to the Maven repository.",
             "Connect to the network and run again; what was fetched is kept.\n"

@@ -101,7 +101,7 @@ def _ask(java: Path) -> JavaInstallation | str:
 def _way_out() -> str:
     lines = []
     for pattern in _USUAL_PLACES:
-        for home in sorted(Path("/").glob(pattern.lstrip("/"))):
+        for home in sorted({place.resolve() for place in Path("/").glob(pattern.lstrip("/"))}):
             found = _ask(home / "bin" / "java")
             if isinstance(found, JavaInstallation) and found.version in SUPPORTED_VERSIONS:
                 lines.append(f"Java {found.version} is installed but not chosen: export JAVA_HOME={home}")

@@ -1,0 +1,53 @@
+"""What `make` says: its targets, and the way out where something is missing."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def make(*arguments, **environment):
+    # What an outer make hands down would turn this one into its part.
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run(
+        ["/usr/bin/env", "make", *arguments],
+        cwd=ROOT,
+        env=inherited | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("arguments", [(), ("help",)])
+def test_help_is_the_default_and_lists_each_target_with_what_it_does(arguments):
+    done = make(*arguments)
+    listed = {line.split()[1] for line in done.stdout.splitlines()}
+    assert listed >= {"help", "setup", "demo", "test", "bench", "soak", "lint", "clean"}
+    assert all(len(line.split()) > 3 for line in done.stdout.splitlines())
+
+
+def test_the_demo_passes_on_how_long_it_runs():
+    assert "rebalance-monitor demo --for 60s" in make("--dry-run", "demo", "FOR=60s").stdout
+    assert "--for" not in make("--dry-run", "demo").stdout
+
+
+def test_a_missing_python_is_said_with_the_way_out():
+    done = make("--always-make", "setup", "PYTHON=no-such-python")
+    assert done.returncode == 2
+    assert "no-such-python is not there" in done.stderr
+    assert "make PYTHON=" in done.stderr
+
+
+def test_a_missing_java_is_said_with_the_way_out(tmp_path):
+    (tmp_path / "make").symlink_to(shutil.which("make"))
+    done = make("--always-make", "setup", f"PYTHON={sys.executable}", PATH=str(tmp_path), JAVA_HOME="")
+    assert done.returncode == 2
+    assert "No Java was found" in done.stderr
+    assert "JAVA_HOME" in done.stderr
