@@ -10,7 +10,7 @@ TESTS ?= tests
 LOCKED := pyproject.toml requirements/build.lock conf/ivy.xml conf/jars.sha256
 KIT := $(wildcard tests/kit/ivy/*) $(wildcard tests/kit/java/*) tests/kit/jars.py
 
-.PHONY: help setup setup-dev demo test lint bench soak lock clean
+.PHONY: help setup setup-dev demo test lint tidy bench soak lock clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -30,6 +30,9 @@ lint: setup-dev ## style, types of the core, import rules
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-timing
+
+tidy: setup-dev ## let ruff mend what it can
+	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format .
 
 bench: setup-dev ## benchmarks, each a ratio measured in one run
 	@$(BIN)/python -m bench $(BENCH)

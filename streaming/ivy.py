@@ -19,7 +19,8 @@ from streaming.java import find_java
 from streaming.setup_error import SetupError
 
 CACHE_VARIABLE = "REBALANCE_MONITOR_CACHE"
-SETTINGS_VARIABLE = "REBALANCE_MONITOR_IVY_SETTINGS"
+# Not of the prefix REBALANCE_MONITOR_, under which every variable but the cache is a setting of the job.
+SETTINGS_VARIABLE = "IVY_SETTINGS_FILE"
 _CONNECT_TIMEOUT_MS = 20_000
 _READ_TIMEOUT_MS = 60_000
 # Enough for a set of fifty jars of which each fails: Ivy names the reason before the list.

@@ -30,7 +30,7 @@ def project(tmp_path, monkeypatch):
         "</dependencies></ivy-module>"
     )
     write_sums(tmp_path, JARS)
-    monkeypatch.setenv("REBALANCE_MONITOR_IVY_SETTINGS", str(tmp_path / "ivysettings.xml"))
+    monkeypatch.setenv("IVY_SETTINGS_FILE", str(tmp_path / "ivysettings.xml"))
     monkeypatch.setenv("REBALANCE_MONITOR_CACHE", str(tmp_path / "cache"))
     return tmp_path
 
