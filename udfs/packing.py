@@ -208,4 +208,5 @@ def carry_event(event: AnyEvent, source: str, position: str) -> CarriedEvent:
 
 def read_event(carried: CarriedEvent) -> AnyEvent:
     """Unpack the event that ``carry_event`` packed."""
-    return msgspec.json.decode(carried.content, type=AnyEvent)
+    event: AnyEvent = msgspec.json.decode(carried.content, type=AnyEvent)
+    return event

@@ -1,0 +1,145 @@
+"""Core: what types alone cannot say about an event: names without control characters, lists that agree. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from udfs.events import (
+    MAX_INT64,
+    AnyEvent,
+    AssignmentReported,
+    GroupSettings,
+    GroupSnapshot,
+    Heartbeat,
+    MemberFields,
+    MemberJoined,
+    Progress,
+    QueueInfo,
+    QueueOffset,
+    QueueRef,
+    TopicQueues,
+)
+from udfs.rejection import Rejection
+
+CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
+MAX_SETTINGS_DEPTH = 16  # of strategy_settings, the only field of free shape
+
+
+def fault_of(event: AnyEvent, raw: bytes) -> Rejection | None:
+    """Answer the first thing wrong with an event whose types are right; None when nothing is."""
+    # JSON writes control characters with a backslash, all but DEL.
+    if b"\\" in raw or b"\x7f" in raw or b"data_base64" in raw:
+        for field, name in _names(event):
+            if CONTROL_CHARACTER.search(name):
+                return Rejection(f"control_character_in_{field}", f"{name!r:.100}")
+    if isinstance(event, TopicQueues):
+        return _topic_queues_fault(event)
+    if isinstance(event, AssignmentReported):
+        return _twice(event.queues, "$.queues")
+    if isinstance(event, GroupSnapshot):
+        return _snapshot_fault(event)
+    if isinstance(event, Heartbeat | MemberJoined):
+        return _member_fault(event, "$")
+    if isinstance(event, GroupSettings):
+        return _settings_fault(event.strategy_settings, "$.strategy_settings")
+    return None
+
+
+def _names(event: AnyEvent) -> Iterator[tuple[str, str]]:
+    """Answer every name by which things are told apart."""
+    for field in ("cluster", "event_id", "group", "member_id", "topic"):
+        name = getattr(event, field, None)
+        if name is not None:
+            yield field, name
+    if isinstance(event, TopicQueues | Progress | AssignmentReported):
+        yield from _queue_names(event.queues or ())
+    if isinstance(event, GroupSnapshot):
+        for member in event.members:
+            yield "member_id", member.member_id
+            yield from (("subscriptions", topic) for topic in member.subscriptions or ())
+        for member_id, queues in (event.assignments or {}).items():
+            yield "assignments", member_id
+            yield from _queue_names(queues)
+    if isinstance(event, Heartbeat | MemberJoined):
+        yield from (("subscriptions", topic) for topic in event.subscriptions or ())
+
+
+def _queue_names(queues: Iterable[QueueRef | QueueOffset | QueueInfo]) -> Iterator[tuple[str, str]]:
+    for queue in queues:
+        if not isinstance(queue, QueueInfo):
+            yield "topic", queue.topic
+        if queue.broker is not None:
+            yield "broker", queue.broker
+
+
+def _topic_queues_fault(event: TopicQueues) -> Rejection | None:
+    if event.queues is None:
+        if event.queue_count is None:
+            return Rejection("missing_queues", "one of queues and queue_count is needed")
+        return None
+    if event.queue_count is not None and event.queue_count != len(event.queues):
+        return Rejection("queue_count_differs", f"queue_count is {event.queue_count}, queues are {len(event.queues)}")
+    seen = set()
+    for queue in event.queues:
+        key = (queue.broker, queue.queue_id)
+        if key in seen:
+            return Rejection("duplicate_queue", f"broker {queue.broker!r}, queue {queue.queue_id} - at `$.queues`")
+        seen.add(key)
+    return None
+
+
+def _snapshot_fault(event: GroupSnapshot) -> Rejection | None:
+    # One id twice is two connections, as long as they come from two hosts (or are told apart by instance).
+    connections = set()
+    for index, member in enumerate(event.members):
+        connection = (member.member_id, member.host, member.instance_id)
+        if connection in connections:
+            return Rejection("duplicate_member", f"{member.member_id!r:.100} - at `$.members[{index}]`")
+        connections.add(connection)
+        fault = _member_fault(member, f"$.members[{index}]")
+        if fault is not None:
+            return fault
+    for member_id, queues in (event.assignments or {}).items():
+        if not member_id:
+            return Rejection("empty_member_id", "a member id is empty - at `$.assignments`")
+        fault = _twice(queues, "$.assignments")
+        if fault is not None:
+            return fault
+    return None
+
+
+def _member_fault(member: MemberFields, path: str) -> Rejection | None:
+    return _twice(member.owned or (), f"{path}.owned") or _settings_fault(
+        member.strategy_settings, f"{path}.strategy_settings"
+    )
+
+
+def _twice(queues: Iterable[QueueRef], path: str) -> Rejection | None:
+    seen = set()
+    for queue in queues:
+        if queue in seen:
+            return Rejection(
+                "duplicate_queue",
+                f"topic {queue.topic!r:.100}, broker {queue.broker!r}, {queue.queue_id} - at `{path}`",
+            )
+        seen.add(queue)
+    return None
+
+
+def _settings_fault(settings: dict[str, object] | None, path: str) -> Rejection | None:
+    """Settings travel as JSON to every worker: numbers in 64 bits, no deep nesting."""
+    level: list[object] = [] if settings is None else [settings]
+    for _ in range(MAX_SETTINGS_DEPTH):
+        if not level:
+            return None
+        below: list[object] = []
+        for thing in level:
+            if isinstance(thing, dict):
+                below.extend(thing.values())
+            elif isinstance(thing, list):
+                below.extend(thing)
+            elif isinstance(thing, int) and abs(thing) > MAX_INT64:
+                return Rejection("out_of_range_strategy_settings", f"{thing} does not fit 64 bits - at `{path}`")
+        level = below
+    return Rejection("too_deep", f"more than {MAX_SETTINGS_DEPTH} levels - at `{path}`")
