@@ -29,7 +29,7 @@ test: lint ## everything that CI runs: lint, types, import rules, tests with rea
 lint: setup-dev ## style, types of the core, import rules
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-timing
+	@$(BIN)/lint-imports --no-logo
 
 tidy: setup-dev ## let ruff mend what it can
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format .
