@@ -1,0 +1,469 @@
+"""Shell: a simulated group whose members live by their own heartbeats; its generations are counted."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from streaming.simulator.cluster import LONGEST_DELAY_MS, Cluster
+from streaming.simulator.group_life import GroupLife
+from streaming.simulator.timeline import EXPIRY, HEARTBEAT
+from streaming.simulator.truth import Cause, ExpectedRebalance
+from udfs.events import GroupDeleted, GroupSettings, Heartbeat, MemberJoined, MemberLeft
+
+# What the contract says of members that do not tell their own (DESIGN of sessions; conf/default.toml).
+DEFAULT_SESSION_TIMEOUT_MS = {"kafka": 45_000, "rocketmq": 120_000, "metaq": 30_000}
+HEARTBEAT_INTERVAL_MS = {"kafka": 3_000, "rocketmq": 10_000, "metaq": 5_000}
+STRATEGIES = {
+    "kafka": ("range", "roundrobin"),
+    "rocketmq": ("AVG", "AVG_BY_CIRCLE"),
+    "metaq": ("default", "consistent-hash"),
+}
+# Late evidence must come well after everything else of its time was read and judged.
+LATE_BY_MS = (15_000, 30_000)
+
+
+class Member:
+    """One consumer; ``alive`` is what it is, ``present`` what a reader of its events must think."""
+
+    def __init__(self, member_id: str, client_id: str, host: str, subscriptions: tuple[str, ...]) -> None:
+        self.member_id = member_id
+        self.client_id = client_id
+        self.host = host
+        self.subscriptions: tuple[str, ...] = subscriptions
+        self.strategies: tuple[str, ...] | None = None
+        self.alive = False
+        self.present = False
+        self.told_at = 0  # its last sign of life that was told
+        self.life = 0  # heartbeats of an earlier life fall silent
+
+
+class HeartbeatGroup(GroupLife):
+    """Members join, beat and leave, each by events of its own."""
+
+    def __init__(
+        self, cluster: Cluster, group_id: str, topics: list[str], rng: random.Random, size: int, timeout_ms: int | None
+    ) -> None:
+        super().__init__(cluster, group_id, topics, rng)
+        self.size = size
+        self.told_timeout_ms = timeout_ms
+        self.timeout_ms = timeout_ms or DEFAULT_SESSION_TIMEOUT_MS[cluster.system]
+        self.interval_ms = min(HEARTBEAT_INTERVAL_MS[cluster.system], self.timeout_ms // 4)
+        self.members: dict[str, Member] = {}
+        self.known = False
+        self.uneasy_until = 0  # until then counts depend on when late events are read
+        self.mode = "clustering"
+        self.strategy: str | None = None
+        self.setting = 0
+        self.deletes = rng.random() < 0.15
+        self.may_repeat = not self.deletes
+
+    # -- what readers must find ------------------------------------------------------------------------------
+
+    def caused(self, kind: str, member_id: str | None = None, topic: str | None = None) -> None:
+        """Write down that something that is a rebalance happened now."""
+        after: int | None = sum(member.present for member in self.members.values())
+        if self.now <= self.uneasy_until:
+            after = None
+        place = (self.cluster.name, self.cluster.system, self.group_id, self.now)
+        if not self.known:
+            self.known = True
+            self.cluster.truth.counted(*place, Cause("group_created"), after)
+        self.cluster.truth.counted(*place, Cause(kind, member_id, topic), after)
+
+    def topic_told(self, topic: str) -> None:
+        if any(member.present and topic in member.subscriptions for member in self.members.values()):
+            self.caused("queue_count_changed", topic=topic)
+
+    def topic_grown(self, topic: str) -> None:
+        """Nothing: its members deal out what the source tells."""
+
+    def source_falls_silent(self) -> None:
+        for member in self.members.values():
+            self.watch(member)
+
+    def watch(self, member: Member) -> None:
+        """Have the member's session end in time unless a sign of life is told before."""
+        told_at = member.told_at
+        if member.present:
+            self.cluster.timeline.at(told_at + self.timeout_ms, lambda: self._expire(member, told_at), EXPIRY)
+
+    def _expire(self, member: Member, told_at: int) -> None:
+        if member.present and member.told_at == told_at:
+            member.present = False
+            self.caused("session_expired", member.member_id)
+
+    # -- what members do -------------------------------------------------------------------------------------
+
+    def new_member(self) -> Member:
+        """Make a consumer with an id as its system makes them."""
+        host = f"10.{self.rng.randrange(8)}.{self.rng.randrange(16)}.{self.rng.randrange(2, 250)}"
+        process = self.rng.randrange(300, 32_000)
+        if self.cluster.system == "kafka":
+            client_id = f"consumer-{self.group_id}-{self.rng.randrange(1, 9)}"
+            member_id = f"{client_id}-{self.hexadecimal(8)}-{self.hexadecimal(4)}"
+        elif self.cluster.system == "rocketmq":
+            client_id = member_id = f"{host}@{process}#{self.rng.randrange(10**12, 10**14)}"
+        else:
+            client_id = f"{host}-{process}-{self.rng.randrange(10**12, 10**13)}-{self.rng.randrange(9)}"
+            member_id = f"{self.group_id}_{client_id}"
+        member = Member(member_id, client_id, host, self.topics_of_new_member())
+        if self.cluster.system == "kafka":
+            member.strategies = STRATEGIES["kafka"]
+        self.members[member_id] = member
+        return member
+
+    def topics_of_new_member(self) -> tuple[str, ...]:
+        """Answer what a newcomer subscribes to: mostly all, sometimes less."""
+        return tuple(sorted(self.topics)) if self.rng.random() < 0.85 else self.some_topics()
+
+    def description(self, member: Member) -> dict[str, object]:
+        """Answer what a member tells of itself."""
+        return {
+            "client_id": member.client_id,
+            "host": member.host,
+            "subscriptions": member.subscriptions,
+            "strategies": member.strategies,
+            "session_timeout_ms": self.told_timeout_ms,
+        }
+
+    def describes_in_heartbeats(self) -> bool:
+        """Answer whether members of this system describe themselves in every heartbeat."""
+        return self.cluster.system == "rocketmq"
+
+    def join(self, member: Member) -> None:
+        """Start a consumer; it tells who it is."""
+        member.alive = True
+        member.life += 1
+        kind = Heartbeat if self.describes_in_heartbeats() else MemberJoined
+        self._tell(kind(**self.fields(), member_id=member.member_id, **self.description(member)))
+        self._sign_of_life(member)
+        self._beat_after(member, self.rng.randrange(1, self.interval_ms))
+
+    def leave(self, member: Member, delay_ms: int | None = None) -> None:
+        """Stop a consumer; it says goodbye."""
+        member.alive = False
+        member.life += 1
+        event = MemberLeft(**self.fields(), member_id=member.member_id, reason="shutdown")
+        self._tell(event, delay_ms=delay_ms)
+        if delay_ms is None:
+            member.present = False
+            self.caused("member_left", member.member_id)
+
+    def crash(self, member: Member) -> None:
+        """Kill a consumer; nobody hears of it."""
+        member.alive = False
+        member.life += 1
+        self.watch(member)
+
+    def beat(self, member: Member, described: bool = False, delay_ms: int | None = None) -> None:
+        """Send one heartbeat."""
+        description = self.description(member) if described or self.describes_in_heartbeats() else {}
+        event = Heartbeat(**self.fields(), member_id=member.member_id, **description)
+        event.event_id = None
+        self._tell(event, delay_ms=delay_ms)
+        if delay_ms is None:
+            self._sign_of_life(member)
+
+    def _tell(self, event: Heartbeat | MemberJoined | MemberLeft, delay_ms: int | None = None) -> None:
+        self.cluster.tell(event, delay_ms=delay_ms, may_repeat=self.may_repeat, rng=self.rng)
+
+    def _sign_of_life(self, member: Member) -> None:
+        member.told_at = self.now
+        if not member.present:
+            member.present = True
+            self.caused("member_joined", member.member_id)
+
+    def _beat_after(self, member: Member, wait_ms: int) -> None:
+        life = member.life
+        self.cluster.timeline.at(self.now + wait_ms, lambda: self._beat_on(member, life), HEARTBEAT)
+
+    def _beat_on(self, member: Member, life: int) -> None:
+        if member.life != life:
+            return
+        if not self.cluster.is_silent():
+            self.beat(member)
+        self._beat_after(member, self.interval_ms + self.rng.randrange(-50, 50))
+
+    # -- what happens to the group ---------------------------------------------------------------------------
+
+    def start(self) -> None:
+        if self.cluster.system == "rocketmq" and self.rng.random() < 0.6:
+            self.strategy = "AVG"
+            self.mode = self.rng.choice(("clustering", "clustering", "clustering", "broadcasting", "message"))
+            self._tell_settings()
+        together = self.rng.random() < 0.5
+        first = self.rng.randrange(50, 3_000)
+        for number in range(self.size):
+            self.later(first + (0 if together else number * self.rng.randrange(1, 400)), self._join_new)
+        self.rest()
+
+    def _join_new(self) -> None:
+        self.join(self.new_member())
+
+    def _tell_settings(self) -> None:
+        event = GroupSettings(
+            **self.fields(),
+            mode=self.mode,  # type: ignore[arg-type]
+            strategy=self.strategy,
+            strategy_settings={"virtual_nodes": self.setting} if self.setting else None,
+        )
+        self.cluster.tell(event, may_repeat=self.may_repeat, rng=self.rng)
+
+    def settled(self) -> list[Member]:
+        """Answer the members that are alive and known to be, in order of their ids."""
+        members = [member for member in self.members.values() if member.alive and member.present]
+        return sorted(members, key=lambda member: member.member_id)
+
+    def actions(self) -> list[tuple[int, Callable[[], None]]]:
+        self._forget_the_gone()
+        members = self.settled()
+        possible: list[tuple[int, Callable[[], None]]] = []
+        if len(members) < 2 * self.size:
+            possible.append((4, self.scale_out))
+            if self.cluster.system == "metaq":
+                possible.append((2, self.whisper))
+        if len(members) >= 2:
+            possible += [(3, self.scale_in), (4, self.crash_some), (3, self.deploy), (2, self.flap)]
+            possible += [(2, self.subscribe_otherwise), (1, self.swap), (1, self.drain), (1, self.restart_unchanged)]
+            if self.cluster.system == "kafka":
+                possible.append((2, self.prefer_otherwise))
+            if self.strategy is not None:
+                possible.append((2, self.change_settings))
+        patience = self.timeout_ms + LATE_BY_MS[1] + 10_000
+        calm = self.cluster.undisturbed_until(self.now + 2 * patience) and self.cluster.steady(self.topics)
+        calm = calm and all(member.alive for member in self.members.values() if member.present)
+        if self.cluster.disorder and calm and len(members) >= 3:
+            possible += [(2, self.miss_the_deadline)]
+            if self.timeout_ms > LATE_BY_MS[1] + 3 * self.interval_ms and not self.deletes:
+                possible += [(1, self.leave_told_late), (1, self.leave_told_too_late)]
+            if self.timeout_ms <= LATE_BY_MS[0] and not self.deletes:
+                possible += [(1, self.lose_heartbeats)]
+        return possible
+
+    def _forget_the_gone(self) -> None:
+        if len(self.members) > 4 * self.size:
+            self.members = {name: one for name, one in self.members.items() if one.alive or one.present}
+
+    def scale_out(self) -> None:
+        """One to three newcomers, together or one after another."""
+        apart = self.rng.choice((0, 0, 700, 2_500))
+        for number in range(self.rng.randint(1, 3)):
+            self.later(number * apart, self._join_new)
+        self.busy_for(3 * apart + 10)
+
+    def scale_in(self) -> None:
+        """Some say goodbye, together."""
+        members = self.settled()
+        for member in self.rng.sample(members, self.rng.randint(1, max(1, len(members) // 3))):
+            self.leave(member)
+
+    def crash_some(self) -> None:
+        """One or two die; somebody may start others in their place."""
+        for member in self.rng.sample(self.settled(), self.rng.choice((1, 1, 2))):
+            self.crash(member)
+            if self.rng.random() < 0.6:
+                self.later(self.rng.randrange(1_500, 20_000), self._join_new)
+        self.busy_for(20_000)
+
+    def deploy(self) -> None:
+        """Each member in turn goes and a new one comes."""
+        step = self.rng.choice((800, 2_000, 4_000))
+        members = self.settled()
+        for number, member in enumerate(members):
+            self.later(number * step, lambda member=member: self._replace(member, step // 2))
+        self.busy_for((len(members) + 1) * step)
+
+    def _replace(self, member: Member, gap_ms: int) -> None:
+        if member.alive and member.present:
+            self.leave(member)
+            self.later(gap_ms, self._join_new)
+
+    def flap(self) -> None:
+        """One goes and comes again and again; what it said of itself holds on."""
+        member = self.rng.choice(self.settled())
+        times = self.rng.randint(2, 4)
+        for number in range(times):
+            self.later(number * 3_000, lambda: self._leave_and_come(member))
+        self.busy_for(times * 3_000 + 5_000)
+
+    def _leave_and_come(self, member: Member) -> None:
+        if member.alive and member.present:
+            self.leave(member)
+            self.later(self.rng.randrange(200, 2_000), lambda: self._come_again(member))
+
+    def _come_again(self, member: Member) -> None:
+        if member.alive:
+            return
+        self.members[member.member_id] = member
+        if self.rng.random() < 0.5:
+            self.join(member)
+            return
+        member.alive = True
+        member.life += 1
+        self.beat(member)
+        self._beat_after(member, self.interval_ms)
+
+    def swap(self) -> None:
+        """One goes and another comes in the same millisecond."""
+        self.leave(self.rng.choice(self.settled()))
+        self._join_new()
+
+    def drain(self) -> None:
+        """All go; later some come, after the group was deleted or not."""
+        apart = self.rng.choice((0, 300))
+        members = self.settled()
+        for number, member in enumerate(members):
+            self.later(number * apart, lambda member=member: self._leave_if_there(member))
+        back = len(members) * apart + self.rng.randrange(5_000, 20_000)
+        if self.deletes:
+            self.later(back - 2_000, self._delete)
+        for number in range(self.size):
+            self.later(back + number * 100, self._join_new)
+        self.busy_for(back + self.size * 100)
+
+    def _leave_if_there(self, member: Member) -> None:
+        if member.alive and member.present:
+            self.leave(member)
+
+    def _delete(self) -> None:
+        if not any(member.present or member.alive for member in self.members.values()):
+            self.cluster.tell(GroupDeleted(**self.fields()), may_repeat=False, rng=self.rng)
+            self.known = False
+            self.members.clear()
+
+    def subscribe_otherwise(self) -> None:
+        """One member subscribes to other topics."""
+        member = self.rng.choice(self.settled())
+        wanted = self.some_topics()
+        if wanted != member.subscriptions:
+            member.subscriptions = wanted
+            self.beat(member, described=True)
+            self.caused("subscription_changed", member.member_id)
+
+    def prefer_otherwise(self) -> None:
+        """One member prefers other strategies."""
+        member = self.rng.choice(self.settled())
+        if member.strategies:
+            member.strategies = member.strategies[::-1]
+            self.beat(member, described=True)
+            self.caused("strategy_changed", member.member_id)
+
+    def change_settings(self) -> None:
+        """Somebody gives the group another strategy, or other settings of it."""
+        if self.rng.random() < 0.7:
+            ours = STRATEGIES[self.cluster.system]
+            self.strategy = ours[1 - ours.index(self.strategy or ours[0])]
+            kind = "strategy_changed"
+        else:
+            if self.rng.random() < 0.5:
+                self.setting += 5
+            else:
+                self.mode = "broadcasting" if self.mode == "clustering" else "clustering"
+            kind = "settings_changed"
+        self._tell_settings()
+        if any(member.present for member in self.members.values()):
+            self.caused(kind)
+
+    def whisper(self) -> None:
+        """A newcomer beats before it has said who it is."""
+        member = self.new_member()
+        wanted = member.subscriptions
+        member.subscriptions = ()
+        member.alive = True
+        member.life += 1
+        self.beat(member)
+        self.later(self.rng.randrange(500, 4_000), lambda: self._speak_up(member, wanted))
+        self.busy_for(4_500)
+
+    def _speak_up(self, member: Member, wanted: tuple[str, ...]) -> None:
+        member.subscriptions = wanted
+        was_present = member.present
+        self.join(member)
+        if was_present:
+            self.caused("subscription_changed", member.member_id)
+
+    def restart_unchanged(self) -> None:
+        """A static member restarts within its session timeout and says the same: nothing happens."""
+        member = self.rng.choice(self.settled())
+        self.later(self.interval_ms // 2, lambda: self.join(member) if member.alive and member.present else None)
+        self.busy_for(self.interval_ms)
+
+    # -- at the edge, and late -------------------------------------------------------------------------------
+
+    def miss_the_deadline(self) -> None:
+        """One is silent until a millisecond before its deadline, exactly then, or one after."""
+        member = self.rng.choice(self.settled())
+        self.crash(member)
+        moment = member.told_at + self.timeout_ms + self.rng.choice((-1, 0, 1))
+        self.cluster.timeline.at(moment, lambda: self._beat_again(member), HEARTBEAT)
+        self.busy_for(moment - self.now + 1)
+
+    def _beat_again(self, member: Member) -> None:
+        member.alive = True
+        member.life += 1
+        self.beat(member)
+        self._beat_after(member, self.interval_ms)
+
+    def leave_told_late(self) -> None:
+        """A goodbye comes long after its time, but nothing else happened meanwhile: it counts in time."""
+        span = self.rng.randrange(*LATE_BY_MS)
+        member = self.rng.choice(self.settled())
+        self.leave(member, delay_ms=span)
+        member.present = False
+        self.caused("member_left", member.member_id)
+        self.busy_for(span + 10_000)
+        self.hold_topics(span)
+
+    def hold_topics(self, span_ms: int) -> None:
+        """Keep the group's topics as they are, so that nothing else happens to it."""
+        self.cluster.hold_topics(self.topics, self.now + span_ms + 5_000)
+
+    def leave_told_too_late(self) -> None:
+        """A goodbye comes long after its time, and after later things were told and judged."""
+        span = self.rng.randrange(*LATE_BY_MS)
+        member = self.rng.choice(self.settled())
+        left_at = self.now
+        self.leave(member, delay_ms=span)
+        member.present = False
+        self.uneasy_until = self.now + span + 10_000
+        self.later(1_000, self._join_new)
+        self._expect_late("member_left", member, left_at, left_at + span + LONGEST_DELAY_MS, required=True)
+        self.busy_for(span + 10_000)
+        self.hold_topics(span)
+
+    def lose_heartbeats(self) -> None:
+        """The heartbeats of one are held up past its deadline, then all come at once: it was never away."""
+        member = self.rng.choice(self.settled())
+        member.alive = True
+        member.life += 1
+        deadline = member.told_at + self.timeout_ms
+        first = max(self.now, member.told_at + 1)
+        arrive = deadline + self.rng.randrange(*LATE_BY_MS)
+        times = list(range(first, arrive, self.interval_ms))
+        for time_ms in times:
+            self.cluster.timeline.at(time_ms, lambda: self._held_up(member, arrive), HEARTBEAT)
+        self._expect_late("session_expired", member, deadline, None, required=False)
+        self._expect_late("member_joined", member, deadline, arrive + LONGEST_DELAY_MS, required=False)
+        self.cluster.timeline.at(times[-1] + self.interval_ms, lambda: self._beat_again(member), HEARTBEAT)
+        self.uneasy_until = arrive + 10_000
+        self.busy_for(arrive - self.now + 10_000)
+        self.hold_topics(arrive - self.now)
+
+    def _held_up(self, member: Member, arrive: int) -> None:
+        self.beat(member, delay_ms=arrive - self.now)
+        member.told_at = self.now
+
+    def _expect_late(self, kind: str, member: Member, time_ms: int, until: int | None, required: bool) -> None:
+        self.cluster.truth.forget_generation(self.cluster.name, self.group_id)
+        self.cluster.truth.add(
+            ExpectedRebalance(
+                cluster=self.cluster.name,
+                system=self.cluster.system,
+                group_id=self.group_id,
+                event_time=time_ms,
+                causes=[Cause(kind, member.member_id)],
+                late_until=until,
+                required=required,
+            )
+        )

@@ -1,0 +1,126 @@
+"""Shell: simulated groups that a collector polls whole: members without heartbeats or generations of their own."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from streaming.simulator.cluster import Cluster
+from streaming.simulator.group_life import GroupLife
+from streaming.simulator.truth import Cause
+from udfs.events import GroupSnapshot, MemberInfo
+
+POLL_INTERVAL_MS = 5_000
+
+
+class PolledGroup(GroupLife):
+    """Members come and go; what a reader learns, it learns from one poll to the next."""
+
+    def __init__(self, cluster: Cluster, group_id: str, topics: list[str], rng: random.Random, size: int) -> None:
+        super().__init__(cluster, group_id, topics, rng)
+        self.size = size
+        self.members: dict[str, tuple[str, tuple[str, ...]]] = {}  # id -> host, topics
+        self.told: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self.known = False
+
+    def start(self) -> None:
+        for _ in range(self.size):
+            self._add()
+        self.later(self.rng.randrange(50, POLL_INTERVAL_MS), self._poll)
+        self.rest()
+
+    def topic_grown(self, topic: str) -> None:
+        """Nothing: its members deal out what the source tells."""
+
+    def topic_told(self, topic: str) -> None:
+        if any(topic in topics for _, topics in self.told.values()):
+            self._caused(Cause("queue_count_changed", topic=topic))
+
+    def source_falls_silent(self) -> None:
+        """Nothing: who is known only from polls does not expire by silence."""
+
+    def _caused(self, cause: Cause) -> None:
+        place = (self.cluster.name, self.cluster.system, self.group_id, self.now)
+        if not self.known:
+            self.known = True
+            self.cluster.truth.counted(*place, Cause("group_created"), len(self.told))
+        self.cluster.truth.counted(*place, cause, len(self.told))
+
+    def _poll(self) -> None:
+        before, self.told = self.told, dict(self.members)
+        for member_id in sorted(before.keys() - self.told.keys()):
+            self._caused(Cause("member_gone", member_id))
+        for member_id in sorted(self.told.keys() - before.keys()):
+            self._caused(Cause("member_joined", member_id))
+        for member_id in sorted(self.told.keys() & before.keys()):
+            if self.told[member_id] != before[member_id]:
+                self._caused(Cause("subscription_changed", member_id))
+        members = tuple(
+            MemberInfo(member_id=member_id, client_id=member_id, host=host, subscriptions=topics)
+            for member_id, (host, topics) in sorted(self.told.items())
+        )
+        event = GroupSnapshot(**self.fields(), state="Stable" if members else "Empty", members=members)
+        self.cluster.tell(event, may_repeat=self.may_repeat, rng=self.rng)
+        self.later(POLL_INTERVAL_MS, self._poll)
+
+    def _add(self) -> None:
+        host = f"10.{self.rng.randrange(8)}.{self.rng.randrange(16)}.{self.rng.randrange(2, 250)}"
+        if self.cluster.system == "metaq":
+            member_id = (
+                f"{self.group_id}_{host}-{self.rng.randrange(300, 32_000)}-{self.rng.randrange(10**12, 10**13)}-1"
+            )
+        else:
+            member_id = f"{host}@{self.rng.randrange(300, 32_000)}#{self.rng.randrange(10**12, 10**14)}"
+        self.members[member_id] = (host, tuple(sorted(self.topics)))
+
+    def _remove(self) -> None:
+        if self.members:
+            del self.members[self.rng.choice(sorted(self.members))]
+
+    def actions(self) -> list[tuple[int, Callable[[], None]]]:
+        possible: list[tuple[int, Callable[[], None]]] = []
+        if len(self.members) < 2 * self.size:
+            possible.append((3, self._add))
+        if self.members:
+            possible += [(3, self._remove), (2, self._replace), (1, self._subscribe_otherwise), (1, self._restart_all)]
+        return possible
+
+    def _replace(self) -> None:
+        self._remove()
+        self._add()
+
+    def _restart_all(self) -> None:
+        self.members.clear()
+        wait = self.rng.randrange(1_000, 15_000)
+        for _ in range(self.size):
+            self.later(wait, self._add)
+        self.busy_for(wait)
+
+    def _subscribe_otherwise(self) -> None:
+        member_id = self.rng.choice(sorted(self.members))
+        self.members[member_id] = (self.members[member_id][0], self.some_topics())
+
+
+class ForeignGroup(GroupLife):
+    """A group of a kind that is not followed: it is listed, and never has a rebalance."""
+
+    def __init__(self, cluster: Cluster, group_id: str, topics: list[str], rng: random.Random) -> None:
+        super().__init__(cluster, group_id, topics, rng)
+        self.epoch = 0
+
+    def start(self) -> None:
+        self.later(self.rng.randrange(50, 3_000), self._tell)
+
+    def _tell(self) -> None:
+        self.epoch += 1
+        self.cluster.tell(GroupSnapshot(**self.fields(), state="not_followed", generation=self.epoch), rng=self.rng)
+        self.later(self.rng.randrange(10_000, 40_000), self._tell)
+
+    def topic_told(self, topic: str) -> None:
+        """Nothing."""
+
+    def topic_grown(self, topic: str) -> None:
+        """Nothing."""
+
+    def source_falls_silent(self) -> None:
+        """Nothing."""

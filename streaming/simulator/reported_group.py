@@ -1,0 +1,379 @@
+"""Shell: simulated Kafka groups whose coordinator reports every generation, as its records would tell them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from streaming.simulator.cluster import Cluster
+from streaming.simulator.group_life import GroupLife
+from streaming.simulator.leader import Partitions, cooperative, custom, deal_range, deal_roundrobin
+from streaming.simulator.truth import Cause, ExpectedRebalance
+from udfs.events import GroupDeleted, GroupSnapshot, MemberInfo, Progress, QueueOffset, QueueRef
+
+COMMIT_INTERVAL_MS = 5_000
+# After the coordinator noticed, the others come back with their next heartbeat.
+REJOIN_MS = (100, 3_000)
+CUSTOM_STRATEGY = "acme.tiers"
+LEADERS = {
+    "range": deal_range,
+    "roundrobin": deal_roundrobin,
+    "cooperative-sticky": cooperative,
+    CUSTOM_STRATEGY: custom,
+}
+
+
+class Consumer:
+    """One Kafka consumer as its coordinator knows it."""
+
+    def __init__(
+        self, member_id: str, client_id: str, host: str, instance_id: str | None, subscriptions: tuple[str, ...]
+    ):
+        self.member_id = member_id
+        self.client_id = client_id
+        self.host = host
+        self.instance_id = instance_id
+        self.subscriptions = subscriptions
+        self.held: Partitions = []
+        self.committed = False  # since it holds what it holds
+        self.alive = True
+
+
+class ReportedGroup(GroupLife):
+    """A classic group: one snapshot for each completed rebalance, and commits in between."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        group_id: str,
+        topics: list[str],
+        rng: random.Random,
+        *,
+        size: int,
+        timeout_ms: int,
+        strategy: str,
+        commits: bool,
+        first_generation: int = 1,
+    ) -> None:
+        super().__init__(cluster, group_id, topics, rng)
+        self.size = size
+        self.timeout_ms = timeout_ms
+        self.strategy = strategy
+        self.commits = commits
+        self.static = rng.random() < 0.3
+        self.deletes = rng.random() < 0.2
+        self.may_repeat = not self.deletes
+        self.generation = first_generation - 1
+        self.known = False
+        self.consumers: list[Consumer] = []
+        self.counts: dict[str, int] = {}  # of each topic, as the last leader saw it
+        self.subscribed: set[str] = set()  # by anybody, in the last generation
+        self.pending: list[Cause] = []  # of the next generation
+        self._names = 0
+
+    # -- generations -----------------------------------------------------------------------------------------
+
+    def complete(self, causes: list[Cause], missed: int = 0, generation: int | None = None) -> None:
+        """Complete a rebalance: deal, report the new generation, and write down why it was."""
+        counts = {name: self.cluster.topics[name].count for name in self.topics}
+        subscribed = {name for one in self.consumers for name in one.subscriptions}
+        grown = sorted(name for name in subscribed & self.subscribed if self.counts[name] != counts[name])
+        causes = [*self.pending, *causes, *(Cause("queue_count_changed", topic=name) for name in grown)]
+        self.pending, self.counts, self.subscribed = [], counts, subscribed
+        wanted = self._deal()
+        moves = self.strategy == "cooperative-sticky" and self._hand_out_but_what_moves(wanted)
+        if not moves:
+            self._hand_out(wanted)
+        self._report(causes, missed, generation)
+        if moves:
+            self.busy_for(2_000)
+            number = self.generation
+            self.later(self.rng.randrange(150, 900), lambda: self._follow_up(wanted, number))
+
+    def _deal(self) -> dict[str, Partitions]:
+        members = [(one.member_id, one.instance_id, one.subscriptions, list(one.held)) for one in self.consumers]
+        return LEADERS[self.strategy](members, self.counts)
+
+    def _hand_out_but_what_moves(self, wanted: dict[str, Partitions]) -> bool:
+        held = {partition: one.member_id for one in self.consumers for partition in one.held}
+        moving = False
+        for consumer in self.consumers:
+            now = [one for one in wanted[consumer.member_id] if held.get(one, consumer.member_id) == consumer.member_id]
+            moving = moving or len(now) < len(wanted[consumer.member_id])
+            self._give(consumer, now)
+        return moving
+
+    def _hand_out(self, wanted: dict[str, Partitions]) -> None:
+        for consumer in self.consumers:
+            self._give(consumer, wanted[consumer.member_id])
+
+    def _follow_up(self, wanted: dict[str, Partitions], generation: int) -> None:
+        if self.generation == generation:
+            self._hand_out(wanted)
+            self._report([Cause("cooperative_follow_up")], 0, None)
+
+    def _give(self, consumer: Consumer, partitions: Partitions) -> None:
+        if consumer.held != partitions:
+            consumer.held = partitions
+            consumer.committed = False
+
+    def _report(self, causes: list[Cause], missed: int, generation: int | None) -> None:
+        self.generation = self.generation + 1 + missed if generation is None else generation
+        first = not self.known
+        if first:
+            self.known = True
+            causes = [Cause("group_created"), *causes]
+        self._tell_snapshot()
+        self.cluster.truth.add(
+            ExpectedRebalance(
+                cluster=self.cluster.name,
+                system="kafka",
+                group_id=self.group_id,
+                event_time=self.now,
+                causes=causes or [Cause("unexplained")],
+                generation=self.generation,
+                generation_source="reported",
+                generations_missed=missed or None,
+                members_after=len(self.consumers),
+            )
+        )
+
+    def _tell_snapshot(self) -> None:
+        """Report the group as it is, in the shape of the coordinator's own record."""
+        empty = not self.consumers
+        members = tuple(
+            MemberInfo(
+                member_id=one.member_id,
+                client_id=one.client_id,
+                host=one.host,
+                instance_id=one.instance_id,
+                subscriptions=one.subscriptions,
+                strategies=(self.strategy,),
+                session_timeout_ms=self.timeout_ms,
+                rebalance_timeout_ms=300_000,
+            )
+            for one in self.consumers
+        )
+        event = GroupSnapshot(
+            **self.fields(),
+            generation=self.generation,
+            state="Empty" if empty else "Stable",
+            joined_at=self.now - self.rng.randrange(3, 60),
+            strategy=None if empty else self.strategy,
+            leader=None if empty else self.consumers[0].member_id,
+            members=members,
+            assignments={
+                one.member_id: tuple(QueueRef(topic, number) for topic, number in one.held) for one in self.consumers
+            },
+        )
+        self.cluster.tell(event, may_repeat=self.may_repeat, rng=self.rng)
+
+    # -- life ------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        self.later(self.rng.randrange(50, 3_000), self._begin)
+        self.later(self.rng.randrange(4_000, 4_000 + COMMIT_INTERVAL_MS), self._commit_all)
+        self.rest()
+
+    def _begin(self) -> None:
+        if self.generation == 0 and self.rng.random() < 0.3:
+            self._tell_snapshot()  # the coordinator's record of a group just made: no rebalance
+        self.later(200, lambda: self._join(self.size))
+
+    def new_consumer(self) -> Consumer:
+        """Make a consumer with ids as Kafka makes them."""
+        self._names += 1
+        client_id = f"consumer-{self.group_id}-{self._names}"
+        instance = f"{self.group_id}-{self._names}" if self.static else None
+        host = f"/10.{self.rng.randrange(8)}.{self.rng.randrange(16)}.{self.rng.randrange(2, 250)}"
+        wanted = tuple(sorted(self.topics)) if self.rng.random() < 0.85 else self.some_topics()
+        return Consumer(self._member_id(instance or client_id), client_id, host, instance, wanted)
+
+    def _member_id(self, prefix: str) -> str:
+        return f"{prefix}-{self.hexadecimal(8)}-{self.hexadecimal(4)}-4{self.hexadecimal(3)}-{self.hexadecimal(12)}"
+
+    def _join(self, number: int) -> None:
+        came = [self.new_consumer() for _ in range(number)]
+        self.consumers += came
+        self.complete([Cause("member_joined", one.member_id) for one in came])
+
+    def _commit_all(self) -> None:
+        for consumer in self.consumers:
+            if consumer.alive:
+                self._commit(consumer)
+        self.later(COMMIT_INTERVAL_MS, self._commit_all)
+
+    def _commit(self, consumer: Consumer) -> None:
+        if self.commits and consumer.held:
+            queues = tuple(QueueOffset(topic, number, offset=self.now % 10**9) for topic, number in consumer.held)
+            self.cluster.tell(Progress(**self.fields(), queues=queues), may_repeat=False, rng=self.rng)
+            consumer.committed = True
+
+    def topic_told(self, topic: str) -> None:
+        """Nothing: only a new generation is a rebalance here."""
+
+    def source_falls_silent(self) -> None:
+        """Nothing: its records are read later."""
+
+    def topic_grown(self, topic: str) -> None:
+        if topic in self.topics:
+            self.later(self.rng.randrange(500, 8_000), self._notice_growth)
+
+    def _notice_growth(self) -> None:
+        if self.busy_until > self.now:
+            self.later(self.busy_until - self.now + 300, self._notice_growth)
+            return
+        subscribed = {name for one in self.consumers for name in one.subscriptions}
+        if any(self.counts.get(name) != self.cluster.topics[name].count for name in subscribed):
+            self.complete([])
+
+    # -- what happens to the group ---------------------------------------------------------------------------
+
+    def actions(self) -> list[tuple[int, Callable[[], None]]]:
+        possible: list[tuple[int, Callable[[], None]]] = []
+        if not self.known:
+            return possible
+        if len(self.consumers) < 2 * self.size:
+            possible.append((4, lambda: self._join(self.rng.randint(1, 2))))
+        if self.consumers:
+            possible += [(1, self.rebalance_for_no_reason), (1, self.repeat_snapshot), (1, self.forget_generations)]
+            possible += [(2, self.subscribe_otherwise)]
+            if self.static:
+                possible.append((3, self.restart_static))
+        if len(self.consumers) >= 2:
+            possible += [(4, self.leave_some), (4, self.crash_one), (2, self.deploy), (1, self.drain)]
+            possible += [(1, self.miss_generations), (1, self.leave_and_join)]
+            if self.strategy in ("range", "roundrobin"):
+                possible.append((1, self.change_strategy))
+        return possible
+
+    def _goodbye(self, consumer: Consumer) -> Cause:
+        """Take a consumer out that said goodbye, and answer what its going looks like from outside."""
+        if self.static:
+            # A static consumer sends no goodbye; its coordinator waits for its session to end.
+            raise ValueError(f"{consumer.member_id} is static")
+        self._commit(consumer)
+        self.consumers.remove(consumer)
+        return Cause("member_left" if consumer.committed else "member_gone", consumer.member_id)
+
+    def leave_some(self) -> None:
+        """One or two close their consumers; those commit as they go."""
+        if self.static:
+            self.crash_one()
+            return
+        gone = self.rng.sample(self.consumers, min(len(self.consumers), self.rng.choice((1, 1, 2))))
+        causes = [self._goodbye(one) for one in gone]
+        self._soon(causes)
+
+    def _soon(self, causes: list[Cause]) -> None:
+        self.pending += causes
+        wait = self.rng.randrange(*REJOIN_MS)
+        self.busy_for(wait + 50)
+        self.later(wait, lambda: self.complete([]) if self.pending else None)
+
+    def crash_one(self) -> None:
+        """One dies; its coordinator notices when its session ends."""
+        consumer = self.rng.choice(self.consumers)
+        consumer.alive = False
+        wait = self.timeout_ms + self.rng.randrange(*REJOIN_MS)
+        self.busy_for(wait + 50)
+        self.later(wait, lambda: self._miss(consumer))
+
+    def _miss(self, consumer: Consumer) -> None:
+        if consumer not in self.consumers:
+            return
+        self.consumers.remove(consumer)
+        if consumer.committed:
+            cause = Cause("session_expired", consumer.member_id)
+        else:
+            # Commits of those who held its queues before may be taken for evidence, or not.
+            also = ("session_expired",) if self.commits and consumer.held else ()
+            cause = Cause("member_gone", consumer.member_id, also=also)
+        self.complete([cause])
+
+    def leave_and_join(self) -> None:
+        """One goes and another comes within one generation."""
+        if self.static:
+            return
+        causes = [self._goodbye(self.rng.choice(self.consumers))]
+        newcomer = self.new_consumer()
+        self.consumers.append(newcomer)
+        self._soon([*causes, Cause("member_joined", newcomer.member_id)])
+
+    def deploy(self) -> None:
+        """Each consumer in turn goes and comes again as another."""
+        if self.static:
+            self.restart_static()
+            return
+        step = self.rng.choice((2_500, 4_000, 7_000))
+        old = list(self.consumers)
+        for number, consumer in enumerate(old):
+            self.later(number * step, lambda consumer=consumer: self._replace(consumer))
+        self.busy_for(len(old) * step + 4_000)
+
+    def _replace(self, consumer: Consumer) -> None:
+        if consumer in self.consumers:
+            self.pending.append(self._goodbye(consumer))
+            self.later(100, lambda: self.complete([]) if self.pending else None)
+            self.later(1_300, lambda: self._join(1))
+
+    def drain(self) -> None:
+        """All go; later some come, after the group was deleted or not."""
+        if self.static:
+            return
+        causes = [self._goodbye(one) for one in list(self.consumers)]
+        self._soon(causes)
+        back = self.rng.randrange(10_000, 30_000)
+        if self.deletes:
+            self.later(back - 3_000, self._delete)
+        self.later(back, lambda: self._join(self.size))
+        self.busy_for(back + 1_000)
+
+    def _delete(self) -> None:
+        if not self.consumers:
+            self.cluster.tell(GroupDeleted(**self.fields()), may_repeat=False, rng=self.rng)
+            self.known = False
+            self.generation = 0
+            self.counts, self.subscribed = {}, set()
+
+    def restart_static(self) -> None:
+        """A static consumer comes back under a new member id, in the same generation: no rebalance."""
+        if not self.static or not self.consumers:
+            return
+        consumer = self.rng.choice(self.consumers)
+        if not consumer.alive:
+            return
+        consumer.member_id = self._member_id(consumer.instance_id or consumer.client_id)
+        self._tell_snapshot()
+
+    def subscribe_otherwise(self) -> None:
+        """One consumer subscribes to other topics."""
+        consumer = self.rng.choice(self.consumers)
+        wanted = self.some_topics()
+        if wanted != consumer.subscriptions:
+            consumer.subscriptions = wanted
+            self.complete([Cause("subscription_changed", consumer.member_id)])
+
+    def change_strategy(self) -> None:
+        """The group turns to another strategy."""
+        self.strategy = "roundrobin" if self.strategy == "range" else "range"
+        self.complete([Cause("strategy_changed")])
+
+    def rebalance_for_no_reason(self) -> None:
+        """Somebody asks for a rebalance; nothing that can be seen has changed."""
+        self.complete([])
+
+    def repeat_snapshot(self) -> None:
+        """The same generation is reported again: no rebalance."""
+        self._tell_snapshot()
+
+    def miss_generations(self) -> None:
+        """Records of some generations were compacted away before they were read."""
+        newcomer = self.new_consumer()
+        self.consumers.append(newcomer)
+        self.complete([Cause("member_joined", newcomer.member_id)], missed=self.rng.randint(1, 3))
+
+    def forget_generations(self) -> None:
+        """The coordinator loses its memory and counts from the beginning."""
+        if self.generation > 3:
+            self.complete([Cause("coordinator_changed")], generation=self.rng.randint(1, self.generation - 1))

@@ -1,0 +1,65 @@
+"""Shell: simulated time: actions that happen in order, and the post that brings events to their readers."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from udfs.events import AnyEvent
+
+# What happens within one millisecond happens in this order.
+ACTION, HEARTBEAT, EXPIRY = 0, 1, 2
+
+
+class Timeline:
+    """Runs actions at their times; actions of one moment run by phase, then as they were asked for."""
+
+    def __init__(self, start_ms: int) -> None:
+        self.now = start_ms
+        self._queue: list[tuple[int, int, int, Callable[[], None]]] = []
+        self._asked = 0
+
+    def at(self, time_ms: int, action: Callable[[], None], phase: int = ACTION) -> None:
+        """Have ``action`` run at ``time_ms``, or at once after what runs now when that is past."""
+        self._asked += 1
+        heapq.heappush(self._queue, (max(time_ms, self.now), phase, self._asked, action))
+
+    def run_until(self, time_ms: int) -> None:
+        """Run everything up to and with ``time_ms``."""
+        while self._queue and self._queue[0][0] <= time_ms:
+            self.now, _, _, action = heapq.heappop(self._queue)
+            action()
+        self.now = max(self.now, time_ms)
+
+
+class Delivery(msgspec.Struct, frozen=True):
+    """One event as a reader gets it.
+
+    Attributes:
+        deliver_at: When it reaches the log; an event time before that of its neighbours makes disorder.
+        otherwise_written: Written in the contract's other notation: key order, RFC 3339 or epoch ms.
+    """
+
+    deliver_at: int
+    event: AnyEvent
+    otherwise_written: bool = False
+
+
+class Post:
+    """Holds events until they are delivered, in order of delivery."""
+
+    def __init__(self) -> None:
+        self._queue: list[tuple[int, int, Delivery]] = []
+        self._sent = 0
+
+    def send(self, delivery: Delivery) -> None:
+        """Take one event in."""
+        self._sent += 1
+        heapq.heappush(self._queue, (delivery.deliver_at, self._sent, delivery))
+
+    def until(self, time_ms: int | None) -> Iterator[Delivery]:
+        """Hand out what is delivered up to and with ``time_ms``; None = all."""
+        while self._queue and (time_ms is None or self._queue[0][0] <= time_ms):
+            yield heapq.heappop(self._queue)[2]

@@ -1,0 +1,162 @@
+"""Shell: the truth of a simulation: which rebalances there had to be and why, told by the script itself."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+
+import msgspec
+
+
+class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One cause of a rebalance.
+
+    Attributes:
+        kind: A kind of trigger of the tables.
+        also: Other kinds that the evidence allows as well: the script knows more than its events tell.
+    """
+
+    kind: str
+    member_id: str | None = None
+    topic: str | None = None
+    also: tuple[str, ...] = ()
+
+
+class ExpectedRebalance(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One rebalance that the tables must hold; ``causes`` are all that fell on its moment.
+
+    Attributes:
+        event_time: Epoch ms; RFC 3339 in the file.
+        generation: Where it can be known.
+        members_after: Where it does not depend on when late events are read.
+        late_until: The evidence comes late. Whoever reads it together with its neighbours finds the rebalance at
+            ``event_time``; else it lies within (``event_time``, ``late_until``] and says ``late_evidence``.
+        required: False: only those readers find it who judged before the late evidence came.
+    """
+
+    cluster: str
+    system: str
+    group_id: str
+    event_time: int
+    causes: list[Cause]
+    generation: int | None = None
+    generation_source: str = "counted"
+    generations_missed: int | None = None
+    members_after: int | None = None
+    late_until: int | None = None
+    required: bool = True
+
+
+class SilentSource(msgspec.Struct, kw_only=True):
+    """A span in which a cluster told nothing: its last event before and its first after."""
+
+    cluster: str
+    silent_from: int
+    silent_to: int
+
+
+class Truth:
+    """Takes causes in as the script makes them and folds those of one group and moment."""
+
+    def __init__(self) -> None:
+        self._counted: dict[tuple[str, str, int], ExpectedRebalance] = {}
+        self._others: list[ExpectedRebalance] = []
+        self._generations: dict[tuple[str, str], int | None] = {}
+        self.newest: dict[str, int] = {}
+        self.silences: list[SilentSource] = []
+
+    def told(self, cluster: str, event_time: int) -> None:
+        """Note that the cluster told something of that time: what lies beyond the newest cannot be known yet."""
+        self.newest[cluster] = max(event_time, self.newest.get(cluster, event_time))
+
+    def counted(
+        self, cluster: str, system: str, group_id: str, event_time: int, cause: Cause, members_after: int | None
+    ) -> None:
+        """Add one cause to the rebalance of that moment; moments come in order."""
+        key = (cluster, group_id, event_time)
+        found = self._counted.get(key)
+        if found is None:
+            last = self._generations.get((cluster, group_id), 0)
+            generation = None if last is None else last + 1
+            self._generations[cluster, group_id] = generation
+            found = self._counted[key] = ExpectedRebalance(
+                cluster=cluster,
+                system=system,
+                group_id=group_id,
+                event_time=event_time,
+                causes=[],
+                generation=generation,
+            )
+        if cause not in found.causes:
+            found.causes.append(cause)
+        found.members_after = members_after
+
+    def add(self, expected: ExpectedRebalance) -> None:
+        """Add a whole rebalance: of a reported generation, or one whose moment depends on its reader."""
+        self._others.append(expected)
+
+    def forget_generation(self, cluster: str, group_id: str) -> None:
+        """Say no more generations of this group: from here on they depend on when late events are read."""
+        self._generations[cluster, group_id] = None
+
+    def rebalances(self) -> list[ExpectedRebalance]:
+        """Answer what a reader who applied everything told so far must have found, in order of time."""
+        return _sorted(one for one in [*self._counted.values(), *self._others] if self._is_known(one))
+
+    def take(self) -> list[ExpectedRebalance]:
+        """Answer as ``rebalances``, each only once: what was taken is forgotten here."""
+        taken = self.rebalances()
+        self._counted = {key: one for key, one in self._counted.items() if not self._is_known(one)}
+        self._others = [one for one in self._others if not self._is_known(one)]
+        return taken
+
+    def _is_known(self, one: ExpectedRebalance) -> bool:
+        return one.event_time <= self.newest.get(one.cluster, 0)
+
+
+def _sorted(rebalances: Iterable[ExpectedRebalance]) -> list[ExpectedRebalance]:
+    ordered = sorted(rebalances, key=lambda one: (one.event_time, one.cluster, one.group_id, one.generation or 0))
+    for one in ordered:
+        one.causes.sort(key=lambda cause: (cause.kind, cause.member_id or "", cause.topic or ""))
+    return ordered
+
+
+def truth_lines(rebalances: Iterable[ExpectedRebalance]) -> bytes:
+    """Write expected rebalances as JSON lines, times in RFC 3339."""
+    return b"".join(msgspec.json.encode(_as_written(one)) + b"\n" for one in rebalances)
+
+
+def read_truth(lines: bytes) -> list[ExpectedRebalance]:
+    """Read what ``truth_lines`` wrote."""
+    return [_as_read(msgspec.json.decode(line)) for line in lines.splitlines() if line.strip()]
+
+
+_TIMES = ("event_time", "late_until")
+
+
+def _as_written(one: ExpectedRebalance) -> dict[str, object]:
+    plain: dict[str, object] = msgspec.to_builtins(one)
+    for name in _TIMES:
+        if isinstance(plain.get(name), int):
+            plain[name] = rfc3339(int(str(plain[name])))
+    return plain
+
+
+def _as_read(plain: dict[str, object]) -> ExpectedRebalance:
+    for name in _TIMES:
+        if plain.get(name) is not None:
+            plain[name] = epoch_ms(str(plain[name]))
+    return msgspec.convert(plain, ExpectedRebalance)
+
+
+def rfc3339(time_ms: int) -> str:
+    """Write a time as UTC with milliseconds and ``Z``."""
+    moment = datetime.datetime.fromtimestamp(time_ms // 1_000, datetime.UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{time_ms % 1_000:03d}Z"
+
+
+def epoch_ms(text: str) -> int:
+    """Read what ``rfc3339`` wrote."""
+    moment = datetime.datetime.fromisoformat(text)
+    since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    return since // datetime.timedelta(milliseconds=1)
