@@ -1,0 +1,1 @@
+"""Benchmarks: each figure is a ratio measured within one run, with medians."""

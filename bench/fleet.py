@@ -1,0 +1,77 @@
+"""Bench: a fleet of a million members as files of JSON lines, written fast and always the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from streaming.checkpoint import write_atomically
+
+
+@dataclass(frozen=True)
+class FleetShape:
+    """How large the fleet is, and when it lives (epoch ms)."""
+
+    groups: int = 100_000
+    members_per_group: int = 10
+    topics: int = 1_000
+    queues_per_topic: int = 20
+    start_ms: int = 1_750_000_000_000
+    cluster: str = "bench"
+
+    @property
+    def members(self) -> int:
+        return self.groups * self.members_per_group
+
+    def member(self, number: int) -> tuple[str, str]:
+        """Answer group and member id of the n-th member of the fleet."""
+        group, place = divmod(number, self.members_per_group)
+        return f"group-{group:06d}", f"consumer-group-{group:06d}-{place}"
+
+
+def _common(kind: str, cluster: str, time_ms: int) -> str:
+    return (
+        f'{{"schema_version":1,"type":"{kind}","event_time":{time_ms},"system":"kafka","cluster":"{cluster}"'
+    )
+
+
+def write_seed(shape: FleetShape, folder: Path, files: int = 20) -> None:
+    """Write the topics, then a described join of every member, all at ``start_ms``."""
+    topics = [
+        f'{_common("topic_queues", shape.cluster, shape.start_ms)},"topic":"topic-{topic:04d}",'
+        f'"queue_count":{shape.queues_per_topic}}}'
+        for topic in range(shape.topics)
+    ]
+    write_atomically(folder / "seed-000-topics.jsonl", ("\n".join(topics) + "\n").encode())
+    head = _common("member_joined", shape.cluster, shape.start_ms + 1)
+    step = -(-shape.members // files)
+    for file in range(files):
+        lines = []
+        for number in range(file * step, min((file + 1) * step, shape.members)):
+            group, member = shape.member(number)
+            topic = number // shape.members_per_group % shape.topics
+            lines.append(
+                f'{head},"group":"{group}","member_id":"{member}","client_id":"{member}",'
+                f'"host":"/10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}",'
+                f'"subscriptions":["topic-{topic:04d}"],"strategies":["range"],"session_timeout_ms":45000}}'
+            )
+        write_atomically(folder / f"seed-{file + 1:03d}-members.jsonl", ("\n".join(lines) + "\n").encode())
+
+
+def heartbeats(shape: FleetShape, numbers: range, time_ms: int) -> list[str]:
+    """Answer one heartbeat line of each of these members, spread over the second before ``time_ms``."""
+    lines = []
+    for number in numbers:
+        group, member = shape.member(number % shape.members)
+        head = _common("heartbeat", shape.cluster, time_ms - 1 - number * 7919 % 1000)
+        lines.append(f'{head},"group":"{group}","member_id":"{member}"}}')
+    return lines
+
+
+def write_heartbeats(shape: FleetShape, folder: Path, name: str, numbers: range, time_ms: int, files: int = 2) -> None:
+    """Write the heartbeats of these members as some files of a batch, so that each core has one to read."""
+    lines = heartbeats(shape, numbers, time_ms)
+    step = -(-len(lines) // files)
+    for file in range(files):
+        part = lines[file * step : (file + 1) * step]
+        write_atomically(folder / f"{name}-{file}.jsonl", ("\n".join(part) + "\n").encode())
