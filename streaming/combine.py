@@ -1,0 +1,81 @@
+"""Shell: the Arrow step between the sources and the state: raw rows in, packets for the shards out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from udfs.combining import Combiner, ReadRecord, Rows, line_position
+from udfs.packing import encode_packet
+from udfs.rules import Rules
+
+# What ``combine`` takes: the columns of every source (streaming/sources.py), and the batch's own timestamp.
+RAW_SCHEMA = (
+    "source string, place string, number bigint, key binary, value binary, timestamp_ms bigint, batch_ms bigint"
+)
+# What it answers: one row for each task, cluster and shard.
+PACKET_SCHEMA = "cluster string, shard int, payload binary"
+_PACKETS = pa.schema([("cluster", pa.string()), ("shard", pa.int32()), ("payload", pa.binary())])
+
+CONTROL = "control"
+OFFSETS = "offsets"
+
+
+def combine(
+    rules: Rules, *, read_record: ReadRecord | None = None
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Answer the function for ``mapInArrow``.
+
+    Args:
+        read_record: Decodes a record of ``__consumer_offsets``; needed when the source ``offsets`` is read.
+    """
+    return partial(_combine, rules, read_record)
+
+
+def _combine(
+    rules: Rules, read_record: ReadRecord | None, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        if batch.num_rows:
+            yield combine_batch(batch, rules, read_record)
+
+
+def combine_batch(batch: pa.RecordBatch, rules: Rules, read_record: ReadRecord | None = None) -> pa.RecordBatch:
+    """Combine one Arrow batch of raw rows of ``RAW_SCHEMA``."""
+    combiner = Combiner(batch.column("batch_ms")[0].as_py(), rules)
+    for source in pc.unique(batch.column("source")).to_pylist():
+        _read(combiner, source, batch, read_record)
+    packets = combiner.packets()
+    return pa.record_batch(
+        [
+            pa.array([cluster for cluster, _, _ in packets], pa.string()),
+            pa.array([shard for _, shard, _ in packets], pa.int32()),
+            pa.array([encode_packet(packet) for _, _, packet in packets], pa.binary()),
+        ],
+        schema=_PACKETS,
+    )
+
+
+def _read(combiner: Combiner, source: str, batch: pa.RecordBatch, read_record: ReadRecord | None) -> None:
+    mine = pc.equal(batch.column("source"), source)
+    if not pc.all(mine).as_py():
+        batch = batch.filter(mine)
+    places, numbers = batch.column("place"), batch.column("number")
+    values = batch.column("value").to_pylist()
+
+    def position(index: int) -> str:
+        place, number = places[index].as_py(), numbers[index].as_py()
+        return line_position(place, values[index] or b"") if number is None else f"{place}:{number}"
+
+    rows = Rows(source, values, position)
+    if source == CONTROL:
+        combiner.read_marks(rows)
+    elif source != OFFSETS:
+        combiner.read_lines(rows)
+    elif read_record is not None:
+        combiner.read_records(
+            rows, batch.column("key").to_pylist(), batch.column("timestamp_ms").to_pylist(), read_record
+        )

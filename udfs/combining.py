@@ -1,0 +1,250 @@
+"""Core: one batch of raw rows in, packets for the shards out. No I/O.
+
+It packs, it does not drop: it knows neither timeouts nor the events in other partitions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from udfs.columns import Commits, HeartbeatColumns, pack_heartbeats, pack_progress
+from udfs.events import AnyEvent, Clock, Heartbeat, Progress, TopicQueues
+from udfs.journal import Rejected
+from udfs.moments import EARLIEST_MS, LATEST_MS, read_moments
+from udfs.packing import (
+    REJECTED_CLUSTER,
+    Int64,
+    Packet,
+    carry_event,
+    cluster_key,
+    group_key,
+    shard_of,
+)
+from udfs.parsing import BareHeartbeat, admit, decode_lines, is_bare, is_blank, parse
+from udfs.rejection import Rejection, rejected
+from udfs.rules import Rules
+from udfs.soundness import CONTROL_CHARACTER
+
+Packed: TypeAlias = tuple[str, int, Packet]  # cluster, shard, packet
+Booleans: TypeAlias = npt.NDArray[np.bool_]
+ReadRecord: TypeAlias = Callable[[bytes | None, bytes | None, int], Sequence[AnyEvent | Rejection]]
+
+
+class Rows(msgspec.Struct):
+    """Raw rows of one source.
+
+    Attributes:
+        source: Its name. values: What was read; None is nothing. position: Answers the place of a row.
+    """
+
+    source: str
+    values: list[bytes | None]
+    position: Callable[[int], str]
+
+
+class ControlMark(msgspec.Struct, frozen=True):
+    """A line of the control folder, written by the driver."""
+
+    control: Literal["flush", "tick", "silence"]
+    cluster: str
+    time: int | None = None
+
+
+class Combiner:
+    """Gathers what the rows of one batch say, then packs it for the shards.
+
+    Args:
+        batch_ms: The batch's own timestamp.
+    """
+
+    def __init__(self, batch_ms: int, rules: Rules) -> None:
+        self._batch_ms = batch_ms
+        self._rules = rules
+        self._columns: list[HeartbeatColumns] = []
+        self._heartbeats: list[Heartbeat] = []
+        self._commits = Commits()
+        self._events: list[tuple[AnyEvent, str, str]] = []  # with source and position
+        self._rejected: list[Rejected] = []
+        self._marks: list[ControlMark] = []
+
+    def read_lines(self, rows: Rows) -> None:
+        """Take rows that are JSON events, one each."""
+        values = [value or b"" for value in rows.values]
+        decoded = decode_lines(values)
+        bare = [index for index, event in enumerate(decoded) if event.__class__ is BareHeartbeat]
+        refused = self._take_bare([decoded[index] for index in bare], bare, values)  # type: ignore[misc]
+        rest = [index for index, event in enumerate(decoded) if event.__class__ is not BareHeartbeat]
+        for index in [*rest, *refused]:
+            raw = values[index]
+            event = decoded[index]
+            if event is None or isinstance(event, BareHeartbeat):
+                if is_blank(raw):
+                    continue
+                outcome = parse(raw, self._batch_ms, self._rules)
+            else:
+                outcome = admit(event, raw, self._batch_ms, self._rules)
+            self._take(outcome, raw, rows, index)
+
+    def read_records(
+        self, rows: Rows, keys: Sequence[bytes | None], timestamps: Sequence[int], read: ReadRecord
+    ) -> None:
+        """Take rows that are records of ``__consumer_offsets``; ``read`` decodes one."""
+        for index, (key, value, timestamp_ms) in enumerate(zip(keys, rows.values, timestamps, strict=True)):
+            for outcome in read(key, value, timestamp_ms):
+                self._take(outcome, (key or b"") + (value or b""), rows, index)
+
+    def read_marks(self, rows: Rows) -> None:
+        """Take rows that are marks of the driver."""
+        for index, raw in enumerate(rows.values):
+            if raw is None or is_blank(raw):
+                continue
+            try:
+                self._marks.append(msgspec.json.decode(raw, type=ControlMark))
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                self._reject(Rejection("unreadable_control_mark", str(error)), raw, rows, index)
+
+    def packets(self) -> list[Packed]:
+        """Answer all that was taken, by (cluster, shard), sorted."""
+        shards = self._rules.shards
+        packets: dict[tuple[str, int], Packet] = {}
+
+        def packet(cluster: str, shard: int) -> Packet:
+            return packets.setdefault((cluster, shard), Packet())
+
+        columns = HeartbeatColumns.concat([*self._columns, HeartbeatColumns.of(self._heartbeats)])
+        for cluster, times in self._times(columns).items():
+            newest = int(times.max())
+            for shard in range(shards):
+                packet(cluster, shard).newest_ms = newest
+            home = packet(cluster, shard_of(cluster_key(cluster), shards))
+            home.times_seen = times_seen(times, self._rules.source_silent_after_ms)
+        for cluster, shard, heartbeats in pack_heartbeats(columns, shards):
+            packet(cluster, shard).heartbeats = heartbeats
+        for cluster, shard, progress in pack_progress(self._commits, shards):
+            packet(cluster, shard).progress = progress
+        for event, source, position in self._events:
+            carried = carry_event(event, source, position)
+            for shard in _shards_of(event, shards):
+                packet(event.cluster, shard).events.append(carried)
+        for mark in self._marks:
+            for shard in range(shards):
+                _mark(packet(mark.cluster, shard), mark)
+        for row in self._rejected:
+            packet(REJECTED_CLUSTER, int(row.raw_sha256[:15], 16) % shards).rejected.append(row)
+        return [(cluster, shard, packets[cluster, shard]) for cluster, shard in sorted(packets)]
+
+    def _take_bare(self, events: list[BareHeartbeat], indexes: list[int], values: list[bytes]) -> list[int]:
+        """Take the sound ones among heartbeats; answer the rows of the others."""
+        if not events:
+            return []
+        columns = HeartbeatColumns(
+            pa.array([event.system for event in events], pa.string()),
+            pa.array([event.cluster for event in events], pa.string()),
+            pa.array([event.group for event in events], pa.string()),
+            pa.array([event.member_id for event in events], pa.string()),
+            read_moments([event.event_time for event in events]),
+        )
+        latest = min(LATEST_MS, self._batch_ms + self._rules.max_clock_skew_ms)
+        sound = (columns.times >= EARLIEST_MS) & (columns.times <= latest)
+        sound &= _short([values[index] for index in indexes], self._rules.max_event_bytes)
+        event_ids = [event.event_id for event in events]
+        names = columns.texts() if not any(event_ids) else (*columns.texts(), pa.array(event_ids, pa.string()))
+        for column in names:
+            sound &= _printable(column)
+        if sound.all():
+            self._columns.append(columns)
+            return []
+        self._columns.append(columns.where(sound))
+        return [indexes[row] for row in np.flatnonzero(~sound).tolist()]
+
+    def _take(self, outcome: AnyEvent | Rejection, raw: bytes, rows: Rows, index: int) -> None:
+        if isinstance(outcome, Rejection):
+            self._reject(outcome, raw, rows, index)
+        elif isinstance(outcome, Heartbeat) and is_bare(outcome):
+            self._heartbeats.append(outcome)
+        elif isinstance(outcome, Progress):
+            self._commits.add(outcome)
+        else:
+            self._events.append((outcome, rows.source, rows.position(index)))
+
+    def _reject(self, rejection: Rejection, raw: bytes, rows: Rows, index: int) -> None:
+        self._rejected.append(
+            rejected(
+                rejection,
+                raw,
+                source=rows.source,
+                position=rows.position(index),
+                seen_at=self._batch_ms,
+                raw_limit_bytes=self._rules.raw_limit_bytes,
+            )
+        )
+
+    def _times(self, columns: HeartbeatColumns) -> dict[str, Int64]:
+        """Answer the event times of each cluster."""
+        parts: dict[str, list[Int64]] = {}
+        for cluster, times in columns.times_by_cluster().items():
+            parts.setdefault(cluster, []).append(times)
+        others: dict[str, list[int]] = {}
+        for event, _, _ in self._events:
+            others.setdefault(event.cluster, []).append(event.event_time)
+        for cluster, time in self._commits.event_times:
+            others.setdefault(cluster, []).append(time)
+        for cluster, more in others.items():
+            parts.setdefault(cluster, []).append(np.array(more, np.int64))
+        return {cluster: np.concatenate(arrays) for cluster, arrays in parts.items()}
+
+
+def times_seen(times: Int64, span_ms: int) -> list[tuple[int, int]]:
+    """Answer the first and last time in each span in which there is one, ascending.
+
+    Example:
+        >>> times_seen(np.array([59_999, 5, 180_000, 7]), 60_000)
+        [(5, 59999), (180000, 180000)]
+    """
+    ordered = np.sort(times)
+    spans = ordered // span_ms
+    starts = np.flatnonzero(np.diff(spans, prepend=spans[0] - 1))
+    ends = np.append(starts[1:], len(ordered)) - 1
+    return list(zip(ordered[starts].tolist(), ordered[ends].tolist(), strict=True))
+
+
+def line_position(place: str, raw: bytes) -> str:
+    """Answer the position of a line in a file: the file and the line's content hash."""
+    return f"{place}#{hashlib.sha256(raw).hexdigest()[:16]}"
+
+
+def _shards_of(event: AnyEvent, shards: int) -> Iterable[int]:
+    if isinstance(event, TopicQueues | Clock):
+        return range(shards)
+    return (shard_of(group_key(event.cluster, event.group), shards),)
+
+
+def _mark(packet: Packet, mark: ControlMark) -> None:
+    if mark.control == "flush":
+        packet.flush = True
+    elif mark.time is not None and mark.control == "tick":
+        packet.tick_ms = max(mark.time, packet.tick_ms or mark.time)
+    elif mark.time is not None:
+        packet.silence_ms = max(mark.time, packet.silence_ms or mark.time)
+
+
+def _short(lines: list[bytes], max_event_bytes: int) -> Booleans:
+    if max(map(len, lines)) <= max_event_bytes:
+        return np.ones(len(lines), np.bool_)
+    return np.array([len(line) <= max_event_bytes for line in lines])
+
+
+def _printable(names: pa.StringArray) -> Booleans:
+    """Say which names are free of control characters."""
+    data = names.buffers()[2]
+    content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    if not ((content < 0x20) | (content == 0x7F)).any():
+        return np.ones(len(names), np.bool_)
+    return np.array([CONTROL_CHARACTER.search(name or "") is None for name in names.to_pylist()])
