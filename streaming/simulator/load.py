@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -68,15 +69,15 @@ class LoadFleet:
     def heartbeat_files(self, time_ms: int, first: int, count: int, files: int) -> Iterator[bytes]:
         """Answer heartbeats of ``count`` members, in so many pieces of nearly one size."""
         ends = [first + count * piece // files for piece in range(files + 1)]
-        for start, end in zip(ends, ends[1:], strict=False):
+        for start, end in pairwise(ends):
             yield self.heartbeats(time_ms, start, end - start)
 
     def _lines(self, kind: str, time_ms: int, first: int, count: int | None, *more: str | pa.Array) -> bytes:
-        head = f'{{"schema_version":1,"event_time":{time_ms},"system":"kafka","cluster":"{CLUSTER}","type":"{kind}","group":"'
+        head = f'{{"schema_version":1,"event_time":{time_ms},"system":"kafka","cluster":"{CLUSTER}","type":"{kind}",'
         group = self._cut(self._group_id, first, count)
         member = self._cut(self._member_id, first, count)
         ends = ('"', *more, "}\n") if more else ('"}\n',)
-        column = _joined(head, group, '","member_id":"', member, *ends)
+        column = _joined(head, '"group":"', group, '","member_id":"', member, *ends)
         # The texts of an Arrow column lie one after another: they are the file.
         _, ends, texts = column.buffers()
         size = pa.Array.from_buffers(pa.int64(), len(column) + 1, [None, ends])[-1].as_py()

@@ -1,0 +1,375 @@
+"""Shell: what a person at a terminal sees of the running job; elsewhere nothing."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+REFRESHES_PER_SECOND = 4
+KEPT_REBALANCES = 200
+KEPT_NOTES = 20
+# From this width on there is room for more columns.
+MIDDLE = 100
+SILENT_AFTER_MS = 30_000
+
+# What a kind of trigger is called in a sentence about one member or topic, and in which colour.
+WORDS = {
+    "group_created": ("group created", "cyan"),
+    "session_expired": ("{who} expired", "red"),
+    "member_left": ("{who} left", "yellow"),
+    "member_gone": ("{who} gone", "yellow"),
+    "member_joined": ("{who} joined", "green"),
+    "subscription_changed": ("{who} subscribed otherwise", "blue"),
+    "strategy_changed": ("strategy changed", "blue"),
+    "settings_changed": ("settings changed", "blue"),
+    "queue_count_changed": ("queues of {topic} changed", "magenta"),
+    "cooperative_follow_up": ("second step of the move", "dim"),
+    "coordinator_changed": ("coordinator changed", "red"),
+    "late_evidence": ("late evidence", "magenta"),
+    "unexplained": ("no cause seen", "red"),
+}
+SEVERAL = {
+    "session_expired": "{count} expired",
+    "member_left": "{count} left",
+    "member_gone": "{count} gone",
+    "member_joined": "{count} joined",
+    "subscription_changed": "{count} subscribed otherwise",
+    "queue_count_changed": "queues of {count} topics changed",
+}
+
+
+def cause_in_words(triggers: Iterable[Mapping[str, Any]], group_id: str = "", id_width: int = 200) -> str:
+    """Say in a few words why a rebalance was, gravest first as the triggers come.
+
+    Args:
+        group_id, id_width: Ids longer than this lose what they share with their group, then their middle.
+
+    Example:
+        >>> cause_in_words([{"kind": "member_left", "member_id": "a"}, {"kind": "member_joined", "member_id": "b"}])
+        'a left, b joined'
+        >>> cause_in_words([{"kind": "member_joined", "member_id": name} for name in "abc"])
+        '3 joined'
+        >>> cause_in_words([{"kind": "member_left", "member_id": "consumer-audit-1-0123456789abcdef"}], "audit", 12)
+        '1-012…9abcdef left'
+    """
+    kinds: dict[str, list[Mapping[str, Any]]] = {}
+    for trigger in triggers:
+        kinds.setdefault(str(trigger["kind"]), []).append(trigger)
+    said = []
+    for kind, several in kinds.items():
+        if len(several) > 1 and kind in SEVERAL:
+            said.append(SEVERAL[kind].format(count=len(several)))
+        else:
+            words, _ = WORDS.get(kind, (kind.replace("_", " "), ""))
+            who = _short(several[0].get("member_id") or "a member", group_id, id_width)
+            said.append(words.format(who=who, topic=several[0].get("topic")))
+    return ", ".join(said)
+
+
+def _short(member_id: str, group_id: str, width: int) -> str:
+    if len(member_id) > width:
+        member_id = member_id.removeprefix("consumer-").removeprefix(group_id).lstrip("-_") or member_id
+    if len(member_id) > width + 1:
+        return f"{member_id[: width // 2 - 1]}…{member_id[-(width // 2 + 1) :]}"
+    return member_id
+
+
+@dataclass(frozen=True)
+class SeenRebalance:
+    """One rebalance as the view shows it."""
+
+    event_time: int
+    cluster: str
+    group_id: str
+    trigger: str
+    triggers: tuple[Mapping[str, Any], ...]
+    members_after: int
+    queues_moved: int
+    failed: bool = False
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> SeenRebalance:
+        """Make one from a row of ``rebalances`` with times in epoch ms."""
+        return cls(
+            event_time=int(row["event_time"]),
+            cluster=row["cluster"],
+            group_id=row["group_id"],
+            trigger=row["trigger"],
+            triggers=tuple(row["triggers"]),
+            members_after=row["members_after"],
+            queues_moved=row["queues_moved"],
+            failed=row["status"] == "failed",
+        )
+
+
+@dataclass(frozen=True)
+class ClusterStatus:
+    """One cluster now. ``newest_ms`` is its newest event time; None = nothing seen."""
+
+    name: str
+    system: str
+    groups: int
+    members: int
+    newest_ms: int | None = None
+    note: str | None = None
+
+
+@dataclass
+class LiveStatus:
+    """What the job knows about itself; it fills this, the view reads it. Each attribute is replaced, never half.
+
+    Attributes:
+        state: A few words: starting, running, catching up, reconnecting, stopping.
+        events_per_second: Over the last batches.
+        delay_ms: From something that happens to its row in ``rebalances``: the age of what was last decided.
+        batch, batch_ms: The last batch's number and how long it took.
+        clusters: By name.
+        rebalances: Newest first, by the batch that decided them.
+        findings: Open now; None = not counted.
+        rejected: Inputs that were not applied as sent, since the start.
+        tables: Where they lie.
+        notes: Warnings and errors, newest last.
+    """
+
+    state: str = "starting"
+    started_at_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+    events: int = 0
+    events_per_second: float = 0.0
+    delay_ms: int | None = None
+    batch: int | None = None
+    batch_ms: int | None = None
+    clusters: tuple[ClusterStatus, ...] = ()
+    rebalances_seen: int = 0
+    rebalances: deque[SeenRebalance] = field(default_factory=lambda: deque(maxlen=KEPT_REBALANCES))
+    findings: int | None = None
+    rejected: int = 0
+    tables: str = ""
+    notes: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_NOTES))
+
+    def saw(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Take in the rebalances of one batch, in any order."""
+        for row in sorted(rows, key=lambda one: (one["event_time"], one["cluster"], one["group_id"])):
+            self.rebalances_seen += 1
+            self.rebalances.appendleft(SeenRebalance.of(row))
+
+
+class NotesHandler(logging.Handler):
+    """Brings warnings and errors of the log into the view, which owns the terminal while it is shown."""
+
+    def __init__(self, status: LiveStatus) -> None:
+        super().__init__(logging.WARNING)
+        self._status = status
+
+    def emit(self, record: logging.LogRecord) -> None:
+        said = record.msg.get("event", "") if isinstance(record.msg, dict) else record.getMessage()
+        self._status.notes.append(f"{record.levelname.lower()}: {said}")
+
+
+class LiveView:
+    """Shows a status until it is left; does nothing when there is no terminal.
+
+    Args:
+        status: Read at every refresh.
+        console: Where to; standard error when None, so that standard output stays data.
+        footer: What to do, in a few words.
+    """
+
+    def __init__(
+        self,
+        status: LiveStatus,
+        *,
+        console: Console | None = None,
+        footer: str = "Ctrl-C stops",
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self._status = status
+        self._console = console or Console(stderr=True)
+        self._footer = footer
+        self._now_ms = now_ms
+        self._live: Live | None = None
+        self._handlers: list[logging.Handler] = []
+
+    @property
+    def is_shown(self) -> bool:
+        """Answer whether there is somebody to look."""
+        return self._console.is_terminal and not self._console.is_dumb_terminal
+
+    def __enter__(self) -> LiveView:
+        if self.is_shown:
+            root = logging.getLogger()
+            self._handlers = root.handlers[:]
+            root.handlers[:] = [NotesHandler(self._status)]
+            self._live = Live(
+                get_renderable=self._render,
+                console=self._console,
+                screen=True,
+                refresh_per_second=REFRESHES_PER_SECOND,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start(refresh=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+            logging.getLogger().handlers[:] = self._handlers
+
+    def _render(self) -> RenderableType:
+        size = self._console.size
+        return render(self._status, self._now_ms(), size.width, size.height, self._footer)
+
+
+def render(status: LiveStatus, now_ms: int, width: int, height: int, footer: str = "") -> RenderableType:
+    """Lay a status out for a screen of this size; nothing is wider or higher."""
+    clusters = status.clusters[: max(1, min(len(status.clusters), height // 3))]
+    notes = list(status.notes)[-max(1, height // 8) :]
+    # head 3, clusters with heading and blank, rebalances' heading, notes, foot 1
+    room = height - 3 - (len(clusters) + 2 if clusters else 0) - 1 - len(notes) - 2
+    parts: list[RenderableType] = [_head(status, now_ms, width), Text("")]
+    if clusters:
+        parts += [_clusters(clusters, now_ms, width), Text("")]
+    parts.append(_rebalances(status, max(1, room), width))
+    parts += [Text(note, style="yellow", no_wrap=True, overflow="ellipsis") for note in notes]
+    foot = " · ".join(part for part in (f"tables: {status.tables}" if status.tables else "", footer) if part)
+    parts.append(Text(foot, style="dim", no_wrap=True, overflow="ellipsis"))
+    return Group(*parts)
+
+
+def _head(status: LiveStatus, now_ms: int, width: int) -> RenderableType:
+    style = "bold green" if status.state == "running" else "bold yellow"
+    title = Text.assemble(
+        ("rebalance monitor", "bold"), "  ", (status.state, style), "  ", _span(now_ms - status.started_at_ms)
+    )
+    if status.batch is not None:
+        took = "" if status.batch_ms is None else f" in {status.batch_ms / 1_000:.1f} s"
+        title.append(f"  batch {status.batch}{took}", "dim")
+    figures: list[tuple[str, str, str]] = [
+        (_count(sum(cluster.groups for cluster in status.clusters)), "groups", ""),
+        (_count(sum(cluster.members for cluster in status.clusters)), "members", ""),
+        (_count(round(status.events_per_second)), "events/s", ""),
+        ("–" if status.delay_ms is None else f"{status.delay_ms / 1_000:.1f} s", "delay", ""),
+        (_count(status.rebalances_seen), "rebalances", ""),
+    ]
+    if status.findings is not None:
+        figures.append((_count(status.findings), "findings", "bold red" if status.findings else ""))
+    if width >= MIDDLE:
+        figures.insert(0, (_count(len(status.clusters)), "clusters", ""))
+    if status.rejected or width >= MIDDLE:
+        figures.append((_count(status.rejected), "rejected", "bold yellow" if status.rejected else ""))
+    line = Text(no_wrap=True, overflow="ellipsis")
+    for number, (figure, name, colour) in enumerate(figures):
+        line.append("  " if number else "")
+        line.append(figure, colour or "bold")
+        line.append(f" {name}", "dim")
+    title.no_wrap = True
+    return Group(title, line)
+
+
+def _table(width: int) -> Table:
+    return Table(box=None, padding=(0, 2, 0, 0), width=width, header_style="dim bold", show_edge=False)
+
+
+def _clusters(clusters: Iterable[ClusterStatus], now_ms: int, width: int) -> Table:
+    table = _table(width)
+    table.add_column("cluster", no_wrap=True, overflow="ellipsis", width=24)
+    table.add_column("system", no_wrap=True, width=8)
+    table.add_column("groups", no_wrap=True, justify="right", width=9)
+    table.add_column("members", no_wrap=True, justify="right", width=11)
+    table.add_column("newest event", no_wrap=True, overflow="ellipsis", ratio=1)
+    for cluster in clusters:
+        age = None if cluster.newest_ms is None else max(0, now_ms - cluster.newest_ms)
+        silent = age is not None and age > SILENT_AFTER_MS
+        said = "none yet" if age is None else f"{_span(age)} ago"
+        table.add_row(
+            cluster.name,
+            cluster.system,
+            _count(cluster.groups),
+            _count(cluster.members),
+            Text(cluster.note or (f"silent: {said}" if silent else said), style="yellow" if silent else ""),
+        )
+    return table
+
+
+def _rebalances(status: LiveStatus, room: int, width: int) -> RenderableType:
+    if not status.rebalances:
+        return Text("no rebalance yet", style="dim")
+    table = _table(width)
+    table.add_column("time", no_wrap=True, width=8)
+    if width >= MIDDLE:
+        table.add_column("cluster", no_wrap=True, overflow="ellipsis", width=16)
+    table.add_column("group", no_wrap=True, overflow="ellipsis", width=22 if width < MIDDLE else 24)
+    table.add_column("members", no_wrap=True, justify="right", width=7)
+    table.add_column("moved", no_wrap=True, justify="right", width=5)
+    table.add_column("cause", no_wrap=True, overflow="ellipsis", ratio=1)
+    for one in list(status.rebalances)[:room]:
+        _, colour = WORDS.get(one.trigger, ("", ""))
+        cause = Text(cause_in_words(one.triggers, one.group_id, 16 if width < MIDDLE else width // 4), style=colour)
+        if one.failed:
+            cause = Text.assemble(("failed: ", "bold red"), cause)
+        moment = datetime.datetime.fromtimestamp(one.event_time / 1_000, datetime.UTC)
+        cells: list[RenderableType] = [f"{moment:%H:%M:%S}"]
+        if width >= MIDDLE:
+            cells.append(one.cluster)
+        cells += [one.group_id, _count(one.members_after), _count(one.queues_moved), cause]
+        table.add_row(*cells)
+    return table
+
+
+def _count(number: int) -> str:
+    """Write a number so that people can read it.
+
+    Example:
+        >>> _count(1234567)
+        '1,234,567'
+    """
+    return f"{number:,}"
+
+
+def _span(span_ms: int) -> str:
+    """Write a span as people say it.
+
+    Example:
+        >>> _span(900), _span(61_000), _span(3_723_000)
+        ('0 s', '1 min 1 s', '1 h 2 min')
+    """
+    seconds = max(0, span_ms) // 1_000
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3_600:
+        return f"{seconds // 60} min {seconds % 60} s"
+    return f"{seconds // 3_600} h {seconds % 3_600 // 60} min"
+
+
+@dataclass
+class EventRate:
+    """Events a second over the last ``span_ms``, from counts as batches end."""
+
+    span_ms: int = 10_000
+    _counts: deque[tuple[int, int]] = field(default_factory=deque)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, events: int, now_ms: int) -> float:
+        """Take in what a batch read, and answer the rate."""
+        with self._lock:
+            self._counts.append((now_ms, events))
+            while len(self._counts) > 1 and self._counts[0][0] < now_ms - self.span_ms:
+                self._counts.popleft()
+            since = now_ms - self._counts[0][0]
+            later = sum(count for _, count in list(self._counts)[1:])
+            return later * 1_000 / since if since else 0.0
