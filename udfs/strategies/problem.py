@@ -26,6 +26,7 @@ class Participant(msgspec.Struct, frozen=True, kw_only=True):
     strategies: tuple[str, ...] = ()
     owned: tuple[QueueRef, ...] | None = None
     generation: int | None = None
+    settings: Mapping[str, object] | None = None  # its own ``strategy_settings``: before the group's
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):

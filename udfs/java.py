@@ -1,0 +1,125 @@
+"""Core: what Java's strings and hash maps do that answers of Java programs depend on. No I/O.
+
+Source: the JDK's ``String#compareTo``, ``String#hashCode`` and ``java.util.HashMap`` (17; the same since 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+# HashMap: DEFAULT_INITIAL_CAPACITY, the load factor as a fraction, TREEIFY_THRESHOLD, MIN_TREEIFY_CAPACITY.
+INITIAL_CAPACITY: Final = 16
+LOAD_NUMERATOR: Final = 3
+LOAD_DENOMINATOR: Final = 4
+TREEIFY_THRESHOLD: Final = 8
+MAX_CAPACITY: Final = 1 << 30
+
+# From here on UTF-16 order and code point order part: surrogates stand before U+E000.
+_ORDERS_PART_AT: Final = "\ud800"
+
+
+def string_order(text: str) -> bytes:
+    """Answer a sort key with the order of ``String.compareTo``: by UTF-16 code units.
+
+    Example:
+        >>> sorted(["10.0.0.1@1", "10.0.0.10@3"], key=string_order)
+        ['10.0.0.10@3', '10.0.0.1@1']
+        >>> sorted(["\\uffff", "\\U0001f600"], key=string_order) == ["\\U0001f600", "\\uffff"]
+        True
+    """
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def sorted_strings(texts: Iterable[str]) -> list[str]:
+    """Sort as ``Collections.sort`` sorts strings; equal ones stay."""
+    found = list(texts)
+    if all(map(str.isascii, found)):
+        return sorted(found)
+    return sorted(found, key=string_order)
+
+
+def string_hash(text: str) -> int:
+    """Answer ``String.hashCode`` as a signed 32-bit number.
+
+    Example:
+        >>> string_hash("Aa"), string_hash("BB"), string_hash("polygenelubricants")
+        (2112, 2112, -2147483648)
+    """
+    return string_hashes([text])[0]
+
+
+def string_hashes(texts: Sequence[str]) -> list[int]:
+    """Answer ``String.hashCode`` of each text, signed."""
+    if not texts:
+        return []
+    codes = np.frombuffer("".join(texts).encode("utf-16-le", "surrogatepass"), dtype="<u2").astype(np.uint32)
+    if all(map(str.isascii, texts)):
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    else:
+        lengths = np.array([len(string_order(text)) // 2 for text in texts], dtype=np.int64)
+    hashes = np.zeros(len(texts), dtype=np.uint32)
+    written = lengths > 0
+    if codes.size:
+        ends = np.cumsum(lengths)
+        from_end = np.repeat(ends, lengths) - 1 - np.arange(codes.size)
+        powers = np.ones(int(lengths.max()), dtype=np.uint32)
+        powers[1:] = 31
+        powers = np.multiply.accumulate(powers, dtype=np.uint32)
+        hashes[written] = np.add.reduceat(codes * powers[from_end], (ends - lengths)[written], dtype=np.uint32)
+    return [int(hash_) for hash_ in hashes.view(np.int32)]
+
+
+def table_size_for(capacity: int) -> int:
+    """Answer the table that ``new HashMap<>(capacity)`` makes."""
+    return min(MAX_CAPACITY, 1 << max(0, capacity - 1).bit_length())
+
+
+def hash_map_order(texts: Sequence[str], table: int = INITIAL_CAPACITY) -> list[str]:
+    """Answer the keys in the order in which a ``HashMap<String, ?>`` iterates over them.
+
+    Args:
+        texts: In the order in which they were put; one put again stays where it is.
+        table: Slots at the first put.
+
+    Example:
+        >>> hash_map_order(["range", "roundrobin", "sticky", "cooperative-sticky"])
+        ['sticky', 'range', 'roundrobin', 'cooperative-sticky']
+    """
+    distinct = list(dict.fromkeys(texts))
+    order = hashed_order(string_hashes(distinct), table, [string_order(text) for text in distinct])
+    return [distinct[index] for index in order]
+
+
+def hashed_order(
+    hashes: Sequence[int], table: int = INITIAL_CAPACITY, keys: Sequence[bytes] | None = None
+) -> list[int]:
+    """Answer the iteration order of a ``HashMap`` as indexes of distinct keys, put in the order given.
+
+    Args:
+        hashes: The keys' ``hashCode``.
+        keys: What ``compareTo`` compares, needed only where more than eight keys share a slot.
+    """
+    if not hashes:
+        return []
+    spread = np.asarray(hashes, dtype=np.int64).astype(np.uint32)
+    spread ^= spread >> np.uint32(16)
+    size = table
+    count = len(hashes)
+    while True:
+        # A slot never holds more than when its table is fullest: just before the table doubles.
+        put = min(count, size * LOAD_NUMERATOR // LOAD_DENOMINATOR + 1)
+        slots = spread[:put] & np.uint32(size - 1)
+        if put > TREEIFY_THRESHOLD and int(np.bincount(slots).max()) > TREEIFY_THRESHOLD:
+            return _ordered_with_trees([int(h) for h in spread], table, keys)
+        if count <= size * LOAD_NUMERATOR // LOAD_DENOMINATOR or size == MAX_CAPACITY:
+            return [int(index) for index in np.argsort(slots[:count], kind="stable")]
+        size *= 2
+
+
+def _ordered_with_trees(spread: list[int], table: int, keys: Sequence[bytes] | None) -> list[int]:
+    from udfs.java_trees import order_with_trees
+
+    return order_with_trees(spread, table, keys if keys is not None else [b""] * len(spread))

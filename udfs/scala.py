@@ -1,0 +1,72 @@
+"""Core: the order of Scala 2.12's maps, which answers of Kafka 1.0 depend on. No I/O.
+
+Source: scala-library 2.12 ``mutable.HashTable``, ``immutable.HashMap``, ``TraversableLike#groupBy``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from udfs.java import string_hashes
+
+_MASK: Final = 0xFFFFFFFF
+_TABLE: Final = 16  # HashTable.initialSize
+# HashTable's load factor: 750 of 1000; and up to four entries an immutable map is no tree, but a plain row.
+_LOAD_PERMILLE: Final = 750
+_ROW_ENTRIES: Final = 4
+
+
+def group_by_order(texts: Sequence[str]) -> list[str]:
+    """Answer the distinct texts in the order of ``texts.groupBy(identity)``.
+
+    Args:
+        texts: Strings in the order in which they come.
+
+    Example:
+        >>> group_by_order(["sticky", "roundrobin", "range"])
+        ['range', 'sticky', 'roundrobin']
+    """
+    distinct = list(dict.fromkeys(texts))
+    hashes = dict(zip(distinct, (value & _MASK for value in string_hashes(distinct)), strict=True))
+    order = _mutable_order(distinct, hashes)
+    if len(order) <= _ROW_ENTRIES:
+        return order
+    # A tree of 5 bits a level, lowest bits first; the same hash twice stays in the order of insertion.
+    places = {text: number for number, text in enumerate(order)}
+    return sorted(order, key=lambda text: (_trie_path(hashes[text]), places[text]))
+
+
+def _mutable_order(texts: Sequence[str], hashes: dict[str, int]) -> list[str]:
+    table: list[list[str]] = [[] for _ in range(_TABLE)]
+    for number, text in enumerate(texts, 1):
+        table[_slot(hashes[text], len(table))].insert(0, text)
+        if number > len(table) * _LOAD_PERMILLE // 1000:
+            table = _doubled(table, hashes)
+    return [text for chain in reversed(table) for text in chain]
+
+
+def _doubled(table: list[list[str]], hashes: dict[str, int]) -> list[list[str]]:
+    larger: list[list[str]] = [[] for _ in range(2 * len(table))]
+    for chain in reversed(table):
+        for text in chain:
+            larger[_slot(hashes[text], len(larger))].insert(0, text)
+    return larger
+
+
+def _slot(hash_: int, size: int) -> int:
+    # HashTable#index; its seed is fixed when the table is made: bitCount(16 - 1).
+    improved = (hash_ * 0x9E3775CD) & _MASK
+    improved = int.from_bytes(improved.to_bytes(4, "little"), "big")
+    improved = (improved * 0x9E3775CD) & _MASK
+    seed = (_TABLE - 1).bit_count()
+    improved = ((improved >> seed) | (improved << (32 - seed))) & _MASK
+    return (improved >> (32 - seed)) & (size - 1)
+
+
+def _trie_path(hash_: int) -> tuple[int, ...]:
+    improved = (hash_ + (~(hash_ << 9) & _MASK)) & _MASK
+    improved ^= improved >> 14
+    improved = (improved + (improved << 4)) & _MASK
+    improved ^= improved >> 10
+    return tuple((improved >> level) & 0x1F for level in range(0, 35, 5))

@@ -1,0 +1,107 @@
+"""Core: what depends on the client library of a Kafka group's leader: the order of members, racks. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from udfs.java import hash_map_order, string_order
+from udfs.strategies.problem import Participant, Problem
+
+# kafka-clients: MemberInfo (static members first) since 2.4, KIP-881 (racks in range) since 3.5.
+_STATIC_FIRST_SINCE = (2, 4)
+_RACKS_IN_RANGE_SINCE = (3, 5)
+_JAVA = re.compile(r"java-(\d+)\.(\d+)")
+
+
+class Library(msgspec.Struct, frozen=True):
+    """A client library as far as its assignors differ."""
+
+    name: str
+    version: tuple[int, int] | None = None
+
+    @property
+    def static_first(self) -> bool:
+        """Whether static members stand before dynamic ones."""
+        return self.version is None or self.version >= _STATIC_FIRST_SINCE
+
+    @property
+    def racks_in_range(self) -> bool:
+        """Whether ``range`` prefers queues with a replica in the member's rack."""
+        return self.version is None or self.version >= _RACKS_IN_RANGE_SINCE
+
+
+def leader_library(problem: Problem) -> Library:
+    """Answer the library that deals: the setting ``library``, else the leader's, else kafka-clients of today.
+
+    The leader is the one named, else the first member that joined.
+
+    Example:
+        >>> leader_library(Problem(group="g", members=(), topics={}, settings={"library": "java-2.2"}))
+        Library(name='java', version=(2, 2))
+    """
+    told = problem.settings.get("library")
+    if told is None:
+        leaders = [member for member in problem.members if member.member_id == problem.leader]
+        told = next((member.client_library for member in (*leaders, *problem.members[:1])), None)
+    text = str(told or "")
+    if text.startswith("librdkafka"):
+        return Library(name="librdkafka")
+    version = _JAVA.match(text)
+    return Library(name="java", version=(int(version[1]), int(version[2])) if version else None)
+
+
+def in_order(members: Sequence[Participant], library: Library) -> list[Participant]:
+    """Sort members as the library's ``range`` and ``roundrobin`` do.
+
+    Source: kafka-clients ``AbstractPartitionAssignor.MemberInfo#compareTo``; librdkafka ``rd_kafka_group_member_cmp``,
+    which compares instance ids only where both have one and is therefore no order: where static and dynamic members
+    mix, what comes out depends on the steps of the C library's merge sort, which are taken one by one here.
+    """
+    if library.name == "librdkafka":
+        if len({member.instance_id is None for member in members}) > 1:
+            return _merge_sorted(list(members), _stands_not_after)
+        return sorted(members, key=lambda member: member.instance_id or member.member_id)
+    if not library.static_first:
+        return sorted(members, key=lambda member: string_order(member.member_id))
+    instances = [member.instance_id for member in members if member.instance_id is not None]
+    if len(set(instances)) < len(instances):
+        # Equal ones stay in the order in which the leader's HashMap has them.
+        joined = {member.member_id: member for member in members}
+        members = [joined[member_id] for member_id in hash_map_order(list(joined))]
+    return sorted(
+        members,
+        key=lambda member: (
+            (0, string_order(member.instance_id))
+            if member.instance_id is not None
+            else (1, string_order(member.member_id))
+        ),
+    )
+
+
+def _stands_not_after(left: Participant, right: Participant) -> bool:
+    if left.instance_id is not None and right.instance_id is not None:
+        return left.instance_id <= right.instance_id
+    return left.member_id <= right.member_id
+
+
+def _merge_sorted(
+    members: list[Participant], not_after: Callable[[Participant, Participant], bool]
+) -> list[Participant]:
+    """Sort as glibc's ``qsort`` does: halves of n/2 and n − n/2, the left one first where equal."""
+    if len(members) <= 1:
+        return members
+    half = len(members) // 2
+    left, right = _merge_sorted(members[:half], not_after), _merge_sorted(members[half:], not_after)
+    merged = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        if not_after(left[i], right[j]):
+            merged.append(left[i])
+            i += 1
+        else:
+            merged.append(right[j])
+            j += 1
+    return merged + left[i:] + right[j:]

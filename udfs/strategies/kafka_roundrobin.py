@@ -1,0 +1,44 @@
+"""Core: Kafka's client-side round robin assignor. No I/O."""
+
+from __future__ import annotations
+
+from udfs.events import QueueRef
+from udfs.java import string_order
+from udfs.strategies.kafka_clients import in_order, leader_library
+from udfs.strategies.problem import Assignment, Problem
+from udfs.strategies.subscriptions import by_queue_id, known_topics, subscribers_by_topic
+
+
+def kafka_roundrobin(problem: Problem) -> Assignment:
+    """Deal all partitions of all subscribed topics in turn to the members in order.
+
+    Topics by name, partitions ascending, one pointer over the members; a member that does not subscribe to the topic
+    is passed over, and the pointer goes on from there.
+
+    With equal subscriptions the group spreads by at most one. Known imbalance: with unequal subscriptions a member of
+    many topics gets its turn in all of them although others could take only there.
+
+    Rolling restart: as with range, a dynamic member comes back at another place and nearly everything moves.
+
+    Source: kafka-clients 4.1 ``RoundRobinAssignor``, librdkafka ``rd_kafka_roundrobin_assignor_assign_cb``.
+
+    Example: t0 and t1 of 3 partitions, C0 and C1: C0 {t0: 0, 2; t1: 1}, C1 {t0: 1; t1: 0, 2}.
+    """
+    library = leader_library(problem)
+    members = in_order(problem.members, library)
+    held: list[list[QueueRef]] = [[] for _ in members]
+    subscribers = subscribers_by_topic(members)
+    topics = known_topics(problem, subscribers)
+    if not all(topic.name.isascii() for topic in topics):
+        topics.sort(key=lambda topic: topic.name.encode() if library.name != "java" else string_order(topic.name))
+    pointer = 0
+    for topic in topics:
+        takers = subscribers[topic.name]
+        place = next((place for place, member in enumerate(takers) if member >= pointer), 0)
+        for queue in by_queue_id(topic):
+            held[takers[place]].append(queue)
+            pointer = takers[place] + 1
+            place = place + 1 if place + 1 < len(takers) else 0
+        pointer %= len(members)
+    found = {member.member_id: queues for member, queues in zip(members, held, strict=True)}
+    return {member.member_id: found[member.member_id] for member in problem.members}

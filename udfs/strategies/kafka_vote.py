@@ -1,0 +1,47 @@
+"""Core: how a Kafka coordinator chooses a classic group's strategy from its members' lists. No I/O."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias
+
+from udfs.errors import StrategyError
+from udfs.java import hash_map_order
+from udfs.scala import group_by_order
+
+TieOrder: TypeAlias = Literal["1.0", "4.x"]
+
+_MAP_ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {"4.x": hash_map_order, "1.0": group_by_order}
+
+
+def vote(members_strategies: Sequence[Sequence[str]], tie_order: str = "4.x") -> str:
+    """Answer the wire name that wins: each member votes for the first of its list that all members support.
+
+    Args:
+        members_strategies: Each member's list in its order of preference, members in the order in which they joined.
+        tie_order: How equal counts are settled: by the order of the coordinator's map of votes, which is
+            ``java.util.HashMap`` in the coordinator of 4.x and Scala's ``groupBy`` in 1.0.
+
+    Raises:
+        StrategyError: ``no_members``, ``no_common_strategy``, ``unknown_tie_order``.
+
+    Source: kafka 4.1 ``ClassicGroup#selectProtocol``; kafka 1.0 ``GroupMetadata#selectProtocol``.
+
+    Example:
+        >>> vote([["range", "roundrobin", "custom"], ["range", "roundrobin", "sticky"], ["roundrobin", "range"]])
+        'range'
+        >>> vote([["range", "sticky"], ["sticky", "range"]]), vote([["range", "sticky"], ["sticky", "range"]], "1.0")
+        ('sticky', 'range')
+    """
+    if tie_order not in _MAP_ORDERS:
+        raise StrategyError("unknown_tie_order", f"the tie order is one of {', '.join(_MAP_ORDERS)}, not {tie_order!r}")
+    if not members_strategies:
+        raise StrategyError("no_members", "Cannot select protocol for empty group")
+    supported = Counter(name for names in members_strategies for name in set(names))
+    common = {name for name, members in supported.items() if members == len(members_strategies)}
+    if not common:
+        raise StrategyError("no_common_strategy", "Member does not support any of the candidate protocols")
+    votes = Counter(next(name for name in names if name in common) for names in members_strategies)
+    most = max(votes.values())
+    return next(name for name in _MAP_ORDERS[tie_order](list(votes)) if votes[name] == most)

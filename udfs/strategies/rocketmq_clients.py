@@ -1,0 +1,39 @@
+"""Core: how RocketMQ's clients come to an allocation: every topic over all ids of the group. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from udfs.errors import StrategyError
+from udfs.events import QueueRef
+from udfs.java import sorted_strings
+from udfs.strategies.problem import Assignment, Problem
+from udfs.strategies.subscriptions import by_broker, known_topics, subscribers_by_topic
+
+# One topic: (queues sorted, ids sorted with repetitions) -> id -> its queues; an id that is missing gets none.
+Allocation: TypeAlias = Callable[[Sequence[QueueRef], Sequence[str]], Mapping[str, Sequence[QueueRef]]]
+
+
+def deal_each_topic(problem: Problem, allocate: Allocation) -> Assignment:
+    """Deal each subscribed topic over all members of the group; a non-subscriber's slice belongs to nobody.
+
+    Two connections with one id take the same slice, the first; the second slice has no owner.
+
+    Source: rocketmq-client 4.9 and 5.5 ``RebalanceImpl#rebalanceByTopic``.
+    """
+    ids = sorted_strings(member.name for member in problem.members)
+    if "" in ids:
+        raise StrategyError("illegal_argument", "currentCID is empty")
+    held: list[list[QueueRef]] = [[] for _ in problem.members]
+    subscribers = subscribers_by_topic(problem.members)
+    members_by_name: dict[str, list[int]] = {}
+    for index, member in enumerate(problem.members):
+        members_by_name.setdefault(member.name, []).append(index)
+    for topic in known_topics(problem, subscribers):
+        subscribed = set(subscribers[topic.name])
+        for name, queues in allocate(by_broker(topic), ids).items():
+            for member_index in members_by_name[name]:
+                if member_index in subscribed:
+                    held[member_index] += queues
+    return {member.member_id: queues for member, queues in zip(problem.members, held, strict=True)}

@@ -1,0 +1,60 @@
+"""Core: who subscribes to what, and a topic's queues in the orders that clients sort them into. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from udfs.events import QueueRef
+from udfs.java import string_order
+from udfs.strategies.problem import Participant, Problem, Topic
+
+
+def subscribers_by_topic(members: Sequence[Participant]) -> dict[str, list[int]]:
+    """Answer each subscribed topic's subscribers as ascending indexes into ``members``.
+
+    Returns: topics with the same subscribers share one list, so that ``is`` tells them.
+    """
+    members_by_subscriptions: dict[tuple[str, ...], list[int]] = {}
+    for index, member in enumerate(members):
+        members_by_subscriptions.setdefault(member.subscriptions, []).append(index)
+    kinds_by_topic: dict[str, list[int]] = {}
+    kinds = list(members_by_subscriptions.values())
+    for kind, topics in enumerate(members_by_subscriptions):
+        for topic in dict.fromkeys(topics):
+            kinds_by_topic.setdefault(topic, []).append(kind)
+    lists: dict[tuple[int, ...], list[int]] = {}
+    found = {}
+    for topic, kinds_of_topic in kinds_by_topic.items():
+        key = tuple(kinds_of_topic)
+        if key not in lists:
+            lists[key] = sorted(index for kind in key for index in kinds[kind])
+        found[topic] = lists[key]
+    return found
+
+
+def known_topics(problem: Problem, subscribed: Iterable[str]) -> list[Topic]:
+    """Answer the subscribed topics that have queues, by name; unknown and empty ones are skipped."""
+    topics = problem.topics
+    return [topics[name] for name in sorted(subscribed) if name in topics and topics[name].queues]
+
+
+def by_queue_id(topic: Topic) -> list[QueueRef]:
+    """Answer the topic's queues as Kafka's clients sort partitions."""
+    name = topic.name
+    refs = [QueueRef(topic=name, queue_id=queue.queue_id, broker=queue.broker) for queue in topic.queues]
+    refs.sort(key=lambda ref: ref.queue_id)
+    return refs
+
+
+def by_broker(topic: Topic) -> list[QueueRef]:
+    """Answer the topic's queues as RocketMQ's ``MessageQueue#compareTo`` sorts them."""
+    name = topic.name
+    refs = [QueueRef(topic=name, queue_id=queue.queue_id, broker=queue.broker) for queue in topic.queues]
+    keys = {broker: string_order(broker or "") for broker in {ref.broker for ref in refs}}
+    refs.sort(key=lambda ref: (keys[ref.broker], ref.queue_id))
+    return refs
+
+
+def distinct_queues(refs: Iterable[QueueRef]) -> list[QueueRef]:
+    """Answer the queues once each, in the order of their first place."""
+    return list(dict.fromkeys(refs))
