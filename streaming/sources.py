@@ -38,7 +38,7 @@ def folder_source(
     Files come in by rename and never change. Hidden files and unfinished ones are not read; what is compressed
     (``.gz``, ``.bz2``, ``.zst``) is read as its name says. A file that is gone again is passed over.
     """
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions
 
     lines = (
         spark.readStream.format("text")
@@ -51,15 +51,15 @@ def folder_source(
         .option("recursiveFileLookup", True)
         .load(str(folder))
     )
-    file_name = F.col("_metadata.file_name")
+    file_name = functions.col("_metadata.file_name")
     return lines.where(~file_name.rlike(_UNFINISHED)).select(
-        F.lit(source).alias("source"),
+        functions.lit(source).alias("source"),
         file_name.alias("place"),
-        F.lit(None).cast("bigint").alias("number"),
-        F.lit(None).cast("binary").alias("key"),
+        functions.lit(None).cast("bigint").alias("number"),
+        functions.lit(None).cast("binary").alias("key"),
         # The bytes as they are: the text source does not decode them.
-        F.col("value").cast("binary").alias("value"),
-        F.lit(None).cast("bigint").alias("timestamp_ms"),
+        functions.col("value").cast("binary").alias("value"),
+        functions.lit(None).cast("bigint").alias("timestamp_ms"),
     )
 
 
@@ -96,13 +96,13 @@ def topic_source(
 
 def kafka_rows(records: DataFrame, source: str) -> DataFrame:
     """Bring what Spark's Kafka source answers to the raw columns."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions
 
     return records.select(
-        F.lit(source).alias("source"),
-        F.concat_ws("-", F.col("topic"), F.col("partition")).alias("place"),
-        F.col("offset").alias("number"),
-        F.col("key"),
-        F.col("value"),
-        F.unix_millis(F.col("timestamp")).alias("timestamp_ms"),
+        functions.lit(source).alias("source"),
+        functions.concat_ws("-", functions.col("topic"), functions.col("partition")).alias("place"),
+        functions.col("offset").alias("number"),
+        functions.col("key"),
+        functions.col("value"),
+        functions.unix_millis(functions.col("timestamp")).alias("timestamp_ms"),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -115,8 +116,8 @@ class PackedTexts(msgspec.Struct, array_like=True):
 
     def unpack(self) -> list[str]:
         """Answer all texts."""
-        starts = [0, *np.frombuffer(self.ends, "<u4").tolist()]
-        return [self.data[start:end].decode() for start, end in zip(starts, starts[1:], strict=False)]
+        bounds = [0, *np.frombuffer(self.ends, "<u4").tolist()]
+        return [self.data[start:end].decode() for start, end in pairwise(bounds)]
 
 
 class PackedHeartbeats(msgspec.Struct, array_like=True):
@@ -143,7 +144,7 @@ class PackedHeartbeats(msgspec.Struct, array_like=True):
 
 
 class PackedProgress(msgspec.Struct, array_like=True):
-    """Distinct (group, queue, commit time), ascending: uint64[P] keys of groups, uint64[P] of queues, int64[P] times."""
+    """Distinct (group, queue, commit time), ascending: uint64[P] keys of groups, uint64[P] of queues, int64[P]."""
 
     group_keys: bytes
     queue_keys: bytes
@@ -200,7 +201,7 @@ def decode_packet(payload: bytes) -> Packet:
 
 
 def carry_event(event: AnyEvent, source: str, position: str) -> CarriedEvent:
-    """Pack one whole event; the same content makes the same id, whatever the order of its keys or the notation of its time."""
+    """Pack one whole event; the same content makes the same id, however its keys were ordered or its time written."""
     content = msgspec.json.encode(event, order="sorted")
     event_id = event.event_id if event.event_id is not None else content_id(content)
     return CarriedEvent(content, event.event_time, event_id, source, position)
