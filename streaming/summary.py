@@ -1,0 +1,230 @@
+"""Shell: what a job saw, in a few lines: read from its tables, without Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from streaming import tables
+
+PROGRAM = "rebalance-monitor"
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class CauseCount:
+    """Rebalances of one system with one main cause."""
+
+    system: str
+    trigger: str
+    rebalances: int
+
+
+@dataclass(frozen=True)
+class WorstGroup:
+    """A group that rebalanced most."""
+
+    cluster: str
+    group_id: str
+    rebalances: int
+    queues_moved: int
+    main_cause: str
+
+
+@dataclass(frozen=True)
+class OpenFinding:
+    """Findings of one kind that are open."""
+
+    kind: str
+    severity: str
+    findings: int
+    example: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the tables hold, and what to ask them next."""
+
+    clusters: int = 0
+    groups: int = 0
+    members: int = 0
+    rebalances: int = 0
+    failed: int = 0
+    queues_moved: int = 0
+    agreeing: int = 0
+    differing: int = 0
+    rejected: int = 0
+    causes: list[CauseCount] = field(default_factory=list)
+    worst_groups: list[WorstGroup] = field(default_factory=list)
+    findings: list[OpenFinding] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+
+
+_NEEDED = {
+    tables.REBALANCES: (
+        "rebalance_id",
+        "cluster",
+        "system",
+        "group_id",
+        "event_time",
+        "trigger",
+        "status",
+        "queues_moved",
+        "agrees",
+    ),
+    tables.GROUPS: ("cluster", "group_id", "members"),
+    tables.FINDINGS: ("cluster", "group_id", "kind", "severity", "message", "closed_at"),
+    tables.REJECTED_EVENTS: ("reason",),
+    tables.ASSIGNMENTS: ("cluster", "group_id", "topic", "queue_id", "valid_to"),
+}
+
+
+def summarise(tables_root: Path) -> Summary:
+    """Answer what the tables below ``tables_root`` hold; a table that is not there yet counts as empty."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        for table, columns in _NEEDED.items():
+            connection.register(table.name, _read(tables_root, table, columns))
+        return _summary(connection, tables_root)
+
+
+def _read(tables_root: Path, table: tables.Table, columns: tuple[str, ...]) -> Any:
+    import pyarrow as pa
+    from deltalake import DeltaTable
+
+    path = str(tables_root / table.name)
+    schema = pa.schema([table.schema.field(name) for name in columns])
+    if not DeltaTable.is_deltatable(path):
+        return schema.empty_table()
+    return pa.table(DeltaTable(path).scan(columns=list(columns))).select(list(columns))
+
+
+def _summary(connection: Any, tables_root: Path) -> Summary:
+    def rows(query: str) -> list[tuple[Any, ...]]:
+        return list(connection.execute(query).fetchall())
+
+    (totals,) = rows(
+        """select count(*), count(*) filter (status = 'failed'), coalesce(sum(queues_moved), 0),
+                  count(*) filter (agrees), count(*) filter (not agrees) from rebalances"""
+    )
+    (now,) = rows("select count(distinct cluster), count(*), coalesce(sum(members), 0) from groups")
+    ((rejected,),) = rows("select count(*) from rejected_events")
+    causes = rows(
+        """select system, trigger, count(*) as times from rebalances
+           group by system, trigger order by system, times desc, trigger"""
+    )
+    worst = rows(
+        f"""select cluster, group_id, count(*) as times, sum(queues_moved), mode(trigger order by trigger)
+            from rebalances group by cluster, group_id order by times desc, cluster, group_id limit {SHOWN}"""
+    )
+    findings = rows(
+        f"""select kind, severity, count(*) as times, min(message) from findings where closed_at is null
+            group by kind, severity
+            order by case severity when 'critical' then 0 when 'warning' then 1 else 2 end, times desc, kind
+            limit {SHOWN}"""
+    )
+    return Summary(
+        clusters=now[0],
+        groups=now[1],
+        members=int(now[2]),
+        rebalances=totals[0],
+        failed=totals[1],
+        queues_moved=int(totals[2]),
+        agreeing=totals[3],
+        differing=totals[4],
+        rejected=rejected,
+        causes=[CauseCount(*row) for row in causes],
+        worst_groups=[WorstGroup(*row[:3], int(row[3] or 0), row[4]) for row in worst],
+        findings=[OpenFinding(*row) for row in findings],
+        commands=_commands(rows, tables_root),
+    )
+
+
+def _commands(rows: Any, tables_root: Path) -> list[str]:
+    """Answer commands that have something to tell about these very tables."""
+    where = f"--tables {tables_root}"
+    commands = [f"{PROGRAM} show groups {where}"]
+    grave = rows(
+        """select rebalance_id from rebalances
+           order by trigger not in ('session_expired', 'member_left'), queues_moved desc, event_time desc, rebalance_id
+           limit 1"""
+    )
+    commands += [f"{PROGRAM} explain {rebalance_id} {where}" for (rebalance_id,) in grave]
+    busiest = rows(
+        """select cluster, group_id from rebalances
+           group by cluster, group_id order by count(*) desc, cluster, group_id limit 1"""
+    )
+    commands += [f"{PROGRAM} show group {group} --cluster {cluster} {where}" for cluster, group in busiest]
+    owned = rows(
+        """select topic, queue_id, group_id from assignments where valid_to is null and queue_id >= 0
+           order by cluster, group_id, topic, queue_id limit 1"""
+    )
+    commands += [f"{PROGRAM} who-owned {topic} {queue} --group {group} {where}" for topic, queue, group in owned]
+    return commands
+
+
+def print_summary(summary: Summary, console: Console) -> None:
+    """Print a summary for people."""
+    console.print()
+    console.print(
+        f"[bold]{summary.rebalances:,} rebalances[/] of {summary.groups:,} groups in {summary.clusters:,} clusters"
+        f" moved {summary.queues_moved:,} queues; {summary.members:,} members now."
+    )
+    compared = summary.agreeing + summary.differing
+    if compared:
+        console.print(f"{summary.agreeing:,} of {compared:,} reported assignments are what the strategy says.")
+    if summary.failed:
+        console.print(f"{summary.failed:,} failed: their strategy could not answer.")
+    if summary.rejected:
+        console.print(f"{summary.rejected:,} inputs were not applied as sent (table rejected_events).")
+    if summary.causes:
+        _print_causes(summary.causes, console)
+    if summary.worst_groups:
+        grid = _grid("busiest groups", "rebalances", "queues moved", "mostly")
+        for group in summary.worst_groups:
+            grid.add_row(
+                f"{group.cluster}  {group.group_id}",
+                f"{group.rebalances:,}",
+                f"{group.queues_moved:,}",
+                group.main_cause,
+            )
+        console.print()
+        console.print(grid)
+    if summary.findings:
+        grid = _grid("open findings", "times", "severity", "for example")
+        for finding in summary.findings:
+            grid.add_row(finding.kind, f"{finding.findings:,}", finding.severity, finding.example)
+        console.print()
+        console.print(grid)
+    console.print("\nGo on with:")
+    for command in summary.commands:
+        console.print(f"  {command}", soft_wrap=True, highlight=False, markup=False)
+
+
+def _print_causes(causes: list[CauseCount], console: Console) -> None:
+    systems = sorted({cause.system for cause in causes})
+    by_trigger: dict[str, dict[str, int]] = {}
+    for cause in causes:
+        by_trigger.setdefault(cause.trigger, {})[cause.system] = cause.rebalances
+    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    grid.add_column("main cause", no_wrap=True)
+    for system in systems:
+        grid.add_column(system, justify="right")
+    for trigger, counts in sorted(by_trigger.items(), key=lambda item: (-sum(item[1].values()), item[0])):
+        grid.add_row(trigger, *(f"{counts[system]:,}" if system in counts else "–" for system in systems))
+    console.print()
+    console.print(grid)
+
+
+def _grid(first: str, second: str, third: str, fourth: str) -> Grid:
+    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    grid.add_column(first, no_wrap=True)
+    grid.add_column(second, justify="right", no_wrap=True)
+    grid.add_column(third, justify="right" if third == "queues moved" else "left", no_wrap=True)
+    grid.add_column(fourth, overflow="ellipsis", no_wrap=True)
+    return grid
