@@ -57,12 +57,18 @@ def _names(event: AnyEvent) -> Iterator[tuple[str, str]]:
     if isinstance(event, GroupSnapshot):
         for member in event.members:
             yield "member_id", member.member_id
-            yield from (("subscriptions", topic) for topic in member.subscriptions or ())
+            yield from _described_names(member)
         for member_id, queues in (event.assignments or {}).items():
             yield "assignments", member_id
             yield from _queue_names(queues)
     if isinstance(event, Heartbeat | MemberJoined):
-        yield from (("subscriptions", topic) for topic in event.subscriptions or ())
+        yield from _described_names(event)
+
+
+def _described_names(member: MemberFields) -> Iterator[tuple[str, str]]:
+    yield from (("subscriptions", topic) for topic in member.subscriptions or ())
+    yield from (("strategies", strategy) for strategy in member.strategies or ())
+    yield from _queue_names(member.owned or ())
 
 
 def _queue_names(queues: Iterable[QueueRef | QueueOffset | QueueInfo]) -> Iterator[tuple[str, str]]:
