@@ -92,7 +92,9 @@ class Advanced(msgspec.Struct, kw_only=True):
         topics: Topics that the group's members subscribe to: sorted, distinct.
         wake_at: The group must be advanced again once the clock is past this, even if nothing is due.
         last_applied_ms: The last thing applied: a change by ruling 1, an expiry, a snapshot.
-        rebalances, changes, rejected: In the order in which they were decided.
+        unheeded: Ids of late events that changed nothing, as a heartbeat of a member that had left: they are not
+            late after all, and nobody lists them.
+        rebalances, changes, rejected: In the order in which they were decided. Late events are listed by the shard.
     """
 
     last_seen: dict[str, int] = msgspec.field(default_factory=dict)
@@ -100,6 +102,7 @@ class Advanced(msgspec.Struct, kw_only=True):
     topics: list[str] = msgspec.field(default_factory=list)
     wake_at: int | None = None
     last_applied_ms: int | None = None
+    unheeded: list[str] = msgspec.field(default_factory=list)
     rebalances: list[Rebalance] = msgspec.field(default_factory=list)
     changes: list[Change] = msgspec.field(default_factory=list)
     rejected: list[Rejected] = msgspec.field(default_factory=list)

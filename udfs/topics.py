@@ -8,19 +8,20 @@ batch still sees each moment as it was.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
 
 from udfs.cold import ColdBlocks
 from udfs.events import QueueInfo, TopicQueues
-from udfs.facts import Due
 from udfs.journal import Change, TopicChanged
-from udfs.packing import topic_key
+from udfs.packing import CarriedEvent, topic_key
 from udfs.repeats import Repeats, topic_ledger_key
 from udfs.state_codec import Buffer
 
-Queues = tuple[QueueInfo, ...]
+Queues: TypeAlias = tuple[QueueInfo, ...]
+Told: TypeAlias = tuple[TopicQueues, CarriedEvent]
 
 
 class Topic(msgspec.Struct, array_like=True):
@@ -73,21 +74,19 @@ class Topics:
         record = self._record(topic)
         return None if record is None else record.topic_id
 
-    def apply(self, due: Sequence[Due], repeats: Repeats) -> tuple[list[Due], list[Due], list[Change]]:
+    def apply(self, due: Sequence[Told], repeats: Repeats) -> tuple[list[Told], list[Told], list[Change]]:
         """Apply ``TopicQueues`` that are due.
 
         Returns: those that changed something; those older than what was known; the changes, to be written by
             each topic's home only. All in the order in which they applied.
         """
-        moves: list[Due] = []
-        late: list[Due] = []
+        moves: list[Told] = []
+        late: list[Told] = []
         changes: list[Change] = []
-        for one in sorted(due, key=lambda due: (due.event.event_time, due.event_id)):
-            event = one.event
-            if not isinstance(event, TopicQueues):
-                continue
+        for one in sorted(due, key=lambda told: (told[0].event_time, told[1].event_id)):
+            event, carried = one
             ledger = repeats.of(topic_ledger_key(topic_key(self._cluster, event.topic)))
-            if ledger.is_repeat(one.event_id, event.event_time):
+            if ledger.is_repeat(carried.event_id, event.event_time):
                 continue
             record = self._record(event.topic)
             if record is not None and event.event_time < record.as_of:

@@ -1,0 +1,109 @@
+"""The stateful function, with Spark's own GroupState and without a JVM."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark.sql import Row
+from pyspark.sql.streaming.state import GroupState
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from tests.udfs.plain_group import PlainLogic
+from tests.udfs.shard_script import CLUSTER, FAR, T0, clock, join, packet_for
+from udfs.errors import StateVersionError
+from udfs.journal import Rejected
+from udfs.packing import Packet, encode_packet
+from udfs.rules import Rules
+from udfs.state_codec import STATE_VERSION
+from udfs.stateful import shard_function
+
+RULES = Rules(shards=1, allowed_lateness_ms=0)
+
+
+def group_state(value: bytes | None, batch_ms: int = FAR) -> GroupState:
+    return GroupState(
+        optionalValue=Row(state=value),
+        batchProcessingTimeMs=batch_ms,
+        eventTimeWatermarkMs=-1,
+        timeoutConf="NoTimeout",
+        hasTimedOut=False,
+        watermarkPresent=False,
+        defined=value is not None,
+        updated=False,
+        removed=False,
+        timeoutTimestamp=-1,
+        keyAsUnsafe=b"",
+        valueSchema=StructType([StructField("state", BinaryType())]),
+    )
+
+
+def frame(*packets: Packet) -> pd.DataFrame:
+    return pd.DataFrame({"cluster": CLUSTER, "shard": 0, "payload": [encode_packet(packet) for packet in packets]})
+
+
+def run(frames: list[pd.DataFrame], state: GroupState, key: tuple[Any, ...] = (CLUSTER, 0)) -> list[dict[str, Any]]:
+    answers = list(shard_function(RULES, PlainLogic())(key, iter(frames), state))
+    assert all(list(answer.columns) == ["kind", "cluster", "body"] for answer in answers)
+    return [row for answer in answers for row in answer.to_dict("records")]
+
+
+def test_a_batch_in_several_frames_is_one_batch() -> None:
+    state = group_state(None)
+    rows = run(
+        [frame(packet_for(0, [join("m", 0)], RULES)), frame(packet_for(0, [clock(1)], RULES))],
+        state,
+    )
+    assert [(row["kind"], row["cluster"], json.loads(row["body"])["body"]["kind"]) for row in rows] == [
+        ("change", CLUSTER, "member_opened"),
+        ("change", CLUSTER, "group_changed"),
+    ]
+    assert state._updated
+
+
+def test_the_state_goes_on_from_batch_to_batch() -> None:
+    first = group_state(None)
+    assert run([frame(packet_for(0, [join("m", 0)], RULES))], first) == []
+    second = group_state(first.get[0])
+    rows = run([frame(packet_for(0, [clock(1)], RULES))], second)
+    assert [json.loads(row["body"])["event_time"] for row in rows] == [T0, T0]
+
+
+def test_a_batch_without_rows_updates_the_state_all_the_same() -> None:
+    state = group_state(None)
+    assert run([pd.DataFrame({"cluster": [], "shard": [], "payload": []})], state) == []
+    assert state._updated
+
+
+def test_the_batchs_timestamp_is_the_only_clock() -> None:
+    bodies = [
+        json.loads(row["body"])
+        for batch_ms in (FAR, FAR)
+        for row in run([frame(packet_for(0, [join("m", 0), clock(1)], RULES))], group_state(None, batch_ms))
+    ]
+    assert bodies[:2] == bodies[2:]
+
+
+def test_inputs_without_a_cluster_are_passed_on() -> None:
+    rejected = Rejected(
+        source="s", position="1", raw="{", reason="bad", detail="", seen_at=1, raw_length=1, raw_sha256="00"
+    )
+    state = group_state(None)
+    [row] = run([frame(Packet(rejected=[rejected]))], state, key=("", 0))
+    assert (row["kind"], row["cluster"], json.loads(row["body"])["reason"]) == ("rejected", "", "bad")
+    assert state._updated
+
+
+def test_a_newer_encoding_is_refused_and_says_what_to_do() -> None:
+    newer = bytes([STATE_VERSION + 1]) + bytes(20)
+    with pytest.raises(StateVersionError, match="run the version that wrote it"):
+        run([frame(packet_for(0, [clock(1)], RULES))], group_state(newer))
+
+
+def test_the_function_can_be_sent_to_workers() -> None:
+    from pyspark import cloudpickle
+
+    function = cloudpickle.loads(cloudpickle.dumps(shard_function(RULES, PlainLogic())))
+    assert list(function((CLUSTER, 0), [frame(packet_for(0, [clock(1)], RULES))], group_state(None))) == []

@@ -1,0 +1,84 @@
+"""Core: the function that Spark's ``applyInPandasWithState`` calls for each (cluster, shard). No I/O.
+
+It imports no Spark: the state's handle is passed in. It reads no clock: the batch's own timestamp comes with the
+handle, and is the same when the batch is repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+import msgspec
+import pandas as pd
+
+from udfs.journal import Change, Rebalance
+from udfs.packing import REJECTED_CLUSTER, Packet, decode_packet
+from udfs.rules import Rules
+from udfs.shard import GroupLogic, Row, Shard
+
+PAYLOAD = "payload"  # the input's column of packets; the key's columns are not read
+DECIDED_SCHEMA = "kind string, cluster string, body string"
+STATE_SCHEMA = "state binary"
+_ROWS_AT_ONCE = 10_000  # bounds the memory of a batch that decides much
+
+
+class StateHandle(Protocol):
+    """What is used of Spark's ``GroupState``, under its names."""
+
+    @property
+    def exists(self) -> bool: ...
+    @property
+    def get(self) -> tuple[bytes]: ...
+    def update(self, newValue: tuple[bytes]) -> None: ...  # noqa: N803
+    def getCurrentProcessingTimeMs(self) -> int: ...  # noqa: N802
+
+
+ShardFunction = Callable[[tuple[str, int], Iterable[pd.DataFrame], StateHandle], Iterator[pd.DataFrame]]
+
+
+def shard_function(rules: Rules, logic: GroupLogic | None = None) -> ShardFunction:
+    """Make the function of the stateful operator.
+
+    Args:
+        logic: How groups decide; ``udfs.group`` when not given.
+    """
+    if logic is None:
+        from udfs import group  # type: ignore[attr-defined]
+
+        logic = group
+
+    def advance_shard(
+        key: tuple[str, int], frames: Iterable[pd.DataFrame], state: StateHandle
+    ) -> Iterator[pd.DataFrame]:
+        """Answer what the batch decided, as rows of kind, cluster and JSON text; every path updates the state."""
+        cluster, number = str(key[0]), int(key[1])
+        packets = [decode_packet(payload) for frame in frames for payload in frame[PAYLOAD]]
+        if cluster == REJECTED_CLUSTER:
+            yield from _frames(cluster, _rejected(packets))
+            state.update((b"",))
+            return
+        data = bytes(state.get[0]) if state.exists else None
+        shard = Shard(cluster, number, data, rules, logic)
+        yield from _frames(cluster, shard.advance(packets, state.getCurrentProcessingTimeMs()))
+        state.update((shard.encode(),))
+
+    return advance_shard
+
+
+def _rejected(packets: list[Packet]) -> Iterator[Row]:
+    for packet in packets:
+        yield from packet.rejected
+
+
+def _frames(cluster: str, rows: Iterable[Row]) -> Iterator[pd.DataFrame]:
+    kinds: list[str] = []
+    bodies: list[str] = []
+    for row in rows:
+        kinds.append("rebalance" if isinstance(row, Rebalance) else "change" if isinstance(row, Change) else "rejected")
+        bodies.append(msgspec.json.encode(row).decode())
+        if len(bodies) == _ROWS_AT_ONCE:
+            yield pd.DataFrame({"kind": kinds, "cluster": cluster, "body": bodies})
+            kinds, bodies = [], []
+    if bodies:
+        yield pd.DataFrame({"kind": kinds, "cluster": cluster, "body": bodies})
