@@ -162,7 +162,7 @@ REJECTED_EVENTS = Table(
 
 ASSIGNMENTS = Table(
     "assignments",
-    "One row per owner of one queue for one span: who owned it when valid_from <= T and (valid_to is null or T < valid_to)",
+    "One row per owner of one queue for one span; owner at T: valid_from <= T and (valid_to is null or T < valid_to)",
     (
         _CLUSTER,
         _GROUP,
@@ -262,8 +262,8 @@ FINDINGS = Table(
 
 GROUP_MINUTES = Table(
     "group_minutes",
-    "One row per minute of a group in which anything changed; the values of a minute without a row are those of the last"
-    " row before it, with no rebalances",
+    "One row per minute of a group in which anything changed; a minute without a row is like the last row before it,"
+    " with no rebalances",
     (
         _CLUSTER,
         _GROUP,

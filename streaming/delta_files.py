@@ -1,0 +1,416 @@
+"""Shell: one Delta table in a folder, written without Spark: a commit costs milliseconds instead of half a second.
+
+Follows the Delta protocol (delta-io/delta, PROTOCOL.md): data files first, then one JSON file of actions that comes
+into being whole or not at all under a name that nobody else can take (a hard link). Whoever loses the race starts
+over from what is there then, so every write is a function that may run again. Readers and Spark see an ordinary
+table: reader version 1, change data feed, clustering.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
+
+from streaming.tables import CHECKPOINT_INTERVAL, Table, delta_schema, properties
+
+ROWS_PER_FILE = 100_000  # rewriting one row costs the file that it lies in
+SMALL_FILE_ROWS = 20_000  # files below this are laid together now and then
+SMALL_FILES = 24  # this many of them are worth it
+_STATISTICS_TEXT = 32  # Delta's own limit for texts in statistics
+_ATTEMPTS = 20
+_WRITER_FEATURES = ["appendOnly", "invariants", "changeDataFeed", "clustering", "domainMetadata"]
+
+
+class TableError(Exception):
+    """A table that cannot be used; the message says the way out."""
+
+
+class Mark(NamedTuple):
+    """Delta's ``txn``: this application has written everything up to this version of its own."""
+
+    app_id: str
+    version: int
+
+
+class Files(NamedTuple):
+    """The files of one version of the table, with what the log says about them."""
+
+    version: int
+    listing: pa.Table
+
+    def pruned(self, bounds: Mapping[str, tuple[Any, Any]], some_null: str | None = None) -> list[str]:
+        """Answer the paths of files that may hold rows within all bounds (inclusive).
+
+        Args:
+            bounds: Column -> smallest and largest value.
+            some_null: A column that must be null in at least one row.
+        """
+        listing = self.listing
+        keep = pa.array([True] * listing.num_rows, pa.bool_())
+        for column, (smallest, largest) in bounds.items():
+            low, high = f"min.{column}", f"max.{column}"
+            if low in listing.column_names and high in listing.column_names:
+                outside = pc.or_(pc.less(listing[high], smallest), pc.greater(listing[low], largest))
+                keep = pc.and_(keep, pc.invert(pc.fill_null(outside, False)))
+        if some_null and f"null_count.{some_null}" in listing.column_names:
+            keep = pc.and_(keep, pc.not_equal(pc.fill_null(listing[f"null_count.{some_null}"], 1), 0))
+        return listing["path"].filter(keep).to_pylist()
+
+
+class Standing(NamedTuple):
+    """Rows as they stand, and where: row i is row ``places[i][1]`` of the file ``places[i][0]``."""
+
+    rows: pa.Table
+    places: list[tuple[str, int]]
+
+
+class Replacement(NamedTuple):
+    """Rows that go, with where they lie, and rows that come."""
+
+    going: Standing
+    coming: pa.Table
+
+
+class DeltaFiles:
+    """One table in one folder.
+
+    Args:
+        root: Root folder of the tables.
+        table: What it holds; made when it is not there yet.
+    """
+
+    def __init__(self, root: Path, table: Table) -> None:
+        self.table = table
+        self.folder = root / table.name
+        self._log = self.folder / "_delta_log"
+        self._delta = self._open()
+        self._listing: Files | None = None
+
+    def _open(self) -> DeltaTable:
+        try:
+            return DeltaTable(str(self.folder))
+        except TableNotFoundError:
+            pass
+        try:
+            self._log.mkdir(parents=True, exist_ok=True)
+            self._put(0, _creation(self.table))
+        except FileExistsError:
+            pass  # Somebody else has just made it.
+        except OSError as error:
+            raise TableError(
+                f"{self.folder} cannot be written: {error.strerror}. Choose a folder with --tables."
+            ) from error
+        return DeltaTable(str(self.folder))
+
+    # -- what is there ------------------------------------------------------------------------------------------
+
+    def refresh(self) -> int:
+        """See what others have committed; answer the newest version."""
+        self._delta.update_incremental()
+        return self.version
+
+    @property
+    def version(self) -> int:
+        """Answer the version that was last seen."""
+        return self._delta.version()
+
+    @property
+    def identity(self) -> str:
+        """Answer the table's own id, which it has for life."""
+        return str(self._delta.metadata().id)
+
+    def mark(self, app_id: str) -> int | None:
+        """Answer up to where this application has written; None = nothing yet."""
+        return self._delta.transaction_version(app_id)
+
+    def files(self) -> Files:
+        """Answer the files of the version that was last seen."""
+        if self._listing is None or self._listing.version != self.version:
+            self._listing = Files(self.version, pa.table(self._delta.get_add_actions(flatten=True)))
+        return self._listing
+
+    def standing(
+        self, bounds: Mapping[str, tuple[Any, Any]], wanted: pc.Expression, *, some_null: str | None = None
+    ) -> Standing:
+        """Read the rows that match, and remember where they lie."""
+        found: list[pa.Table] = []
+        places: list[tuple[str, int]] = []
+        for path in self.files().pruned(bounds, some_null):
+            rows = self.read(path)
+            rows = rows.append_column("_at", pa.array(range(rows.num_rows), pa.int64())).filter(wanted)
+            places += [(path, at) for at in rows["_at"].to_pylist()]
+            found.append(rows.drop_columns("_at"))
+        return Standing(pa.concat_tables(found) if found else self.table.schema.empty_table(), places)
+
+    def added_after(self, version: int) -> list[tuple[int, str]]:
+        """Answer (version, path) of each file that brought new rows after that version, in the order of the log.
+
+        Raises:
+            FileNotFoundError: The log no longer goes back that far.
+        """
+        added = []
+        for each in range(version + 1, self.version + 1):
+            for line in (self._log / f"{each:020d}.json").read_bytes().splitlines():
+                action = json.loads(line)
+                if "add" in action and action["add"]["dataChange"]:
+                    added.append((each, action["add"]["path"]))
+        return added
+
+    def read(self, path: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """Read one file, or some of its columns."""
+        names = list(columns or self.table.names)
+        rows = pq.ParquetFile(self.folder / path).read(columns=names)
+        schema = pa.schema([self.table.schema.field(name) for name in names])
+        return rows.select(names).cast(schema)
+
+    # -- what is written ----------------------------------------------------------------------------------------
+
+    def append(self, rows: pa.Table, mark: Mark) -> bool:
+        """Add rows under this mark; False when they are there already."""
+        self.refresh()
+        adds = None
+        for _ in range(_ATTEMPTS):
+            if self.has(mark):
+                return False
+            adds = adds or self._write(rows)
+            if self._commit("WRITE", [*adds, _txn(mark)], blind=True):
+                return True
+        raise TableError(f"{self.folder}: others commit all the time, {_ATTEMPTS} attempts failed")
+
+    def replace(self, compute: Callable[[], Replacement], mark: Mark, also: Sequence[Mark] = ()) -> bool:
+        """Put rows in the place of others under this mark; False when that is done already, or nothing changes.
+
+        Args:
+            compute: Runs again when somebody else committed in between.
+            also: Further marks to set in the same commit.
+        """
+        self.refresh()
+        for _ in range(_ATTEMPTS):
+            if self.has(mark):
+                return False
+            going, coming = compute()
+            if not (going.places or coming.num_rows):
+                return False
+            actions = [*self._replacing(going, coming), *map(_txn, (mark, *also))]
+            if self._commit("MERGE", actions, blind=False):
+                return True
+        raise TableError(f"{self.folder}: others commit all the time, {_ATTEMPTS} attempts failed")
+
+    def has(self, mark: Mark) -> bool:
+        """Answer whether the application has written that version already."""
+        reached = self.mark(mark.app_id)
+        return reached is not None and reached >= mark.version
+
+    def _replacing(self, going: Standing, coming: pa.Table) -> list[dict[str, Any]]:
+        gone: dict[str, list[int]] = {}
+        for path, at in going.places:
+            gone.setdefault(path, []).append(at)
+        staying, removes = [], []
+        sizes = self._sizes()
+        for path, places in sorted(gone.items()):
+            rows = self.read(path)
+            stays = [True] * rows.num_rows
+            for place in places:
+                stays[place] = False
+            staying.append(rows.filter(pa.array(stays, pa.bool_())))
+            removes.append(_remove(path, sizes[path], data_change=True))
+        adds = self._write(pa.concat_tables([*staying, coming]))
+        return [*removes, *adds, *self._feed(going.rows, coming)]
+
+    def _feed(self, gone: pa.Table, come: pa.Table) -> list[dict[str, Any]]:
+        """Tell the change data feed which rows changed; without it, readers take whole files for changed."""
+        gone_keys, come_keys = self._keys(gone), self._keys(come)
+        before = ["update_preimage" if key in come_keys else "delete" for key in gone_keys]
+        after = ["update_postimage" if key in gone_keys else "insert" for key in come_keys]
+        if not (before or after):
+            return []
+        kinds = pa.array(before + after, pa.string())
+        rows = pa.concat_tables([gone, come]).append_column("_change_type", kinds)
+        path = f"_change_data/cdc-{uuid.uuid4()}.zstd.parquet"
+        target = self.folder / path
+        target.parent.mkdir(exist_ok=True)
+        pq.write_table(rows, target, compression="zstd")
+        return [{"cdc": {"path": path, "partitionValues": {}, "size": target.stat().st_size, "dataChange": False}}]
+
+    def _keys(self, rows: pa.Table) -> dict[tuple[Any, ...], None]:
+        keys = zip(*(rows[name].to_pylist() for name in self.table.key), strict=True)
+        return dict.fromkeys(keys)
+
+    def _sizes(self) -> dict[str, int]:
+        listing = self.files().listing
+        return dict(zip(listing["path"].to_pylist(), listing["size_bytes"].to_pylist(), strict=True))
+
+    def _write(self, rows: pa.Table, *, data_change: bool = True) -> list[dict[str, Any]]:
+        """Write data files, rows that are asked for together lying together."""
+        if not rows.num_rows:
+            return []
+        rows = rows.sort_by([(name, "ascending") for name in self.table.cluster_by])
+        adds = []
+        for offset in range(0, rows.num_rows, ROWS_PER_FILE):
+            part = rows.slice(offset, ROWS_PER_FILE)
+            path = f"part-{len(adds):05d}-{uuid.uuid4()}-c000.zstd.parquet"
+            pq.write_table(part, self.folder / path, compression="zstd", row_group_size=ROWS_PER_FILE // 4)
+            adds.append(
+                {
+                    "add": {
+                        "path": path,
+                        "partitionValues": {},
+                        "size": (self.folder / path).stat().st_size,
+                        "modificationTime": _now_ms(),
+                        "dataChange": data_change,
+                        "stats": json.dumps(_statistics(part)),
+                    }
+                }
+            )
+        return adds
+
+    def _commit(self, operation: str, actions: list[dict[str, Any]], *, blind: bool) -> bool:
+        """Commit after the version that was last seen; False when somebody else was faster."""
+        info = {
+            "timestamp": _now_ms(),
+            "operation": operation,
+            "operationParameters": {},
+            "readVersion": self.version,
+            "isolationLevel": "Serializable",
+            "isBlindAppend": blind,
+            "operationMetrics": {},
+            "engineInfo": "rebalance-monitor",
+            "txnId": str(uuid.uuid4()),
+        }
+        version = self.version + 1
+        try:
+            self._put(version, [{"commitInfo": info}, *actions])
+        except FileExistsError:
+            self.refresh()
+            return False
+        self.refresh()
+        if version % CHECKPOINT_INTERVAL == 0:
+            self._look_after()
+        return True
+
+    def _put(self, version: int, actions: list[dict[str, Any]]) -> None:
+        """Make the log's next file: whole, and only if nobody has made it.
+
+        Raises:
+            FileExistsError: Somebody has.
+        """
+        target = self._log / f"{version:020d}.json"
+        hidden = self._log / f".{version:020d}.{uuid.uuid4()}.tmp"
+        hidden.write_text("".join(f"{json.dumps(action)}\n" for action in actions), encoding="utf-8")
+        try:
+            os.link(hidden, target)
+        finally:
+            hidden.unlink()
+
+    # -- upkeep -------------------------------------------------------------------------------------------------
+
+    def _look_after(self) -> None:
+        self.compact()
+        self._delta.create_checkpoint()
+        self._delta.cleanup_metadata()
+
+    def compact(self) -> int:
+        """Lay small files together, if there are many; answer how many went into one. The rows stay the same."""
+        listing = self.files().listing
+        small = listing.filter(pc.less(listing["num_records"], SMALL_FILE_ROWS))
+        if small.num_rows < SMALL_FILES:
+            return 0
+        paths, sizes = small["path"].to_pylist(), small["size_bytes"].to_pylist()
+        adds = self._write(pa.concat_tables([self.read(path) for path in paths]), data_change=False)
+        removes = [_remove(path, size, data_change=False) for path, size in zip(paths, sizes, strict=True)]
+        # Not at any price: whoever was faster will do it.
+        return len(paths) if self._commit("OPTIMIZE", [*removes, *adds], blind=False) else 0
+
+    def drop_files(self, paths: Sequence[str]) -> bool:
+        """Take files with all their rows out of the table."""
+        sizes = self._sizes()
+        return self._commit("DELETE", [_remove(path, sizes[path], data_change=True) for path in paths], blind=False)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _txn(mark: Mark) -> dict[str, Any]:
+    return {"txn": {"appId": mark.app_id, "version": mark.version, "lastUpdated": _now_ms()}}
+
+
+def _remove(path: str, size: int, *, data_change: bool) -> dict[str, Any]:
+    return {
+        "remove": {
+            "path": path,
+            "deletionTimestamp": _now_ms(),
+            "dataChange": data_change,
+            "extendedFileMetadata": True,
+            "partitionValues": {},
+            "size": size,
+        }
+    }
+
+
+def _creation(table: Table) -> list[dict[str, Any]]:
+    clustering = {"clusteringColumns": [[name] for name in table.cluster_by], "domainName": "delta.clustering"}
+    return [
+        {
+            "commitInfo": {
+                "timestamp": _now_ms(),
+                "operation": "CREATE TABLE",
+                "operationParameters": {"clusterBy": json.dumps(list(table.cluster_by)), "description": table.comment},
+                "isolationLevel": "Serializable",
+                "isBlindAppend": True,
+                "operationMetrics": {},
+                "engineInfo": "rebalance-monitor",
+                "txnId": str(uuid.uuid4()),
+            }
+        },
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": _WRITER_FEATURES}},
+        {
+            "metaData": {
+                "id": str(uuid.uuid4()),
+                "description": table.comment,
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": delta_schema(table),
+                "partitionColumns": [],
+                "configuration": properties(table),
+                "createdTime": _now_ms(),
+            }
+        },
+        {"domainMetadata": {"domain": "delta.clustering", "configuration": json.dumps(clustering), "removed": False}},
+    ]
+
+
+def _statistics(rows: pa.Table) -> dict[str, Any]:
+    """Answer the file's statistics (Delta protocol, "Per-file Statistics"), exact or left out."""
+    smallest, largest = {}, {}
+    for name in rows.column_names:
+        column = rows[name]
+        if pa.types.is_nested(column.type) or pa.types.is_boolean(column.type) or column.null_count == rows.num_rows:
+            continue
+        bounds = pc.min_max(column)
+        low, high = _statistic(bounds["min"]), _statistic(bounds["max"])
+        if low is not None and high is not None:
+            smallest[name], largest[name] = low, high
+    return {
+        "numRecords": rows.num_rows,
+        "minValues": smallest,
+        "maxValues": largest,
+        "nullCount": {name: rows[name].null_count for name in rows.column_names},
+    }
+
+
+def _statistic(value: pa.Scalar) -> object | None:
+    if pa.types.is_timestamp(value.type):
+        return str(pc.strftime(value.cast(pa.timestamp("ms", "UTC")), format="%Y-%m-%dT%H:%M:%S").as_py()) + "Z"
+    plain = value.as_py()
+    return None if isinstance(plain, str) and len(plain) > _STATISTICS_TEXT else plain
