@@ -7,13 +7,13 @@ same as empty: a heartbeat changes the fields that it carries and leaves the oth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import msgspec
 
 System: TypeAlias = Literal["kafka", "rocketmq", "metaq"]
 Mode: TypeAlias = Literal["clustering", "broadcasting", "message"]
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 
 # Kafka's group ids are strings of at most 32,767 bytes; nobody else's names are longer.
 MAX_NAME_LENGTH = 32_767
