@@ -15,11 +15,12 @@ import numpy as np
 
 from bench.fleet import FleetShape
 from udfs.events import AnyEvent, MemberJoined, TopicQueues
+from udfs.facts import GroupLogic
 from udfs.packing import (
     CarriedEvent,
-    Packet,
     PackedHeartbeats,
     PackedTexts,
+    Packet,
     carry_event,
     decode_packet,
     encode_packet,
@@ -27,7 +28,7 @@ from udfs.packing import (
     hash_texts,
 )
 from udfs.rules import Rules
-from udfs.shard import GroupLogic, Shard
+from udfs.shard import Shard
 
 _ROUNDS = 15
 _EVERY = 3  # each batch brings a heartbeat of every third member: 333,000 of a million

@@ -138,6 +138,8 @@ class TopicQueues(Event, kw_only=True, tag_field="type", tag="topic_queues"):
     queues: tuple[QueueInfo, ...] | None = None
     queue_count: QueueCount | None = None
     topic_id: str | None = None  # extra: Kafka's topic UUID
+    restored: bool = False  # from a state export: no change
+    restored_topic: str | None = None  # base64 of the topic as the state held it
 
 
 class GroupSettings(Event, kw_only=True, tag_field="type", tag="group_settings"):
@@ -169,6 +171,9 @@ class GroupSnapshot(Event, kw_only=True, tag_field="type", tag="group_snapshot")
 
 class Clock(Event, kw_only=True, tag_field="type", tag="clock"):
     """The source lives and has told everything up to ``event_time``."""
+
+    restored: bool = False  # from a state export
+    restored_cluster: str | None = None  # base64 of the cluster's clock and silence as the state held them
 
 
 class Progress(Event, kw_only=True, tag_field="type", tag="progress"):

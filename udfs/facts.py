@@ -8,12 +8,13 @@ All times are epoch ms; "due" means strictly before ``clock``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
-from udfs.events import AnyEvent, QueueInfo, System
+from udfs.events import AnyEvent, GroupSnapshot, QueueInfo, System
 from udfs.journal import Change, Rebalance, Rejected
+from udfs.rules import Rules
 
 
 class Due(msgspec.Struct, frozen=True):
@@ -106,3 +107,27 @@ class Advanced(msgspec.Struct, kw_only=True):
     rebalances: list[Rebalance] = msgspec.field(default_factory=list)
     changes: list[Change] = msgspec.field(default_factory=list)
     rejected: list[Rejected] = msgspec.field(default_factory=list)
+
+
+class GroupLogic(Protocol):
+    """What a shard asks of groups: the functions of ``udfs.group``; a group is whatever they take and answer."""
+
+    def new_group(self, cluster: str, system: System, group_id: str) -> Any:
+        """Answer a group of which nothing is known yet."""
+
+    def encode_group(self, group: Any, /) -> bytes:
+        """Answer a group as bytes, its version first."""
+
+    def decode_group(self, data: bytes, /) -> Any:
+        """Read what ``encode_group`` wrote, now or in an earlier version."""
+
+    def members_by_heartbeat(self, group: Any, /) -> Sequence[str]:
+        """Answer exactly the members that ``Advanced.last_seen`` named when the group was last advanced."""
+
+    def snapshot_of(self, group: Any, last_seen: Mapping[str, int], event_time: int, /) -> GroupSnapshot:
+        """Answer the group as a restored snapshot of the contract, for people and for other versions to read."""
+
+    def advance(
+        self, group: Any, facts: GroupFacts, topics: TopicsView, ledger: RepeatLedger, rules: Rules, /
+    ) -> Advanced:
+        """Tell a group all that is due; it is changed in place."""

@@ -7,7 +7,7 @@ known or that hides a gap, a deadline, a change of one of its topics, or the tim
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -25,7 +25,7 @@ from udfs.events import (
     System,
     TopicQueues,
 )
-from udfs.facts import Advanced, Due, GroupFacts, RepeatLedger, TopicsView
+from udfs.facts import Advanced, Due, GroupFacts, GroupLogic
 from udfs.journal import Change, Rebalance, Rejected
 from udfs.liveness import Settled, places_of
 from udfs.packing import (
@@ -51,20 +51,6 @@ from udfs.watch import topic_hash
 Row = Rebalance | Change | Rejected
 _CHUNK = 512  # groups decoded at a time: bounds memory, and hashes their members' ids at once
 _PACKED_SHARE = 8  # packed heartbeats take an eighth of the room of a waiting event: so many more may wait
-
-
-class GroupLogic(Protocol):
-    """How groups decide and are encoded: the functions of ``udfs.group``."""
-
-    def new_group(self, cluster: str, system: System, group_id: str) -> Any: ...
-    def decode_group(self, data: bytes, /) -> Any: ...
-    def encode_group(self, group: Any, /) -> bytes: ...
-    def members_by_heartbeat(self, group: Any, /) -> Sequence[str]:
-        """Answer the members that ``Advanced.last_seen`` named, any order."""
-
-    def advance(
-        self, group: Any, facts: GroupFacts, topics: TopicsView, ledger: RepeatLedger, rules: Rules, /
-    ) -> Advanced: ...
 
 
 class _Work:

@@ -12,10 +12,11 @@ from typing import Protocol
 import msgspec
 import pandas as pd
 
+from udfs.facts import GroupLogic
 from udfs.journal import Change, Rebalance
 from udfs.packing import REJECTED_CLUSTER, Packet, decode_packet
 from udfs.rules import Rules
-from udfs.shard import GroupLogic, Row, Shard
+from udfs.shard import Row, Shard
 
 PAYLOAD = "payload"  # the input's column of packets; the key's columns are not read
 DECIDED_SCHEMA = "kind string, cluster string, body string"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from udfs.events import AnyEvent, Clock, Heartbeat, MemberJoined, MemberLeft, Progress, TopicQueues
+from udfs.facts import GroupLogic
 from udfs.packing import (
     PackedHeartbeats,
     PackedProgress,
@@ -23,7 +24,7 @@ from udfs.packing import (
     shard_of,
 )
 from udfs.rules import Rules
-from udfs.shard import GroupLogic, Row, Shard
+from udfs.shard import Row, Shard
 
 CLUSTER = "c"
 SYSTEM = "kafka"
