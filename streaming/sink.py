@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # More rows than this are written by Spark. A rejected input may be long, so fewer of them.
 DRIVER_ROWS = 20_000
 DRIVER_REJECTED = 500
+
+Tell: TypeAlias = Callable[[Sequence[Row], Sequence[Row], int], None]
 
 
 class _JournalRow(msgspec.Struct):
@@ -69,14 +71,22 @@ class Sink:
         app_id: Marks this checkpoint's commits; another checkpoint has another.
         materialiser: Hears of new changes.
         large_above: Rows of one batch above which Spark writes.
+        tell: Hears what a small batch decided: rebalances, changes, the number of rejected inputs.
     """
 
     def __init__(
-        self, root: Path, app_id: str, materialiser: Materialiser | None = None, *, large_above: int = DRIVER_ROWS
+        self,
+        root: Path,
+        app_id: str,
+        materialiser: Materialiser | None = None,
+        *,
+        large_above: int = DRIVER_ROWS,
+        tell: Tell | None = None,
     ) -> None:
         self._app_id = app_id
         self._materialiser = materialiser
         self._large_above = large_above
+        self._tell = tell
         self._rebalances = DeltaFiles(root, REBALANCES)
         self._changes = DeltaFiles(root, CHANGES)
         self._rejected = DeltaFiles(root, REJECTED_EVENTS)
@@ -121,6 +131,8 @@ class Sink:
                 ("source", "position", "reason"),
                 batch_id,
             )
+        if self._tell is not None:
+            self._tell(rebalances, changes, rejected)
         return bool(changes)
 
     def _append(self, table: DeltaFiles, rows: Sequence[Row], order: Iterable[str], batch_id: int) -> None:
