@@ -5,23 +5,34 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from streaming.checkpoint import Checkpoint, ControlFolder, Identity
-from streaming.live_view import LiveStatus
+import msgspec
+from deltalake import DeltaTable
+
+from streaming import logs
+from streaming.checkpoint import Checkpoint, ControlFolder
+from streaming.live_view import ClusterStatus, LiveStatus, LiveView
 from streaming.logs import logger
+from streaming.materialise import Materialiser
+from streaming.query import decisions, packets, start_query
+from streaming.session import start_session
 from streaming.settings import Settings
+from streaming.sink import Sink
+from streaming.sources import control_source, folder_source, topic_source
+from streaming.tables import GROUPS, Row
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-    from streaming.kafka.collector import KafkaCollector
+    from streaming.kafka.follower import KafkaFollower
 
+_OFFSETS_TOPIC = "__consumer_offsets"
 _LOOK_EVERY_S = 0.25
 _RESTART_AFTER_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 _log = logger("job")
@@ -72,3 +83,318 @@ def source_names(settings: Settings) -> list[str]:
     if settings.kafka.bootstrap_servers:
         names.append(f"kafka:{settings.kafka.cluster}")
     return names
+
+
+
+class Job:
+    """One run of the job, from the first check to the last commit.
+
+    Args:
+        settings: All of them.
+        status: What a live view shows; filled while the job runs.
+        stop: Asked when the job shall end.
+    """
+
+    def __init__(self, settings: Settings, *, status: LiveStatus | None = None, stop: StopRequest | None = None) -> None:
+        self.settings = settings
+        self.status = status or LiveStatus()
+        self.stop = stop or StopRequest()
+        self._rules = settings.rules()
+        self._checkpoint = Checkpoint(settings.job.checkpoint.absolute())
+        self._watch = Watch(self.status)
+        self._query: StreamingQuery | None = None
+
+    def run(self, *, once: bool = False, flush: bool = False) -> None:
+        """Run until stopped, or until all input is read.
+
+        Raises:
+            SetupError, SettingsError, CheckpointError: Before Spark starts.
+            TableError: A table cannot be used.
+        """
+        follower = self._follower()
+        identity = self._checkpoint.open(
+            shards=self.settings.state.shards,
+            shuffle_partitions=self.settings.state.shuffle_partitions,
+            sources=source_names(self.settings),
+        )
+        tables = self.settings.job.tables.absolute()
+        self.status.tables = str(self.settings.job.tables)
+        self.status.state = "starting Spark"
+        spark = start_session(self.settings)
+        try:
+            materialiser = Materialiser(tables, self.settings.job.materialize_interval_ms)
+            materialiser.start()
+            sink = Sink(tables, identity.app_id, materialiser, tell=self._watch.decided)
+            start = self._starter(spark, sink, follower)
+            try:
+                if once:
+                    self._drain(spark, start, follower, flush=flush)
+                else:
+                    self._follow(start, follower, materialiser, tables)
+            finally:
+                self.status.state = "stopping"
+                if follower is not None:
+                    follower.stop()
+                materialiser.stop()
+        finally:
+            self.status.state = "stopped"
+            spark.stop()
+        _log.info("stopped", rebalances=self.status.rebalances_seen, events=self.status.events)
+
+    # -- what is started ----------------------------------------------------------------------------------------
+
+    def _follower(self) -> KafkaFollower | None:
+        if not self.settings.kafka.bootstrap_servers:
+            return None
+        from streaming.kafka.follower import KafkaFollower
+
+        self.status.state = "checking rights"
+        return KafkaFollower.checked(self.settings.kafka, self._checkpoint.collected, self._watch.offsets_read)
+
+    def _starter(
+        self, spark: SparkSession, sink: Sink, follower: KafkaFollower | None
+    ) -> Callable[[bool], StreamingQuery]:
+        """Answer what starts the query, or starts it again."""
+
+        def start(once: bool) -> StreamingQuery:
+            read_record = None if follower is None else follower.read_record()
+            packed = packets(self._sources(spark, follower), self._rules, read_record=read_record)
+            return start_query(
+                decisions(packed, self._rules),
+                sink,
+                checkpoint=self._checkpoint.query,
+                once=once,
+                trigger_interval_ms=self.settings.job.trigger_interval_ms,
+            )
+
+        return start
+
+    def _sources(self, spark: SparkSession, follower: KafkaFollower | None) -> list[DataFrame]:
+        """Answer the sources in the order of ``source_names``; it is fixed for the life of a checkpoint."""
+        settings = self.settings
+        found = [control_source(spark, self._checkpoint.control)]
+        if settings.events.folder:
+            found.append(
+                folder_source(spark, settings.events.folder, max_files_per_batch=settings.job.max_files_per_batch)
+            )
+        if settings.kafka_events.topic:
+            found.append(
+                topic_source(
+                    spark,
+                    settings.kafka_events.topic,
+                    bootstrap_servers=settings.kafka_events.bootstrap_servers or settings.kafka.bootstrap_servers,
+                    options=settings.kafka_events.plain_options(),
+                    max_offsets_per_batch=settings.job.max_offsets_per_batch,
+                )
+            )
+        if follower is not None:
+            found.append(follower.source(spark, max_offsets_per_batch=settings.job.max_offsets_per_batch))
+            found.append(folder_source(spark, self._checkpoint.collected, max_files_per_batch=1000, source="collected"))
+        return found
+
+    # -- one pass -----------------------------------------------------------------------------------------------
+
+    def _drain(
+        self,
+        spark: SparkSession,
+        start: Callable[[bool], StreamingQuery],
+        follower: KafkaFollower | None,
+        *,
+        flush: bool,
+    ) -> None:
+        """Read all there is; a live cluster's clock follows in a second pass, the flush in a last one."""
+        if follower is not None:
+            follower.poll()
+        self._pass(start)
+        if follower is not None and not self.stop.asked:
+            follower.tell_clock()
+            self._pass(start)
+        if flush and not self.stop.asked:
+            clusters = clusters_of(spark, self._checkpoint.query)
+            ControlFolder(self._checkpoint.control).mark("flush", {cluster: {} for cluster in clusters})
+            self._pass(start)
+
+    def _pass(self, start: Callable[[bool], StreamingQuery]) -> None:
+        self.status.state = "catching up"
+        query = start(True)
+        while not query.awaitTermination(_LOOK_EVERY_S):
+            self._watch.progress(query)
+            if self.stop.asked:
+                self._stop_query(query)
+                return
+        self._watch.progress(query)
+
+    # -- until stopped ------------------------------------------------------------------------------------------
+
+    def _follow(
+        self,
+        start: Callable[[bool], StreamingQuery],
+        follower: KafkaFollower | None,
+        materialiser: Materialiser,
+        tables: Path,
+    ) -> None:
+        """Keep the query running; survive a broker that is away."""
+        ticker = Ticker(self.settings, ControlFolder(self._checkpoint.control), tables)
+        if follower is not None:
+            follower.start()
+        failures = 0
+        while not self.stop.asked:
+            query = start(False)
+            error = self._watch_over(query, follower, materialiser, ticker)
+            if error is None:
+                return
+            if follower is None or not follower.is_connection_error(error):
+                raise error
+            pause_s = _RESTART_AFTER_S[min(failures, len(_RESTART_AFTER_S) - 1)]
+            failures = 0 if self._watch.progressed else failures + 1
+            self.status.state = "reconnecting"
+            _log.warning("the source is away; the query starts again", pause_s=pause_s, reason=_first_line(error))
+            self.stop.wait(pause_s)
+
+    def _watch_over(
+        self, query: StreamingQuery, follower: KafkaFollower | None, materialiser: Materialiser, ticker: Ticker
+    ) -> Exception | None:
+        """Stay with a running query until it is stopped (None) or fails."""
+        self._watch.progressed = False
+        self.status.state = "running"
+        while not self.stop.wait(_LOOK_EVERY_S):
+            if not query.isActive:
+                return query.exception() or RuntimeError("the query ended without being asked")
+            self._watch.progress(query)
+            materialiser.run_if_due()
+            ticker.tick_if_due(caught_up=self._watch.caught_up)
+            if follower is not None:
+                self.status.state = follower.status() or "running"
+        self._stop_query(query)
+        return None
+
+    def _stop_query(self, query: StreamingQuery) -> None:
+        """Let the running batch end, then stop; what is cut off is done again at the next start."""
+        self.status.state = "finishing the batch"
+        deadline = time.monotonic() + self.settings.job.stop_timeout_ms / 1000
+        while query.isActive and query.status["isTriggerActive"]:
+            if self.stop.urgent or time.monotonic() > deadline:
+                _log.warning("the batch was cut off; it will be done again at the next start")
+                break
+            time.sleep(_LOOK_EVERY_S / 5)
+        self._watch.progress(query)
+        query.stop()
+
+
+class Watch:
+    """Fills the live status from what the query and the sink tell."""
+
+    def __init__(self, status: LiveStatus) -> None:
+        self._status = status
+        self._groups: dict[tuple[str, str], tuple[str, int]] = {}
+        self._batch: int | None = None
+        self._offsets: dict[int, int] = {}
+        self.progressed = False
+        self.caught_up = False
+
+    def decided(self, rebalances: Sequence[Row], changes: Sequence[Row], rejected: int) -> None:
+        """Take in what a batch decided; called by the sink."""
+        for change in changes:
+            name = (change["cluster"], change["group_id"])
+            if change["kind"] == "group_changed":
+                body = msgspec.json.decode(change["body"])
+                self._groups[name] = (body["system"], body["members"])
+            elif change["kind"] == "group_removed":
+                self._groups.pop(name, None)
+        self._status.rejected += rejected
+        self._status.saw(rebalances)
+        if rebalances:
+            newest = max(row["event_time"] for row in rebalances)
+            self._status.delay_ms = max(0, time.time_ns() // 1_000_000 - newest)
+        self._status.clusters = tuple(self._clusters())
+
+    def progress(self, query: StreamingQuery) -> None:
+        """Take in the query's last progress, once."""
+        last = query.lastProgress
+        if last is None:
+            return
+        self.caught_up = last["numInputRows"] == 0 or not query.status["isDataAvailable"]
+        if last["batchId"] == self._batch or last["numInputRows"] == 0:
+            return
+        self._batch = last["batchId"]
+        self.progressed = True
+        self._status.batch = last["batchId"]
+        self._status.batch_ms = last["durationMs"].get("triggerExecution")
+        self._status.events += last["numInputRows"]
+        self._status.events_per_second = last.get("processedRowsPerSecond") or 0.0
+        for source in last["sources"]:
+            self._note_offsets(source.get("endOffset"))
+        _log.info(
+            "batch",
+            batch=self._batch,
+            events=last["numInputRows"],
+            duration_ms=self._status.batch_ms,
+            rebalances=self._status.rebalances_seen,
+        )
+
+    def offsets_read(self) -> dict[int, int]:
+        """Answer up to where each partition of ``__consumer_offsets`` has been read and decided."""
+        return self._offsets
+
+    def _note_offsets(self, end: object) -> None:
+        if isinstance(end, dict) and _OFFSETS_TOPIC in end:
+            self._offsets = {int(partition): int(offset) for partition, offset in end[_OFFSETS_TOPIC].items()}
+
+    def _clusters(self) -> list[ClusterStatus]:
+        found: dict[str, list[tuple[str, int]]] = {}
+        for (cluster, _), group in sorted(self._groups.items()):
+            found.setdefault(cluster, []).append(group)
+        return [
+            ClusterStatus(cluster, groups[0][0], len(groups), sum(members for _, members in groups))
+            for cluster, groups in found.items()
+        ]
+
+
+class Ticker:
+    """Moves the clocks on where the user chose that silence expires: ticks, as files that replay."""
+
+    def __init__(self, settings: Settings, control: ControlFolder, tables: Path) -> None:
+        self._wanted = settings.time.silence == "expire"
+        self._control = control
+        self._tables = tables
+        self._every_s = max(1.0, settings.job.trigger_interval_ms / 1000)
+        self._last = time.monotonic()
+
+    def tick_if_due(self, *, caught_up: bool) -> None:
+        """Write a tick, only when the last batch ended at the newest offsets: else it would run ahead of events."""
+        if not self._wanted or not caught_up or time.monotonic() - self._last < self._every_s:
+            return
+        self._last = time.monotonic()
+        clusters = clusters_in(self._tables)
+        if clusters:
+            now_ms = time.time_ns() // 1_000_000
+            self._control.mark("tick", {cluster: {"time": now_ms} for cluster in clusters})
+
+
+def clusters_of(spark: SparkSession, checkpoint: Path) -> list[str]:
+    """Answer the clusters that a checkpoint's state knows, also those of which nothing was decided yet."""
+    keys = spark.read.format("statestore").load(str(checkpoint)).selectExpr("key.cluster AS cluster").distinct()
+    return sorted(row["cluster"] for row in keys.collect() if row["cluster"])
+
+
+def clusters_in(tables: Path) -> list[str]:
+    """Answer the clusters that the tables know."""
+    groups = DeltaTable(str(tables / GROUPS.name))
+    return sorted(set(groups.to_pyarrow_table(columns=["cluster"])["cluster"].to_pylist()))
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+def run_job(settings: Settings, *, once: bool = False, flush: bool = False) -> int:
+    """Run the job as a command does: logs or a live view, signals, exit code."""
+    logs.configure(settings.log.level, settings.log.format)
+    job = Job(settings)
+    with job.stop.by_signals():
+        if once:
+            job.run(once=True, flush=flush)
+        else:
+            with LiveView(job.status):
+                job.run()
+    return 0

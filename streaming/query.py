@@ -14,19 +14,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming import StreamingQuery
 
+    from udfs.combining import ReadRecord
     from udfs.rules import Rules
 
 Sink = Callable[["DataFrame", int], None]
 
 
-def packets(sources: Sequence[DataFrame], rules: Rules, **combine_options: object) -> DataFrame:
+def packets(sources: Sequence[DataFrame], rules: Rules, *, read_record: ReadRecord | None = None) -> DataFrame:
     """Answer what travels to the shards: (cluster, shard, payload), a few rows for each task."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions
 
     raw = reduce(lambda left, right: left.unionByName(right), sources)
     # Within a streaming query this is the batch's own timestamp, the same when the batch is done again.
-    stamped = raw.withColumn("batch_ms", F.unix_millis(F.current_timestamp()))
-    return stamped.mapInArrow(combine(rules, **combine_options), PACKET_SCHEMA)
+    stamped = raw.withColumn("batch_ms", functions.unix_millis(functions.current_timestamp()))
+    return stamped.mapInArrow(combine(rules, read_record=read_record), PACKET_SCHEMA)
 
 
 def decisions(packed: DataFrame, rules: Rules) -> DataFrame:
@@ -37,12 +38,11 @@ def decisions(packed: DataFrame, rules: Rules) -> DataFrame:
 
 
 def start_query(
-    decided: DataFrame, sink: Sink, *, checkpoint: Path, once: bool, trigger_interval_ms: int, name: str
+    decided: DataFrame, sink: Sink, *, checkpoint: Path, once: bool, trigger_interval_ms: int
 ) -> StreamingQuery:
     """Start the query, or go on where the checkpoint stopped."""
     writer = (
-        decided.writeStream.queryName(name)
-        .outputMode("append")
+        decided.writeStream.outputMode("append")
         .option("checkpointLocation", str(checkpoint))
         .foreachBatch(sink)
     )
