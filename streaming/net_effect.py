@@ -129,7 +129,7 @@ def _open_spans(entries: Sequence[Entry]) -> Question:
 
 
 def _lay_over_assignments(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:
-    spans = _by_group(rows, _span_key)
+    spans = _by_group(rows, _span_key, still_open="valid_to")
     for cluster, group_id, _, body in entries:
         of_group = spans.setdefault((cluster, group_id), {})
         if isinstance(body, journal.QueueAssigned):
@@ -159,10 +159,11 @@ def _ended(row: Row, begin: str, end: str, at: int) -> Row | None:
     return None if at <= row[begin] else {**row, end: at}
 
 
-def _by_group(rows: Rows, key: Callable[[Row], Any]) -> dict[Group, dict[Any, Slot]]:
+def _by_group(rows: Rows, key: Callable[[Row], Any], still_open: str | None = None) -> dict[Group, dict[Any, Slot]]:
+    """Find the rows by group and key; with ``still_open`` only those in which that column is null."""
     found: dict[Group, dict[Any, Slot]] = {}
     for slot in rows.slots:
-        if slot.now is not None:
+        if slot.now is not None and (still_open is None or slot.now[still_open] is None):
             found.setdefault((slot.now["cluster"], slot.now["group_id"]), {})[key(slot.now)] = slot
     return found
 
@@ -304,7 +305,11 @@ def _open_topics(entries: Sequence[Entry]) -> Question:
 
 
 def _lay_over_topics(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:
-    spans = {(slot.now["cluster"], slot.now["topic"]): slot for slot in rows.slots if slot.now is not None}
+    spans = {
+        (slot.now["cluster"], slot.now["topic"]): slot
+        for slot in rows.slots
+        if slot.now is not None and slot.now["valid_to"] is None
+    }
     for cluster, _, _, body in entries:
         if not isinstance(body, journal.TopicChanged):
             continue
