@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from udfs.combining import Combiner, ReadRecord, Rows, line_position
+from udfs.combining import Combiner, FollowedCluster, Rows, line_position
+from udfs.consumer_offsets import NO_TIMESTAMP
+from udfs.errors import InvariantError
 from udfs.packing import encode_packet
 from udfs.rules import Rules
 
@@ -25,29 +28,29 @@ OFFSETS = "offsets"
 
 
 def combine(
-    rules: Rules, *, read_record: ReadRecord | None = None
+    rules: Rules, *, followed: FollowedCluster | None = None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Answer the function for ``mapInArrow``.
 
     Args:
-        read_record: Decodes a record of ``__consumer_offsets``; needed when the source ``offsets`` is read.
+        followed: The cluster whose records the source ``offsets`` brings; needed when there is that source.
     """
-    return partial(_combine, rules, read_record)
+    return partial(_combine, rules, followed)
 
 
 def _combine(
-    rules: Rules, read_record: ReadRecord | None, batches: Iterator[pa.RecordBatch]
+    rules: Rules, followed: FollowedCluster | None, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         if batch.num_rows:
-            yield combine_batch(batch, rules, read_record)
+            yield combine_batch(batch, rules, followed)
 
 
-def combine_batch(batch: pa.RecordBatch, rules: Rules, read_record: ReadRecord | None = None) -> pa.RecordBatch:
+def combine_batch(batch: pa.RecordBatch, rules: Rules, followed: FollowedCluster | None = None) -> pa.RecordBatch:
     """Combine one Arrow batch of raw rows of ``RAW_SCHEMA``."""
     combiner = Combiner(batch.column("batch_ms")[0].as_py(), rules)
     for source in pc.unique(batch.column("source")).to_pylist():
-        _read(combiner, source, batch, read_record)
+        _read(combiner, source, batch, followed)
     packets = combiner.packets()
     return pa.record_batch(
         [
@@ -59,7 +62,7 @@ def combine_batch(batch: pa.RecordBatch, rules: Rules, read_record: ReadRecord |
     )
 
 
-def _read(combiner: Combiner, source: str, batch: pa.RecordBatch, read_record: ReadRecord | None) -> None:
+def _read(combiner: Combiner, source: str, batch: pa.RecordBatch, followed: FollowedCluster | None) -> None:
     mine = pc.equal(batch.column("source"), source)
     if not pc.all(mine).as_py():
         batch = batch.filter(mine)
@@ -73,9 +76,10 @@ def _read(combiner: Combiner, source: str, batch: pa.RecordBatch, read_record: R
     rows = Rows(source, values, position)
     if source == CONTROL:
         combiner.read_marks(rows)
-    elif source != OFFSETS:
+    elif source == OFFSETS:
+        if followed is None:
+            raise InvariantError("records of __consumer_offsets", "a followed cluster", None)
+        timestamps = batch.column("timestamp_ms").fill_null(NO_TIMESTAMP)
+        combiner.read_records(rows, batch.column("key"), np.asarray(timestamps), followed)
+    else:
         combiner.read_lines(rows)
-    elif read_record is not None:
-        combiner.read_records(
-            rows, batch.column("key").to_pylist(), batch.column("timestamp_ms").to_pylist(), read_record
-        )

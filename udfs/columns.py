@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -148,53 +149,55 @@ def _hashes(texts: pa.StringArray) -> UInt64:
     return hash_texts(texts.to_numpy(zero_copy_only=False))
 
 
-class Commits:
-    """Commits of one batch: who, which queue, when."""
+class CommitColumns(msgspec.Struct):
+    """Commits of one cluster: who, which queue, when; keys as ``packing.group_keys`` and ``queue_keys`` make them."""
 
-    def __init__(self) -> None:
-        self.groups: dict[tuple[str, str], int] = {}  # (cluster, group) -> number
-        self.queues: dict[tuple[str, str | None, int], int] = {}  # (topic, broker, queue id) -> number
-        self.rows: list[tuple[int, int, int]] = []  # group, queue, time
-        self.event_times: list[tuple[str, int]] = []  # of each event, even of one that names no queue
+    cluster: str
+    group_keys: UInt64
+    queue_keys: UInt64
+    times: Int64
 
-    def add(self, event: Progress) -> None:
-        """Take one event."""
-        self.event_times.append((event.cluster, event.event_time))
-        group = self.groups.setdefault((event.cluster, event.group), len(self.groups))
-        for queue in event.queues:
-            number = self.queues.setdefault((queue.topic, queue.broker, queue.queue_id), len(self.queues))
-            self.rows.append((group, number, event.event_time))
+    @classmethod
+    def of(cls, events: list[Progress]) -> list[CommitColumns]:
+        """Make columns of single events, one for each cluster; an event that names no queue has no row."""
+        rows: dict[str, list[tuple[str, tuple[str, str | None, int], int]]] = {}
+        for event in events:
+            of_cluster = rows.setdefault(event.cluster, [])
+            for queue in event.queues:
+                of_cluster.append((event.group, (queue.topic, queue.broker, queue.queue_id), event.event_time))
+        return [
+            cls(
+                cluster,
+                group_keys(cluster, [group for group, _, _ in of_cluster]),
+                queue_keys([queue for _, queue, _ in of_cluster]),
+                np.array([time for _, _, time in of_cluster], np.int64),
+            )
+            for cluster, of_cluster in rows.items()
+        ]
 
 
-def pack_progress(commits: Commits, shards: int) -> Iterator[tuple[str, int, PackedProgress]]:
+def pack_progress(parts: list[CommitColumns], shards: int) -> Iterator[tuple[str, int, PackedProgress]]:
     """Pack commits for each (cluster, shard), in the order that ``PackedProgress`` promises."""
-    if not commits.rows:
-        return
-    names = sorted({cluster for cluster, _ in commits.groups})
-    numbers = {name: number for number, name in enumerate(names)}
-    keys_of_groups = np.empty(len(commits.groups), np.uint64)
-    cluster_of = np.array([numbers[cluster] for cluster, _ in commits.groups], np.int64)
-    group_names = np.array([group for _, group in commits.groups], dtype=object)
-    for name, number in numbers.items():
-        keys_of_groups[cluster_of == number] = group_keys(name, group_names[cluster_of == number])
-    rows = np.array(commits.rows, np.int64)
-    groups = keys_of_groups[rows[:, 0]]
-    queues = queue_keys(list(commits.queues))[rows[:, 1]]
-    home = cluster_of[rows[:, 0]] * shards + (groups % np.uint64(shards)).astype(np.int64)
-    order = np.lexsort((rows[:, 2], queues, groups, home))
-    home, groups, queues, times = home[order], groups[order], queues[order], rows[order, 2]
-    fresh = np.ones(len(order), np.bool_)
-    fresh[1:] = (np.diff(home) != 0) | (groups[1:] != groups[:-1]) | (queues[1:] != queues[:-1]) | (np.diff(times) != 0)
-    home, groups, queues, times = home[fresh], groups[fresh], queues[fresh], times[fresh]
-    starts = np.flatnonzero(np.diff(home, prepend=-1)).tolist()
-    for start, end in zip(starts, [*starts[1:], len(home)], strict=True):
-        cluster, shard = divmod(int(home[start]), shards)
-        yield (
-            names[cluster],
-            shard,
-            PackedProgress(
-                groups[start:end].astype("<u8").tobytes(),
-                queues[start:end].astype("<u8").tobytes(),
-                times[start:end].astype("<i8").tobytes(),
-            ),
-        )
+    for cluster in sorted({part.cluster for part in parts}):
+        mine = [part for part in parts if part.cluster == cluster]
+        groups = np.concatenate([part.group_keys for part in mine])
+        queues = np.concatenate([part.queue_keys for part in mine])
+        times = np.concatenate([part.times for part in mine])
+        shard_of = groups % np.uint64(shards)
+        order = np.lexsort((times, queues, groups, shard_of))
+        shard_of, groups, queues, times = shard_of[order], groups[order], queues[order], times[order]
+        fresh = np.ones(len(order), np.bool_)
+        fresh[1:] = (groups[1:] != groups[:-1]) | (queues[1:] != queues[:-1]) | (times[1:] != times[:-1])
+        shard_of, groups, queues, times = shard_of[fresh], groups[fresh], queues[fresh], times[fresh]
+        bounds = np.searchsorted(shard_of, np.arange(shards + 1, dtype=np.uint64))
+        for shard, (start, end) in enumerate(pairwise(bounds.tolist())):
+            if start < end:
+                yield (
+                    cluster,
+                    shard,
+                    PackedProgress(
+                        groups[start:end].astype("<u8").tobytes(),
+                        queues[start:end].astype("<u8").tobytes(),
+                        times[start:end].astype("<i8").tobytes(),
+                    ),
+                )

@@ -6,7 +6,7 @@ It packs, it does not drop: it knows neither timeouts nor the events in other pa
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -14,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from udfs.columns import Commits, HeartbeatColumns, pack_heartbeats, pack_progress
+from udfs.columns import CommitColumns, HeartbeatColumns, pack_heartbeats, pack_progress
+from udfs.consumer_offsets import EVERY_GROUP, GroupPatterns, raw_of
 from udfs.events import AnyEvent, Clock, Heartbeat, Progress, TopicQueues
 from udfs.journal import Rejected
 from udfs.moments import EARLIEST_MS, LATEST_MS, read_moments
+from udfs.offset_columns import read_offsets
 from udfs.packing import (
     REJECTED_CLUSTER,
     Int64,
@@ -34,7 +36,6 @@ from udfs.soundness import CONTROL_CHARACTER
 
 Packed: TypeAlias = tuple[str, int, Packet]  # cluster, shard, packet
 Booleans: TypeAlias = npt.NDArray[np.bool_]
-ReadRecord: TypeAlias = Callable[[bytes | None, bytes | None, int], Sequence[AnyEvent | Rejection]]
 
 
 class Rows(msgspec.Struct):
@@ -47,6 +48,13 @@ class Rows(msgspec.Struct):
     source: str
     values: list[bytes | None]
     position: Callable[[int], str]
+
+
+class FollowedCluster(msgspec.Struct, frozen=True):
+    """The Kafka cluster whose ``__consumer_offsets`` is read: its name in the tables, its followed groups."""
+
+    cluster: str
+    patterns: GroupPatterns = EVERY_GROUP
 
 
 class ControlMark(msgspec.Struct, frozen=True):
@@ -69,7 +77,8 @@ class Combiner:
         self._rules = rules
         self._columns: list[HeartbeatColumns] = []
         self._heartbeats: list[Heartbeat] = []
-        self._commits = Commits()
+        self._commits: list[CommitColumns] = []
+        self._progress: list[Progress] = []
         self._events: list[tuple[AnyEvent, str, str]] = []  # with source and position
         self._rejected: list[Rejected] = []
         self._marks: list[ControlMark] = []
@@ -92,13 +101,23 @@ class Combiner:
                 outcome = admit(event, raw, self._batch_ms, self._rules)
             self._take(outcome, raw, rows, index)
 
-    def read_records(
-        self, rows: Rows, keys: Sequence[bytes | None], timestamps: Sequence[int], read: ReadRecord
-    ) -> None:
-        """Take rows that are records of ``__consumer_offsets``; ``read`` decodes one."""
-        for index, (key, value, timestamp_ms) in enumerate(zip(keys, rows.values, timestamps, strict=True)):
-            for outcome in read(key, value, timestamp_ms):
-                self._take(outcome, (key or b"") + (value or b""), rows, index)
+    def read_records(self, rows: Rows, keys: pa.BinaryArray, timestamps: Int64, followed: FollowedCluster) -> None:
+        """Take rows that are records of ``__consumer_offsets``.
+
+        Args:
+            timestamps: Of the records, epoch ms; -1 where one has none.
+        """
+        found = read_offsets(
+            keys,
+            pa.array(rows.values, pa.binary()),
+            timestamps,
+            cluster=followed.cluster,
+            patterns=followed.patterns,
+            latest_ms=self._latest_ms(),
+        )
+        self._commits.append(CommitColumns(followed.cluster, found.group_keys, found.queue_keys, found.times))
+        for index, outcome in found.others:
+            self._take(outcome, raw_of(keys[index].as_py(), rows.values[index]), rows, index)
 
     def read_marks(self, rows: Rows) -> None:
         """Take rows that are marks of the driver."""
@@ -127,7 +146,7 @@ class Combiner:
             home.times_seen = times_seen(times, self._rules.source_silent_after_ms)
         for cluster, shard, heartbeats in pack_heartbeats(columns, shards):
             packet(cluster, shard).heartbeats = heartbeats
-        for cluster, shard, progress in pack_progress(self._commits, shards):
+        for cluster, shard, progress in pack_progress([*self._commits, *CommitColumns.of(self._progress)], shards):
             packet(cluster, shard).progress = progress
         for event, source, position in self._events:
             carried = carry_event(event, source, position)
@@ -151,8 +170,7 @@ class Combiner:
             pa.array([event.member_id for event in events], pa.string()),
             read_moments([event.event_time for event in events]),
         )
-        latest = min(LATEST_MS, self._batch_ms + self._rules.max_clock_skew_ms)
-        sound = (columns.times >= EARLIEST_MS) & (columns.times <= latest)
+        sound = (columns.times >= EARLIEST_MS) & (columns.times <= self._latest_ms())
         sound &= _short([values[index] for index in indexes], self._rules.max_event_bytes)
         event_ids = [event.event_id for event in events]
         names = columns.texts() if not any(event_ids) else (*columns.texts(), pa.array(event_ids, pa.string()))
@@ -164,13 +182,16 @@ class Combiner:
         self._columns.append(columns.where(sound))
         return [indexes[row] for row in np.flatnonzero(~sound).tolist()]
 
+    def _latest_ms(self) -> int:
+        return min(LATEST_MS, self._batch_ms + self._rules.max_clock_skew_ms)
+
     def _take(self, outcome: AnyEvent | Rejection, raw: bytes, rows: Rows, index: int) -> None:
         if isinstance(outcome, Rejection):
             self._reject(outcome, raw, rows, index)
         elif isinstance(outcome, Heartbeat) and is_bare(outcome):
             self._heartbeats.append(outcome)
         elif isinstance(outcome, Progress):
-            self._commits.add(outcome)
+            self._progress.append(outcome)
         else:
             self._events.append((outcome, rows.source, rows.position(index)))
 
@@ -188,16 +209,18 @@ class Combiner:
 
     def _times(self, columns: HeartbeatColumns) -> dict[str, Int64]:
         """Answer the event times of each cluster."""
+        singly: dict[str, list[int]] = {}
+        for event in (*(event for event, _, _ in self._events), *self._progress):
+            singly.setdefault(event.cluster, []).append(event.event_time)
+        found = [
+            *columns.times_by_cluster().items(),
+            *((part.cluster, part.times) for part in self._commits),
+            *((cluster, np.array(times, np.int64)) for cluster, times in singly.items()),
+        ]
         parts: dict[str, list[Int64]] = {}
-        for cluster, times in columns.times_by_cluster().items():
-            parts.setdefault(cluster, []).append(times)
-        others: dict[str, list[int]] = {}
-        for event, _, _ in self._events:
-            others.setdefault(event.cluster, []).append(event.event_time)
-        for cluster, time in self._commits.event_times:
-            others.setdefault(cluster, []).append(time)
-        for cluster, more in others.items():
-            parts.setdefault(cluster, []).append(np.array(more, np.int64))
+        for cluster, some in found:
+            if len(some):
+                parts.setdefault(cluster, []).append(some)
         return {cluster: np.concatenate(arrays) for cluster, arrays in parts.items()}
 
 
