@@ -81,7 +81,7 @@ class Materialiser:
         with self._waiting:
             if self._due is None:
                 self._due = time.monotonic() + self._interval * (1 - _BEFORE_THE_END)
-                self._waiting.notify()
+                self._waiting.notify_all()
 
     def due(self) -> bool:
         """Answer whether changes have waited as long as they may."""
@@ -93,11 +93,19 @@ class Materialiser:
         if self.due():
             self.run()
 
+    def wait_until_idle(self, timeout: float) -> bool:
+        """Wait until nothing is left to follow, or following failed; False after so many seconds."""
+        with self._waiting:
+            return self._waiting.wait_for(lambda: self._failure is not None or self._idle(), timeout)
+
+    def _idle(self) -> bool:
+        return self._due is None and not self._working.locked()
+
     def stop(self) -> None:
         """Follow the journal to its end and rest."""
         with self._waiting:
             self._stopping = True
-            self._waiting.notify()
+            self._waiting.notify_all()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -115,6 +123,9 @@ class Materialiser:
                 self.run()
             except BaseException as failure:  # noqa: BLE001 - handed to the job's own thread, which stops by it
                 self._failure = failure
+            with self._waiting:
+                self._waiting.notify_all()
+            if self._failure is not None:
                 return
 
     def _raise_failure(self) -> None:
