@@ -25,6 +25,8 @@ from streaming.settings import Settings
 from streaming.sink import Sink
 from streaming.sources import control_source, folder_source, topic_source
 from streaming.tables import GROUPS, Row
+from udfs.combining import FollowedCluster
+from udfs.consumer_offsets import GroupPatterns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -157,8 +159,11 @@ class Job:
         """Answer what starts the query, or starts it again."""
 
         def start(once: bool) -> StreamingQuery:
-            read_record = None if follower is None else follower.read_record()
-            packed = packets(self._sources(spark, follower), self._rules, read_record=read_record)
+            kafka = self.settings.kafka
+            followed = None
+            if kafka.bootstrap_servers:
+                followed = FollowedCluster(kafka.cluster, GroupPatterns(kafka.include_groups, kafka.exclude_groups))
+            packed = packets(self._sources(spark, follower), self._rules, followed=followed)
             return start_query(
                 decisions(packed, self._rules),
                 sink,

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming import StreamingQuery
 
-    from udfs.combining import ReadRecord
+    from udfs.combining import FollowedCluster
     from udfs.rules import Rules
 
 Sink = Callable[["DataFrame", int], None]
 
 
-def packets(sources: Sequence[DataFrame], rules: Rules, *, read_record: ReadRecord | None = None) -> DataFrame:
+def packets(sources: Sequence[DataFrame], rules: Rules, *, followed: FollowedCluster | None = None) -> DataFrame:
     """Answer what travels to the shards: (cluster, shard, payload), a few rows for each task."""
     from pyspark.sql import functions
 
     raw = reduce(lambda left, right: left.unionByName(right), sources)
     # Within a streaming query this is the batch's own timestamp, the same when the batch is done again.
     stamped = raw.withColumn("batch_ms", functions.unix_millis(functions.current_timestamp()))
-    return stamped.mapInArrow(combine(rules, read_record=read_record), PACKET_SCHEMA)
+    return stamped.mapInArrow(combine(rules, followed=followed), PACKET_SCHEMA)
 
 
 def decisions(packed: DataFrame, rules: Rules) -> DataFrame:
