@@ -67,11 +67,11 @@ def _read(combiner: Combiner, source: str, batch: pa.RecordBatch, followed: Foll
     if not pc.all(mine).as_py():
         batch = batch.filter(mine)
     places, numbers = batch.column("place"), batch.column("number")
-    values = batch.column("value").to_pylist()
+    values = batch.column("value")
 
     def position(index: int) -> str:
         place, number = places[index].as_py(), numbers[index].as_py()
-        return line_position(place, values[index] or b"") if number is None else f"{place}:{number}"
+        return line_position(place, values[index].as_py() or b"") if number is None else f"{place}:{number}"
 
     rows = Rows(source, values, position)
     if source == CONTROL:

@@ -42,11 +42,11 @@ class Rows(msgspec.Struct):
     """Raw rows of one source.
 
     Attributes:
-        source: Its name. values: What was read; None is nothing. position: Answers the place of a row.
+        source: Its name. values: What was read; null is nothing. position: Answers the place of a row.
     """
 
     source: str
-    values: list[bytes | None]
+    values: pa.BinaryArray
     position: Callable[[int], str]
 
 
@@ -85,7 +85,7 @@ class Combiner:
 
     def read_lines(self, rows: Rows) -> None:
         """Take rows that are JSON events, one each."""
-        values = [value or b"" for value in rows.values]
+        values = rows.values.fill_null(b"").to_pylist()
         decoded = decode_lines(values)
         bare = [index for index, event in enumerate(decoded) if event.__class__ is BareHeartbeat]
         refused = self._take_bare([decoded[index] for index in bare], bare, values)  # type: ignore[misc]
@@ -109,7 +109,7 @@ class Combiner:
         """
         found = read_offsets(
             keys,
-            pa.array(rows.values, pa.binary()),
+            rows.values,
             timestamps,
             cluster=followed.cluster,
             patterns=followed.patterns,
@@ -117,11 +117,11 @@ class Combiner:
         )
         self._commits.append(CommitColumns(followed.cluster, found.group_keys, found.queue_keys, found.times))
         for index, outcome in found.others:
-            self._take(outcome, raw_of(keys[index].as_py(), rows.values[index]), rows, index)
+            self._take(outcome, raw_of(keys[index].as_py(), rows.values[index].as_py()), rows, index)
 
     def read_marks(self, rows: Rows) -> None:
         """Take rows that are marks of the driver."""
-        for index, raw in enumerate(rows.values):
+        for index, raw in enumerate(rows.values.to_pylist()):
             if raw is None or is_blank(raw):
                 continue
             try:
