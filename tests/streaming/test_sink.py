@@ -1,0 +1,200 @@
+"""The sink under Spark: every batch once, in order, and nothing for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from chispa import assert_df_equality
+from deltalake import DeltaTable
+
+from streaming import sink as sinks
+from streaming.delta_files import DeltaFiles
+from streaming.materialise import Materialiser
+from streaming.sink import Sink
+from streaming.tables import TABLES
+from tests.streaming.journals import T0, Journal
+from tests.streaming.test_materialise import Crash, content, some_changes
+from udfs import journal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+DECIDED = "kind string, cluster string, body string"
+# What may differ between two runs over the same input.
+NOT_COMPARED = ["batch"]
+
+
+def a_rebalance(number: int) -> journal.Rebalance:
+    return journal.Rebalance(
+        rebalance_id=f"r{number}",
+        cluster="c1",
+        system="kafka",
+        group_id="g1",
+        generation=number,
+        generation_source="counted",
+        event_time=T0 + number,
+        detected_at=T0 + 5,
+        trigger="member_joined",
+        triggers=[journal.Trigger(kind="member_joined", member_id="a", detail="ü\u2028x", event_id="e")],
+        strategy="kafka.range",
+        agrees=None,
+        pause_ms=3,
+    )
+
+
+def a_rejected(number: int) -> journal.Rejected:
+    return journal.Rejected(
+        source="folder",
+        position=f"f:{number}",
+        raw='{"broken\t',
+        reason="not_json",
+        detail="d",
+        seen_at=T0,
+        raw_length=9,
+        raw_sha256="00",
+    )
+
+
+def decided(
+    spark: SparkSession,
+    *,
+    rebalances: Sequence[journal.Rebalance] = (),
+    changes: Sequence[journal.Change] = (),
+    rejected: Sequence[journal.Rejected] = (),
+) -> DataFrame:
+    rows = [
+        (kind, "c1", msgspec.json.encode(value).decode())
+        for kind, values in (("rejected", rejected), ("change", changes), ("rebalance", rebalances))
+        for value in values
+    ]
+    return spark.createDataFrame(rows, DECIDED).repartition(2)
+
+
+def table(spark: SparkSession, root: Path, name: str) -> DataFrame:
+    return spark.read.format("delta").load(str(root / name)).drop(*NOT_COMPARED)
+
+
+def everything(spark: SparkSession) -> DataFrame:
+    return decided(
+        spark,
+        rebalances=[a_rebalance(number) for number in range(1, 4)],
+        changes=some_changes(),
+        rejected=[a_rejected(number) for number in range(3)],
+    )
+
+
+def counts(root: Path) -> dict[str, int]:
+    return {name: DeltaTable(str(root / name)).to_pyarrow_table().num_rows for name in TABLES}
+
+
+def versions(root: Path) -> dict[str, int]:
+    return {name: DeltaTable(str(root / name)).version() for name in TABLES}
+
+
+def test_a_batch_that_comes_again_adds_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    sink = Sink(tmp_path, "app", Materialiser(tmp_path, 0))
+    sink(everything(spark), 0)
+    first, first_versions = counts(tmp_path), versions(tmp_path)
+    assert first["rebalances"] == 3
+    assert first["changes"] == len(some_changes())
+    assert first["rejected_events"] == 3
+    assert all(first.values())
+    Sink(tmp_path, "app", Materialiser(tmp_path, 0))(everything(spark), 0)
+    assert (counts(tmp_path), versions(tmp_path)) == (first, first_versions)
+
+
+def test_a_batch_without_decisions_commits_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    sink = Sink(tmp_path, "app", Materialiser(tmp_path, 0))
+    before = versions(tmp_path)
+    sink(decided(spark), 0)
+    assert versions(tmp_path) == before == dict.fromkeys(TABLES, 0)
+
+
+def test_a_table_with_nothing_new_gets_no_commit(spark: SparkSession, tmp_path: Path) -> None:
+    Sink(tmp_path, "app", Materialiser(tmp_path, 0))(decided(spark, rejected=[a_rejected(0)]), 0)
+    assert {name for name, version in versions(tmp_path).items() if version} == {"rejected_events"}
+
+
+def test_few_rows_and_many_rows_give_equal_tables(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Sink(tmp_path / "few", "app", Materialiser(tmp_path / "few", 0))(everything(spark), 0)
+    Sink(tmp_path / "many", "app", Materialiser(tmp_path / "many", 0), large_above=0)(everything(spark), 0)
+    Sink(tmp_path / "many", "app", Materialiser(tmp_path / "many", 0), large_above=0)(everything(spark), 0)
+    monkeypatch.setattr(sinks, "DRIVER_REJECTED", 0)
+    Sink(tmp_path / "rejected", "app", Materialiser(tmp_path / "rejected", 0))(everything(spark), 0)
+    for name in TABLES:
+        few = table(spark, tmp_path / "few", name)
+        for other in ("many", "rejected"):
+            assert_df_equality(few, table(spark, tmp_path / other, name), ignore_row_order=True, ignore_nullable=True)
+
+
+def test_one_journal_cut_into_batches_in_two_ways_gives_equal_tables(spark: SparkSession, tmp_path: Path) -> None:
+    changes = some_changes()
+    for way, step in (("one", len(changes)), ("many", 11)):
+        sink = Sink(tmp_path / way, "app", Materialiser(tmp_path / way, 0))
+        for batch, begin in enumerate(range(0, len(changes), step)):
+            rebalances = [a_rebalance(number) for number in range(begin, min(begin + step, len(changes)))]
+            sink(decided(spark, rebalances=rebalances, changes=changes[begin : begin + step]), batch)
+    for name in TABLES:
+        assert_df_equality(
+            table(spark, tmp_path / "one", name),
+            table(spark, tmp_path / "many", name),
+            ignore_row_order=True,
+            ignore_nullable=True,
+        )
+
+
+def test_a_crash_between_any_two_commits_is_healed_by_the_batch_that_comes_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Sink(tmp_path / "quiet", "app", Materialiser(tmp_path / "quiet", 0))(everything(spark), 0)
+    quiet = {name: content(tmp_path / "quiet", name) for name in TABLES}
+    commit = DeltaFiles._commit
+    written: list[list[str]] = []
+    for survived in range(len(TABLES)):
+        root = tmp_path / f"crash-{survived}"
+        order: list[str] = []
+
+        def crashing(files: DeltaFiles, *args: object, **more: object) -> bool:
+            if len(order) == survived:  # noqa: B023 - called within the round
+                raise Crash
+            order.append(files.table.name)  # noqa: B023
+            return commit(files, *args, **more)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(DeltaFiles, "_commit", crashing)
+            with pytest.raises(Crash):
+                Sink(root, "app", Materialiser(root, 0))(everything(spark), 0)
+        written.append(order)
+        following = Materialiser(root, 0)
+        following.start()
+        Sink(root, "app", following)(everything(spark), 0)
+        assert {name: content(root, name) for name in TABLES} == quiet
+    # Every place between two commits was visited, and rebalances came first.
+    assert written[-1][:3] == ["rebalances", "changes", "rejected_events"]
+    assert [len(order) for order in written] == list(range(len(TABLES)))
+
+
+def test_the_change_feed_and_the_clustering_are_what_spark_sees(spark: SparkSession, tmp_path: Path) -> None:
+    history = Journal()
+    sink = Sink(tmp_path, "app", Materialiser(tmp_path, 0))
+    for batch in range(3):
+        body = journal.GroupChanged(system="kafka", state="stable", members=batch)
+        sink(decided(spark, changes=[history.change(batch, body)]), batch)
+    detail = spark.sql(f"describe detail delta.`{tmp_path / 'groups'}`").collect()[0]
+    assert detail["clusteringColumns"] == ["cluster", "group_id"]
+    assert detail["minReaderVersion"] == 1
+    assert detail["properties"]["delta.enableChangeDataFeed"] == "true"
+    feed = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
+    kinds = feed.load(str(tmp_path / "groups")).groupBy("_change_type").count().collect()
+    assert {row["_change_type"]: row["count"] for row in kinds} == {
+        "insert": 1,
+        "update_preimage": 2,
+        "update_postimage": 2,
+    }
