@@ -260,9 +260,9 @@ def _head(status: LiveStatus, now_ms: int, width: int) -> RenderableType:
         took = "" if status.batch_ms is None else f" in {status.batch_ms / 1_000:.1f} s"
         title.append(f"  batch {status.batch}{took}", "dim")
     figures: list[tuple[str, str, str]] = [
-        (_count(sum(cluster.groups for cluster in status.clusters)), "groups", ""),
-        (_count(sum(cluster.members for cluster in status.clusters)), "members", ""),
-        (_count(round(status.events_per_second)), "events/s", ""),
+        (_brief(sum(cluster.groups for cluster in status.clusters)), "groups", ""),
+        (_brief(sum(cluster.members for cluster in status.clusters)), "members", ""),
+        (_brief(round(status.events_per_second)), "events/s", ""),
         ("–" if status.delay_ms is None else f"{status.delay_ms / 1_000:.1f} s", "delay", ""),
         (_count(status.rebalances_seen), "rebalances", ""),
     ]
@@ -339,6 +339,18 @@ def _count(number: int) -> str:
         '1,234,567'
     """
     return f"{number:,}"
+
+
+def _brief(number: int) -> str:
+    """Write a number that need not be exact in at most six characters.
+
+    Example:
+        >>> _brief(99_999), _brief(370_368), _brief(12_345_678)
+        ('99,999', '370k', '12M')
+    """
+    if number < 100_000:
+        return _count(number)
+    return f"{number // 1_000}k" if number < 10_000_000 else f"{number // 1_000_000}M"
 
 
 def _span(span_ms: int) -> str:

@@ -6,6 +6,7 @@ import msgspec
 
 from streaming.simulator.timeline import Delivery
 from streaming.simulator.truth import rfc3339
+from udfs.events import GroupSnapshot
 
 
 def line(delivery: Delivery) -> bytes:
@@ -16,6 +17,8 @@ def line(delivery: Delivery) -> bytes:
     plain = _without_nothing(msgspec.to_builtins(delivery.event))
     if not isinstance(plain, dict):
         raise TypeError(f"{type(delivery.event).__name__} is no event")
+    if isinstance(delivery.event, GroupSnapshot):
+        plain.setdefault("members", [])  # that nobody is there is the message
     if delivery.otherwise_written:
         plain["event_time"] = rfc3339(int(plain["event_time"]))
         plain = {key: plain[key] for key in sorted(plain, reverse=True)}
