@@ -9,9 +9,17 @@ import msgspec
 from udfs.errors import StrategyError
 from udfs.strategies.kafka_range import kafka_range
 from udfs.strategies.kafka_roundrobin import kafka_roundrobin
+from udfs.strategies.kafka_server_range import kafka_server_range
+from udfs.strategies.kafka_server_uniform import kafka_server_uniform
+from udfs.strategies.kafka_sticky import kafka_cooperative_sticky, kafka_sticky
+from udfs.strategies.metaq_consistent_hash import metaq_consistent_hash
 from udfs.strategies.metaq_default import metaq_default
 from udfs.strategies.problem import Assignment, Participant, Problem, Strategy, Topic
 from udfs.strategies.rocketmq_averagely import rocketmq_avg, rocketmq_avg_by_circle
+from udfs.strategies.rocketmq_config import rocketmq_config
+from udfs.strategies.rocketmq_consistent_hash import rocketmq_consistent_hash
+from udfs.strategies.rocketmq_machine_room import rocketmq_machine_room, rocketmq_machine_room_nearby
+from udfs.strategies.rocketmq_pinned import rocketmq_pinned
 
 __all__ = [
     "Assignment",
@@ -53,15 +61,31 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _STRATEGIES: dict[str, Registered] = {
+    "kafka.cooperative-sticky": Registered(
+        answer=kafka_cooperative_sticky, uses_owned=True, spread="group", complete=False, any_order=False
+    ),
     "kafka.range": Registered(answer=kafka_range),
     "kafka.roundrobin": Registered(answer=kafka_roundrobin, spread="group"),
+    "kafka.server.range": Registered(answer=kafka_server_range),
+    "kafka.server.uniform": Registered(
+        answer=kafka_server_uniform, uses_owned=True, spread="group", any_order=False, keeps=True
+    ),
+    "kafka.sticky": Registered(answer=kafka_sticky, uses_owned=True, spread="group", any_order=False, keeps=True),
+    "metaq.consistent-hash": Registered(answer=metaq_consistent_hash, spread="none", keeps=True),
     "metaq.default": Registered(answer=metaq_default),
     "rocketmq.AVG": Registered(answer=rocketmq_avg),
     "rocketmq.AVG_BY_CIRCLE": Registered(answer=rocketmq_avg_by_circle),
+    "rocketmq.CONFIG": Registered(answer=rocketmq_config, spread="none", complete=False, keeps=True),
+    "rocketmq.CONSISTENT_HASH": Registered(answer=rocketmq_consistent_hash, spread="none", keeps=True),
+    "rocketmq.MACHINE_ROOM": Registered(answer=rocketmq_machine_room, complete=False),
+    "rocketmq.MACHINE_ROOM_NEARBY": Registered(answer=rocketmq_machine_room_nearby, spread="none"),
+    "rocketmq.PINNED": Registered(answer=rocketmq_pinned, spread="none", complete=False),
 }
 
 # What real clients call themselves, where it is not the name after the system.
 _WIRE_NAMES = {"metaq.DEFAULT": "metaq.default", "metaq.CONSIST": "metaq.consistent-hash"}
+
+_NEARBY_OF = "rocketmq.MACHINE_ROOM_NEARBY-"
 
 # The strategy of a group that names none (kafka: nobody lists one).
 DEFAULTS = {"kafka": "kafka.range", "rocketmq": "rocketmq.AVG", "metaq": "metaq.default"}
@@ -95,9 +119,21 @@ def registered(name: str, system: str) -> Registered:
         StrategyError: ``unknown_strategy``.
     """
     qualified = qualified_name(name, system)
+    if qualified.startswith(_NEARBY_OF):
+        # What AllocateMachineRoomNearby#getName answers: its own name and the inner strategy's.
+        return _nearby(qualified.removeprefix(_NEARBY_OF))
     if qualified not in _STRATEGIES:
         raise StrategyError("unknown_strategy", f"no strategy is called {qualified}")
     return _STRATEGIES[qualified]
+
+
+def _nearby(inner: str) -> Registered:
+    nearby = _STRATEGIES["rocketmq.MACHINE_ROOM_NEARBY"]
+
+    def answer(problem: Problem) -> Assignment:
+        return nearby.answer(msgspec.structs.replace(problem, settings={**problem.settings, "inner": inner}))
+
+    return msgspec.structs.replace(nearby, answer=answer)
 
 
 def strategy(name: str, system: str) -> Strategy:

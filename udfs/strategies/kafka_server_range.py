@@ -1,0 +1,34 @@
+"""Core: the range assignor of Kafka's group coordinator (KIP-848). No I/O."""
+
+from __future__ import annotations
+
+from udfs.events import QueueRef
+from udfs.strategies.kafka_clients import Library, in_order
+from udfs.strategies.problem import Assignment, Problem
+from udfs.strategies.subscriptions import by_queue_id, known_topics, subscribers_by_topic
+
+
+def kafka_server_range(problem: Problem) -> Assignment:
+    """Deal each topic by itself in blocks of neighbours; static members by instance id first, then the others by id.
+
+    Each topic is even to one queue. It keeps no memory: it is sticky only as far as the order of members is. Known
+    imbalance: the first subscribers get one more of every topic. Racks are not looked at.
+
+    Rolling restart: a dynamic member comes back under a new id at another place; a static one moves nothing.
+
+    Source: kafka-group-coordinator 4.1 ``RangeAssignor``.
+    """
+    members = in_order(problem.members, Library(name="java"))
+    held: list[list[QueueRef]] = [[] for _ in members]
+    subscribers = subscribers_by_topic(members)
+    for topic in known_topics(problem, subscribers):
+        queues = by_queue_id(topic)
+        takers = subscribers[topic.name]
+        size, extra = divmod(len(queues), len(takers))
+        start = 0
+        for place, member in enumerate(takers[: len(queues)]):
+            end = start + size + (place < extra)
+            held[member] += queues[start:end]
+            start = end
+    found = {member.member_id: queues for member, queues in zip(members, held, strict=True)}
+    return {member.member_id: found[member.member_id] for member in problem.members}

@@ -1,0 +1,76 @@
+"""Core: Kafka's two client-side sticky assignors. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from udfs.strategies.kafka_sticky_constrained import deal_constrained
+from udfs.strategies.kafka_sticky_general import deal_general
+from udfs.strategies.kafka_sticky_group import StickyGroup
+from udfs.strategies.problem import Assignment, Problem
+
+
+def kafka_sticky(problem: Problem) -> Assignment:
+    """Even out the group with as few moves as that needs, starting from what members say they owned.
+
+    Equal subscriptions (the constrained path): the spread is at most one, and a member keeps its partitions up to its
+    share. Different subscriptions (the general path): single moves until none improves the balance; known imbalance:
+    members of few topics. Members' racks go before ownership.
+
+    Claims: a partition claimed by two members goes to the later generation; of one generation to neither of them.
+
+    Rolling restart: the protocol is eager: all consumption stops twice, though nearly everybody gets the same
+    partitions back. A restarted member has forgotten what it owned, and its partitions go to others.
+
+    Source: kafka-clients 4.1 ``StickyAssignor``, ``AbstractStickyAssignor``. KIP-54.
+
+    Raises:
+        StrategyError: ``illegal_state`` as in the real class; ``does_not_end`` where the real class moves partitions to
+            and fro for ever (general path only, about one in 10,000 random mixed groups).
+
+    Example: C0–C2, t0–t3 of 2 partitions: C0 {t0-0, t1-1, t3-0}, C1 {t0-1, t2-0, t3-1}, C2 {t1-0, t2-1}; when C1
+        leaves: C0 {t0-0, t1-1, t2-0, t3-0}, C2 {t0-1, t1-0, t2-1, t3-1}.
+    """
+    return _dealt(problem, cooperative=False)
+
+
+def kafka_cooperative_sticky(problem: Problem) -> Assignment:
+    """Deal as ``kafka.sticky``, but give a partition that changes its owner to nobody yet.
+
+    Its new owner gets it in the rebalance that follows, after the old one has given it up. So this answer is one step
+    of two: a queue on the move is unassigned in between.
+
+    Rolling restart: only moving partitions stand still; each change costs one or two generations.
+
+    Source: kafka-clients 4.1 ``CooperativeStickyAssignor``. KIP-429.
+
+    Raises:
+        StrategyError: As ``kafka.sticky``.
+    """
+    return _dealt(problem, cooperative=True)
+
+
+def _dealt(problem: Problem, *, cooperative: bool) -> Assignment:
+    if not problem.members:
+        return {}
+    group = StickyGroup(problem)
+    if group.equal:
+        held, transferred = deal_constrained(group)
+    else:
+        held = deal_general(group)
+        transferred = _transferred(group, held) if cooperative else {}
+    if cooperative:
+        for number, member in transferred.items():
+            held[member].remove(number)
+    return group.answer(held)
+
+
+def _transferred(group: StickyGroup, held: Sequence[Sequence[int]]) -> dict[int, int]:
+    """Answer partitions that one member gets and another gives up, with the member that gets them."""
+    added: dict[int, int] = {}
+    revoked = set()
+    for member, numbers in enumerate(held):
+        claimed, now = set(group.claims[member]), set(numbers)
+        added.update((number, member) for number in numbers if number not in claimed)
+        revoked |= claimed - now
+    return {number: member for number, member in added.items() if number in revoked}

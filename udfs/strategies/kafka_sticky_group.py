@@ -1,0 +1,186 @@
+"""Core: a group as Kafka's sticky assignors see it: numbered partitions, claims settled, racks. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from udfs.events import QueueRef
+from udfs.java import hash_map_order, sorted_strings
+from udfs.strategies.kafka_range import replica_racks
+from udfs.strategies.problem import Assignment, Participant, Problem
+from udfs.strategies.subscriptions import by_queue_id
+
+_NO_GENERATION = -1  # AbstractStickyAssignor.DEFAULT_GENERATION
+
+
+class StickyGroup:
+    """Members and partitions as numbers.
+
+    Members are numbered in the order of the assignor's ``HashMap`` of owned partitions. Partitions are numbered by
+    (topic, partition) from 0 to ``total`` − 1; claims of partitions that do not exist, but whose topic does, have
+    numbers from ``total`` on, for the real class looks at the topic alone.
+
+    Attributes:
+        claims, generations: What each member says it owned (partitions of known topics), and when; −1 = not told.
+        owned: The claims after each contest: a later generation wins, of one generation nobody does.
+        contested: Partitions claimed twice in one generation.
+        equal: Whether the assignor takes the subscriptions for equal.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        by_id = {member.member_id: member for member in problem.members}
+        subscribed_order = hash_map_order(list(by_id))
+        order = hash_map_order(subscribed_order)
+        self.members: list[Participant] = [by_id[member_id] for member_id in order]
+        ranks = {member_id: rank for rank, member_id in enumerate(sorted_strings(order))}
+        self.ranks = [ranks[member_id] for member_id in order]
+        self.by_rank = [0] * len(order)
+        for member, rank in enumerate(self.ranks):
+            self.by_rank[rank] = member
+        self._number_partitions()
+        places = {member_id: place for place, member_id in enumerate(order)}
+        # The order in which the assignor reads subscriptions; another one only where hash slots grow into trees.
+        self.reading_order = [places[member_id] for member_id in subscribed_order]
+        self.generations = [
+            member.generation if member.generation is not None and member.generation >= 0 else _NO_GENERATION
+            for member in self.members
+        ]
+        self.claims = [self._numbered(member.owned or ()) for member in self.members]
+        self.equal = self._subscriptions_are_equal()
+        self._settle_claims()
+        self.racks = [member.rack or None for member in self.members]
+        self._read_racks()
+
+    def _number_partitions(self) -> None:
+        names = {name for names in {member.subscriptions for member in self.members} for name in names}
+        topics = self._problem.topics
+        self.topics = sorted_strings(name for name in names if name in topics and topics[name].queues)
+        self.place_of_topic = {name: place for place, name in enumerate(self.topics)}
+        self.first = []
+        self.counts = []
+        self.queues: list[QueueRef] = []
+        self.topic_of: list[int] = []
+        for place, name in enumerate(self.topics):
+            refs = by_queue_id(topics[name])
+            self.first.append(len(self.queues))
+            self.counts.append(len(refs))
+            self.queues += refs
+            self.topic_of += [place] * len(refs)
+        self.total = len(self.queues)
+
+    def _numbered(self, owned: Sequence[QueueRef]) -> list[int]:
+        numbers = []
+        places, first, counts = self.place_of_topic, self.first, self.counts
+        for queue in owned:
+            place = places.get(queue.topic)
+            if place is None:
+                continue
+            if queue.queue_id < counts[place]:
+                numbers.append(first[place] + queue.queue_id)
+            else:
+                numbers.append(self._number_missing(queue, place))
+        return numbers
+
+    def _number_missing(self, queue: QueueRef, place: int) -> int:
+        for number in range(self.total, len(self.queues)):
+            known = self.queues[number]
+            if known.topic == queue.topic and known.queue_id == queue.queue_id:
+                return number
+        self.queues.append(QueueRef(topic=queue.topic, queue_id=queue.queue_id))
+        self.topic_of.append(place)
+        return len(self.queues) - 1
+
+    def partition(self, number: int) -> int:
+        """Answer the partition's number within its topic."""
+        return self.queues[number].queue_id
+
+    def _subscriptions_are_equal(self) -> bool:
+        first: tuple[str, ...] = ()
+        wanted: frozenset[str] = frozenset()
+        compared: dict[tuple[str, ...], bool] = {}
+        for member in self.reading_order:
+            names = self.members[member].subscriptions
+            if not wanted:
+                # Members without any topic that are read before the first with one do not count.
+                first, wanted = names, frozenset(names)
+            elif names != first:
+                if names not in compared:
+                    compared[names] = len(names) == len(wanted) and wanted.issuperset(names)
+                if not compared[names]:
+                    return False
+        return True
+
+    def _settle_claims(self) -> None:
+        self.owned: list[list[int]] = [[] for _ in self.members]
+        self.contested: set[int] = set()
+        owner: dict[int, int] = {}
+        for member in self.reading_order:
+            for number in self.claims[member]:
+                other = owner.get(number)
+                if other is None:
+                    self.owned[member].append(number)
+                    owner[number] = member
+                elif self.generations[member] == self.generations[other]:
+                    self.contested.add(number)
+                    _remove_first(self.owned[other], number)
+                    owner[number] = member
+                elif self.generations[member] > self.generations[other]:
+                    self.owned[member].append(number)
+                    _remove_first(self.owned[other], number)
+                    owner[number] = member
+
+    def _read_racks(self) -> None:
+        """Fill ``partition_racks`` (empty: racks are not used) and ``rack_consumers`` (None: nobody has a rack)."""
+        self.rack_consumers: list[int] | None = None
+        self.partition_racks: list[frozenset[str]] = []
+        members_in: dict[str, int] = {}
+        for rack in self.racks:
+            if rack:
+                members_in[rack] = members_in.get(rack, 0) + 1
+        if not members_in:
+            return
+        racks = []
+        for name in self.topics:
+            queues = sorted(self._problem.topics[name].queues, key=lambda queue: queue.queue_id)
+            racks += [replica_racks(queue) for queue in queues]
+        self.rack_consumers = [sum(members_in.get(rack, 0) for rack in of_partition) for of_partition in racks]
+        all_racks: frozenset[str] = frozenset().union(*racks)
+        if not all_racks.isdisjoint(members_in) and any(of_partition != all_racks for of_partition in racks):
+            self.partition_racks = racks + [frozenset()] * (len(self.queues) - self.total)
+
+    def mismatch(self, member: int, number: int) -> bool:
+        """Whether racks are used, the member has one, and no replica of the partition is in it."""
+        rack = self.racks[member]
+        return bool(self.partition_racks) and bool(rack) and rack not in self.partition_racks[number]
+
+    def rest_after(self, assigned: Sequence[int], order: Sequence[int]) -> list[int]:
+        """Answer the partitions of ``order`` that are not among ``assigned``, as two pointers find them.
+
+        Args:
+            assigned: Sorted as ``order`` is. Behind a partition that does not exist the real class finds none, and
+                takes all that follow for unassigned.
+        """
+        found = set()
+        for number in assigned:
+            if number >= self.total or number in found:
+                break
+            found.add(number)
+        return [number for number in order if number not in found]
+
+    def answer(self, held: Sequence[Sequence[int]]) -> Assignment:
+        """Turn numbers into queues, sorted by topic and partition."""
+        queues = self.queues
+        beyond = len(queues) > self.total
+        found = {}
+        for member, numbers in zip(self.members, held, strict=True):
+            refs = [queues[number] for number in sorted(numbers)]
+            if beyond:
+                refs.sort(key=lambda ref: (self.place_of_topic[ref.topic], ref.queue_id))
+            found[member.member_id] = refs
+        return {member.member_id: found[member.member_id] for member in self._problem.members}
+
+
+def _remove_first(numbers: list[int], number: int) -> None:
+    if number in numbers:
+        numbers.remove(number)

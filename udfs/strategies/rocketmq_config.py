@@ -1,0 +1,44 @@
+"""Core: RocketMQ's configured allocation. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from udfs.events import QueueRef
+from udfs.strategies.problem import Assignment, Problem
+from udfs.strategies.rocketmq_clients import Allocation, deal_each_topic
+from udfs.strategies.setting_values import queue_lists
+from udfs.strategies.subscriptions import distinct_queues
+
+
+def rocketmq_config(problem: Problem) -> Assignment:
+    """Give each member the list of queues that it is configured with, unchecked.
+
+    ``queues`` is a list for all members or an object of lists by member. The client asks once for each subscribed
+    topic that has queues and takes the whole list each time: a member without such a topic gets nothing; a list may
+    name queues that do not exist, and two members may take the same queue.
+
+    Rolling restart: nothing moves; while a member is away, its queues belong to nobody.
+
+    Source: rocketmq-client 4.9 and 5.5 ``AllocateMessageQueueByConfig``.
+    """
+    held = deal_each_topic(problem, configured(problem.settings))
+    return {member: distinct_queues(queues) for member, queues in held.items()}
+
+
+def configured(settings: Mapping[str, object]) -> Allocation:
+    """Answer the allocation of one topic under these settings.
+
+    Raises:
+        StrategyError: ``illegal_setting``.
+    """
+    lists = queue_lists(settings, "queues")
+
+    def allocate(_queues: Sequence[QueueRef], ids: Sequence[str]) -> dict[str, list[QueueRef]]:
+        if lists is None:
+            return {}
+        if isinstance(lists, dict):
+            return {name: lists[name] for name in ids if name in lists}
+        return dict.fromkeys(ids, lists)
+
+    return allocate

@@ -1,0 +1,170 @@
+"""Core: RocketMQ's two strategies that know machine rooms. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from udfs.errors import StrategyError
+from udfs.events import QueueInfo, QueueRef
+from udfs.java import string_order
+from udfs.strategies.problem import Assignment, Participant, Problem, Strategy, Topic
+from udfs.strategies.rocketmq_averagely import averagely, by_circle
+from udfs.strategies.rocketmq_clients import Allocation, deal_each_topic
+from udfs.strategies.rocketmq_config import configured
+from udfs.strategies.rocketmq_consistent_hash import consistent_hash
+from udfs.strategies.rocketmq_pinned import pinned
+from udfs.strategies.setting_values import text, text_map, texts
+from udfs.strategies.subscriptions import distinct_queues
+
+
+def rocketmq_machine_room(problem: Problem) -> Assignment:
+    """Deal the queues of the brokers in the rooms ``rooms`` over all ids; the others belong to nobody.
+
+    A broker's room is what stands before the ``@`` of its name; a name that is not of two parts is in no room. Each
+    id gets a block of neighbours, and the first ids one of the queues that remain at the end. Each topic is even to
+    one queue.
+
+    Rolling restart: as with ``AVG``.
+
+    Source: rocketmq-client 4.9 and 5.5 ``AllocateMessageQueueByMachineRoom``. Without ``rooms`` the real class fails
+    at the first broker that is in a room, and so does this one.
+    """
+    return deal_each_topic(problem, machine_room(problem.settings))
+
+
+def machine_room(settings: Mapping[str, object]) -> Allocation:
+    """Answer the allocation of one topic under these settings.
+
+    Raises:
+        StrategyError: ``illegal_setting``; from the allocation ``null_pointer``.
+    """
+    told = texts(settings, "rooms")
+    rooms = None if told is None else set(told)
+
+    def allocate(queues: Sequence[QueueRef], ids: Sequence[str]) -> dict[str, list[QueueRef]]:
+        kept = [queue for queue in queues if _is_in(rooms, queue.broker or "")]
+        size, extra = divmod(len(kept), len(ids))
+        shares: dict[str, list[QueueRef]] = {}
+        for place, name in enumerate(ids):
+            if name not in shares:
+                shares[name] = kept[place * size : (place + 1) * size]
+                if place < extra:
+                    shares[name].append(kept[size * len(ids) + place])
+        return shares
+
+    return allocate
+
+
+def _is_in(rooms: set[str] | None, broker: str) -> bool:
+    # Java's split drops empty parts at the end.
+    parts = broker.rstrip("@").split("@")
+    if len(parts) != 2:
+        return False
+    if rooms is None:
+        raise StrategyError(
+            "null_pointer",
+            'Cannot invoke "java.util.Set.contains(Object)" because "this.consumeridcs" is null',
+        )
+    return parts[0] in rooms
+
+
+def rocketmq_machine_room_nearby(problem: Problem) -> Assignment:
+    """Deal each room's queues by the strategy ``inner`` over the ids of the same room.
+
+    The queues of rooms in which no id lives are dealt over all ids, room by room. Rooms come from ``broker_rooms``
+    and ``member_rooms``; without such a map a name's room is what stands before its first ``@``, else the whole name.
+    A map that lacks a name, and an empty room, are errors.
+
+    Each room is as even as the inner strategy; known imbalance: a room with few members and many queues.
+
+    Rolling restart: queues move within the room only; when a room's last member goes, its queues go to all.
+
+    Source: rocketmq-client 4.9 and 5.5 ``AllocateMachineRoomNearby``.
+    """
+    return deal_each_topic(problem, machine_room_nearby(problem))
+
+
+def machine_room_nearby(problem: Problem) -> Allocation:
+    """Answer the allocation of one topic under the problem's settings.
+
+    Raises:
+        StrategyError: ``illegal_setting``, ``unknown_strategy``; from the allocation ``illegal_argument`` where a room
+            is missing, and the inner strategy's own.
+    """
+    inner = _inner(problem, text(problem.settings, "inner", "rocketmq.AVG"))
+    room_of_broker = _rooms(problem.settings, "broker_rooms")
+    room_of_member = _rooms(problem.settings, "member_rooms")
+
+    def allocate(queues: Sequence[QueueRef], ids: Sequence[str]) -> dict[str, list[QueueRef]]:
+        queues_by_room: dict[str, list[QueueRef]] = {}
+        for queue in queues:
+            broker = queue.broker or ""
+            room = room_of_broker(broker)
+            if not room:
+                named = f"MessageQueue [topic={queue.topic}, brokerName={broker}, queueId={queue.queue_id}]"
+                raise StrategyError("illegal_argument", f"Machine room is null for mq {named}")
+            queues_by_room.setdefault(room, []).append(queue)
+        ids_by_room: dict[str, list[str]] = {}
+        for name in ids:
+            room = room_of_member(name)
+            if not room:
+                raise StrategyError("illegal_argument", f"Machine room is null for consumer id {name}")
+            ids_by_room.setdefault(room, []).append(name)
+        shares: dict[str, list[QueueRef]] = {name: [] for name in ids}
+        for room, own in ids_by_room.items():
+            if room in queues_by_room:
+                _add(shares, inner(queues_by_room[room], own))
+        for room in sorted(queues_by_room, key=string_order):
+            if room not in ids_by_room:
+                _add(shares, inner(queues_by_room[room], ids))
+        return {name: distinct_queues(share) for name, share in shares.items()}
+
+    return allocate
+
+
+def _add(shares: dict[str, list[QueueRef]], more: Mapping[str, Sequence[QueueRef]]) -> None:
+    for name, queues in more.items():
+        shares[name] += queues
+
+
+def _rooms(settings: Mapping[str, object], name: str) -> Callable[[str], str | None]:
+    rooms = text_map(settings, name)
+    if rooms is None:
+        return lambda of: of.split("@", 1)[0]
+    return rooms.get
+
+
+# RocketMQ's own strategies as allocations of one topic.
+_ALLOCATIONS: dict[str, Callable[[Problem], Allocation]] = {
+    "rocketmq.AVG": lambda _problem: averagely,
+    "rocketmq.AVG_BY_CIRCLE": lambda _problem: by_circle,
+    "rocketmq.CONFIG": lambda problem: configured(problem.settings),
+    "rocketmq.CONSISTENT_HASH": lambda problem: consistent_hash(problem.settings),
+    "rocketmq.MACHINE_ROOM": lambda problem: machine_room(problem.settings),
+    "rocketmq.PINNED": lambda problem: pinned(problem.settings),
+}
+
+
+def _inner(problem: Problem, name: str) -> Allocation:
+    qualified = name if name.startswith("rocketmq.") else f"rocketmq.{name}"
+    if qualified in _ALLOCATIONS:
+        return _ALLOCATIONS[qualified](problem)
+    # A user's own one, which the registry knows; it stands above this module.
+    from udfs.strategies import strategy
+
+    if qualified.startswith("rocketmq.MACHINE_ROOM_NEARBY"):
+        raise StrategyError("illegal_setting", "inner must not be MACHINE_ROOM_NEARBY itself")
+    return _as_allocation(problem, strategy(name, "rocketmq"))
+
+
+def _as_allocation(problem: Problem, answer: Strategy) -> Allocation:
+    def allocate(queues: Sequence[QueueRef], ids: Sequence[str]) -> dict[str, list[QueueRef]]:
+        topic = queues[0].topic
+        members = tuple(Participant(member_id=name, name=name, subscriptions=(topic,)) for name in dict.fromkeys(ids))
+        infos = tuple(QueueInfo(queue_id=queue.queue_id, broker=queue.broker) for queue in queues)
+        asked = msgspec.structs.replace(problem, members=members, topics={topic: Topic(name=topic, queues=infos)})
+        return answer(asked)
+
+    return allocate
