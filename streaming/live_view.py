@@ -259,26 +259,27 @@ def _head(status: LiveStatus, now_ms: int, width: int) -> RenderableType:
     if status.batch is not None:
         took = "" if status.batch_ms is None else f" in {status.batch_ms / 1_000:.1f} s"
         title.append(f"  batch {status.batch}{took}", "dim")
-    figures: list[tuple[str, str, str]] = [
-        (_brief(sum(cluster.groups for cluster in status.clusters)), "groups", ""),
-        (_brief(sum(cluster.members for cluster in status.clusters)), "members", ""),
-        (_brief(round(status.events_per_second)), "events/s", ""),
-        ("–" if status.delay_ms is None else f"{status.delay_ms / 1_000:.1f} s", "delay", ""),
-        (_count(status.rebalances_seen), "rebalances", ""),
+    figures = [
+        (_brief(sum(cluster.groups for cluster in status.clusters)), "groups", "bold"),
+        (_brief(sum(cluster.members for cluster in status.clusters)), "members", "bold"),
+        (_brief(round(status.events_per_second)), "events/s", "bold"),
+        ("–" if status.delay_ms is None else f"{status.delay_ms / 1_000:.1f} s", "delay", "bold"),
+        (_count(status.rebalances_seen), "rebalances", "bold"),
     ]
-    if status.findings is not None:
-        figures.append((_count(status.findings), "findings", "bold red" if status.findings else ""))
     if width >= MIDDLE:
-        figures.insert(0, (_count(len(status.clusters)), "clusters", ""))
+        figures.insert(0, (_count(len(status.clusters)), "clusters", "bold"))
+    troubles = []
+    if status.findings is not None:
+        troubles.append((_brief(status.findings), "findings", "bold red" if status.findings else "bold"))
     if status.rejected or width >= MIDDLE:
-        figures.append((_count(status.rejected), "rejected", "bold yellow" if status.rejected else ""))
-    line = Text(no_wrap=True, overflow="ellipsis")
-    for number, (figure, name, colour) in enumerate(figures):
-        line.append("  " if number else "")
-        line.append(figure, colour or "bold")
-        line.append(f" {name}", "dim")
-    title.no_wrap = True
-    return Group(title, line)
+        troubles.append((_brief(status.rejected), "rejected", "bold yellow" if status.rejected else "bold"))
+    # On a narrow screen the first line has more room left than the second.
+    lines = (troubles, figures) if width < MIDDLE else ([], figures + troubles)
+    for text, some in zip((title, below := Text()), lines, strict=True):
+        for figure, name, colour in some:
+            text.append("  " if text else "").append(figure, colour).append(f" {name}", "dim")
+        text.no_wrap, text.overflow = True, "ellipsis"
+    return Group(title, below)
 
 
 def _table(width: int) -> Table:
