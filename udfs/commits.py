@@ -31,6 +31,11 @@ class Commits:
         self._due: tuple[UInt64, UInt64, Int64] = (self._groups[:0], self._queues[:0], self._times[:0])
         self._waiting_changed = False
 
+    @property
+    def waiting_times(self) -> Int64:
+        """The times of all that wait."""
+        return self._times
+
     def take(self, groups: UInt64, queues: UInt64, times: Int64) -> None:
         """Take in commits, whatever their time."""
         if len(times):
@@ -77,6 +82,14 @@ class Commits:
         """Answer a group's commits that wait: (queue, time), ascending."""
         mine = self._groups == np.uint64(group)
         return sorted(zip(self._queues[mine].tolist(), self._times[mine].tolist(), strict=True))
+
+    def of_others(self, groups: UInt64) -> list[tuple[int, int, int]]:
+        """Answer the commits, applied and waiting, of all groups but these: (group, queue, time)."""
+        table = self._decoded()
+        owners = np.concatenate([np.repeat(table.groups, table.counts), self._groups])
+        queues, times = np.concatenate([table.keys, self._queues]), np.concatenate([table.times, self._times])
+        others = ~np.isin(owners, groups)
+        return sorted(zip(owners[others].tolist(), queues[others].tolist(), times[others].tolist(), strict=True))
 
     def restore(self, group: int, known: Sequence[tuple[int, int]]) -> None:
         """Put a group's applied commits in, as they stood elsewhere: (queue, time)."""

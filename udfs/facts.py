@@ -55,7 +55,11 @@ class RepeatLedger(Protocol):
     """The remembered ids of one group (ruling 11)."""
 
     def is_repeat(self, event_id: str, time_ms: int) -> bool:
-        """Judge an event as it is applied, and remember it when it is the first with its id."""
+        """Judge an event as it is applied, and remember it when it is the first with its id.
+
+        Not asked about ``TopicQueues`` (their topic's ledger has judged them: a group is told of changes only),
+        nor about heartbeats without a description.
+        """
 
 
 class GroupFacts(msgspec.Struct, kw_only=True):

@@ -32,13 +32,10 @@ class Ledger:
         self._remembered = remembered
         self._horizon = horizon
         self._span_ms = span_ms
-        self._passed: set[str] = set()
         self.changed = False
 
     def is_repeat(self, event_id: str, time_ms: int) -> bool:
         """Judge an event as it is applied, and remember it when it is the first with its id."""
-        if event_id in self._passed:
-            return False
         if self.was_applied(event_id, time_ms):
             return True
         self._remembered[id_key(event_id)] = time_ms
@@ -51,10 +48,6 @@ class Ledger:
         if first is None or (self._horizon is not None and first < self._horizon):
             return False
         return time_ms - first <= self._span_ms
-
-    def let_pass(self, event_id: str) -> None:
-        """Take an event as judged elsewhere: it is no repeat here, and not remembered."""
-        self._passed.add(event_id)
 
     def rows(self) -> dict[int, int]:
         """Answer what is remembered: key -> time."""
@@ -70,6 +63,10 @@ class Repeats:
         self._horizon = None if clock_before is None else clock_before - span_ms
         self._span_ms = span_ms
         self._ledgers: dict[int, Ledger] = {}
+
+    def set_clock_before(self, clock: int) -> None:
+        """Forget what that clock has left behind; before any ledger is asked for."""
+        self._horizon = clock - self._span_ms
 
     def of(self, key: int) -> Ledger:
         """Answer the ledger of a group or topic."""

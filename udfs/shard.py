@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from udfs.cluster_clock import move_clock
 from udfs.cold import find_sorted
 from udfs.errors import InvariantError
 from udfs.events import (
@@ -44,13 +45,13 @@ from udfs.packing import (
     topic_key,
 )
 from udfs.rejection import Rejection, rejected
+from udfs.restoring import MARK, restore
 from udfs.rules import Rules
 from udfs.shard_state import Record, ShardState, Stranger, Written, cut_keys
 from udfs.watch import topic_hash
 
 Row = Rebalance | Change | Rejected
 _CHUNK = 512  # groups decoded at a time: bounds memory, and hashes their members' ids at once
-_PACKED_SHARE = 8  # packed heartbeats take an eighth of the room of a waiting event: so many more may wait
 
 
 class _Work:
@@ -104,7 +105,12 @@ class Shard:
         """
         state = self.state
         arrived = [carried for packet in packets for carried in packet.events]
-        clock = self._move_clock(packets, arrived, batch_ms)
+        if state.header.system is None:
+            state.header.system = _system_of(packets)
+        if any(MARK in carried.content for carried in arrived):
+            arrived, refused = self._restore(arrived, batch_ms)
+            yield from refused
+        clock = move_clock(state, packets, arrived, batch_ms, self._rules)
         yield from self._advance_silence(packets, clock)
         if clock is None:
             state.events = state.events + arrived
@@ -119,47 +125,19 @@ class Shard:
         settled = self._settle_heartbeats(packets, clock)
         yield from self._advance_groups(settled, clock, batch_ms)
 
+    def _restore(self, arrived: list[CarriedEvent], batch_ms: int) -> tuple[list[CarriedEvent], list[Rejected]]:
+        others, refused = restore(self.state, arrived, self._is_mine)
+        rows = []
+        for event, carried, fault in refused:
+            if not isinstance(event, TopicQueues) or self._is_home(event.topic):
+                group_id = event.group if isinstance(event, GroupSnapshot) else None
+                rows.append(self._rejected(carried, Rejection(*fault, self.cluster, group_id), batch_ms))
+        return others, rows
+
     # ---- time
 
-    def _move_clock(self, packets: Sequence[Packet], arrived: Sequence[CarriedEvent], batch_ms: int) -> int | None:
-        """Move the clock as DESIGN's section 3 says: with the newest event, never back, never past the batch."""
-        header, rules = self.state.header, self._rules
-        told = [packet.newest_ms for packet in packets if packet.newest_ms is not None]
-        if header.newest is not None:
-            told.append(header.newest)
-        if not told:
-            return None
-        header.newest = max(told)
-        latest = batch_ms - rules.allowed_lateness_ms
-        clock = min(header.newest - rules.allowed_lateness_ms, latest)
-        if header.clock is not None:
-            clock = max(clock, header.clock)
-        for packet in packets:
-            if packet.tick_ms is not None and rules.silence == "expire":
-                clock = max(clock, min(packet.tick_ms, latest))
-        if any(packet.flush for packet in packets):
-            clock = max(clock, header.newest + 1)
-        header.clock = self._make_room(clock, packets, arrived)
-        return header.clock
-
-    def _make_room(self, clock: int, packets: Sequence[Packet], arrived: Sequence[CarriedEvent]) -> int:
-        """Move the clock further when more would wait than may: the oldest are applied before their time."""
-        state, limit = self.state, self._rules.max_waiting_events
-        whole = [carried.event_time for carried in (*state.events, *arrived) if carried.event_time >= clock]
-        whole += [stranger.time for stranger in state.strangers if stranger.time >= clock]
-        packed = [state.live.waiting_times]
-        packed += [np.frombuffer(p.heartbeats.pair_times, "<i8") for p in packets if p.heartbeats is not None]
-        times = np.concatenate(packed)
-        moved = clock
-        for waiting, most in ((np.asarray(whole), limit), (times[times >= clock], limit * _PACKED_SHARE)):
-            if len(waiting) > most:
-                moved = max(moved, int(np.sort(waiting)[len(waiting) - most - 1]) + 1)
-        if moved > clock:
-            state.header.pushed_out += sum(at < moved for at in whole)
-        return moved
-
     def _advance_silence(self, packets: Sequence[Packet], clock: int | None) -> list[Change]:
-        if shard_of(cluster_key(self.cluster), self._rules.shards) != self.number:
+        if not self._is_mine(cluster_key(self.cluster)):
             return []
         seen = [span for packet in packets for span in packet.times_seen]
         marks = [packet.silence_ms for packet in packets if packet.silence_ms is not None]
@@ -195,8 +173,11 @@ class Shard:
                 rows.append(self._late_row(carried, detail, None, batch_ms))
         return rows
 
+    def _is_mine(self, key: int) -> bool:
+        return shard_of(key, self._rules.shards) == self.number
+
     def _is_home(self, topic: str) -> bool:
-        return shard_of(topic_key(self.cluster, topic), self._rules.shards) == self.number
+        return self._is_mine(topic_key(self.cluster, topic))
 
     def _assign(self, due: Sequence[tuple[AnyEvent, CarriedEvent]]) -> None:
         """Give each due event to its group."""
@@ -384,7 +365,6 @@ class Shard:
         for event, carried in [*(work.events if work else ()), *moves]:
             late = _is_older(event.event_time, before) and _is_older(event.event_time, record.last_applied)
             if isinstance(event, TopicQueues):
-                ledger.let_pass(carried.event_id)
                 late = late and event.topic in mine
             elif late and ledger.was_applied(carried.event_id, event.event_time):
                 continue
@@ -474,7 +454,7 @@ class Shard:
             last_seen={} if collide else last_seen,
             session_timeouts_ms=advanced.session_timeouts_ms,
             wake_at=wake_at,
-            topics=advanced.topics,
+            topics=[topic_hash(topic) for topic in advanced.topics],
         )
 
     def _write(self) -> None:
@@ -484,14 +464,26 @@ class Shard:
             self.state.strangers.append(Stranger(record.system, record.name, member_id, at))
 
     def _late_row(self, carried: CarriedEvent, detail: str, group_id: str | None, batch_ms: int) -> Rejected:
+        return self._rejected(carried, Rejection("late", detail, self.cluster, group_id), batch_ms)
+
+    def _rejected(self, carried: CarriedEvent, rejection: Rejection, batch_ms: int) -> Rejected:
         return rejected(
-            Rejection("late", detail, self.cluster, group_id),
+            rejection,
             carried.content,
             source=carried.source,
             position=carried.position,
             seen_at=batch_ms,
             raw_limit_bytes=self._rules.raw_limit_bytes,
         )
+
+
+def _system_of(packets: Sequence[Packet]) -> System | None:
+    for packet in packets:
+        if packet.heartbeats is not None and packet.heartbeats.systems:
+            return SYSTEMS[packet.heartbeats.systems[0]]  # type: ignore[return-value]
+        if packet.events:
+            return read_event(packet.events[0]).system
+    return None
 
 
 def _is_older(time_ms: int, than: int | None) -> bool:

@@ -54,13 +54,13 @@ class Stranger(msgspec.Struct, array_like=True):
 
 
 class Written(NamedTuple):
-    """What becomes of one group in a batch."""
+    """What becomes of one group in a batch; ``topics`` as hashes."""
 
     record: bytes
     last_seen: dict[str, int]
     session_timeouts_ms: dict[str, int]
     wake_at: int | None
-    topics: list[str]
+    topics: list[int]
 
 
 class ShardState:
@@ -87,6 +87,11 @@ class ShardState:
         self.strangers: list[Stranger] = _decode(sections.get("strangers", b""), list[Stranger]) or []
         self._forget_ms = rules.forget_after_ms
         self._regrouped = False
+
+    def set_clock_before(self, clock: int) -> None:
+        """Take the clock as the one that stood before this batch."""
+        self.clock_before = clock
+        self.repeats.set_clock_before(clock)
 
     def find(self, keys: UInt64) -> Int64:
         """Answer the number of each group, −1 for those that are not known."""

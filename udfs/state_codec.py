@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udfs.errors import StateVersionError
+from udfs.events import System
 from udfs.packing import Int64, UInt64
 
 STATE_VERSION = 1
@@ -34,6 +35,7 @@ _EXCEPTION_BYTES = 12
 class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What is read and written in every batch: the cluster's clock, counters, and the table of sections."""
 
+    system: System | None = None  # of the cluster, as its first event said
     clock: int | None = None
     newest: int | None = None
     batches: int = 0

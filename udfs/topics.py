@@ -67,7 +67,7 @@ class Topics:
         record = self._record(topic)
         if record is None:
             return None
-        return _spelled(record.queues if record.first is None else record.first)
+        return spelled(record.queues if record.first is None else record.first)
 
     def topic_id(self, topic: str) -> str | None:
         """Answer Kafka's UUID of the topic where it was told."""
@@ -162,7 +162,7 @@ class Topics:
 
     def _standing(self, topic: str) -> Queues | None:
         record = self._record(topic)
-        return None if record is None else _spelled(record.queues)
+        return None if record is None else spelled(record.queues)
 
     def _record(self, topic: str) -> Topic | None:
         if topic not in self._read:
@@ -200,5 +200,6 @@ def _shortened(queues: Queues) -> int | Queues:
     return len(queues) if plain else queues
 
 
-def _spelled(queues: int | Queues | None) -> Queues | None:
+def spelled(queues: int | Queues | None) -> Queues | None:
+    """Answer queues as they are, where only their count is stored."""
     return tuple(QueueInfo(index) for index in range(queues)) if isinstance(queues, int) else queues

@@ -43,23 +43,28 @@ class Watch:
         answer[np.repeat(np.arange(len(self.counts)), self.counts)[np.isin(self.topics, wanted)]] = True
         return answer
 
+    def wake_of(self, number: int) -> int | None:
+        """Answer when to wake one group."""
+        at = int(self.wake_at[number])
+        return None if at == NEVER else at
+
     def topics_of(self, number: int) -> frozenset[int]:
         """Answer the hashes of the topics that one group subscribes to."""
         end = int(self.counts[: number + 1].sum())
         return frozenset(self.topics[end - int(self.counts[number]) : end].tolist())
 
     def replace(
-        self, inserted: Int64, numbers: Int64, wake_at: Sequence[int | None], topics: Sequence[Sequence[str]]
+        self, inserted: Int64, numbers: Int64, wake_at: Sequence[int | None], topics: Sequence[Sequence[int]]
     ) -> None:
-        """Put new groups in (as in ``Liveness.replace``), and set what wakes some groups."""
+        """Put new groups in (as in ``Liveness.replace``), and set what wakes some: times, hashes of topics."""
         self.wake_at = np.insert(self.wake_at, inserted, NEVER)
         self.counts = np.insert(self.counts, inserted, 0)
         self.wake_at[numbers] = [NEVER if at is None else at for at in wake_at]
         standing = np.repeat(np.arange(len(self.counts)), self.counts)
         stay = ~np.isin(standing, numbers)
-        sizes = np.asarray([len(names) for names in topics], dtype=np.int64)
+        sizes = np.asarray([len(of_group) for of_group in topics], dtype=np.int64)
         where = np.searchsorted(standing[stay], np.repeat(numbers, sizes))
-        fresh = np.fromiter((topic_hash(name) for names in topics for name in names), np.uint32, int(sizes.sum()))
+        fresh = np.fromiter((topic for of_group in topics for topic in of_group), np.uint32, int(sizes.sum()))
         self.topics = np.insert(self.topics[stay], where, fresh)
         self.counts[numbers] = sizes
 

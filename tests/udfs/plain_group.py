@@ -4,11 +4,20 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from udfs.events import GroupDeleted, Heartbeat, MemberJoined, MemberLeft, TopicQueues
+from udfs.events import (
+    ORDER_AT_ONE_MOMENT,
+    GroupDeleted,
+    GroupSnapshot,
+    Heartbeat,
+    MemberInfo,
+    MemberJoined,
+    MemberLeft,
+    TopicQueues,
+)
 from udfs.facts import Advanced, GroupFacts, RepeatLedger, TopicsView
 from udfs.journal import Body, Change, GroupChanged, MemberClosed, MemberOpened
 from udfs.rules import Rules
@@ -45,6 +54,12 @@ class PlainLogic:
     def members_by_heartbeat(self, group: PlainGroup) -> Sequence[str]:
         return list(group.members)
 
+    def snapshot_of(self, group: PlainGroup, last_seen: Mapping[str, int], event_time: int) -> GroupSnapshot:
+        members = tuple(MemberInfo(member_id=name, last_heartbeat_at=last_seen.get(name)) for name in group.members)
+        return GroupSnapshot(
+            schema_version=1, event_time=event_time, system="kafka", cluster="-", group="-", members=members
+        )
+
     def advance(
         self, group: PlainGroup, facts: GroupFacts, topics: TopicsView, ledger: RepeatLedger, rules: Rules
     ) -> Advanced:
@@ -62,13 +77,14 @@ class _Advance:
 
     def run(self) -> Advanced:
         facts = self.facts
-        queue: list[tuple[int, int, str, object]] = []
+        queue: list[tuple[int, int, str, str, object]] = []
         for due in facts.events:
             at = facts.clock_before if due.late else due.event.event_time
-            heapq.heappush(queue, (at or 0, 0, due.event_id, due))
+            order = ORDER_AT_ONE_MOMENT[type(due.event)]
+            heapq.heappush(queue, (at or 0, order, due.event_id, repr(due.event), due))
         for member_id, times in facts.heartbeats.items():
             for at in times:
-                heapq.heappush(queue, (at, 1, member_id, None))
+                heapq.heappush(queue, (at, ORDER_AT_ONE_MOMENT[Heartbeat], member_id, "", None))
         while True:
             deadlines = sorted((self.seen[m] + self.group.members[m].timeout, m) for m in self.seen)
             next_event = queue[0][0] if queue else facts.clock
@@ -79,10 +95,10 @@ class _Advance:
                 break
             if any(deadline < next_event for deadline, _ in deadlines):
                 continue
-            at, _, name, due = heapq.heappop(queue)
+            at, _, name, _, due = heapq.heappop(queue)
             if due is None:
                 self.beat(name, at, None)
-            elif not self.ledger.is_repeat(name, due.event.event_time):
+            elif isinstance(due.event, TopicQueues) or not self.ledger.is_repeat(name, due.event.event_time):
                 self.meet(due.event, at)
         group = self.group
         group.last_applied = self.answer.last_applied_ms
