@@ -7,6 +7,7 @@ Spark where they are. A batch that decided nothing costs one pass over its empty
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -49,6 +50,19 @@ _change = msgspec.json.Decoder(_JournalRow)
 _kind = msgspec.json.Decoder(_Kind)
 
 
+# Hears of a batch once it is written: rows of rebalances, rows of changes, number of rejected inputs.
+Tell: TypeAlias = Callable[[Sequence[Row], Sequence[Row], int], None]
+# Of a large batch, tellers hear in parts of this many rows, and of changes only these kinds.
+_TOLD_AT_ONCE = 10_000
+_TOLD_KINDS = ("group_changed", "group_removed")
+
+
+def _rebalance_row(body: str) -> Row:
+    row = msgspec.structs.asdict(_rebalance.decode(body))
+    row["triggers"] = [msgspec.structs.asdict(trigger) for trigger in row["triggers"]]
+    return row
+
+
 def _change_row(body: str, batch_id: int) -> Row:
     change = _change.decode(body)
     return {
@@ -70,6 +84,7 @@ class Sink:
         root: Root folder of the tables; those that are missing are made.
         app_id: Marks this checkpoint's commits; another checkpoint has another.
         materialiser: Hears of new changes.
+        tell: Hears what each batch decided, once it is written; of large batches in parts.
         large_above: Rows of one batch above which Spark writes.
         tell: Hears what a small batch decided: rebalances, changes, the number of rejected inputs.
     """
@@ -85,6 +100,7 @@ class Sink:
     ) -> None:
         self._app_id = app_id
         self._materialiser = materialiser
+        self._tell = tell
         self._large_above = large_above
         self._tell = tell
         self._rebalances = DeltaFiles(root, REBALANCES)
@@ -114,9 +130,7 @@ class Sink:
         bodies: dict[str, list[str]] = {"rebalance": [], "change": []}
         for kind, _, body in decided.where("kind <> 'rejected'").collect():
             bodies[kind].append(body)
-        rebalances = [msgspec.structs.asdict(_rebalance.decode(body)) for body in bodies["rebalance"]]
-        for row in rebalances:
-            row["triggers"] = [msgspec.structs.asdict(trigger) for trigger in row["triggers"]]
+        rebalances = [_rebalance_row(body) for body in bodies["rebalance"]]
         changes = [_change_row(body, batch_id) for body in bodies["change"]]
         self._append(self._rebalances, rebalances, ("cluster", "group_id", "event_time", "generation"), batch_id)
         self._append(self._changes, changes, ("cluster", "group_id", "subject", "number"), batch_id)
@@ -146,7 +160,21 @@ class Sink:
         for kind, table in (("rebalance", self._rebalances), ("change", self._changes), ("rejected", self._rejected)):
             if counts.get(kind):
                 self._append_large(table, decided, kind, batch_id)
+        if self._tell is not None:
+            self._tell([], [], counts.get("rejected", 0))
+            self._tell_large(decided, batch_id, self._tell)
         return bool(counts.get("change"))
+
+    def _tell_large(self, decided: DataFrame, batch_id: int, tell: Tell) -> None:
+        kinds = ", ".join(f"'{kind}'" for kind in _TOLD_KINDS)
+        worth = f"kind = 'rebalance' OR (kind = 'change' AND get_json_object(body, '$.body.kind') IN ({kinds}))"
+        told = decided.where(worth).toLocalIterator()
+        while part := list(islice(told, _TOLD_AT_ONCE)):
+            tell(
+                [_rebalance_row(body) for kind, _, body in part if kind == "rebalance"],
+                [_change_row(body, batch_id) for kind, _, body in part if kind == "change"],
+                0,
+            )
 
     def _append_large(self, table: DeltaFiles, decided: DataFrame, kind: str, batch_id: int) -> None:
         columns = _change_columns(batch_id) if kind == "change" else _columns(table.table)
