@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -71,7 +72,10 @@ def _read(combiner: Combiner, source: str, batch: pa.RecordBatch, followed: Foll
 
     def position(index: int) -> str:
         place, number = places[index].as_py(), numbers[index].as_py()
-        return line_position(place, values[index].as_py() or b"") if number is None else f"{place}:{number}"
+        if number is not None:
+            return f"{place}:{number}"
+        # Spark writes a file's name as in a URL.
+        return line_position(unquote(place), values[index].as_py() or b"")
 
     rows = Rows(source, values, position)
     if source == CONTROL:
