@@ -1,0 +1,29 @@
+"""The truth that the script writes down is what a plain reader of its events finds."""
+
+from __future__ import annotations
+
+import pytest
+
+from streaming.simulator import Fleet
+from tests.simulation.plain_reader import read
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_plain_reader_of_all_events_finds_the_truth_of_counted_groups(seed: int) -> None:
+    fleet = Fleet(seed, groups=18, members=90, speed=2.0)
+    deliveries = [*fleet.deliveries_until(fleet.start_ms + 300_000), *fleet.finish()]
+    expected = {
+        (one.cluster, one.group_id, one.event_time): {
+            (cause.kind, cause.member_id, cause.topic) for cause in one.causes
+        }
+        for one in fleet.truth
+        if one.generation_source == "counted" and one.required and one.late_until is None
+    }
+    for one in fleet.truth:
+        if one.required and one.late_until is not None:
+            causes = expected.setdefault((one.cluster, one.group_id, one.event_time), set())
+            causes |= {(cause.kind, cause.member_id, cause.topic) for cause in one.causes}
+    found = read(delivery.event for delivery in deliveries)
+    for place in sorted(expected.keys() | found.keys(), key=lambda place: place[2]):
+        assert found.get(place) == expected.get(place), place
+    assert len(expected) > 100
