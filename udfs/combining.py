@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Literal, TypeAlias
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from udfs.columns import CommitColumns, HeartbeatColumns, pack_heartbeats, pack_progress
 from udfs.consumer_offsets import EVERY_GROUP, GroupPatterns, raw_of
@@ -36,6 +38,11 @@ from udfs.soundness import CONTROL_CHARACTER
 
 Packed: TypeAlias = tuple[str, int, Packet]  # cluster, shard, packet
 Booleans: TypeAlias = npt.NDArray[np.bool_]
+
+
+_NAMES = tuple(map(attrgetter, ("system", "cluster", "group", "member_id")))
+_EVENT_TIME = attrgetter("event_time")
+_EVENT_ID = attrgetter("event_id")
 
 
 class Rows(msgspec.Struct):
@@ -87,9 +94,14 @@ class Combiner:
         """Take rows that are JSON events, one each."""
         values = rows.values.fill_null(b"").to_pylist()
         decoded = decode_lines(values)
-        bare = [index for index, event in enumerate(decoded) if event.__class__ is BareHeartbeat]
-        refused = self._take_bare([decoded[index] for index in bare], bare, values)  # type: ignore[misc]
-        rest = [index for index, event in enumerate(decoded) if event.__class__ is not BareHeartbeat]
+        if set(map(type, decoded)) == {BareHeartbeat}:
+            bare, rest = list(range(len(decoded))), []
+        else:
+            bare = [index for index, event in enumerate(decoded) if event.__class__ is BareHeartbeat]
+            rest = [index for index, event in enumerate(decoded) if event.__class__ is not BareHeartbeat]
+        events: list[BareHeartbeat] = decoded if not rest else [decoded[index] for index in bare]  # type: ignore[assignment,misc]
+        long = pc.greater(pc.binary_length(rows.values), self._rules.max_event_bytes).fill_null(False)
+        refused = self._take_bare(events, bare, np.asarray(long))
         for index in [*rest, *refused]:
             raw = values[index]
             event = decoded[index]
@@ -159,20 +171,21 @@ class Combiner:
             packet(REJECTED_CLUSTER, int(row.raw_sha256[:15], 16) % shards).rejected.append(row)
         return [(cluster, shard, packets[cluster, shard]) for cluster, shard in sorted(packets)]
 
-    def _take_bare(self, events: list[BareHeartbeat], indexes: list[int], values: list[bytes]) -> list[int]:
-        """Take the sound ones among heartbeats; answer the rows of the others."""
+    def _take_bare(self, events: list[BareHeartbeat], indexes: list[int], too_long: Booleans) -> list[int]:
+        """Take the sound ones among heartbeats; answer the rows of the others.
+
+        Args:
+            indexes: The row of each. too_long: Of every row, whether it is longer than an event may be.
+        """
         if not events:
             return []
-        columns = HeartbeatColumns(
-            pa.array([event.system for event in events], pa.string()),
-            pa.array([event.cluster for event in events], pa.string()),
-            pa.array([event.group for event in events], pa.string()),
-            pa.array([event.member_id for event in events], pa.string()),
-            read_moments([event.event_time for event in events]),
-        )
+        systems, clusters, groups, member_ids = (pa.array(list(map(name, events)), pa.string()) for name in _NAMES)
+        times = read_moments(list(map(_EVENT_TIME, events)))
+        columns = HeartbeatColumns(systems, clusters, groups, member_ids, times)
         sound = (columns.times >= EARLIEST_MS) & (columns.times <= self._latest_ms())
-        sound &= _short([values[index] for index in indexes], self._rules.max_event_bytes)
-        event_ids = [event.event_id for event in events]
+        if too_long.any():
+            sound &= ~too_long[indexes]
+        event_ids = list(map(_EVENT_ID, events))
         names = columns.texts() if not any(event_ids) else (*columns.texts(), pa.array(event_ids, pa.string()))
         for column in names:
             sound &= _printable(column)
@@ -256,12 +269,6 @@ def _mark(packet: Packet, mark: ControlMark) -> None:
         packet.tick_ms = max(mark.time, packet.tick_ms or mark.time)
     elif mark.time is not None:
         packet.silence_ms = max(mark.time, packet.silence_ms or mark.time)
-
-
-def _short(lines: list[bytes], max_event_bytes: int) -> Booleans:
-    if max(map(len, lines)) <= max_event_bytes:
-        return np.ones(len(lines), np.bool_)
-    return np.array([len(line) <= max_event_bytes for line in lines])
 
 
 def _printable(names: pa.StringArray) -> Booleans:
