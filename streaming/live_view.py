@@ -116,7 +116,7 @@ class SeenRebalance:
 
 @dataclass(frozen=True)
 class ClusterStatus:
-    """One cluster now. ``newest_ms`` is its newest event time; None = nothing seen."""
+    """One cluster now. ``newest_ms`` is its newest event time; None = not known."""
 
     name: str
     system: str
@@ -296,7 +296,7 @@ def _clusters(clusters: Iterable[ClusterStatus], now_ms: int, width: int) -> Tab
     for cluster in clusters:
         age = None if cluster.newest_ms is None else max(0, now_ms - cluster.newest_ms)
         silent = age is not None and age > SILENT_AFTER_MS
-        said = "none yet" if age is None else f"{_span(age)} ago"
+        said = "–" if age is None else f"{_span(age)} ago"
         table.add_row(
             cluster.name,
             cluster.system,
