@@ -1,0 +1,265 @@
+"""Shell: the thread beside the job that tells the query what ``__consumer_offsets`` does not: topics, and the clock.
+
+Each round, every few seconds, it takes the time, notes the ends of all partitions of ``__consumer_offsets``, and looks
+at the cluster's topics. What changed there is written at once as ``topic_queues``. The round's ``clock`` is written
+only once the query has read everything up to the ends that were noted, so that no record from before it can come after
+it. Its time is the brokers', as far as that can be known (``broker_clock``). Records that were written but not yet
+copied to all replicas, and brokers whose clocks differ, are what ``allowed_lateness_ms`` is for.
+
+The broker may be away, or refuse: then rounds fail, and are tried again ever less often; meanwhile the cluster's clock
+stands, for there is no evidence.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from confluent_kafka import KafkaError, KafkaException
+
+from streaming.kafka.broker_clock import BrokerClock
+from streaming.kafka.cluster_view import REFUSALS, ClusterView, now_ms
+from streaming.kafka.event_files import EventFiles
+from streaming.kafka.options import KafkaOptions
+from streaming.kafka.topic_watch import TopicWatch
+from streaming.logs import logger
+from udfs.events import SCHEMA_VERSION, AnyEvent, Clock
+
+OffsetsRead = Callable[[], Mapping[int, int]]
+
+_LOOK_EVERY_S = 0.25  # whether the query has read what a round noted
+_LONGEST_PAUSE_S = 30.0
+_MAX_WAITING_ROUNDS = 10_000  # about half a day of a query that does not come along; then the oldest go
+_log = logger("kafka")
+
+
+@dataclass(frozen=True)
+class CollectorStatus:
+    """How it goes.
+
+    Attributes:
+        state: ``starting``; ``connected``; ``away``: it cannot be reached; ``refused``: it does not let us in.
+        since_ms: When that began.
+        detail: What the client says, when something is wrong.
+        topics: How many topics are known.
+        clock_ms: The last ``clock`` that was written.
+        unread: How many records of ``__consumer_offsets`` the query has still to read.
+        lost: How many were deleted by the cluster before the query read them.
+        ahead_ms: By how much this machine's clock is taken to be ahead of the brokers'.
+    """
+
+    state: Literal["starting", "connected", "away", "refused"] = "starting"
+    since_ms: int = 0
+    detail: str | None = None
+    topics: int = 0
+    clock_ms: int | None = None
+    unread: int | None = None
+    lost: int = 0
+    ahead_ms: int = 0
+
+
+@dataclass(frozen=True)
+class _Round:
+    """What is owed: a clock of this moment, once the query has read up to these ends."""
+
+    clock_ms: int
+    ends: Mapping[int, int]
+
+
+class KafkaCollector:
+    """Follows one cluster's metadata, from ``start`` to ``stop``; also as a context manager.
+
+    Args:
+        options: The cluster.
+        folder: Where events go, as files of JSON lines; a source of the query.
+        offsets_read: Answers up to where the query has read ``__consumer_offsets``: partition -> next offset.
+        poll_interval_ms: From one round to the next.
+        view: Makes the connection.
+    """
+
+    def __init__(
+        self,
+        options: KafkaOptions,
+        folder: Path,
+        offsets_read: OffsetsRead,
+        *,
+        poll_interval_ms: int = 5_000,
+        view: Callable[[KafkaOptions], ClusterView] = ClusterView,
+    ) -> None:
+        self._options = options
+        self._make_view = view
+        self._view: ClusterView | None = None
+        self._files = EventFiles(folder, "kafka")
+        self._topics = TopicWatch(options.cluster, self._files.read_memory())
+        self._clock = BrokerClock()
+        self._offsets_read = offsets_read
+        self._interval_s = poll_interval_ms / 1_000
+        self._owed: deque[_Round] = deque(maxlen=_MAX_WAITING_ROUNDS)
+        self._ends: Mapping[int, int] = {}
+        self._ends_at_ms = 0
+        self._status = CollectorStatus(since_ms=now_ms())
+        self._stop = threading.Event()
+        self._turn = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="kafka-collector", daemon=True)
+
+    def __enter__(self) -> KafkaCollector:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and wait for the end."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        with self._turn:
+            self._hang_up()
+
+    def status(self) -> CollectorStatus:
+        """Answer how it goes, at any time, from any thread."""
+        return self._status
+
+    def observe_once(self) -> bool:
+        """Take one round now, in this thread; answer whether the cluster answered."""
+        with self._turn:
+            try:
+                self._observe()
+            except KafkaException as error:
+                self._failed(error.args[0])
+                return False
+            self._set("connected")
+            return True
+
+    def settle(self) -> bool:
+        """Write the newest clock that the query's reading allows; answer whether one was written."""
+        with self._turn:
+            return self._settle()
+
+    def _run(self) -> None:
+        pause_s = 0.0
+        failures = 0
+        while not self._stop.is_set():
+            if pause_s <= 0:
+                began = time.monotonic()
+                failures = 0 if self.observe_once() else failures + 1
+                pause_s = max(0.0, self._interval_s - (time.monotonic() - began)) if not failures else _pause(failures)
+            self.settle()
+            step = min(_LOOK_EVERY_S, max(pause_s, 0.0))
+            self._stop.wait(step)
+            pause_s -= step
+
+    def _observe(self) -> None:
+        if self._view is None:
+            self._view = self._make_view(self._options)
+        view = self._view
+        before_ms = now_ms()
+        partitions = view.offsets_partitions()
+        bounds = view.offsets_bounds(partitions)
+        self._see_times(view, {number: end for number, (_, end) in bounds.items()}, before_ms)
+        moment = self._clock.at(before_ms)
+        events = self._topics.look(view.topics(self._topics.told), moment)
+        if events:
+            self._files.append(events)
+            self._files.keep_memory(self._topics.memory())
+            _log.info("topics changed", cluster=self._options.cluster, topics=[event.topic for event in events][:20])
+        self._owed.append(_Round(moment, self._ends))
+        self._tell_losses(bounds)
+
+    def _see_times(self, view: ClusterView, ends: Mapping[int, int], before_ms: int) -> None:
+        """Read the first and the last record written since the round before, in one partition that has any."""
+        moved = sorted(number for number, end in ends.items() if end > self._ends.get(number, 0))
+        if moved:
+            number = moved[0]
+            if self._ends_at_ms and number in self._ends:
+                record_ms = view.record_time(number, self._ends[number])
+                if record_ms is not None:
+                    self._clock.saw_record(record_ms, written_after_ms=self._ends_at_ms, read_ms=now_ms())
+            record_ms = view.record_time(number, ends[number] - 1)
+            if record_ms is not None:
+                self._clock.saw_record(record_ms, written_after_ms=None, read_ms=now_ms())
+        self._ends, self._ends_at_ms = dict(ends), before_ms
+
+    def _settle(self) -> bool:
+        read = self._offsets_read()
+        allowed: _Round | None = None
+        while self._owed and all(read.get(number, 0) >= end for number, end in self._owed[0].ends.items()):
+            allowed = self._owed.popleft()
+        unread = sum(max(0, end - read.get(number, 0)) for number, end in self._ends.items())
+        self._set(self._status.state, self._status.detail, unread=unread)
+        if allowed is None:
+            return False
+        event: AnyEvent = Clock(
+            schema_version=SCHEMA_VERSION, event_time=allowed.clock_ms, system="kafka", cluster=self._options.cluster
+        )
+        self._files.append([event])
+        self._set(self._status.state, self._status.detail, unread=unread, clock_ms=allowed.clock_ms)
+        return True
+
+    def _tell_losses(self, bounds: Mapping[int, tuple[int, int]]) -> None:
+        read = self._offsets_read()
+        gone = {
+            number: first - read[number] for number, (first, _) in bounds.items() if 0 < read.get(number, 0) < first
+        }
+        lost = sum(gone.values())
+        if lost > 0:
+            _log.warning(
+                "records of __consumer_offsets were deleted before they were read; the job goes on behind them",
+                cluster=self._options.cluster,
+                records=lost,
+                partitions=sorted(gone),
+            )
+            self._set(self._status.state, self._status.detail, lost=self._status.lost + lost)
+
+    def _failed(self, error: KafkaError) -> None:
+        said = [error, *(self._view.hear() if self._view is not None else ())]
+        refusal = next((one for one in said if one.code() in REFUSALS), None)
+        self._set("away" if refusal is None else "refused", (refusal or error).str())
+        # A client that was refused keeps its old login; a new one reads what has been mended.
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        if self._view is not None:
+            self._view.close()
+            self._view = None
+
+    def _set(
+        self,
+        state: Literal["starting", "connected", "away", "refused"],
+        detail: str | None = None,
+        *,
+        unread: int | None = None,
+        clock_ms: int | None = None,
+        lost: int | None = None,
+    ) -> None:
+        before = self._status
+        if state != before.state:
+            tell = _log.info if state == "connected" else _log.warning
+            tell(f"cluster {state}", cluster=self._options.cluster, detail=detail)
+        self._status = CollectorStatus(
+            state=state,
+            since_ms=before.since_ms if state == before.state else now_ms(),
+            detail=detail,
+            topics=len(self._topics.told),
+            clock_ms=clock_ms or before.clock_ms,
+            unread=before.unread if unread is None else unread,
+            lost=before.lost if lost is None else lost,
+            ahead_ms=self._clock.ahead_ms,
+        )
+
+
+def _pause(failures: int) -> float:
+    return min(_LONGEST_PAUSE_S, 0.5 * 2.0**failures)

@@ -1,0 +1,31 @@
+"""Shell: which failures of a query are the broker's, and pass."""
+
+from __future__ import annotations
+
+import re
+
+# Names of kafka-clients' exceptions and of the JDK's, as they stand in the messages of Spark's own. Wrong rights and
+# passwords are among them: whoever mends them at the broker wants the job to go on.
+_CONNECTION = re.compile(
+    r"org\.apache\.kafka\.common\.errors\.(?:Timeout|Disconnect|Network|Retriable|NotLeaderOrFollower|LeaderNotAvailable"
+    r"|BrokerNotAvailable|CoordinatorNotAvailable|CoordinatorLoadInProgress|UnknownTopicOrPartition|NotCoordinator"
+    r"|ReplicaNotAvailable|KafkaStorage|FencedLeaderEpoch|UnknownLeaderEpoch|StaleMetadata|UnknownServer"
+    r"|SaslAuthentication|SslAuthentication|Authentication|TopicAuthorization|GroupAuthorization|ClusterAuthorization"
+    r"|InvalidReplicationFactor)\w*Exception"
+    r"|Failed to construct kafka consumer|No resolvable bootstrap urls|Failed to get offsets? for"
+    r"|Cannot fetch (?:offset|record)|Timeout of \d+\s?ms expired before (?:the position|successfully)"
+    r"|Failed to get records for|Timed out waiting for a node assignment"
+)
+_MAX_DEPTH = 16
+
+
+def is_connection_error(exception: BaseException) -> bool:
+    """Say whether a query died because the broker was away, changing or refusing: starting it again may do."""
+    seen: BaseException | None = exception
+    for _ in range(_MAX_DEPTH):
+        if seen is None:
+            return False
+        if _CONNECTION.search(f"{type(seen).__name__}: {seen} {getattr(seen, 'desc', '')}"):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False

@@ -1,0 +1,173 @@
+"""Shell: whether a cluster can be reached, and lets the monitor do what it must; asked before Spark starts.
+
+Nothing is asked of Kafka's ACLs themselves, which few may read: each right is tried.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+from confluent_kafka import KafkaError, KafkaException
+
+from streaming.kafka.cluster_view import GROUP_PREFIX, OFFSETS_TOPIC, REFUSALS, ClusterView
+from streaming.kafka.options import KafkaOptions
+from streaming.setup_error import SetupError
+
+_TIMEOUT_S = 10.0
+_TOPIC_APPEARS_S = 30.0
+_LOOK_EVERY_S = 0.2
+# A topic that nobody has. Whoever may describe all topics hears that it is not there; others hear that they may not.
+_NOBODYS_TOPIC = "rebalance-monitor.rights-check"
+
+
+_NOT_YET = frozenset(
+    {
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A right that the monitor has not.
+
+    Attributes:
+        operation: As Kafka's ACLs name it. resource: ``topic`` or ``group``. name: Of it.
+        prefixed: The name is the beginning of many.
+        needed: Without it nothing goes; else ``why`` says what is then not known.
+    """
+
+    operation: Literal["Describe", "Read"]
+    resource: Literal["topic", "group"]
+    name: str
+    why: str
+    prefixed: bool = False
+    needed: bool = True
+
+    def command(self, options: KafkaOptions) -> str:
+        """Answer the line that gives this right."""
+        pattern = " --resource-pattern-type prefixed" if self.prefixed else ""
+        return (
+            f"kafka-acls.sh --bootstrap-server {options.bootstrap_servers} --add --allow-principal"
+            f" User:{options.user or 'NAME'} --operation {self.operation} --{self.resource} '{self.name}'{pattern}"
+        )
+
+    def __str__(self) -> str:
+        every = "that begin with " if self.prefixed else ""
+        what = (
+            f"{self.resource}s {every}{self.name}"
+            if self.prefixed or self.name == "*"
+            else f"{self.resource} {self.name}"
+        )
+        return f"{self.operation} on {what} ({self.why})"
+
+
+_READ_OFFSETS = Missing("Read", "topic", OFFSETS_TOPIC, "it holds what the groups did")
+_USE_GROUP = Missing("Describe", "group", GROUP_PREFIX, "Spark's reader looks its own, empty groups up", prefixed=True)
+_SEE_TOPICS = Missing(
+    "Describe", "topic", "*", "else topics without it have no known queues, and are not recomputed", needed=False
+)
+
+
+def check_rights(options: KafkaOptions) -> list[Missing]:
+    """Try every right; answer those that are missing.
+
+    Raises:
+        SetupError: The cluster cannot be reached, or does not let this user in.
+    """
+    with ClusterView(options, timeout_s=_TIMEOUT_S) as view:
+        return _check(view, options)
+
+
+def offsets_partitions(options: KafkaOptions) -> int:
+    """Answer how many partitions ``__consumer_offsets`` has; where no group has ever been, have the broker make it.
+
+    Raises:
+        SetupError: The cluster cannot be reached, does not let this user in, or has no such topic.
+    """
+    with ClusterView(options, timeout_s=_TIMEOUT_S) as view:
+        deadline = time.monotonic() + _TOPIC_APPEARS_S
+        while time.monotonic() < deadline:
+            try:
+                partitions = view.offsets_partitions()
+                if partitions:
+                    return partitions
+                view.ask_for_coordinator()
+            except KafkaException as error:
+                # While the topic is being made, it has no leaders yet.
+                if error.args[0].code() not in _NOT_YET:
+                    raise _unusable(options, error.args[0], view.hear()) from error
+            time.sleep(_LOOK_EVERY_S)
+    raise SetupError(
+        f"{options.bootstrap_servers} has no topic {OFFSETS_TOPIC} with leaders, and does not make it when asked",
+        "see that enough brokers are up for its replicas; or start one consumer with a group, and then the monitor",
+    )
+
+
+def require_rights(options: KafkaOptions) -> list[Missing]:
+    """Try every right; answer those that are missing and can be done without.
+
+    Raises:
+        SetupError: One is missing that is needed, each named; or the cluster cannot be used at all.
+    """
+    missing = check_rights(options)
+    if any(one.needed for one in missing):
+        raise SetupError(
+            f"{options.user or 'the user'} lacks rights that the monitor needs on {options.bootstrap_servers}:\n"
+            + "\n".join(f"  {one}" for one in missing),
+            "give them, for example with:\n" + "\n".join(one.command(options) for one in missing),
+        )
+    return missing
+
+
+def _check(view: ClusterView, options: KafkaOptions) -> list[Missing]:
+    missing = []
+    try:
+        topic_error = view.topic_error(OFFSETS_TOPIC)
+    except KafkaException as error:
+        raise _unusable(options, error.args[0], view.hear()) from error
+    group_error = view.may_use_group()
+    if group_error is not None and group_error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
+        # A coordinator that is not there yet is no right that is missing: the reader waits for it.
+        group_error = None
+    if _denies(topic_error) or (topic_error is None and _denies(view.may_read())):
+        missing.append(_READ_OFFSETS)
+    if group_error is not None:
+        missing.append(_USE_GROUP)
+    if _denies(view.topic_error(_NOBODYS_TOPIC)):
+        missing.append(_SEE_TOPICS)
+    return missing
+
+
+def _denies(error: KafkaError | None) -> bool:
+    return error is not None and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+
+
+def _unusable(options: KafkaOptions, error: KafkaError, complaints: list[KafkaError]) -> SetupError:
+    servers = options.bootstrap_servers
+    refusal = next((one for one in [error, *complaints] if one.code() in REFUSALS), None)
+    if refusal is None:
+        # That all brokers are down says less than why the first one was.
+        plain = [one for one in [*complaints, error] if one.code() != KafkaError._ALL_BROKERS_DOWN]
+        said = (plain or [error])[0].str()
+        return SetupError(
+            f"the Kafka cluster {servers} cannot be reached: {said}",
+            "check --kafka HOST:PORT, that a broker listens there, and whether it wants TLS or a login\n"
+            "(security.protocol and what goes with it, under [kafka.options] or with --kafka-option)",
+        )
+    if refusal.code() == KafkaError._SSL:
+        return SetupError(
+            f"no TLS connection to {servers}: {refusal.str()}",
+            "check security.protocol, ssl.truststore.location or ssl.ca.location,\n"
+            "and the name in the broker's certificate",
+        )
+    return SetupError(
+        f"the Kafka cluster {servers} does not let {options.user or 'us'} in: {refusal.str()}",
+        "check sasl.mechanism, and name and password in sasl.jaas.config (or sasl.username, sasl.password)",
+    )
