@@ -6,7 +6,7 @@ It packs, it does not drop: it knows neither timeouts nor the events in other pa
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Literal, TypeAlias
 
@@ -28,7 +28,7 @@ from udfs.packing import (
     Packet,
     carry_event,
     cluster_key,
-    group_key,
+    group_keys,
     shard_of,
 )
 from udfs.parsing import BareHeartbeat, admit, decode_lines, is_bare, is_blank, parse
@@ -160,10 +160,14 @@ class Combiner:
             packet(cluster, shard).heartbeats = heartbeats
         for cluster, shard, progress in pack_progress([*self._commits, *CommitColumns.of(self._progress)], shards):
             packet(cluster, shard).progress = progress
+        home_of = self._homes()
         for event, source, position in self._events:
             carried = carry_event(event, source, position)
-            for shard in _shards_of(event, shards):
-                packet(event.cluster, shard).events.append(carried)
+            if isinstance(event, TopicQueues | Clock):
+                for shard in range(shards):
+                    packet(event.cluster, shard).events.append(carried)
+            else:
+                packet(event.cluster, home_of[event.cluster, event.group]).events.append(carried)
         for mark in self._marks:
             for shard in range(shards):
                 _mark(packet(mark.cluster, shard), mark)
@@ -220,6 +224,18 @@ class Combiner:
             )
         )
 
+    def _homes(self) -> dict[tuple[str, str], int]:
+        """Answer the shard of each (cluster, group) of an event that is carried."""
+        groups: dict[str, set[str]] = {}
+        for event, _, _ in self._events:
+            if not isinstance(event, TopicQueues | Clock):
+                groups.setdefault(event.cluster, set()).add(event.group)
+        return {
+            (cluster, name): shard_of(key, self._rules.shards)
+            for cluster, names in groups.items()
+            for name, key in zip(names, group_keys(cluster, list(names)).tolist(), strict=True)
+        }
+
     def _times(self, columns: HeartbeatColumns) -> dict[str, Int64]:
         """Answer the event times of each cluster."""
         singly: dict[str, list[int]] = {}
@@ -254,12 +270,6 @@ def times_seen(times: Int64, span_ms: int) -> list[tuple[int, int]]:
 def line_position(place: str, raw: bytes) -> str:
     """Answer the position of a line in a file: the file and the line's content hash."""
     return f"{place}#{hashlib.sha256(raw).hexdigest()[:16]}"
-
-
-def _shards_of(event: AnyEvent, shards: int) -> Iterable[int]:
-    if isinstance(event, TopicQueues | Clock):
-        return range(shards)
-    return (shard_of(group_key(event.cluster, event.group), shards),)
 
 
 def _mark(packet: Packet, mark: ControlMark) -> None:

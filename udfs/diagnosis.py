@@ -17,6 +17,11 @@ from udfs.events import SCHEMA_VERSION, AnyEvent
 from udfs.rejection import Rejection
 
 EVENT_TYPES: dict[str, Any] = {cls.__struct_config__.tag: cls for cls in get_args(AnyEvent)}
+# name, type, whether it is needed: of each field, in the order of the contract
+_FIELDS = {
+    kind: [(field.encode_name, field.type, field.required) for field in msgspec.structs.fields(cls)]
+    for kind, cls in EVENT_TYPES.items()
+}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MISSING = re.compile(r"Object missing required field `(\w+)`(?: - at `(.*)`)?")
 _PLACE = re.compile(r" - at `(.*)`$")
@@ -95,17 +100,17 @@ def _type_fault(content: dict[str, Any]) -> Rejection | None:
 
 
 def _field_fault(content: dict[str, Any]) -> Rejection | None:
-    for field in msgspec.structs.fields(EVENT_TYPES[content["type"]]):
-        if field.encode_name not in content:
-            if field.required:
-                return Rejection(f"missing_{field.encode_name}", f"{content['type']} needs {field.encode_name}")
+    for name, kind, needed in _FIELDS[content["type"]]:
+        if name not in content:
+            if needed:
+                return Rejection(f"missing_{name}", f"{content['type']} needs {name}")
             continue
         try:
-            msgspec.convert(content[field.encode_name], field.type)
+            msgspec.convert(content[name], kind)
         except RecursionError:
-            return Rejection("too_deep", f"nested too deeply - at `$.{field.encode_name}`")
+            return Rejection("too_deep", f"nested too deeply - at `$.{name}`")
         except msgspec.ValidationError as error:
-            return _named(str(error), field.encode_name)
+            return _named(str(error), name)
     return None
 
 
