@@ -1,0 +1,182 @@
+"""Core: why a coordinator made a new generation, learned by comparing it with the one before. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from udfs.diff import by_owner
+from udfs.events import GroupSnapshot, MemberInfo
+from udfs.group_state import Evidence, Member, Owners, Queue
+from udfs.journal import LeftReason, Trigger, TriggerKind
+from udfs.membership import distinct
+from udfs.packing import queue_keys
+from udfs.strategies import qualified_name
+from udfs.turn import Turn
+
+INFERRED = "inferred"
+_LEFT_REASONS: dict[TriggerKind, LeftReason] = {
+    "member_left": "left",
+    "session_expired": "expired",
+    "member_gone": "absent_from_snapshot",
+}
+# A heartbeat comes at least three times in a session timeout (Kafka: heartbeat.interval.ms): the last one before a
+# member died is at most a third of the timeout older than its last commit.
+_HEARTBEATS_IN_A_TIMEOUT = 3
+
+
+class Going:
+    """How one member went: what kind of cause it is, when, and what proves it."""
+
+    def __init__(self, kind: TriggerKind, at: int, detail: str | None = None, event_id: str | None = None) -> None:
+        self.kind = kind
+        self.at = at
+        self.detail = detail
+        self.event_id = event_id
+        self.reason: LeftReason = _LEFT_REASONS[kind]
+
+
+class Causes:
+    """The causes of one reported generation.
+
+    Attributes:
+        triggers: What was seen. goings: How each missing member went.
+        began_at: The first evidence that the rebalance began; None when there is none.
+    """
+
+    def __init__(self) -> None:
+        self.triggers: list[Trigger] = []
+        self.goings: dict[str, Going] = {}
+        self.began_at: int | None = None
+
+    def add(self, kind: TriggerKind, evidence: Evidence | None = None, **said: str | None) -> None:
+        """Add one cause; evidence of its own names its event."""
+        if evidence is not None and evidence.event_id is not None:
+            said = {**said, "event_id": evidence.event_id}
+        self.triggers.append(Trigger(kind=kind, **said))
+
+    def began(self, at: int) -> None:
+        """Note that the rebalance had begun by then."""
+        self.began_at = at if self.began_at is None else min(at, self.began_at)
+
+
+def compare(
+    turn: Turn, snapshot: GroupSnapshot, event_id: str, at: int, grown: Mapping[str, tuple[int | None, int]]
+) -> Causes:
+    """Compare a new generation with the standing one; evidence that it shows is used up.
+
+    Args:
+        grown: Topics that both generations subscribe to whose queues are not as many as they were: before, now.
+    """
+    causes, group = Causes(), turn.group
+    infos = {info.member_id: info for info in snapshot.members}
+    evidence = [one for one in group.evidence if one.time <= at]
+    gone = [member_id for member_id in group.members if member_id not in infos]
+    inferred = _infer_goings(turn, gone, at)
+    for member_id in sorted(gone):
+        going = _going(evidence, member_id, inferred, at, event_id)
+        causes.goings[member_id] = going
+        causes.triggers.append(
+            Trigger(kind=going.kind, member_id=member_id, detail=going.detail, event_id=going.event_id)
+        )
+        if going.at < at:
+            causes.began(going.at)
+    for member_id, info in sorted(infos.items()):
+        known = group.members.get(member_id)
+        proof = _newest(evidence, "member_joined", member_id) if known is None else None
+        if known is None:
+            causes.add("member_joined", proof, member_id=member_id, event_id=event_id)
+        elif _subscribes_otherwise(known, info):
+            proof = _newest(evidence, "subscription_changed", member_id)
+            causes.add("subscription_changed", proof, member_id=member_id, event_id=event_id)
+        if proof is not None:
+            causes.began(proof.time)
+    _compare_strategies(turn, snapshot, infos, event_id, causes)
+    for topic, (before, now) in sorted(grown.items()):
+        proof = next((one for one in reversed(evidence) if one.topic == topic), None)
+        said = "unknown" if before is None else before
+        causes.add("queue_count_changed", proof, topic=topic, detail=f"{said} -> {now}", event_id=event_id)
+    _use_up(turn, causes, at)
+    return causes
+
+
+def _subscribes_otherwise(member: Member, info: MemberInfo) -> bool:
+    return info.subscriptions is not None and distinct(info.subscriptions) != (member.subscriptions or ())
+
+
+def _compare_strategies(
+    turn: Turn, snapshot: GroupSnapshot, infos: Mapping[str, MemberInfo], event_id: str, causes: Causes
+) -> None:
+    group = turn.group
+    if not group.members or not infos:
+        return
+    if snapshot.strategy:
+        now = qualified_name(snapshot.strategy, turn.system)
+        before = group.dealt_strategy
+        if before is not None and qualified_name(before, turn.system) != now:
+            causes.add("strategy_changed", detail=f"{before} -> {now}", event_id=event_id)
+        return
+    for member_id, info in sorted(infos.items()):
+        known = group.members.get(member_id)
+        if known is not None and info.strategies is not None and known.strategies not in (None, info.strategies):
+            causes.add("strategy_changed", member_id=member_id, event_id=event_id)
+
+
+def _newest(evidence: Sequence[Evidence], kind: TriggerKind, member_id: str) -> Evidence | None:
+    return next((one for one in reversed(evidence) if one.kind == kind and one.member_id == member_id), None)
+
+
+def _going(
+    evidence: Sequence[Evidence], member_id: str, inferred: Mapping[str, TriggerKind], at: int, event_id: str
+) -> Going:
+    """Answer how a member went: as some event told, else as its commits speak, else it is just gone."""
+    for one in reversed(evidence):
+        if one.member_id == member_id and one.kind in ("member_left", "session_expired"):
+            return Going(one.kind, min(one.time, at), None, one.event_id or event_id)
+    if member_id in inferred:
+        return Going(inferred[member_id], at, INFERRED, event_id)
+    return Going("member_gone", at, None, event_id)
+
+
+def _infer_goings(turn: Turn, gone: Sequence[str], at: int) -> dict[str, TriggerKind]:
+    """Infer from commits how members went.
+
+    A member whose queues were committed until well within its session timeout cannot have expired: it left. One
+    whose commits stopped a whole session timeout before did expire. Commits older than what it holds are not its own.
+    """
+    group, progress = turn.group, turn.facts.progress
+    if not gone or not progress:
+        return {}
+    held = by_owner(group.reported if group.has_reported else group.computed)
+    queues: list[Queue] = [queue for member_id in gone for queue in held.get(member_id, ())]
+    keys = iter(queue_keys(queues).tolist()) if queues else iter(())
+    inferred: dict[str, TriggerKind] = {}
+    for member_id in gone:
+        member = group.members[member_id]
+        since = member.joined_at if member.holds_since is None else member.holds_since
+        commits = [time for _ in held.get(member_id, ()) for time in progress.get(next(keys), ()) if since <= time < at]
+        if not commits:
+            continue
+        silence, timeout = at - max(commits), turn.timeout_of(member)
+        if silence >= timeout:
+            inferred[member_id] = "session_expired"
+        elif silence < timeout - timeout // _HEARTBEATS_IN_A_TIMEOUT:
+            inferred[member_id] = "member_left"
+    return inferred
+
+
+def _use_up(turn: Turn, causes: Causes, at: int) -> None:
+    """Forget the evidence that this generation shows, and that of members it has no more."""
+    shown = {(one.kind, one.member_id, one.topic) for one in causes.triggers}
+    gone = set(causes.goings)
+
+    def is_open(one: Evidence) -> bool:
+        if one.time > at:
+            return True
+        return (one.kind, one.member_id, one.topic) not in shown and one.member_id not in gone
+
+    turn.group.evidence = [one for one in turn.group.evidence if is_open(one)]
+
+
+def released(before: Owners, after: Owners) -> list[Queue]:
+    """Answer the queues that had an owner and have none."""
+    return [queue for queue in before if queue not in after]

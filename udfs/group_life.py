@@ -1,0 +1,172 @@
+"""Core: a group as a whole: its settings, its end, its restoring; groups that are not followed. No I/O."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+import msgspec
+
+from udfs.events import GroupSettings, GroupSnapshot
+from udfs.facts import Due
+from udfs.group_codec import decode_group
+from udfs.group_state import Group, Member
+from udfs.journal import GroupChanged, GroupRemoved
+from udfs.membership import describe, late_cause
+from udfs.rebalancing import ask_strategy, decide_counted, known_topics, write_spans
+from udfs.strategies import DEFAULTS, qualified_name
+from udfs.turn import Turn
+
+
+def change_settings(turn: Turn, due: Due, event: GroupSettings, at: int) -> None:
+    """Take in how the group shares its queues; without members it makes no rebalance."""
+    group = turn.group
+    group.touched_at = max(at, group.touched_at or at)
+    strategy = settings = False
+    if event.strategy is not None and event.strategy != group.strategy:
+        before = group.strategy or group.dealt_strategy or DEFAULTS[turn.system]
+        strategy = qualified_name(event.strategy, turn.system) != qualified_name(before, turn.system)
+        group.strategy = event.strategy
+    if event.mode is not None and event.mode != turn.mode:
+        settings = True
+        group.mode = event.mode
+    if event.strategy_settings is not None and event.strategy_settings != (group.strategy_settings or {}):
+        settings = True
+        group.strategy_settings = event.strategy_settings
+    if not group.members or group.generation is not None or not (strategy or settings):
+        return
+    late_cause(turn, due, at)
+    if strategy:
+        turn.cause(at, "strategy_changed", event_id=due.event_id, detail=group.strategy)
+    if settings:
+        turn.cause(at, "settings_changed", event_id=due.event_id)
+
+
+def delete(turn: Turn, due: Due, at: int) -> None:
+    """End members and spans: what comes next under this name is a new group, but for its counter."""
+    group = turn.group
+    if due.late and (group.last_rebalance_at or 0) > due.event.event_time:
+        return
+    reported = group.generation is not None
+    members = sorted(group.members)
+    if members and not reported:
+        late_cause(turn, due, at)
+    for member_id in members:
+        if not reported:
+            turn.cause(at, "member_gone", member_id, event_id=due.event_id, detail="the group was deleted")
+        turn.close_session(member_id, at, at, "gone")
+    if group.pending is not None:
+        group.pending.changed_at = max(at, group.pending.changed_at)
+        decide_counted(turn)
+    write_spans(turn, "computed", {}, at)
+    write_spans(turn, "reported", {}, at)
+    _end(turn, at)
+    turn.applied(at)
+    group.touched_at = None
+
+
+def forget(turn: Turn, at: int) -> None:
+    """Forget a group that has been empty for long."""
+    _end(turn, at)
+    turn.group.touched_at = None
+
+
+def stop_following(turn: Turn, snapshot: GroupSnapshot, at: int) -> None:
+    """List a group of a kind that is not recomputed; what was followed of it ends."""
+    group = turn.group
+    for member_id in sorted(group.members):
+        turn.close_session(member_id, at, at, "absent_from_snapshot")
+    write_spans(turn, "computed", {}, at)
+    write_spans(turn, "reported", {}, at)
+    for kind in sorted(group.findings):
+        turn.set_finding(kind, None, at)
+    group.followed, group.pending, group.generation = False, None, None
+    group.members_decided, group.counts, group.guessed_topics, group.handed_over = 0, {}, [], []
+    turn.write_row(
+        at,
+        GroupChanged(
+            system=turn.system,
+            state="not_followed",
+            generation=snapshot.generation,
+            generation_source=None if snapshot.generation is None else "reported",
+            members=len(snapshot.members),
+            last_rebalance_at=group.last_rebalance_at,
+            last_rebalance_id=group.last_rebalance_id,
+        ),
+    )
+
+
+def told_empty(turn: Turn, at: int) -> None:
+    """List a group that a poll showed without members and that nothing else is known of."""
+    if not turn.group.members and turn.group.pending is None and turn.group.row is None:
+        turn.write_row(at, GroupChanged(system=turn.system, state="empty", mode=turn.mode))
+
+
+def restore(turn: Turn, snapshot: GroupSnapshot, at: int) -> None:
+    """Put a group in as it stood in another checkpoint: nothing is written, everything goes on."""
+    group = turn.group
+    if snapshot.restored_group is not None:
+        _restore_whole(turn, snapshot)
+        return
+    reported = snapshot.generation_source == "reported"
+    if snapshot.generation is not None:
+        if reported:
+            group.generation = snapshot.generation
+        else:
+            group.counted = max(group.counted, snapshot.generation)
+    group.exists = bool(snapshot.generation)
+    group.leader, group.reported_strategy = snapshot.leader, None if reported else snapshot.strategy
+    for info in snapshot.members:
+        joined_at = snapshot.event_time if info.joined_at is None else info.joined_at
+        by_heartbeats = info.lives_by == "heartbeats"
+        member = Member(member_id=info.member_id, name=info.member_id, joined_at=joined_at, by_heartbeats=by_heartbeats)
+        describe(member, info)
+        member.described = True
+        group.members[info.member_id] = member
+        if by_heartbeats:
+            turn.seen[info.member_id] = joined_at if info.last_heartbeat_at is None else info.last_heartbeat_at
+            turn.touched.append(info.member_id)
+    known = known_topics(turn, at)
+    dealt = ask_strategy(turn, known, snapshot.strategy or None, at)
+    group.computed, group.dealt_strategy = dealt.owners, dealt.strategy
+    group.members_decided = len(group.members)
+    group.counts = {topic: len(infos) for topic, infos in known.items()}
+    group.last_applied = max(at, group.last_applied or at)
+    group.touched_at = group.last_applied
+
+
+def _restore_whole(turn: Turn, snapshot: GroupSnapshot) -> None:
+    try:
+        stored = decode_group(base64.b64decode(snapshot.restored_group or "", validate=True))
+    except binascii.Error:
+        return
+    _become(turn.group, stored)
+    seen = {info.member_id: info.last_heartbeat_at for info in snapshot.members}
+    for member in turn.group.members.values():
+        if member.by_heartbeats:
+            last = seen.get(member.member_id)
+            turn.seen[member.member_id] = member.joined_at if last is None else last
+            turn.touched.append(member.member_id)
+
+
+def _end(turn: Turn, at: int) -> None:
+    group = turn.group
+    for kind in sorted(group.findings):
+        turn.set_finding(kind, None, at)
+    if group.row is not None:
+        turn.write(at, GroupRemoved())
+    _become(
+        group,
+        Group(
+            number=group.number,
+            counted=group.counted,
+            last_rebalance_at=group.last_rebalance_at,
+            rebalance_ordinals=group.rebalance_ordinals,
+            last_applied=group.last_applied,
+        ),
+    )
+
+
+def _become(group: Group, other: Group) -> None:
+    for name in msgspec.structs.fields(other):
+        setattr(group, name.name, getattr(other, name.name))

@@ -1,0 +1,348 @@
+"""Core: who is a member: joins, heartbeats, goodbyes, expiries, polls, two connections with one id. No I/O.
+
+In a group of counted generations each of these is a cause of the next rebalance; in one whose generations are
+reported they are evidence, which a later generation shows or does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from udfs.events import GroupSnapshot, Heartbeat, MemberFields, MemberInfo, MemberJoined, MemberLeft
+from udfs.facts import Due
+from udfs.group_state import Departed, Evidence, Group, Member
+from udfs.strategies import qualified_name
+from udfs.turn import Turn, closed
+
+_SILENT_FIELDS = ("client_library", "owned", "owned_generation", "strategy_settings")
+_SESSION_FIELDS = ("client_id", "host", "instance_id", "rack", "session_timeout_ms", "rebalance_timeout_ms")
+
+
+def describe(member: Member, told: MemberFields) -> set[str]:
+    """Change the fields that are told and leave the others; answer which of them changed."""
+    changed: set[str] = set()
+    for name in (*_SESSION_FIELDS, *_SILENT_FIELDS, "strategies"):
+        value = getattr(told, name)
+        if value is not None and value != getattr(member, name):
+            setattr(member, name, value)
+            changed.add(name)
+    if told.subscriptions is not None:
+        topics = distinct(told.subscriptions)
+        if topics != member.subscriptions:
+            member.subscriptions = topics
+            changed.add("subscriptions")
+    return changed
+
+
+def distinct(topics: Iterable[str]) -> tuple[str, ...]:
+    """Answer topics sorted, each once: their order means nothing."""
+    return tuple(sorted(set(topics)))
+
+
+# ---- one event at a time
+
+
+def meet(turn: Turn, due: Due, event: MemberJoined | Heartbeat, at: int) -> None:
+    """Take in a join, or a heartbeat that came as an event of its own."""
+    group, own = turn.group, event.event_time
+    member_id, name = connection(group, event.member_id, event.host)
+    member = group.members.get(member_id)
+    if group.generation is not None:
+        _learn(turn, due, event, member)
+        return
+    if member is None:
+        if due.late and isinstance(event, Heartbeat) and _reopen(turn, due, member_id, at):
+            return
+        departed = group.departed.get(member_id)
+        if departed is not None and not _may_return(departed, event):
+            return
+        _arrive(turn, member_id, name, event, at, own, due)
+        return
+    if not member.by_heartbeats:
+        member.by_heartbeats = True
+        turn.touched.append(member_id)
+    turn.saw(member_id, own)
+    if due.late and own < (group.last_snapshot_at or own):
+        return
+    _describe_anew(turn, member, event, at, due.event_id)
+
+
+def beat(turn: Turn, member_id: str, at: int, own: int) -> None:
+    """Take in a heartbeat that says only "still here", of somebody who may not be known."""
+    group = turn.group
+    member = group.members.get(member_id)
+    if group.generation is not None:
+        return
+    if member is None:
+        _arrive(turn, member_id, member_id, None, at, own, None)
+    elif not member.by_heartbeats:
+        member.by_heartbeats = True
+        turn.seen[member_id] = own
+        turn.touched.append(member_id)
+
+
+def leave(turn: Turn, due: Due, event: MemberLeft, at: int) -> None:
+    """Take in a goodbye."""
+    group, member_id = turn.group, event.member_id
+    member = group.members.get(member_id)
+    if member is None:
+        return
+    if group.generation is not None:
+        turn.heeded = True
+        turn.learn(Evidence("member_left", event.event_time, member_id, None, due.event_id))
+        return
+    if due.late and _is_outlived(turn, member, event.event_time):
+        return
+    late_cause(turn, due, at)
+    turn.cause(at, "member_left", member_id, event_id=due.event_id, detail=event.reason)
+    turn.close_session(member_id, at, at, "left")
+
+
+def expire(turn: Turn, member_id: str, deadline: int) -> None:
+    """End the session of a member that was silent for too long."""
+    group = turn.group
+    if group.generation is not None:
+        turn.applied(deadline)
+        turn.learn(Evidence("session_expired", deadline, member_id))
+        group.members[member_id].by_heartbeats = False
+        del turn.seen[member_id]
+        return
+    turn.cause(deadline, "session_expired", member_id)
+    turn.close_session(member_id, deadline, deadline, "expired")
+
+
+def poll(turn: Turn, due: Due, snapshot: GroupSnapshot, at: int) -> None:
+    """Take in the whole group as a poll saw it: who is not in it is gone."""
+    group, own, event_id = turn.group, snapshot.event_time, due.event_id
+    if due.late and own < (group.last_snapshot_at or own):
+        return
+    matched = match_connections(group, snapshot.members)
+    late_cause_needed = due.late
+    for member_id in sorted(group.members.keys() - matched.keys()):
+        if due.late and _is_outlived(turn, group.members[member_id], own):
+            continue
+        if late_cause_needed:
+            late_cause(turn, due, at)
+            late_cause_needed = False
+        turn.cause(at, "member_gone", member_id, event_id=event_id)
+        turn.close_session(member_id, at, at, "absent_from_snapshot")
+    for member_id, info in matched.items():
+        member = group.members.get(member_id)
+        if member is not None:
+            _describe_anew(turn, member, info, at, event_id)
+            continue
+        departed = group.departed.get(member_id)
+        if due.late and departed is not None and departed.left_at > own:
+            continue
+        if late_cause_needed:
+            late_cause(turn, due, at)
+            late_cause_needed = False
+        arrive_by_snapshot(turn, member_id, info, at)
+        turn.cause(at, "member_joined", member_id, event_id=event_id)
+    if snapshot.leader is not None:
+        group.leader = snapshot.leader
+    if snapshot.strategy:
+        named = qualified_name(snapshot.strategy, turn.system)
+        before = group.reported_strategy or group.dealt_strategy
+        group.reported_strategy = snapshot.strategy
+        if group.members_decided and group.members and before and qualified_name(before, turn.system) != named:
+            turn.cause(at, "strategy_changed", event_id=event_id, detail=named)
+
+
+def late_cause(turn: Turn, due: Due, at: int) -> None:
+    """Say beside the natural cause that its evidence came late, and when it was."""
+    if due.late:
+        own = due.event.event_time
+        detail = f"told late: happened at {own}, applied at {at}"
+        turn.cause(at, "late_evidence", getattr(due.event, "member_id", None), event_id=due.event_id, detail=detail)
+
+
+def arrive_by_snapshot(turn: Turn, member_id: str, info: MemberInfo, at: int) -> Member:
+    """Begin the session of a member that a snapshot shows."""
+    departed = turn.group.departed.get(member_id)
+    if departed is not None:
+        member = msgspec.structs.replace(departed.member, by_heartbeats=False)
+    else:
+        member = Member(member_id=member_id, name=info.member_id, joined_at=at, by_heartbeats=False)
+    describe(member, info)
+    member.described = True
+    turn.open_session(member, at)
+    return member
+
+
+# ---- two connections, one id
+
+
+def connection(group: Group, client: str, host: str | None) -> tuple[str, str]:
+    """Answer which member speaks: its id and the id that the client goes by.
+
+    The first live connection has the plain id, others ``id#2``, ``id#3``: the lowest free number.
+    """
+    plain = group.members.get(client)
+    if plain is not None and (host is None or plain.host is None or plain.host == host):
+        return client, plain.name
+    if host is None:
+        return client, client
+    for member in group.members.values():
+        if member.name == client and member.host == host:
+            return member.member_id, client
+    return _free_id(group.members.keys(), client), client
+
+
+def match_connections(group: Group, infos: Iterable[MemberInfo]) -> dict[str, MemberInfo]:
+    """Answer which member each entry of a snapshot is, in the order of the snapshot.
+
+    Entries go to the member of their id and address; what is left, by address, to what is left of the same id.
+    """
+    entries = list(infos)
+    by_client: dict[str, list[MemberInfo]] = {}
+    for info in entries:
+        by_client.setdefault(info.member_id, []).append(info)
+    if all(len(same) == 1 for same in by_client.values()) and all(m.name == i for i, m in group.members.items()):
+        return {info.member_id: info for info in entries}
+    ids: dict[int, str] = {}
+    for client, same in by_client.items():
+        live = sorted((m for m in group.members.values() if m.name == client), key=_number)
+        left = sorted(same, key=lambda info: info.host or "")
+        for info in list(left):
+            mine = next((member for member in live if member.host == info.host), None)
+            if mine is not None:
+                ids[id(info)] = mine.member_id
+                live.remove(mine)
+                left.remove(info)
+        taken = {ids[id(info)] for info in same if id(info) in ids}
+        for info in left:
+            chosen = live.pop(0).member_id if live else _free_id(taken, client)
+            ids[id(info)] = chosen
+            taken.add(chosen)
+    return {ids[id(info)]: info for info in entries}
+
+
+def _number(member: Member) -> int:
+    tail = member.member_id[len(member.name) + 1 :]
+    return int(tail) if tail.isdigit() else 1
+
+
+def _free_id(taken: Iterable[str], client: str) -> str:
+    used = set(taken)
+    if client not in used:
+        return client
+    number = 2
+    while f"{client}#{number}" in used:
+        number += 1
+    return f"{client}#{number}"
+
+
+# ---- inside
+
+
+def _arrive(
+    turn: Turn, member_id: str, name: str, event: MemberFields | None, at: int, own: int, due: Due | None
+) -> None:
+    group = turn.group
+    departed = group.departed.get(member_id)
+    if departed is not None:
+        member = msgspec.structs.replace(departed.member, by_heartbeats=True)
+    else:
+        member = Member(member_id=member_id, name=name, joined_at=at)
+    if event is not None:
+        member.described = bool(describe(member, event)) or member.described or isinstance(event, MemberJoined)
+    if due is not None and due.late and own + turn.timeout_of(member) < at:
+        # It came and went before anything can be done about it: its session is all that is left to tell.
+        if departed is None:
+            member.joined_at = own
+            turn.heeded = True
+            _tell_past_session(turn, member, own, at)
+        return
+    if due is not None:
+        late_cause(turn, due, at)
+    turn.cause(at, "member_joined", member_id, event_id=due.event_id if due else None)
+    turn.seen[member_id] = own
+    turn.open_session(member, at)
+
+
+def _tell_past_session(turn: Turn, member: Member, own: int, at: int) -> None:
+    turn.open_session(member, own)
+    del turn.group.members[member.member_id]
+    turn.touched.remove(member.member_id)
+    left_at = own + turn.timeout_of(member)
+    turn.write(at, closed(member, left_at, "expired", own))
+    turn.remember(Departed(member=member, left_at=left_at, left_reason="expired", last_heartbeat_at=own))
+
+
+def _reopen(turn: Turn, due: Due, member_id: str, at: int) -> bool:
+    """Take in a late heartbeat of a member whose session had expired; answer whether it proves that wrong."""
+    departed, own = turn.group.departed.get(member_id), due.event.event_time
+    if (
+        departed is None
+        or departed.left_reason != "expired"
+        or not departed.member.joined_at <= own <= departed.left_at
+    ):
+        return False
+    member, timeout = departed.member, turn.timeout_of(departed.member)
+    last = max(own, departed.last_heartbeat_at or own)
+    for time in turn.facts.heartbeats.get(member_id, ()):
+        if last < time <= last + timeout:
+            last = time
+    turn.heeded = True
+    departed.last_heartbeat_at = last
+    if last + timeout < at:
+        departed.left_at = last + timeout
+        turn.write(at, closed(member, departed.left_at, "expired", last))
+        return True
+    late_cause(turn, due, at)
+    turn.cause(at, "member_joined", member_id, event_id=due.event_id, detail="its session had not expired")
+    turn.seen[member_id] = last
+    turn.reopen_session(departed, at)
+    return True
+
+
+def _may_return(departed: Departed, event: MemberJoined | Heartbeat) -> bool:
+    """Judge whether an event of a member that went is younger than its going."""
+    if isinstance(event, MemberJoined):
+        return event.event_time >= departed.left_at
+    return event.event_time > departed.left_at
+
+
+def _is_outlived(turn: Turn, member: Member, own: int) -> bool:
+    """Judge whether a member has shown itself after the time of some late evidence against it."""
+    if member.joined_at > own:
+        return True
+    if member.by_heartbeats:
+        return turn.last_seen(member.member_id, turn.facts.clock) > own
+    return (turn.group.last_snapshot_at or own) > own
+
+
+def _describe_anew(turn: Turn, member: Member, told: MemberFields, at: int, event_id: str) -> None:
+    was_lists = (member.subscriptions, member.strategies)
+    changed = describe(member, told)
+    member.described = True
+    if not changed:
+        return
+    if "session_timeout_ms" in changed and member.by_heartbeats:
+        turn.touched.append(member.member_id)
+    if changed - set(_SILENT_FIELDS):
+        turn.change_session(member, at)
+    first_told = was_lists == (None, None) and "subscriptions" in changed
+    if "subscriptions" in changed:
+        turn.cause(at, "subscription_changed", member.member_id, event_id=event_id)
+    if "strategies" in changed and not first_told:
+        turn.cause(at, "strategy_changed", member.member_id, event_id=event_id)
+    if "strategy_settings" in changed and not first_told:
+        turn.cause(at, "settings_changed", member.member_id, event_id=event_id)
+
+
+def _learn(turn: Turn, due: Due, event: MemberJoined | Heartbeat, member: Member | None) -> None:
+    """Take in what a member says of itself while a coordinator reports generations."""
+    turn.heeded = True
+    if member is None:
+        turn.learn(Evidence("member_joined", event.event_time, event.member_id, None, due.event_id))
+        return
+    if not member.by_heartbeats:
+        member.by_heartbeats = True
+        turn.touched.append(member.member_id)
+    turn.saw(member.member_id, event.event_time)
+    if event.subscriptions is not None and distinct(event.subscriptions) != member.subscriptions:
+        turn.learn(Evidence("subscription_changed", event.event_time, member.member_id, None, due.event_id))

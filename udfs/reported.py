@@ -1,0 +1,441 @@
+"""Core: groups whose generations a coordinator reports: snapshots, what members say they hold. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from udfs.causes import Causes, compare, released
+from udfs.diff import by_owner, count_differing, held_only_by, owners_of
+from udfs.events import AssignmentReported, GroupSnapshot, MemberInfo, QueueInfo
+from udfs.facts import Due
+from udfs.findings import Found
+from udfs.group_state import MAX_WAITING_REPORTS, Owners, Queue, WaitingReport, key_of, queue_order
+from udfs.journal import GroupChanged, Rebalance, Trigger
+from udfs.membership import arrive_by_snapshot, describe
+from udfs.rebalancing import COOPERATIVE, Decision, Known, ask_strategy, carry_out, in_order, next_id, write_spans
+from udfs.strategies import qualified_name
+from udfs.turn import Turn
+
+# The coordinator is in the middle of a rebalance: who is a member is not settled (DescribeGroups, GroupState).
+_UNDER_WAY = frozenset({"preparingrebalance", "completingrebalance"})
+
+
+def is_under_way(snapshot: GroupSnapshot) -> bool:
+    """Answer whether the snapshot fell into a rebalance."""
+    return (snapshot.state or "").replace("_", "").lower() in _UNDER_WAY
+
+
+def take_generation(turn: Turn, due: Due, snapshot: GroupSnapshot, at: int) -> None:
+    """Take in a snapshot with a generation of the coordinator's own."""
+    group, standing = turn.group, turn.group.generation
+    generation = snapshot.generation or 0
+    if due.late and standing is not None and generation < standing:
+        _tell_of_old_generation(turn, due, snapshot, at)
+        return
+    if generation == 0 and not snapshot.members:
+        _take_generation_zero(turn, at)
+        return
+    if standing == generation and group.exists:
+        _rename_static_members(turn, snapshot, at)
+        if {info.member_id for info in snapshot.members} == set(group.members):
+            _take_same_generation(turn, snapshot, at)
+            return
+    _take_new_generation(turn, due, snapshot, at)
+
+
+def _take_new_generation(turn: Turn, due: Due, snapshot: GroupSnapshot, at: int) -> None:
+    group, standing = turn.group, turn.group.generation
+    generation = snapshot.generation or 0
+    told = _told_owners(turn, snapshot)
+    subscribed_before = set(group.subscribed_topics())
+    after = {topic for info in snapshot.members for topic in _subscriptions(turn, info)}
+    known, guessed = _queues_shown(turn, after, told, at)
+    grown = {
+        topic: (group.counts.get(topic), len(known[topic]))
+        for topic in after & subscribed_before & known.keys()
+        if _has_grown(turn, topic, known, guessed)
+    }
+    causes = compare(turn, snapshot, due.event_id, at, grown)
+    before = group.reported if group.has_reported else group.computed
+    _move_members(turn, snapshot, causes, at)
+    group.generation = generation
+    group.leader = snapshot.leader
+    if told is not None:
+        told = held_only_by(told, group.members)
+    handed = _name_the_rest(turn, due, snapshot, standing, told, causes)
+    missed = generation - standing - 1 if standing is not None and generation > standing + 1 else None
+    dealt = ask_strategy(turn, known, snapshot.strategy or None, at)
+    began = _began(turn, snapshot, causes, at)
+    pause = None if began is None else at - began
+    cooperative = COOPERATIVE in (dealt.strategy, snapshot.strategy)
+    handing_over = released(before, told) if cooperative and told is not None and group.members else []
+    handing_over = [queue for queue in handing_over if queue[0] in known]
+    decision = Decision(
+        at=at,
+        triggers=causes.triggers,
+        known=known,
+        dealt=dealt,
+        guessed=guessed,
+        reported=told,
+        generations_missed=missed,
+        pause_ms=pause,
+        queue_pause_ms=_queue_pause(turn, before, told, pause, cooperative, handing_over, handed, at),
+        handed_over=handing_over,
+    )
+    group.preparing_since = None
+    carry_out(turn, decision)
+    _take_waiting_reports(turn, at)
+
+
+# ---- what the generation shows
+
+
+def _subscriptions(turn: Turn, info: MemberInfo) -> tuple[str, ...]:
+    if info.subscriptions is not None:
+        return info.subscriptions
+    known = turn.group.members.get(info.member_id)
+    return (known.subscriptions or ()) if known is not None else ()
+
+
+def _told_owners(turn: Turn, snapshot: GroupSnapshot) -> Owners | None:
+    """Answer the assignment that a snapshot carries, None where it carries none."""
+    if snapshot.assignments is None:
+        return None if snapshot.members else {}
+    return owners_of(
+        {member: [key_of(queue, turn.system) for queue in queues] for member, queues in snapshot.assignments.items()}
+    )
+
+
+def told_owners(turn: Turn, snapshot: GroupSnapshot) -> Owners | None:
+    """Answer the assignment that a poll carries; None where it says nothing of it."""
+    return None if snapshot.assignments is None else _told_owners(turn, snapshot)
+
+
+def _queues_shown(
+    turn: Turn, topics: Iterable[str], told: Owners | None, at: int
+) -> tuple[dict[str, tuple[QueueInfo, ...]], list[str]]:
+    """Answer the queues of each topic as the leader of this generation knew them.
+
+    What an assignment names exists, whatever metadata has shown. More than it names exists only if it was known
+    before: a generation that does not use new queues was made before its leader saw them.
+
+    Returns: also the topics of which metadata has told nothing yet.
+    """
+    counts = turn.group.counts
+    named: dict[str, set[Queue]] = {}
+    for queue in told or ():
+        named.setdefault(queue[0], set()).add(queue)
+    known: dict[str, tuple[QueueInfo, ...]] = {}
+    guessed: list[str] = []
+    for topic in sorted(topics):
+        infos = turn.queues_at(topic, at)
+        used = named.get(topic, set())
+        if infos is None:
+            guessed.append(topic)
+        listed = {key_of(info, turn.system, topic): info for info in infos or ()}
+        before = counts.get(topic)
+        if told and used and before is not None and before < len(listed) and _highest(used) < before:
+            listed = {queue: info for queue, info in listed.items() if queue[2] < before}
+        for queue in _up_to(topic, used):
+            if queue not in listed:
+                listed[queue] = QueueInfo(queue[2], queue[1])
+        if listed:
+            known[topic] = tuple(listed[queue] for queue in sorted(listed, key=queue_order))
+    return known, guessed
+
+
+def _highest(queues: Iterable[Queue]) -> int:
+    return max(queue[2] for queue in queues)
+
+
+def _up_to(topic: str, used: Iterable[Queue]) -> list[Queue]:
+    """Answer the queues that must exist when these do: ids begin at 0 on each broker."""
+    highest: dict[str | None, int] = {}
+    for _, broker, queue_id in used:
+        highest[broker] = max(queue_id, highest.get(broker, 0))
+    return [(topic, broker, number) for broker in sorted(highest, key=str) for number in range(highest[broker] + 1)]
+
+
+def _has_grown(turn: Turn, topic: str, known: Known, guessed: Iterable[str]) -> bool:
+    before = turn.group.counts.get(topic)
+    if before is None:
+        # First known now: that holds for all earlier time. Named by nobody so far, and now by an assignment: it grew.
+        return topic in guessed and turn.group.has_reported
+    return before != len(known[topic])
+
+
+def _began(turn: Turn, snapshot: GroupSnapshot, causes: Causes, at: int) -> int | None:
+    """Answer the first evidence that the rebalance began."""
+    since = turn.group.last_rebalance_at
+    for moment in (snapshot.joined_at, turn.group.preparing_since):
+        if moment is not None and moment <= at and (since is None or moment >= since):
+            causes.began(moment)
+    began = causes.began_at
+    return began if began is None or since is None else max(began, since)
+
+
+def _name_the_rest(
+    turn: Turn,
+    due: Due,
+    snapshot: GroupSnapshot,
+    standing: int | None,
+    told: Owners | None,
+    causes: Causes,
+) -> list[Queue]:
+    """Add the causes that lie in the generation itself; answer the queues that a cooperative move gave on."""
+    group, generation, event_id = turn.group, snapshot.generation or 0, due.event_id
+    handed = [queue for queue in group.handed_over if queue in (told or {})]
+    if handed:
+        causes.add("cooperative_follow_up", event_id=event_id, detail=f"{len(handed)} queues given on")
+    if standing is not None and group.exists and generation <= standing:
+        detail = f"generation {standing} -> {generation}"
+        causes.add("coordinator_changed", detail=detail, event_id=event_id)
+    if not group.exists:
+        first_seen = generation > 1 and standing is None
+        causes.add("group_created", event_id=event_id, detail="first seen" if first_seen else None)
+    if due.late:
+        detail = f"told late: happened at {snapshot.event_time}, applied at {at}"
+        causes.add("late_evidence", detail=detail, event_id=event_id)
+    if not causes.triggers:
+        causes.add("unexplained", event_id=event_id)
+    return handed
+
+
+def _queue_pause(
+    turn: Turn,
+    before: Owners,
+    told: Owners | None,
+    pause: int | None,
+    cooperative: bool,
+    handing_over: list[Queue],
+    handed: list[Queue],
+    at: int,
+) -> int | None:
+    """Sum up for how long queues had no owner: eager, all that somebody held; otherwise those that moved."""
+    if told is None or handing_over:
+        return None  # not seen, or not over yet: the follow-up tells
+    if not cooperative:
+        return None if pause is None else pause * sum(queue in told for queue in before)
+    since = turn.group.last_rebalance_at
+    total = 0 if since is None else (at - since) * len(handed)
+    moved = sum(queue in before and before[queue] != holders for queue, holders in told.items())
+    if moved and pause is None:
+        return None
+    return total + moved * (pause or 0)
+
+
+# ---- members
+
+
+def _move_members(turn: Turn, snapshot: GroupSnapshot, causes: Causes, at: int) -> None:
+    """End the sessions of who is gone, begin those of who came, describe the others anew; in the snapshot's order."""
+    group = turn.group
+    for member_id, going in sorted(causes.goings.items()):
+        turn.close_session(member_id, at, going.at, going.reason)
+    for info in snapshot.members:
+        member = group.members.get(info.member_id)
+        if member is None:
+            arrive_by_snapshot(turn, info.member_id, info, at)
+        elif describe(member, info) - {"owned", "owned_generation", "client_library"}:
+            turn.change_session(member, at)
+    group.members = {info.member_id: group.members[info.member_id] for info in snapshot.members}
+
+
+def _rename_static_members(turn: Turn, snapshot: GroupSnapshot, at: int) -> None:
+    """Carry the session and the spans of a static member over to the id under which it came back."""
+    group = turn.group
+    infos = {info.member_id: info for info in snapshot.members}
+    gone = {m.instance_id: m for m in group.members.values() if m.instance_id and m.member_id not in infos}
+    renamed: dict[str, str] = {}
+    for info in snapshot.members:
+        former = gone.get(info.instance_id or "")
+        if former is not None and info.member_id not in group.members:
+            renamed[former.member_id] = info.member_id
+            del gone[info.instance_id or ""]
+    if not renamed:
+        return
+    names = {member_id: renamed.get(member_id, member_id) for member_id in group.members}
+    members = {names[member_id]: member for member_id, member in group.members.items()}
+    for former_id, member_id in renamed.items():
+        member = members[member_id]
+        member.member_id = member.name = member_id
+        member.by_heartbeats = False
+        turn.seen.pop(former_id, None)
+    group.members = members
+    group.computed = _renamed(group.computed, renamed)
+    group.reported = _renamed(group.reported, renamed)
+    for former_id, member_id in sorted(renamed.items()):
+        describe(members[member_id], infos[member_id])
+        turn.change_session(members[member_id], at, former=former_id)
+
+
+def _renamed(owners: Owners, renamed: dict[str, str]) -> Owners:
+    return {queue: tuple(sorted(renamed.get(one, one) for one in holders)) for queue, holders in owners.items()}
+
+
+def _take_same_generation(turn: Turn, snapshot: GroupSnapshot, at: int) -> None:
+    """Take in the standing generation told again: no rebalance, though it may tell more of it."""
+    group = turn.group
+    for info in snapshot.members:
+        if describe(group.members[info.member_id], info) & {"client_id", "host", "instance_id", "rack"}:
+            turn.change_session(group.members[info.member_id], at)
+    if snapshot.assignments is not None:
+        told = held_only_by(_told_owners(turn, snapshot) or {}, group.members)
+        if told != group.reported or not group.has_reported:
+            write_spans(turn, "reported", told, at)
+            group.has_reported = True
+
+
+# ---- the ends of the scale
+
+
+def _take_generation_zero(turn: Turn, at: int) -> None:
+    """Take in a group that was just made and has no members: no rebalance."""
+    group = turn.group
+    for member_id in sorted(group.members):
+        turn.close_session(member_id, at, at, "absent_from_snapshot")
+    write_spans(turn, "computed", {}, at)
+    write_spans(turn, "reported", {}, at)
+    group.generation, group.members_decided = 0, 0
+    group.counts, group.guessed_topics, group.handed_over = {}, [], []
+    row = GroupChanged(system=turn.system, state="empty", generation=0, generation_source="reported", mode=turn.mode)
+    row.last_rebalance_at, row.last_rebalance_id = group.last_rebalance_at, group.last_rebalance_id
+    turn.write_row(at, row)
+
+
+def _tell_of_old_generation(turn: Turn, due: Due, snapshot: GroupSnapshot, at: int) -> None:
+    """Write the row of a generation that newer ones overtook; what stands now stays as it is."""
+    group, generation = turn.group, snapshot.generation or 0
+    if generation == 0:
+        return
+    standing, group.generation = group.generation, generation
+    identity = next_id(turn, at)
+    group.generation = standing
+    detail = f"told late: happened at {snapshot.event_time}, applied at {at}; generation {standing} was known already"
+    triggers = in_order([Trigger(kind="late_evidence", detail=detail, event_id=due.event_id)])
+    owners = _told_owners(turn, snapshot) or {}
+    turn.answer.rebalances.append(
+        Rebalance(
+            rebalance_id=identity,
+            cluster=turn.facts.cluster,
+            system=turn.system,
+            group_id=turn.facts.group_id,
+            generation=generation,
+            generation_source="reported",
+            event_time=at,
+            detected_at=turn.facts.detected_at,
+            trigger="late_evidence",
+            triggers=triggers,
+            strategy=qualified_name(snapshot.strategy, turn.system) if snapshot.strategy else None,
+            leader=snapshot.leader,
+            mode=turn.mode,
+            members_before=len(snapshot.members),
+            members_after=len(snapshot.members),
+            queues_before=len(owners),
+            queues_after=len(owners),
+            queues_kept=len(owners),
+        )
+    )
+    group.last_rebalance_at = at if group.last_rebalance_at is None else max(at, group.last_rebalance_at)
+
+
+# ---- topics known only later
+
+
+def infer_earlier(turn: Turn, topic: str, at: int) -> None:
+    """Let the first known queues of a topic hold for the standing generation from its own time on."""
+    group, since = turn.group, turn.group.last_rebalance_at
+    if group.generation is None or topic not in group.guessed_topics or since is None or not group.members:
+        return
+    first = turn.queues_at(topic, at)
+    if first is None:
+        return
+    group.guessed_topics = [other for other in group.guessed_topics if other != topic]
+    counts = dict(group.counts)
+    known: dict[str, tuple[QueueInfo, ...]] = {}
+    for name in group.subscribed_topics():
+        infos = turn.queues_at(name, at) if name == topic else turn.queues_at(name, since)
+        if infos is None and name in counts:
+            infos = tuple(QueueInfo(number) for number in range(counts[name]))
+        if infos:
+            known[name] = infos if name == topic else infos[: counts.get(name, len(infos))]
+    named = [queue for queue in group.reported if queue[0] == topic]
+    listed = {key_of(info, turn.system, topic): info for info in first}
+    for queue in _up_to(topic, named):
+        listed.setdefault(queue, QueueInfo(queue[2], queue[1]))
+    if listed:
+        known[topic] = tuple(listed[queue] for queue in sorted(listed, key=queue_order))
+        group.counts[topic] = len(listed)
+    dealt = ask_strategy(turn, known, group.dealt_strategy, since)
+    if dealt.recomputed:
+        write_spans(turn, "computed", dealt.owners, since, inferred=True)
+    if group.row is not None:
+        turn.write_row(at, msgspec.structs.replace(group.row, queues=sum(group.counts.values())))
+
+
+# ---- what members say they hold
+
+
+def take_report(turn: Turn, event: AssignmentReported, at: int) -> None:
+    """Take in what a member, or a coordinator, says that the member holds."""
+    group = turn.group
+    if event.generation is not None and event.generation > group.current_generation:
+        turn.heeded = True
+        report = WaitingReport(event.generation, event.member_id, event.queues, event.event_time)
+        if report not in group.waiting_reports:
+            group.waiting_reports = [*group.waiting_reports, report][-MAX_WAITING_REPORTS:]
+        return
+    if event.generation is not None and event.generation < group.current_generation:
+        return
+    _hold(turn, event.member_id, [key_of(queue, turn.system) for queue in event.queues], at)
+
+
+def _take_waiting_reports(turn: Turn, at: int) -> None:
+    """Take in the reports that waited for the generation that stands now; older ones are of no use any more."""
+    group = turn.group
+    waiting, group.waiting_reports = group.waiting_reports, []
+    for report in waiting:
+        if report.generation > group.current_generation:
+            group.waiting_reports.append(report)
+        elif report.generation == group.current_generation:
+            _hold(turn, report.member_id, [key_of(queue, turn.system) for queue in report.queues], at)
+
+
+def take_waiting_reports(turn: Turn, at: int) -> None:
+    """Do the same after a counted generation."""
+    if turn.group.waiting_reports:
+        _take_waiting_reports(turn, at)
+
+
+def _hold(turn: Turn, member_id: str, queues: list[Queue], at: int) -> None:
+    group = turn.group
+    if member_id not in group.members:
+        return
+    turn.heeded = True
+    held = by_owner(group.reported)
+    held[member_id] = queues
+    write_spans(turn, "reported", owners_of(held), at)
+    group.has_reported = True
+    if member_id not in group.reporters:
+        group.reporters = sorted([*group.reporters, member_id])
+    if set(group.reporters) >= group.members.keys() and turn.mode == "clustering":
+        _compare_with_reports(turn, at)
+
+
+def _compare_with_reports(turn: Turn, at: int) -> None:
+    """Once every member has said what it holds since the last rebalance: compare with what it should."""
+    group = turn.group
+    failed = group.row is not None and group.row.state == "failed"
+    if failed or not group.computed:
+        return
+    differing = count_differing(group.computed, group.reported)
+    found = None
+    if differing:
+        found = Found(
+            severity="warning",
+            message=f"{differing} queues are held by other members than the group's strategy says.",
+            advice="Look for members with another strategy or list of members; it may be a rebalance under way.",
+        )
+    turn.set_finding("expected_differs", found, at)
