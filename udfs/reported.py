@@ -64,7 +64,7 @@ def _take_new_generation(turn: Turn, due: Due, snapshot: GroupSnapshot, at: int)
     group.leader = snapshot.leader
     if told is not None:
         told = held_only_by(told, group.members)
-    handed = _name_the_rest(turn, due, snapshot, standing, told, causes)
+    handed = _name_the_rest(turn, due, snapshot, standing, told, causes, at)
     missed = generation - standing - 1 if standing is not None and generation > standing + 1 else None
     dealt = ask_strategy(turn, known, snapshot.strategy or None, at)
     began = _began(turn, snapshot, causes, at)
@@ -183,6 +183,7 @@ def _name_the_rest(
     standing: int | None,
     told: Owners | None,
     causes: Causes,
+    at: int,
 ) -> list[Queue]:
     """Add the causes that lie in the generation itself; answer the queues that a cooperative move gave on."""
     group, generation, event_id = turn.group, snapshot.generation or 0, due.event_id
