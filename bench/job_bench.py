@@ -1,0 +1,223 @@
+"""Bench: a million members: the job's batch over parsing alone, over itself without a sink, its state, its memory.
+
+Four queries read the same heartbeats in turn, batch by batch, in one session: parsing as the job does it, a plain
+`from_json`, and the job with its real sink and with one that writes nothing (one query, the sink alternates). Figures
+are medians of Spark's own `triggerExecution`, which for all of them holds planning and the write-ahead log.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pyarrow as pa
+
+from bench.fleet import FleetShape, write_heartbeats, write_seed
+from streaming.materialise import Materialiser
+from streaming.query import decisions, packets, start_query
+from streaming.session import start_session
+from streaming.settings import load
+from streaming.sink import Sink
+from streaming.sources import folder_source
+from udfs.parsing import decode_lines
+from udfs.rules import Rules
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+HEARTBEATS = 333_000
+WARM_UP = 4
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "12"))
+MEMORY_BATCHES = int(os.environ.get("BENCH_MEMORY_BATCHES", "200"))
+_PLAIN_SCHEMA = (
+    "schema_version INT, type STRING, event_time BIGINT, system STRING, cluster STRING, `group` STRING, member_id STRING"
+)
+_PARSED = pa.schema(
+    [(name, pa.string()) for name in ("system", "cluster", "group", "member_id")] + [("event_time", pa.int64())]
+)
+_PARSED_SCHEMA = "system string, cluster string, `group` string, member_id string, event_time bigint"
+
+
+class Alternating:
+    """The sink of the job's query: the real one, or one that takes the rows and writes nothing."""
+
+    def __init__(self, real: Sink) -> None:
+        self._real = real
+        self.writes = False
+
+    def __call__(self, decided: DataFrame, batch_id: int) -> None:
+        if self.writes:
+            self._real(decided, batch_id)
+        else:
+            decided.write.format("noop").mode("append").save()
+
+
+def main() -> None:
+    """Print the figures."""
+    work = Path(tempfile.mkdtemp(prefix="rebalance-bench-"))
+    settings = load(overrides={"spark.driver_memory": "4g", "job.trigger_interval_ms": 0})
+    spark = start_session(settings, "bench")
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        _measure(spark, settings.rules(), work)
+    finally:
+        spark.stop()
+        shutil.rmtree(work)
+
+
+def _measure(spark: SparkSession, rules: Rules, work: Path) -> None:
+    shape = FleetShape()
+    folders = {name: work / name for name in ("job", "own", "plain")}
+    for folder in folders.values():
+        folder.mkdir()
+    tables = work / "tables"
+    sink = Alternating(Sink(tables, "bench", Materialiser(tables, 0)))
+    write_seed(shape, folders["job"])
+    queries = {
+        "job": start_query(
+            decisions(packets([_lines(spark, folders["job"])], rules), rules),
+            sink,
+            checkpoint=work / "checkpoint-job",
+            once=False,
+            trigger_interval_ms=0,
+        ),
+        "own": _to_nothing(_own_parse(_lines(spark, folders["own"])), work / "checkpoint-own"),
+        "plain": _to_nothing(_plain_parse(_lines(spark, folders["plain"])), work / "checkpoint-plain"),
+    }
+    began = time.monotonic()
+    # Heartbeats of everybody move the clock past the joins, so that what is measured is a settled fleet.
+    queries["job"].processAllAvailable()
+    now_ms = shape.start_ms + 20_000
+    write_heartbeats(shape, folders["job"], "settle", range(shape.members), now_ms)
+    queries["job"].processAllAvailable()
+    _say(f"seeded {shape.members:,} members in {shape.groups:,} groups in {time.monotonic() - began:.0f} s")
+    before = _commits(tables)
+    times: dict[str, list[float]] = {"job, real sink": [], "job, no-op sink": [], "own": [], "plain": []}
+    for number in range(2 * (WARM_UP + ROUNDS)):
+        now_ms += 1_000
+        chosen = range(number * HEARTBEATS, (number + 1) * HEARTBEATS)
+        sink.writes = number % 2 == 0
+        for name, query in queries.items():
+            kind = name if name != "job" else f"job, {'real' if sink.writes else 'no-op'} sink"
+            write_heartbeats(shape, folders[name], f"beat-{number:06d}", chosen, now_ms)
+            times[kind].append(_batch_ms(query))
+    median = {kind: statistics.median(values[WARM_UP:]) for kind, values in times.items()}
+    _report(median, queries["job"], shape, _commits(tables) - before)
+    for name in ("own", "plain"):
+        queries[name].stop()
+    sink.writes = True
+    _memory(spark, queries["job"], shape, folders["job"], now_ms)
+    queries["job"].stop()
+
+
+def _report(median: dict[str, float], job: StreamingQuery, shape: FleetShape, commits: int) -> None:
+    parse = min(median["own"], median["plain"])
+    state = job.lastProgress["stateOperators"][0]
+    for kind, value in median.items():
+        _say(f"median batch, {kind}: {value:.0f} ms")
+    _say(f"job / parsing alone (the faster of the two): {median['job, real sink'] / parse:.2f} (goal 2.0, aim 1.5)")
+    _say(f"job / the same with a no-op sink: {median['job, real sink'] / median['job, no-op sink']:.2f} (goal 1.2)")
+    _say(f"commits of tables in batches of mere heartbeats: {commits} (goal 0)")
+    _say(f"parts of the job's last batch: {dict(job.lastProgress['durationMs'])}")
+    _say(f"state operator: updates {state['allUpdatesTimeMs']} ms, commit {state['commitTimeMs']} ms")
+    states = _state_bytes(job)
+    _say(f"state bytes for each member: {states / shape.members:.1f} (goal 32, aim 16)")
+
+
+def _memory(spark: SparkSession, job: StreamingQuery, shape: FleetShape, folder: Path, now_ms: int) -> None:
+    """Watch the memory of all processes of the job over many batches."""
+    sizes = []
+    for number in range(MEMORY_BATCHES):
+        now_ms += 1_000
+        chosen = range(number * HEARTBEATS, (number + 1) * HEARTBEATS)
+        write_heartbeats(shape, folder, f"long-{number:06d}", chosen, now_ms)
+        _batch_ms(job)
+        for file in folder.glob(f"long-{number - 5:06d}-*"):
+            file.unlink()
+        sizes.append(_resident_mb())
+    if sizes:
+        quarter = max(1, len(sizes) // 4)
+        early, late = statistics.median(sizes[quarter : 2 * quarter] or sizes), statistics.median(sizes[-quarter:])
+        _say(f"memory over {len(sizes)} batches: second quarter {early:.0f} MB, last quarter {late:.0f} MB ({late / early:.2f})")
+
+
+def _resident_mb() -> float:
+    """Answer the memory of this process, Spark's and the Python workers', without what they share."""
+    here = psutil.Process()
+    return sum(_own_mb(process) for process in [here, *here.children(recursive=True)])
+
+
+def _own_mb(process: psutil.Process) -> float:
+    try:
+        return float(process.memory_full_info().uss) / 1e6
+    except psutil.NoSuchProcess:
+        return 0.0
+
+
+def _state_bytes(job: StreamingQuery) -> int:
+    """Answer the sum of the shards' values, read from the state store."""
+    from pyspark.sql import SparkSession, functions
+
+    spark = SparkSession.active()
+    checkpoint = next(iter(job._jsq.streamingQuery().resolvedCheckpointRoot().split("file:")[-1:]))
+    values = spark.read.format("statestore").load(checkpoint)
+    total: Any = values.select(functions.sum(functions.length("value.groupState.state"))).first()
+    return int(total[0])
+
+
+def _lines(spark: SparkSession, folder: Path) -> DataFrame:
+    return folder_source(spark, folder, max_files_per_batch=2)
+
+
+def _own_parse(lines: DataFrame) -> DataFrame:
+    """Parse as the job does, into columns, and pack nothing."""
+    return lines.mapInArrow(_parse, _PARSED_SCHEMA)
+
+
+def _parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        events = [event for event in decode_lines(batch.column("value").to_pylist()) if event is not None]
+        yield pa.record_batch(
+            [pa.array([getattr(event, field.name) for event in events], field.type) for field in _PARSED], schema=_PARSED
+        )
+
+
+def _plain_parse(lines: DataFrame) -> DataFrame:
+    from pyspark.sql import functions
+
+    return lines.select(functions.from_json(lines["value"].cast("string"), _PLAIN_SCHEMA).alias("e")).select("e.*")
+
+
+def _to_nothing(frame: DataFrame, checkpoint: Path) -> StreamingQuery:
+    return (
+        frame.writeStream.format("noop")
+        .outputMode("append")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(processingTime="0 seconds")
+        .start()
+    )
+
+
+def _batch_ms(query: StreamingQuery) -> float:
+    """Wait for the batch with what was just written; answer how long it took."""
+    query.processAllAvailable()
+    last = [progress for progress in query.recentProgress if progress["numInputRows"] > 0][-1]
+    return float(last["durationMs"]["triggerExecution"])
+
+
+def _commits(tables: Path) -> int:
+    return sum(1 for _ in tables.glob("*/_delta_log/*.json"))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"job: {line}\n")
+    sys.stdout.flush()
