@@ -27,6 +27,7 @@ from streaming.tables import CHECKPOINT_INTERVAL, Table, delta_schema, propertie
 ROWS_PER_FILE = 100_000  # rewriting one row costs the file that it lies in
 SMALL_FILE_ROWS = 20_000  # files below this are laid together now and then
 SMALL_FILES = 24  # this many of them are worth it
+_FILES_AT_ONCE = 500  # laid together in one commit, which bounds its memory
 _STATISTICS_TEXT = 32  # Delta's own limit for texts in statistics
 _ATTEMPTS = 20
 _WRITER_FEATURES = ["appendOnly", "invariants", "changeDataFeed", "clustering", "domainMetadata"]
@@ -317,14 +318,18 @@ class DeltaFiles:
 
     def _look_after(self) -> None:
         self.compact()
+        self.write_checkpoint()
+
+    def write_checkpoint(self) -> None:
+        """Sum the log up in a checkpoint, and drop commits that are older than the log's retention."""
         self._delta.create_checkpoint()
         self._delta.cleanup_metadata()
 
-    def compact(self) -> int:
-        """Lay small files together, if there are many; answer how many went into one. The rows stay the same."""
+    def compact(self, at_least: int = SMALL_FILES) -> int:
+        """Lay small files together, if there are so many; answer how many went. The rows stay the same."""
         listing = self.files().listing
-        small = listing.filter(pc.less(listing["num_records"], SMALL_FILE_ROWS))
-        if small.num_rows < SMALL_FILES:
+        small = listing.filter(pc.less(listing["num_records"], SMALL_FILE_ROWS)).slice(0, _FILES_AT_ONCE)
+        if small.num_rows < at_least:
             return 0
         paths, sizes = small["path"].to_pylist(), small["size_bytes"].to_pylist()
         adds = self._write(pa.concat_tables([self.read(path) for path in paths]), data_change=False)

@@ -1,0 +1,58 @@
+"""Shell: `optimize`: upkeep of the tables."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streaming.commands.options import JsonOption, TablesOption
+
+if TYPE_CHECKING:
+    from streaming.optimize import Upkeep
+
+_HOUR_MS = 3_600_000
+
+
+def optimize(
+    tables: TablesOption = None,
+    config: Annotated[Path | None, typer.Option(help="Settings file; section [tables] says what is kept.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Lay small files together, drop old rows of the journal and files that nobody needs; may run beside the job."""
+    from streaming import optimize as upkeep
+    from streaming.output import answering, field, show_rows, write_json_lines
+    from streaming.settings import load
+    from streaming.views.reading import Reader
+
+    settings = load(config, {"job.tables": tables}, os.environ)
+    with answering():
+        Reader(settings.job.tables)
+    done = upkeep.optimize(
+        settings.job.tables,
+        journal_retention_ms=settings.tables.journal_retention_hours * _HOUR_MS,
+        vacuum_after_ms=settings.tables.vacuum_after_hours * _HOUR_MS,
+        told=_progress if sys.stderr.isatty() else lambda _: None,
+    )
+    rows = [each._asdict() for each in done]
+    if as_json:
+        write_json_lines(rows, frozenset())
+        return
+    show_rows(
+        rows,
+        [
+            field("TABLE", "table"),
+            field("FILES-BEFORE", "files_before"),
+            field("FILES-AFTER", "files_after"),
+            field("JOURNAL-FILES-DROPPED", "journal_files_dropped"),
+            field("FILES-DELETED", "files_deleted"),
+            field("BYTES-DELETED", "bytes_deleted"),
+        ],
+    )
+
+
+def _progress(upkeep: Upkeep) -> None:
+    sys.stderr.write(f"{upkeep.table}: {upkeep.files_before} → {upkeep.files_after} files\n")

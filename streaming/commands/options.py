@@ -1,0 +1,45 @@
+"""Shell: the options that the reading commands share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+TablesOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--tables", metavar="DIR", help="Root folder of the tables; else the setting job.tables.")
+]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="One JSON object a line; times in RFC 3339.")]
+GroupOption: TypeAlias = Annotated[str | None, typer.Option("--group", "-g", metavar="GROUP", help="Only this group.")]
+ClusterOption: TypeAlias = Annotated[str | None, typer.Option("--cluster", metavar="NAME", help="Only this cluster.")]
+TimeOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--at", metavar="TIME", help="As it was then: 2026-01-31T03:12:00Z, or epoch ms. Else now."),
+]
+
+
+def tables_root(tables: Path | None) -> Path:
+    """Answer where the tables are: as told, else as the settings say."""
+    if tables is not None:
+        return tables
+    from streaming.settings import load
+
+    return load(None, {}, os.environ).job.tables
+
+
+def time_ms(option: str, text: str | None) -> int | None:
+    """Read a time that was given with an option.
+
+    Raises:
+        typer.BadParameter: It is none.
+    """
+    if text is None:
+        return None
+    from streaming.views.words import parse_time
+
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{option}: {error}") from error

@@ -1,0 +1,81 @@
+"""Shell: who owns which queue, now or at a time."""
+
+from __future__ import annotations
+
+from streaming.tables import Row
+from streaming.views.reading import Reader
+
+# Nobody owns such a queue alone: its topic is shared by message.
+SHARED_BY_MESSAGE = -1
+
+
+def assignments(
+    reader: Reader,
+    *,
+    group: str | None = None,
+    cluster: str | None = None,
+    topic: str | None = None,
+    member: str | None = None,
+    origin: str | None = None,
+    at_ms: int | None = None,
+) -> list[Row]:
+    """Answer the spans that hold at a time (None = now): valid_from <= T < valid_to; by group, queue and owner."""
+    wanted = {"cluster": cluster, "group_id": group, "topic": topic, "member_id": member, "origin": origin}
+    table = reader.read("assignments", where=wanted)
+    when = "valid_to IS NULL"
+    if at_ms is not None:
+        when = "valid_from <= make_timestamptz(?) AND coalesce(valid_to > make_timestamptz(?), true)"
+    return reader.ask(
+        f"""SELECT * FROM assignments WHERE {when}
+            ORDER BY cluster, group_id, topic, broker NULLS FIRST, queue_id, origin, member_id""",
+        {"assignments": table},
+        [] if at_ms is None else [at_ms * 1_000] * 2,
+    )
+
+
+def who_owned(
+    reader: Reader,
+    topic: str,
+    queue_id: int,
+    *,
+    group: str | None = None,
+    cluster: str | None = None,
+    broker: str | None = None,
+    at_ms: int | None = None,
+) -> list[Row]:
+    """Answer who owned a queue at a time (None = now): spans, with the owner's client, host and instance.
+
+    A topic that is shared by message answers with every member that shares it.
+    """
+    found = [
+        span
+        for span in assignments(reader, group=group, cluster=cluster, topic=topic, at_ms=at_ms)
+        if span["queue_id"] in (queue_id, SHARED_BY_MESSAGE) and broker in (None, span["broker"])
+    ]
+    if not found:
+        return []
+    owners = [span["member_id"] for span in found]
+    sessions = reader.ask(
+        "SELECT * FROM members WHERE list_contains(?, member_id) ORDER BY joined_at",
+        {"members": reader.read("members", where={"cluster": cluster, "group_id": group})},
+        [owners],
+    )
+    for span in found:
+        owner = _session_at(sessions, span, at_ms)
+        span |= {name: owner.get(name) for name in ("client_id", "host", "instance_id", "rack")}
+    return found
+
+
+def _session_at(sessions: list[Row], span: Row, at_ms: int | None) -> Row:
+    """Answer the owner's last session that had begun by then."""
+    key = ("cluster", "group_id", "member_id")
+    of_owner = [session for session in sessions if all(session[name] == span[name] for name in key)]
+    begun = [session for session in of_owner if at_ms is None or session["joined_at"] <= at_ms]
+    return begun[-1] if begun else {}
+
+
+def is_known(reader: Reader, topic: str) -> bool:
+    """Answer whether any table tells of the topic."""
+    return any(
+        reader.read(name, columns=["topic"], where={"topic": topic}).num_rows for name in ("topics", "assignments")
+    )

@@ -1,0 +1,196 @@
+"""Shell: one rebalance told as a story: what happened, who caused it, what moved, how long, do the clients agree."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from streaming.tables import Row
+from streaming.views.reading import Reader
+from streaming.views.rebalances import one_rebalance
+from streaming.views.words import count, queue_name, span_of_time, time_text
+
+MOVES_SHOWN = 40
+
+_HAPPENED = {
+    "group_created": "the group was seen for the first time",
+    "session_expired": "{member} was silent for longer than its session timeout",
+    "member_left": "{member} left on purpose",
+    "member_gone": "{member} was gone; whether it left or expired the source does not tell",
+    "member_joined": "{member} joined",
+    "subscription_changed": "{member} changed its subscription",
+    "strategy_changed": "the strategy changed",
+    "settings_changed": "the settings of the group changed",
+    "queue_count_changed": "the queues of topic {topic} changed",
+    "cooperative_follow_up": "the second generation of a cooperative move",
+    "coordinator_changed": "the coordinator lost its memory of the group",
+    "late_evidence": "evidence came late",
+    "unexplained": "the source shows a new generation, and no cause was seen",
+}
+
+
+class Move(NamedTuple):
+    """One queue whose owners changed."""
+
+    topic: str
+    broker: str | None
+    queue_id: int
+    before: list[str]
+    after: list[str]
+
+
+def explain(reader: Reader, prefix: str) -> dict[str, Any]:
+    """Answer the rebalance, the sessions of who caused it, and each queue whose owners changed.
+
+    Args:
+        prefix: The id or how it begins.
+
+    Raises:
+        NotFoundError, AmbiguousError: None fits, or several.
+    """
+    rebalance = one_rebalance(reader, prefix)
+    where = {"cluster": rebalance["cluster"], "group_id": rebalance["group_id"]}
+    spans = reader.ask(
+        """SELECT * FROM spans WHERE valid_from <= make_timestamptz(?)
+           AND coalesce(valid_to >= make_timestamptz(?), true)
+           ORDER BY topic, broker NULLS FIRST, queue_id, member_id""",
+        {"spans": reader.read("assignments", where=where)},
+        [rebalance["event_time"] * 1_000] * 2,
+    )
+    return {
+        "rebalance": rebalance,
+        "causes": _causes(reader, rebalance, where),
+        "moves": {
+            origin: [move._asdict() for move in _moves(spans, rebalance, origin)]
+            for origin in ("computed", "reported")
+            if any(span["origin"] == origin for span in spans)
+        },
+    }
+
+
+def _causes(reader: Reader, rebalance: Row, where: dict[str, str]) -> list[Row]:
+    sessions = reader.ask(
+        "SELECT * FROM members WHERE joined_at <= make_timestamptz(?) ORDER BY joined_at",
+        {"members": reader.read("members", where=where)},
+        [rebalance["event_time"] * 1_000],
+    )
+    last = {session["member_id"]: session for session in sessions}
+    described = ("client_id", "host", "instance_id", "last_heartbeat_at", "session_timeout_ms")
+    return [
+        {**trigger, **{name: last.get(trigger["member_id"], {}).get(name) for name in described}}
+        for trigger in rebalance["triggers"] or []
+    ]
+
+
+def _moves(spans: list[Row], rebalance: Row, origin: str) -> list[Move]:
+    at = rebalance["event_time"]
+    before: dict[tuple[Any, ...], list[str]] = {}
+    after: dict[tuple[Any, ...], list[str]] = {}
+    for span in spans:
+        if span["origin"] != origin:
+            continue
+        queue = (span["topic"], span["broker"], span["queue_id"])
+        if span["valid_from"] < at:
+            before.setdefault(queue, []).append(span["member_id"])
+        if span["valid_to"] is None or span["valid_to"] > at:
+            after.setdefault(queue, []).append(span["member_id"])
+    queues = sorted(before.keys() | after.keys(), key=lambda queue: (queue[0], queue[1] or "", queue[2]))
+    moves = [Move(*queue, before.get(queue, []), after.get(queue, [])) for queue in queues]
+    return [move for move in moves if move.before != move.after]
+
+
+# -- in words -----------------------------------------------------------------------------------------------------
+
+
+def story(told: dict[str, Any]) -> str:
+    """Tell what ``explain`` answered, for people."""
+    row = told["rebalance"]
+    return "\n".join([*_what(row), "", *_why(told), "", *_moved(told), "", *_how_long(row), "", *_agreement(row)])
+
+
+def _what(row: Row) -> list[str]:
+    how = "completed" if row["status"] == "completed" else f"failed: {row['error']}"
+    lines = [
+        f"Rebalance {row['rebalance_id']}",
+        f"Group {row['group_id']} of {row['system']} cluster {row['cluster']} rebalanced"
+        f" at {time_text(row['event_time'])}: generation {row['generation']} ({row['generation_source']}), {how}.",
+        f"Members: {row['members_before']} before, {row['members_after']} after."
+        f" Queues: {row['queues_before']} before, {row['queues_after']} after."
+        + (" The group is empty now." if row["members_after"] == 0 else ""),
+    ]
+    if row["generations_missed"]:
+        lines.append(f"{count(row['generations_missed'], 'generation')} before it went unseen.")
+    if row["status"] == "completed" and row["error"]:
+        lines.append(f"Note: {row['error']}.")
+    return lines
+
+
+def _why(told: dict[str, Any]) -> list[str]:
+    lines = [f"Why: {told['rebalance']['trigger']}"]
+    for cause in told["causes"]:
+        happened = _HAPPENED.get(cause["kind"], cause["kind"])
+        text = happened.format(member=_member(cause), topic=cause["topic"] or "of the group")
+        if cause["kind"] == "session_expired" and cause["last_heartbeat_at"] is not None:
+            text += f" (last heartbeat {time_text(cause['last_heartbeat_at'])})"
+        if cause["detail"]:
+            text += f": {cause['detail']}"
+        lines.append(f"  {cause['kind']}: {text}" + (f"  [event {cause['event_id']}]" if cause["event_id"] else ""))
+    return lines
+
+
+def _member(cause: Row) -> str:
+    name = cause["member_id"] or "a member"
+    about = [
+        f"{word} {cause[field]}"
+        for word, field in (("client", "client_id"), ("host", "host"), ("instance", "instance_id"))
+        if cause[field] and cause[field] != name
+    ]
+    return f"{name} ({', '.join(about)})" if about else name
+
+
+def _moved(told: dict[str, Any]) -> list[str]:
+    row, moves = told["rebalance"], told["moves"]
+    lines = [
+        f"What moved: {row['queues_moved']} moved, {row['queues_assigned']} assigned, {row['queues_revoked']} revoked,"
+        f" {row['queues_kept']} kept; by {row['strategy'] or 'an unknown strategy'}"
+        + (f", dealt by {row['leader']}" if row["leader"] else "")
+        + f" ({row['mode']})."
+    ]
+    for origin, of_origin in moves.items():
+        if len(moves) > 1:
+            lines.append(f"  {origin}:")
+        for move in of_origin[:MOVES_SHOWN]:
+            queue = queue_name(move["topic"], move["broker"], move["queue_id"])
+            lines.append(f"  {queue}: {_owners(move['before'])} → {_owners(move['after'])}")
+        if len(of_origin) > MOVES_SHOWN:
+            lines.append(f"  … and {count(len(of_origin) - MOVES_SHOWN, 'more queue')}; --json names them all")
+        if not of_origin:
+            lines.append("  no queue changed hands")
+    lines.append(
+        f"Afterwards: {count(row['idle_members'], 'idle member')},"
+        f" {count(row['unassigned_queues'], 'unassigned queue')}, spread {row['spread']}."
+    )
+    return lines
+
+
+def _owners(names: list[str]) -> str:
+    return " + ".join(names) or "nobody"
+
+
+def _how_long(row: Row) -> list[str]:
+    def told(seen: int | None, estimated: int | None) -> str:
+        if seen is not None:
+            return span_of_time(seen)
+        return "not seen" if estimated is None else f"about {span_of_time(estimated)} (estimated)"
+
+    return [
+        f"How long: {told(row['pause_ms'], row['pause_estimated_ms'])};"
+        f" queues stood still for {told(row['queue_pause_ms'], row['queue_pause_estimated_ms'])} together."
+    ]
+
+
+def _agreement(row: Row) -> list[str]:
+    if row["agrees"] is None:
+        return ["Clients: nothing was reported that could be compared with what the strategy gives."]
+    if row["agrees"]:
+        return ["Clients: they hold what the strategy gives them."]
+    return [f"Clients: they disagree with what the strategy gives on {count(row['queues_differing'] or 0, 'queue')}."]

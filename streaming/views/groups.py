@@ -1,0 +1,51 @@
+"""Shell: groups as they are now, and one group with what its members hold and say they hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from streaming.tables import Row
+from streaming.views.findings import findings
+from streaming.views.members import members
+from streaming.views.reading import AmbiguousError, NotFoundError, Reader
+from streaming.views.rebalances import rebalances
+
+LAST_REBALANCES = 5
+
+
+def groups(reader: Reader, *, cluster: str | None = None, group: str | None = None) -> list[Row]:
+    """Answer every group now, by cluster and name."""
+    table = reader.read("groups", where={"cluster": cluster, "group_id": group})
+    return reader.ask("SELECT * FROM groups ORDER BY cluster, group_id", {"groups": table})
+
+
+def one_group(reader: Reader, group: str, cluster: str | None = None) -> Row:
+    """Answer one group's row.
+
+    Raises:
+        NotFoundError: No such group.
+        AmbiguousError: Several clusters have one of this name.
+    """
+    found = groups(reader, cluster=cluster, group=group)
+    if not found:
+        where = f" in cluster {cluster}" if cluster else ""
+        raise NotFoundError(f"there is no group {group}{where}")
+    if len(found) > 1:
+        clusters = ", ".join(row["cluster"] for row in found)
+        raise AmbiguousError(f"group {group} is in several clusters: {clusters}. Say which with --cluster.")
+    return found[0]
+
+
+def group(reader: Reader, name: str, cluster: str | None = None) -> dict[str, Any]:
+    """Answer one group: its row, its members with both assignments, its last rebalances and open findings.
+
+    Raises:
+        NotFoundError, AmbiguousError: As ``one_group``.
+    """
+    row = one_group(reader, name, cluster)
+    return {
+        "group": row,
+        "members": members(reader, group=name, cluster=row["cluster"]),
+        "rebalances": rebalances(reader, group=name, cluster=row["cluster"], limit=LAST_REBALANCES),
+        "findings": findings(reader, group=name, cluster=row["cluster"]),
+    }

@@ -1,0 +1,42 @@
+"""Shell: members, each with the queues that the strategy gives it and those that it is reported to hold."""
+
+from __future__ import annotations
+
+from streaming.tables import Row
+from streaming.views.assignments import assignments
+from streaming.views.reading import Reader
+
+
+def members(
+    reader: Reader, *, group: str | None = None, cluster: str | None = None, at_ms: int | None = None
+) -> list[Row]:
+    """Answer the members at a time (None = now), by cluster, group and id.
+
+    Returns:
+        Rows of ``members`` with ``computed`` and ``reported``: lists of {topic, broker, queue_id}; ``reported`` is
+        None where nobody reports, and ``agrees`` then too.
+    """
+    table = reader.read("members", where={"cluster": cluster, "group_id": group})
+    when = (
+        "left_at IS NULL"
+        if at_ms is None
+        else "joined_at <= make_timestamptz(?) AND coalesce(left_at > make_timestamptz(?), true)"
+    )
+    found = reader.ask(
+        f"SELECT * FROM members WHERE {when} ORDER BY cluster, group_id, member_id, joined_at",
+        {"members": table},
+        [] if at_ms is None else [at_ms * 1_000] * 2,
+    )
+    held: dict[tuple[str, str, str, str], list[Row]] = {}
+    reporting: set[tuple[str, str]] = set()
+    for span in assignments(reader, group=group, cluster=cluster, at_ms=at_ms):
+        key = (span["cluster"], span["group_id"], span["member_id"], span["origin"])
+        held.setdefault(key, []).append({name: span[name] for name in ("topic", "broker", "queue_id")})
+        if span["origin"] == "reported":
+            reporting.add(key[:2])
+    for row in found:
+        key = (row["cluster"], row["group_id"], row["member_id"])
+        row["computed"] = held.get((*key, "computed"), [])
+        row["reported"] = held.get((*key, "reported"), []) if key[:2] in reporting else None
+        row["agrees"] = None if row["reported"] is None else row["computed"] == row["reported"]
+    return found
