@@ -5,6 +5,7 @@ A row is one line or one record. Nothing is parsed here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ RAW_COLUMNS = {
 }
 # Names under which files are known to be written before they are renamed.
 _UNFINISHED = r"(\.tmp|\.part|\.partial|\.crdownload|\.swp|~|\._COPYING_)$"
+# What a path would mean to Spark beside itself.
+_GLOB_CHARACTER = re.compile(r"[\[\]{}*?\\]")
 # Longer than any recording is old. Spark's default ignores files a week older than the newest one seen.
 _ANY_AGE = "36500d"
 
@@ -49,7 +52,7 @@ def folder_source(
         .option("maxFileAge", _ANY_AGE)
         .option("ignoreMissingFiles", True)
         .option("recursiveFileLookup", True)
-        .load(str(folder))
+        .load(_GLOB_CHARACTER.sub(r"\\\g<0>", str(folder)))
     )
     file_name = functions.col("_metadata.file_name")
     return lines.where(~file_name.rlike(_UNFINISHED)).select(

@@ -134,10 +134,12 @@ def _rest(text: bytes, failure: Exception) -> Rejection:
     repeated: list[str] = []
 
     def note_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            repeated.extend(key for index, (key, _) in enumerate(pairs) if key in dict(pairs[:index]))
-        return found
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                repeated.append(key)
+            seen.add(key)
+        return dict(pairs)
 
     json.loads(text, object_pairs_hook=note_repeats)
     if repeated:

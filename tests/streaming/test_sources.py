@@ -134,6 +134,14 @@ def test_a_file_much_older_than_what_was_read_before_is_read_too(spark: SparkSes
     assert lines_of(drain(source, checkpoint)) == [("old.json", b"old")]
 
 
+def test_the_name_of_a_folder_is_no_pattern(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "day [1] {a,b}*"
+    write(folder / "a.json", b"a\n")
+    assert lines_of(drain(folder_source(spark, folder, max_files_per_batch=1), tmp_path / "checkpoint")) == [
+        ("a.json", b"a")
+    ]
+
+
 def test_combine_runs_inside_spark_over_a_union_of_sources(spark: SparkSession, tmp_path: Path) -> None:
     from pyspark.sql import functions
 
