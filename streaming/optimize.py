@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.delta_files import DeltaFiles
@@ -86,7 +87,7 @@ def _drop_old_changes(root: Path, changes: DeltaFiles, before_ms: int) -> int:
         listing = changes.files().listing
         if "max.event_time" not in listing.column_names:
             return 0
-        newest = pc.cast(pc.cast(listing["max.event_time"], "timestamp[ms, tz=UTC]", safe=False), "int64")
+        newest = listing["max.event_time"].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
         old = listing.filter(pc.fill_null(pc.less(newest, before_ms), False))["path"].to_pylist()
         going = [path for path in old if path not in ahead]
         if not going or changes.drop_files(going):

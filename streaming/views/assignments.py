@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from streaming.tables import Row
-from streaming.views.reading import Reader
+from streaming.views.reading import Reader, holds_at
 
 # Nobody owns such a queue alone: its topic is shared by message.
 SHARED_BY_MESSAGE = -1
@@ -21,16 +24,13 @@ def assignments(
 ) -> list[Row]:
     """Answer the spans that hold at a time (None = now): valid_from <= T < valid_to; by group, queue and owner."""
     wanted = {"cluster": cluster, "group_id": group, "topic": topic, "member_id": member, "origin": origin}
-    table = reader.read("assignments", where=wanted)
-    when = "valid_to IS NULL"
-    if at_ms is not None:
-        when = "valid_from <= make_timestamptz(?) AND coalesce(valid_to > make_timestamptz(?), true)"
-    return reader.ask(
-        f"""SELECT * FROM assignments WHERE {when}
-            ORDER BY cluster, group_id, topic, broker NULLS FIRST, queue_id, origin, member_id""",
-        {"assignments": table},
-        [] if at_ms is None else [at_ms * 1_000] * 2,
-    )
+    found = reader.rows("assignments", where=wanted, keep=holds_at("valid_from", "valid_to", at_ms))
+    return sorted(found, key=_place)
+
+
+def _place(span: Row) -> tuple[object, ...]:
+    queue = (span["topic"], span["broker"] or "", span["queue_id"])
+    return span["cluster"], span["group_id"], *queue, span["origin"], span["member_id"], span["valid_from"]
 
 
 def who_owned(
@@ -55,11 +55,10 @@ def who_owned(
     if not found:
         return []
     owners = [span["member_id"] for span in found]
-    sessions = reader.ask(
-        "SELECT * FROM members WHERE list_contains(?, member_id) ORDER BY joined_at",
-        {"members": reader.read("members", where={"cluster": cluster, "group_id": group})},
-        [owners],
+    sessions = reader.rows(
+        "members", where={"cluster": cluster, "group_id": group}, keep=pc.field("member_id").isin(pa.array(owners))
     )
+    sessions.sort(key=lambda row: row["joined_at"])
     for span in found:
         owner = _session_at(sessions, span, at_ms)
         span |= {name: owner.get(name) for name in ("client_id", "host", "instance_id", "rack")}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import pyarrow.compute as pc
+
 from streaming.tables import Row
-from streaming.views.reading import Reader
+from streaming.views.reading import Reader, time_scalar
 from streaming.views.rebalances import one_rebalance
 from streaming.views.words import count, queue_name, span_of_time, time_text
 
@@ -49,13 +51,10 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
     """
     rebalance = one_rebalance(reader, prefix)
     where = {"cluster": rebalance["cluster"], "group_id": rebalance["group_id"]}
-    spans = reader.ask(
-        """SELECT * FROM spans WHERE valid_from <= make_timestamptz(?)
-           AND coalesce(valid_to >= make_timestamptz(?), true)
-           ORDER BY topic, broker NULLS FIRST, queue_id, member_id""",
-        {"spans": reader.read("assignments", where=where)},
-        [rebalance["event_time"] * 1_000] * 2,
-    )
+    at = time_scalar(rebalance["event_time"])
+    touching = (pc.field("valid_from") <= at) & (pc.field("valid_to").is_null() | (pc.field("valid_to") >= at))
+    spans = reader.rows("assignments", where=where, keep=touching)
+    spans.sort(key=lambda span: span["member_id"])
     return {
         "rebalance": rebalance,
         "causes": _causes(reader, rebalance, where),
@@ -68,11 +67,8 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
 
 
 def _causes(reader: Reader, rebalance: Row, where: dict[str, str]) -> list[Row]:
-    sessions = reader.ask(
-        "SELECT * FROM members WHERE joined_at <= make_timestamptz(?) ORDER BY joined_at",
-        {"members": reader.read("members", where=where)},
-        [rebalance["event_time"] * 1_000],
-    )
+    begun = pc.field("joined_at") <= time_scalar(rebalance["event_time"])
+    sessions = sorted(reader.rows("members", where=where, keep=begun), key=lambda session: session["joined_at"])
     last = {session["member_id"]: session for session in sessions}
     described = ("client_id", "host", "instance_id", "last_heartbeat_at", "session_timeout_ms")
     return [

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pyarrow.compute as pc
+
 from streaming.tables import Row
 from streaming.views.reading import Reader
+
+SEVERITIES = ("critical", "warning", "info")
 
 
 def findings(
@@ -15,9 +19,10 @@ def findings(
     kind: str | None = None,
 ) -> list[Row]:
     """Answer the open findings (or all), the gravest first, then the newest."""
-    return reader.ask(
-        f"""SELECT * FROM findings WHERE {"true" if closed else "closed_at IS NULL"}
-            ORDER BY closed_at IS NOT NULL, list_position(['critical', 'warning', 'info'], severity), opened_at DESC,
-                finding_id""",
-        {"findings": reader.read("findings", where={"cluster": cluster, "group_id": group, "kind": kind})},
-    )
+    keep = None if closed else pc.field("closed_at").is_null()
+    found = reader.rows("findings", where={"cluster": cluster, "group_id": group, "kind": kind}, keep=keep)
+    return sorted(found, key=_gravity)
+
+
+def _gravity(row: Row) -> tuple[object, ...]:
+    return row["closed_at"] is not None, SEVERITIES.index(row["severity"]), -row["opened_at"], row["finding_id"]

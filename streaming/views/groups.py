@@ -15,8 +15,8 @@ LAST_REBALANCES = 5
 
 def groups(reader: Reader, *, cluster: str | None = None, group: str | None = None) -> list[Row]:
     """Answer every group now, by cluster and name."""
-    table = reader.read("groups", where={"cluster": cluster, "group_id": group})
-    return reader.ask("SELECT * FROM groups ORDER BY cluster, group_id", {"groups": table})
+    found = reader.rows("groups", where={"cluster": cluster, "group_id": group})
+    return sorted(found, key=lambda row: (row["cluster"], row["group_id"]))
 
 
 def one_group(reader: Reader, group: str, cluster: str | None = None) -> Row:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streaming.tables import Row
 from streaming.views.assignments import assignments
-from streaming.views.reading import Reader
+from streaming.views.reading import Reader, holds_at
 
 
 def members(
@@ -16,17 +16,9 @@ def members(
         Rows of ``members`` with ``computed`` and ``reported``: lists of {topic, broker, queue_id}; ``reported`` is
         None where nobody reports, and ``agrees`` then too.
     """
-    table = reader.read("members", where={"cluster": cluster, "group_id": group})
-    when = (
-        "left_at IS NULL"
-        if at_ms is None
-        else "joined_at <= make_timestamptz(?) AND coalesce(left_at > make_timestamptz(?), true)"
-    )
-    found = reader.ask(
-        f"SELECT * FROM members WHERE {when} ORDER BY cluster, group_id, member_id, joined_at",
-        {"members": table},
-        [] if at_ms is None else [at_ms * 1_000] * 2,
-    )
+    keep = holds_at("joined_at", "left_at", at_ms)
+    found = reader.rows("members", where={"cluster": cluster, "group_id": group}, keep=keep)
+    found.sort(key=lambda row: (row["cluster"], row["group_id"], row["member_id"], row["joined_at"]))
     held: dict[tuple[str, str, str, str], list[Row]] = {}
     reporting: set[tuple[str, str]] = set()
     for span in assignments(reader, group=group, cluster=cluster, at_ms=at_ms):

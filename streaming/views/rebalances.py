@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from streaming.tables import Row
-from streaming.views.reading import AmbiguousError, NotFoundError, Reader
+import pyarrow.compute as pc
+
+from streaming.tables import REBALANCES, Row, from_arrow
+from streaming.views.reading import AmbiguousError, NotFoundError, Reader, time_scalar
 
 _CANDIDATES_SHOWN = 5
+_ROWS_AT_ONCE = 1_000
 
 
 def rebalances(
@@ -25,24 +28,32 @@ def rebalances(
         trigger: One of the causes, not only the main one.
         since_ms: Not before; until_ms: before.
     """
-    tests, parameters = ["true"], []
-    if trigger is not None:
-        tests.append("(trigger = ? OR list_contains([t.kind FOR t IN triggers], ?))")
-        parameters += [trigger, trigger]
-    for test, time_ms in (
-        ("event_time >= make_timestamptz(?)", since_ms),
-        ("event_time < make_timestamptz(?)", until_ms),
-    ):
-        if time_ms is not None:
-            tests.append(test)
-            parameters.append(time_ms * 1_000)
-    bound = "" if limit is None else f"LIMIT {limit:d}"
-    return reader.ask(
-        f"""SELECT * FROM rebalances WHERE {" AND ".join(tests)}
-            ORDER BY event_time DESC, cluster, group_id, generation DESC {bound}""",
-        {"rebalances": reader.read("rebalances", where={"cluster": cluster, "group_id": group, "status": status})},
-        parameters,
+    keep = pc.scalar(True)
+    if since_ms is not None:
+        keep &= pc.field("event_time") >= time_scalar(since_ms)
+    if until_ms is not None:
+        keep &= pc.field("event_time") < time_scalar(until_ms)
+    where = {"cluster": cluster, "group_id": group, "status": status}
+    newest_first = reader.read("rebalances", where=where, keep=keep).sort_by(
+        [
+            ("event_time", "descending"),
+            ("cluster", "ascending"),
+            ("group_id", "ascending"),
+            ("generation", "descending"),
+        ]
     )
+    found: list[Row] = []
+    # As plain rows only so many as are needed: the table may hold years.
+    for offset in range(0, newest_first.num_rows, _ROWS_AT_ONCE):
+        rows = from_arrow(REBALANCES, newest_first.slice(offset, _ROWS_AT_ONCE))
+        found += [row for row in rows if trigger is None or trigger in _kinds(row)]
+        if limit is not None and len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def _kinds(row: Row) -> set[str]:
+    return {row["trigger"], *(cause["kind"] for cause in row["triggers"] or [])}
 
 
 def one_rebalance(reader: Reader, prefix: str) -> Row:
@@ -52,11 +63,8 @@ def one_rebalance(reader: Reader, prefix: str) -> Row:
         NotFoundError: None does.
         AmbiguousError: More than one does.
     """
-    found = reader.ask(
-        "SELECT * FROM rebalances WHERE starts_with(rebalance_id, ?) ORDER BY rebalance_id",
-        {"rebalances": reader.read("rebalances")},
-        [prefix],
-    )
+    fitting = pc.starts_with(pc.field("rebalance_id"), prefix)
+    found = from_arrow(REBALANCES, reader.read("rebalances", keep=fitting).sort_by("rebalance_id"))
     if not found or not prefix:
         raise NotFoundError(f"there is no rebalance {prefix}; `show rebalances` lists them")
     exact = [row for row in found if row["rebalance_id"] == prefix]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+# Fewer digits are rather a year or a date.
+_EPOCH_MS = re.compile(r"\d{11,14}")
 
 
 def time_text(epoch_ms: int) -> str:
@@ -28,7 +32,7 @@ def parse_time(text: str) -> int:
         >>> [parse_time(text) for text in ("2026-01-01T00:00:00.007Z", "2026-01-01 01:00+01:00", "1767225600007")]
         [1767225600007, 1767225600000, 1767225600007]
     """
-    if text.strip().lstrip("-").isdigit():
+    if _EPOCH_MS.fullmatch(text.strip()):
         return int(text)
     try:
         moment = datetime.datetime.fromisoformat(text.strip())
