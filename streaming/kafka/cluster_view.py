@@ -44,8 +44,8 @@ _COMPLAINTS_AT_ONCE = 10
 _COMPLAINTS_KEPT = 100
 _NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # sixteen zeroes: the broker has no topic ids (before 2.8)
 # In the way of what a client says for itself; what matters reaches the callers as exceptions.
-_client_log = logging.getLogger("librdkafka")
-_client_log.setLevel(logging.CRITICAL)
+CLIENT_LOG = logging.getLogger("librdkafka")
+CLIENT_LOG.setLevel(logging.CRITICAL)
 
 
 def now_ms() -> int:
@@ -63,7 +63,7 @@ class ClusterView:
     def __init__(self, options: KafkaOptions, *, timeout_s: float = _TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
         self._complaints: deque[KafkaError] = deque(maxlen=_COMPLAINTS_KEPT)
-        settings = {**options.librdkafka(), "error_cb": self._complain, "logger": _client_log}
+        settings = {**options.librdkafka(), "error_cb": self._complain, "logger": CLIENT_LOG}
         self._admin = AdminClient(dict(settings))
         self._consumer = Consumer(
             {

@@ -17,7 +17,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
@@ -25,7 +24,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from streaming.kafka.broker_clock import BrokerClock
 from streaming.kafka.cluster_view import REFUSALS, ClusterView, now_ms
-from streaming.kafka.event_files import EventFiles
+from streaming.kafka.event_logs import EventLog
 from streaming.kafka.options import KafkaOptions
 from streaming.kafka.topic_watch import TopicWatch
 from streaming.logs import logger
@@ -77,7 +76,7 @@ class KafkaCollector:
 
     Args:
         options: The cluster.
-        folder: Where events go, as files of JSON lines; a source of the query.
+        log: Where events go; a source of the query.
         offsets_read: Answers up to where the query has read ``__consumer_offsets``: partition -> next offset.
         poll_interval_ms: From one round to the next.
         view: Makes the connection.
@@ -86,7 +85,7 @@ class KafkaCollector:
     def __init__(
         self,
         options: KafkaOptions,
-        folder: Path,
+        log: EventLog,
         offsets_read: OffsetsRead,
         *,
         poll_interval_ms: int = 5_000,
@@ -95,8 +94,8 @@ class KafkaCollector:
         self._options = options
         self._make_view = view
         self._view: ClusterView | None = None
-        self._files = EventFiles(folder, "kafka")
-        self._topics = TopicWatch(options.cluster, self._files.read_memory())
+        self._log = log
+        self._topics = TopicWatch(options.cluster, self._log.read_memory())
         self._clock = BrokerClock()
         self._offsets_read = offsets_read
         self._interval_s = poll_interval_ms / 1_000
@@ -173,8 +172,8 @@ class KafkaCollector:
         moment = self._clock.at(before_ms)
         events = self._topics.look(view.topics(self._topics.told), moment)
         if events:
-            self._files.append(events)
-            self._files.keep_memory(self._topics.memory())
+            self._log.append(events)
+            self._log.keep_memory(self._topics.memory())
             _log.info("topics changed", cluster=self._options.cluster, topics=[event.topic for event in events][:20])
         self._owed.append(_Round(moment, self._ends))
         self._tell_losses(bounds)
@@ -205,7 +204,7 @@ class KafkaCollector:
         event: AnyEvent = Clock(
             schema_version=SCHEMA_VERSION, event_time=allowed.clock_ms, system="kafka", cluster=self._options.cluster
         )
-        self._files.append([event])
+        self._log.append([event])
         self._set(self._status.state, self._status.detail, unread=unread, clock_ms=allowed.clock_ms)
         return True
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from streaming.kafka.collector import CollectorStatus, KafkaCollector, OffsetsRead
 from streaming.kafka.errors import is_connection_error
+from streaming.kafka.event_logs import EventFiles
 from streaming.kafka.options import KafkaOptions
 from streaming.kafka.rights import offsets_partitions, require_rights
 from streaming.kafka.source import offsets_source
@@ -39,7 +40,9 @@ class KafkaFollower:
     ) -> None:
         self._options = options
         self._partitions = partitions
-        self._collector = KafkaCollector(options, folder, offsets_read, poll_interval_ms=poll_interval_ms)
+        self._collector = KafkaCollector(
+            options, EventFiles(folder, "kafka"), offsets_read, poll_interval_ms=poll_interval_ms
+        )
         self._started = False
 
     @classmethod

@@ -1,0 +1,132 @@
+"""Shell: reads ``__consumer_offsets`` without Spark, and appends what it says to a log of events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Message, TopicPartition
+
+from streaming.kafka.cluster_view import CLIENT_LOG, GROUP_PREFIX, OFFSETS_TOPIC
+from streaming.kafka.event_logs import EventLog
+from streaming.kafka.options import KafkaOptions
+from streaming.logs import logger
+from udfs.consumer_offsets import NO_TIMESTAMP, GroupPatterns, events_of, raw_of
+from udfs.events import AnyEvent, Progress, QueueOffset
+from udfs.rejection import Rejection
+
+_RECORDS_AT_ONCE = 5_000
+_WAIT_S = 0.5
+# A file for each half second would be many: so long is gathered, unless there is much.
+_GATHER_S = 1.0
+_GATHERED_AT_MOST = 50_000
+_SHOWN_RAW = 2_000
+_log = logger("kafka")
+
+
+class RecordReader:
+    """Reads from where its log's memory says, else from the earliest record that is left.
+
+    Args:
+        partitions: How many ``__consumer_offsets`` has.
+    """
+
+    def __init__(self, options: KafkaOptions, log: EventLog, *, partitions: int) -> None:
+        self._cluster = options.cluster
+        self._patterns = GroupPatterns(options.include_groups, options.exclude_groups)
+        self._event_log = log
+        memory = log.read_memory()
+        self._written: dict[int, int] = {} if memory is None else msgspec.json.decode(memory, type=dict[int, int])
+        self._read = dict(self._written)
+        self._gathered: list[AnyEvent] = []
+        self._gathered_since = time.monotonic()
+        self.rejected = 0
+        self._consumer = Consumer(
+            {
+                **options.librdkafka(),
+                "group.id": f"{GROUP_PREFIX}-reader",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "logger": CLIENT_LOG,
+            }
+        )
+        begin = -2  # the earliest: OFFSET_BEGINNING
+        self._consumer.assign(
+            [TopicPartition(OFFSETS_TOPIC, number, self._read.get(number, begin)) for number in range(partitions)]
+        )
+
+    def offsets_read(self) -> Mapping[int, int]:
+        """Answer up to where everything is in the log: partition -> next offset."""
+        return self._written
+
+    def step(self) -> None:
+        """Read what comes within half a second, and append it to the log when it is time."""
+        for message in self._consumer.consume(_RECORDS_AT_ONCE, _WAIT_S):
+            self._take(message)
+        old = time.monotonic() - self._gathered_since >= _GATHER_S
+        if self._read != self._written and (old or len(self._gathered) >= _GATHERED_AT_MOST):
+            self.write()
+
+    def write(self) -> None:
+        """Append all that was read to the log."""
+        self._event_log.append(fold(self._gathered))
+        if self._gathered or self._read != self._written:
+            self._event_log.keep_memory(msgspec.json.encode(self._read))
+        self._gathered = []
+        self._gathered_since = time.monotonic()
+        self._written = dict(self._read)
+
+    def close(self) -> None:
+        """Append what was read, and hang up."""
+        self.write()
+        self._consumer.close()
+
+    def _take(self, message: Message) -> None:
+        error = message.error()
+        if error is not None:
+            if error.code() == KafkaError._PARTITION_EOF:
+                # Behind the ends of transactions, too, which are no records.
+                self._read[message.partition()] = message.offset()
+            return
+        kind, time_ms = message.timestamp()
+        timestamp_ms = NO_TIMESTAMP if kind == TIMESTAMP_NOT_AVAILABLE else time_ms
+        for outcome in events_of(message.key(), message.value(), timestamp_ms, self._cluster, self._patterns):
+            if isinstance(outcome, Rejection):
+                self._tell(outcome, message)
+            else:
+                self._gathered.append(outcome)
+        self._read[message.partition()] = message.offset() + 1
+
+    def _tell(self, rejection: Rejection, message: Message) -> None:
+        self.rejected += 1
+        _log.warning(
+            "a record cannot be decoded",
+            reason=rejection.reason,
+            detail=rejection.detail,
+            group=rejection.group_id,
+            position=f"{message.partition()}:{message.offset()}",
+            raw=raw_of(message.key(), message.value()).decode()[:_SHOWN_RAW],
+        )
+
+
+def fold(events: Sequence[AnyEvent]) -> list[AnyEvent]:
+    """Make one event of the commits that a group made at one moment; the rest stays as it is, in its order."""
+    folded: list[AnyEvent] = []
+    commits: dict[tuple[str, int], dict[tuple[str, int], QueueOffset]] = {}
+    places: dict[tuple[str, int], int] = {}
+    for event in events:
+        if not isinstance(event, Progress):
+            folded.append(event)
+            continue
+        moment = (event.group, event.event_time)
+        if moment not in commits:
+            places[moment] = len(folded)
+            folded.append(event)
+        commits.setdefault(moment, {}).update({(queue.topic, queue.queue_id): queue for queue in event.queues})
+    for moment, place in places.items():
+        queues = commits[moment]
+        folded[place] = msgspec.structs.replace(folded[place], queues=tuple(queues[key] for key in sorted(queues)))
+    return folded
