@@ -30,9 +30,7 @@ class FleetShape:
 
 
 def _common(kind: str, cluster: str, time_ms: int) -> str:
-    return (
-        f'{{"schema_version":1,"type":"{kind}","event_time":{time_ms},"system":"kafka","cluster":"{cluster}"'
-    )
+    return f'{{"schema_version":1,"type":"{kind}","event_time":{time_ms},"system":"kafka","cluster":"{cluster}"'
 
 
 def write_seed(shape: FleetShape, folder: Path, files: int = 20) -> None:

@@ -38,9 +38,7 @@ HEARTBEATS = 333_000
 WARM_UP = 4
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "12"))
 MEMORY_BATCHES = int(os.environ.get("BENCH_MEMORY_BATCHES", "200"))
-_PLAIN_SCHEMA = (
-    "schema_version INT, type STRING, event_time BIGINT, system STRING, cluster STRING, `group` STRING, member_id STRING"
-)
+_PLAIN_SCHEMA = "schema_version INT, type STRING, event_time BIGINT, system STRING, cluster STRING, `group` STRING, member_id STRING"
 _PARSED = pa.schema(
     [(name, pa.string()) for name in ("system", "cluster", "group", "member_id")] + [("event_time", pa.int64())]
 )
@@ -147,7 +145,9 @@ def _memory(spark: SparkSession, job: StreamingQuery, shape: FleetShape, folder:
     if sizes:
         quarter = max(1, len(sizes) // 4)
         early, late = statistics.median(sizes[quarter : 2 * quarter] or sizes), statistics.median(sizes[-quarter:])
-        _say(f"memory over {len(sizes)} batches: second quarter {early:.0f} MB, last quarter {late:.0f} MB ({late / early:.2f})")
+        _say(
+            f"memory over {len(sizes)} batches: second quarter {early:.0f} MB, last quarter {late:.0f} MB ({late / early:.2f})"
+        )
 
 
 def _resident_mb() -> float:
@@ -187,7 +187,8 @@ def _parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         events = [event for event in decode_lines(batch.column("value").to_pylist()) if event is not None]
         yield pa.record_batch(
-            [pa.array([getattr(event, field.name) for event in events], field.type) for field in _PARSED], schema=_PARSED
+            [pa.array([getattr(event, field.name) for event in events], field.type) for field in _PARSED],
+            schema=_PARSED,
         )
 
 

@@ -72,7 +72,9 @@ class Checkpoint:
         try:
             identity = msgspec.json.decode(content, type=Identity)
         except msgspec.DecodeError as error:
-            raise CheckpointError(f"{self._identity_file} cannot be read: {error}. Choose another --checkpoint.") from error
+            raise CheckpointError(
+                f"{self._identity_file} cannot be read: {error}. Choose another --checkpoint."
+            ) from error
         if identity.version > IDENTITY_VERSION:
             raise CheckpointError(
                 f"{self.root} was written by a newer version of the monitor (identity {identity.version},"
@@ -137,6 +139,8 @@ class ControlFolder:
 
     def mark(self, kind: str, clusters: Mapping[str, Mapping[str, object]]) -> None:
         """Write one mark for each of the clusters, e.g. ``mark("flush", {"c1": {}})``."""
-        lines = [json.dumps({"control": kind, "cluster": cluster, **more}) for cluster, more in sorted(clusters.items())]
+        lines = [
+            json.dumps({"control": kind, "cluster": cluster, **more}) for cluster, more in sorted(clusters.items())
+        ]
         write_atomically(self._folder / f"{self._next:012d}-{kind}.json", ("\n".join(lines) + "\n").encode())
         self._next += 1

@@ -87,7 +87,6 @@ def source_names(settings: Settings) -> list[str]:
     return names
 
 
-
 class Job:
     """One run of the job, from the first check to the last commit.
 
@@ -97,14 +96,16 @@ class Job:
         stop: Asked when the job shall end.
     """
 
-    def __init__(self, settings: Settings, *, status: LiveStatus | None = None, stop: StopRequest | None = None) -> None:
+    def __init__(
+        self, settings: Settings, *, status: LiveStatus | None = None, stop: StopRequest | None = None
+    ) -> None:
         self.settings = settings
         self.status = status or LiveStatus()
         self.stop = stop or StopRequest()
         self._rules = settings.rules()
         self._checkpoint = Checkpoint(settings.job.checkpoint.absolute())
         self._watch = Watch(self.status)
-        self._query: StreamingQuery | None = None
+        self._when_running: Callable[[], None] = lambda: None
 
     def run(self, *, once: bool = False, flush: bool = False) -> None:
         """Run until stopped, or until all input is read.
@@ -142,6 +143,10 @@ class Job:
             self.status.state = "stopped"
             spark.stop()
         _log.info("stopped", rebalances=self.status.rebalances_seen, events=self.status.events)
+
+    def when_running(self, call: Callable[[], None]) -> None:
+        """Have this called once, when the first batch has been read."""
+        self._when_running = call
 
     # -- what is started ----------------------------------------------------------------------------------------
 
@@ -266,6 +271,9 @@ class Job:
             if not query.isActive:
                 return query.exception() or RuntimeError("the query ended without being asked")
             self._watch.progress(query)
+            if self._watch.progressed:
+                self._when_running()
+                self._when_running = lambda: None
             materialiser.run_if_due()
             ticker.tick_if_due(caught_up=self._watch.caught_up)
             if follower is not None:

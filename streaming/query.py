@@ -41,11 +41,7 @@ def start_query(
     decided: DataFrame, sink: Sink, *, checkpoint: Path, once: bool, trigger_interval_ms: int
 ) -> StreamingQuery:
     """Start the query, or go on where the checkpoint stopped."""
-    writer = (
-        decided.writeStream.outputMode("append")
-        .option("checkpointLocation", str(checkpoint))
-        .foreachBatch(sink)
-    )
+    writer = decided.writeStream.outputMode("append").option("checkpointLocation", str(checkpoint)).foreachBatch(sink)
     if once:
         return writer.trigger(availableNow=True).start()
     return writer.trigger(processingTime=f"{trigger_interval_ms} milliseconds").start()

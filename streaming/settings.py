@@ -97,8 +97,7 @@ class _ClientOptions(_Section):
     def shown_options(self) -> dict[str, str]:
         """Answer the options as they may be shown."""
         return {
-            key: "**********" if _SECRET_OPTIONS.search(key) else value
-            for key, value in self.plain_options().items()
+            key: "**********" if _SECRET_OPTIONS.search(key) else value for key, value in self.plain_options().items()
         }
 
 
@@ -280,7 +279,11 @@ def _nested(dotted: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _lay_over(
-    under: dict[str, Any], over: Mapping[str, Any], origin: str, origins: dict[tuple[str, ...], str], path: tuple[str, ...]
+    under: dict[str, Any],
+    over: Mapping[str, Any],
+    origin: str,
+    origins: dict[tuple[str, ...], str],
+    path: tuple[str, ...],
 ) -> None:
     for key, value in over.items():
         here = (*path, key)
@@ -305,5 +308,3 @@ def _sentence(problem: Mapping[str, Any], origins: Mapping[tuple[str, ...], str]
         return f"{origin}: {name}: is missing"
     shown = "" if _SECRET_OPTIONS.search(name) else f", not {problem['input']!r}"
     return f"{origin}: {name}: {problem['msg'].removeprefix('Value error, ')}{shown}"
-
-

@@ -9,16 +9,8 @@ from typing import Annotated
 
 import typer
 
-from streaming.settings import Settings, SettingsError, duration_ms, load
-
-
-def _duration(text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return duration_ms(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+from streaming.commands.spans import span_ms
+from streaming.settings import Settings, SettingsError, load
 
 
 def run(
@@ -31,7 +23,9 @@ def run(
     ] = None,
     kafka_option: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Client property for --kafka, e.g. security.protocol=SASL_SSL. Repeatable."),
+        typer.Option(
+            metavar="KEY=VALUE", help="Client property for --kafka, e.g. security.protocol=SASL_SSL. Repeatable."
+        ),
     ] = None,
     include_group: Annotated[
         list[str] | None, typer.Option(metavar="REGEX", help="Follow only groups that match. Repeatable.")
@@ -71,7 +65,7 @@ def run(
             "job.tables": tables,
             "job.checkpoint": checkpoint,
             "job.max_files_per_batch": max_files_per_batch,
-            "time.allowed_lateness_ms": _duration(allowed_lateness),
+            "time.allowed_lateness_ms": span_ms(allowed_lateness),
             "state.shards": shards,
             **{f"kafka.options.{key}": value for key, value in _pairs(kafka_option or []).items()},
         },

@@ -1,0 +1,64 @@
+"""Shell: the commands. Each lies in a file of its own; what is heavy is imported inside, so that --help is quick."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from streaming.checkpoint import CheckpointError
+
+# from streaming.commands.allocate import allocate
+# from streaming.commands.collect import collect
+from streaming.commands.demo import demo
+from streaming.commands.explain import explain
+from streaming.commands.optimize import optimize
+from streaming.commands.run import run
+from streaming.commands.show import app as show
+from streaming.commands.simulate import simulate
+from streaming.commands.state import app as state
+from streaming.commands.who_owned import who_owned
+from streaming.settings import SettingsError
+from streaming.setup_error import SetupError
+
+USAGE = 2
+
+app = typer.Typer(
+    name="rebalance-monitor",
+    help="Watches how consumer groups of Kafka, RocketMQ and MetaQ deal out their queues, and says why.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(run)
+app.command()(demo)
+app.command()(simulate)
+# app.command()(collect)
+# app.command()(allocate)
+app.add_typer(show, name="show")
+app.command(name="who-owned")(who_owned)
+app.command()(explain)
+app.add_typer(state, name="state")
+app.command()(optimize)
+
+
+def run_app() -> None:
+    """Run the command that the arguments name; say what is wrong in words, not in a traceback."""
+    try:
+        app()
+    except SettingsError as error:
+        _complain("settings that cannot be used:", *(f"  {mistake}" for mistake in error.mistakes))
+    except (SetupError, CheckpointError) as error:
+        _complain(f"error: {error}")
+    except BrokenPipeError:
+        # Whoever read our output has seen enough, e.g. head(1).
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def _complain(*lines: str) -> None:
+    for line in lines:
+        sys.stderr.write(f"{line}\n")
+    sys.exit(USAGE)

@@ -1,0 +1,83 @@
+"""Command: `demo`: the job on a simulated fleet that lives now."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streaming.commands.spans import span_ms
+
+# On a terminal the demo runs until stopped; where nobody can stop it, so long.
+UNATTENDED_MS = 60_000
+_OURS = ".rebalance-monitor-demo"
+
+
+def demo(
+    length: Annotated[
+        str | None, typer.Option("--for", metavar="SPAN", help="End after so long, e.g. 60s. Else: when stopped.")
+    ] = None,
+    folder: Annotated[Path, typer.Option(help="Where events, tables and checkpoint go; emptied at each start.")] = Path(
+        "demo"
+    ),
+    seed: Annotated[int, typer.Option(help="Another seed is another fleet.")] = 1,
+    groups: Annotated[int, typer.Option(min=3, help="Of the fleet, over three clusters.")] = 24,
+    members: Annotated[int, typer.Option(min=3, help="Of the fleet, about.")] = 180,
+) -> None:
+    """Run the job on a simulated fleet of Kafka, RocketMQ and MetaQ groups, and watch it rebalance.
+
+    On a terminal until Ctrl-C; elsewhere, or with --for, it ends by itself. Then it says what it saw.
+    """
+    from rich.console import Console
+
+    from streaming import logs
+    from streaming.job import Job
+    from streaming.live_view import LiveView
+    from streaming.settings import load
+    from streaming.simulator.fleet import Fleet
+    from streaming.simulator.live import LiveWriter, now_ms
+    from streaming.summary import print_summary, summarise
+
+    length_ms = span_ms(length)
+    if length_ms is None and not sys.stderr.isatty():
+        length_ms = UNATTENDED_MS
+    _empty(folder)
+    events, tables = folder / "events", folder / "tables"
+    settings = load(
+        overrides={
+            "events.folder": str(events.absolute()),
+            "job.tables": tables,
+            "job.checkpoint": folder / "checkpoint",
+            # A demo shows at once what a long-running job may show a little later.
+            "job.trigger_interval_ms": 1_000,
+            "job.materialize_interval_ms": 2_000,
+        },
+        env=os.environ,
+    )
+    logs.configure(settings.log.level, settings.log.format)
+    job = Job(settings)
+    fleet = Fleet(seed, start_ms=now_ms(), groups=groups, members=members, speed=4.0, short_sessions=True)
+    ending = threading.Timer((length_ms or 0) / 1000, job.stop.ask)
+    ending.daemon = True
+    with job.stop.by_signals(), LiveView(job.status), LiveWriter(fleet, events, folder / "truth.jsonl"):
+        if length_ms is not None:
+            # What counts is the time in which there is something to see: from the first batch on.
+            job.when_running(ending.start)
+        job.run()
+    ending.cancel()
+    print_summary(summarise(tables), Console())
+
+
+def _empty(folder: Path) -> None:
+    """Make the folder, or empty the one that an earlier demo made; touch no other."""
+    if folder.exists() and any(folder.iterdir()):
+        if not (folder / _OURS).exists():
+            raise typer.BadParameter(f"{folder} has files that no demo made; name another one with --folder")
+        shutil.rmtree(folder)
+    (folder / "events").mkdir(parents=True, exist_ok=True)
+    (folder / _OURS).touch()

@@ -1,0 +1,21 @@
+"""Command: spans of time among the options."""
+
+from __future__ import annotations
+
+import typer
+
+from streaming.settings import duration_ms
+
+
+def span_ms(text: str | None) -> int | None:
+    """Answer the span in ms; None when the option was not given.
+
+    Raises:
+        typer.BadParameter: It is no span.
+    """
+    if text is None:
+        return None
+    try:
+        return duration_ms(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
