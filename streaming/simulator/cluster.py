@@ -73,6 +73,8 @@ class Cluster:
         self.disorder = disorder
         self.topics: dict[str, Topic] = {}
         self.groups: list[GroupOfCluster] = []
+        # One kind of collector speaks CloudEvents.
+        self._envelope = f"/collectors/{name}" if system == "metaq" else None
         self._held: dict[str, int] = {}
         self._post = post
         self._ids = 0
@@ -148,10 +150,10 @@ class Cluster:
         self._last_told = max(self._last_told, self.now)
         self.truth.told(self.name, self.now)
         otherwise = dice.random() < 0.3
-        self._post.send(Delivery(self.now + delay_ms, event, otherwise))
+        self._post.send(Delivery(self.now + delay_ms, event, otherwise, self._envelope))
         if may_repeat and dice.random() < 0.03 * self.disorder:
             again = self.now + delay_ms + dice.randrange(1, LONGEST_REPEAT_MS)
-            self._post.send(Delivery(again, event, not otherwise))
+            self._post.send(Delivery(again, event, not otherwise, self._envelope))
 
     # -- topics ----------------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ class Member:
 
     def __init__(self, member_id: str, client_id: str, host: str, subscriptions: tuple[str, ...]) -> None:
         self.member_id = member_id
+        self.says = member_id  # what its events call it: two connections may say the same
         self.client_id = client_id
         self.host = host
         self.subscriptions: tuple[str, ...] = subscriptions
@@ -36,6 +37,13 @@ class Member:
         self.present = False
         self.told_at = 0  # its last sign of life that was told
         self.life = 0  # heartbeats of an earlier life fall silent
+        self.timeout_ms = 0  # as far as readers know
+        self.bound = False  # has a twin, or is one: nothing else may happen to it
+
+    @property
+    def is_free(self) -> bool:
+        """Answer whether anything may happen to it."""
+        return self.alive and self.present and not self.bound
 
 
 class HeartbeatGroup(GroupLife):
@@ -55,6 +63,8 @@ class HeartbeatGroup(GroupLife):
         self.mode = "clustering"
         self.strategy: str | None = None
         self.setting = 0
+        # RocketMQ's consumers have strategies of their own; where the group's is not told, theirs are.
+        self.tells_strategies = cluster.system == "rocketmq" and rng.random() < 0.5
         self.deletes = rng.random() < 0.15
         self.may_repeat = not self.deletes
 
@@ -86,7 +96,7 @@ class HeartbeatGroup(GroupLife):
         """Have the member's session end in time unless a sign of life is told before."""
         told_at = member.told_at
         if member.present:
-            self.cluster.timeline.at(told_at + self.timeout_ms, lambda: self._expire(member, told_at), EXPIRY)
+            self.cluster.timeline.at(told_at + member.timeout_ms, lambda: self._expire(member, told_at), EXPIRY)
 
     def _expire(self, member: Member, told_at: int) -> None:
         if member.present and member.told_at == told_at:
@@ -108,8 +118,11 @@ class HeartbeatGroup(GroupLife):
             client_id = f"{host}-{process}-{self.rng.randrange(10**12, 10**13)}-{self.rng.randrange(9)}"
             member_id = f"{self.group_id}_{client_id}"
         member = Member(member_id, client_id, host, self.topics_of_new_member())
+        member.timeout_ms = DEFAULT_SESSION_TIMEOUT_MS[self.cluster.system]
         if self.cluster.system == "kafka":
             member.strategies = STRATEGIES["kafka"]
+        elif self.tells_strategies:
+            member.strategies = ("AVG",)
         self.members[member_id] = member
         return member
 
@@ -119,6 +132,7 @@ class HeartbeatGroup(GroupLife):
 
     def description(self, member: Member) -> dict[str, object]:
         """Answer what a member tells of itself."""
+        member.timeout_ms = self.timeout_ms
         return {
             "client_id": member.client_id,
             "host": member.host,
@@ -136,7 +150,7 @@ class HeartbeatGroup(GroupLife):
         member.alive = True
         member.life += 1
         kind = Heartbeat if self.describes_in_heartbeats() else MemberJoined
-        self._tell(kind(**self.fields(), member_id=member.member_id, **self.description(member)))
+        self._tell(kind(**self.fields(), member_id=member.says, **self.description(member)))
         self._sign_of_life(member)
         self._beat_after(member, self.rng.randrange(1, self.interval_ms))
 
@@ -144,7 +158,7 @@ class HeartbeatGroup(GroupLife):
         """Stop a consumer; it says goodbye."""
         member.alive = False
         member.life += 1
-        event = MemberLeft(**self.fields(), member_id=member.member_id, reason="shutdown")
+        event = MemberLeft(**self.fields(), member_id=member.says, reason="shutdown")
         self._tell(event, delay_ms=delay_ms)
         if delay_ms is None:
             member.present = False
@@ -159,7 +173,7 @@ class HeartbeatGroup(GroupLife):
     def beat(self, member: Member, described: bool = False, delay_ms: int | None = None) -> None:
         """Send one heartbeat."""
         description = self.description(member) if described or self.describes_in_heartbeats() else {}
-        event = Heartbeat(**self.fields(), member_id=member.member_id, **description)
+        event = Heartbeat(**self.fields(), member_id=member.says, **description)
         event.event_id = None
         self._tell(event, delay_ms=delay_ms)
         if delay_ms is None:
@@ -188,7 +202,7 @@ class HeartbeatGroup(GroupLife):
     # -- what happens to the group ---------------------------------------------------------------------------
 
     def start(self) -> None:
-        if self.cluster.system == "rocketmq" and self.rng.random() < 0.6:
+        if self.cluster.system == "rocketmq" and not self.tells_strategies:
             self.strategy = "AVG"
             self.mode = self.rng.choice(("clustering", "clustering", "clustering", "broadcasting", "message"))
             self._tell_settings()
@@ -211,8 +225,8 @@ class HeartbeatGroup(GroupLife):
         self.cluster.tell(event, may_repeat=self.may_repeat, rng=self.rng)
 
     def settled(self) -> list[Member]:
-        """Answer the members that are alive and known to be, in order of their ids."""
-        members = [member for member in self.members.values() if member.alive and member.present]
+        """Answer the members to which anything may happen, in order of their ids."""
+        members = [member for member in self.members.values() if member.is_free]
         return sorted(members, key=lambda member: member.member_id)
 
     def actions(self) -> list[tuple[int, Callable[[], None]]]:
@@ -226,13 +240,15 @@ class HeartbeatGroup(GroupLife):
         if len(members) >= 2:
             possible += [(3, self.scale_in), (4, self.crash_some), (3, self.deploy), (2, self.flap)]
             possible += [(2, self.subscribe_otherwise), (1, self.swap), (1, self.drain), (1, self.restart_unchanged)]
-            if self.cluster.system == "kafka":
+            if any(member.strategies for member in members):
                 possible.append((2, self.prefer_otherwise))
             if self.strategy is not None:
                 possible.append((2, self.change_settings))
-        patience = self.timeout_ms + LATE_BY_MS[1] + 10_000
+        patience = self.timeout_ms + LATE_BY_MS[1] + 10_000  # longer than anything that needs a calm source
         calm = self.cluster.undisturbed_until(self.now + 2 * patience) and self.cluster.steady(self.topics)
         calm = calm and all(member.alive for member in self.members.values() if member.present)
+        if self.cluster.system == "rocketmq" and calm and members:
+            possible.append((2, self.start_twin))
         if self.cluster.disorder and calm and len(members) >= 3:
             possible += [(2, self.miss_the_deadline)]
             if self.timeout_ms > LATE_BY_MS[1] + 3 * self.interval_ms and not self.deletes:
@@ -275,7 +291,7 @@ class HeartbeatGroup(GroupLife):
         self.busy_for((len(members) + 1) * step)
 
     def _replace(self, member: Member, gap_ms: int) -> None:
-        if member.alive and member.present:
+        if member.is_free:
             self.leave(member)
             self.later(gap_ms, self._join_new)
 
@@ -288,7 +304,7 @@ class HeartbeatGroup(GroupLife):
         self.busy_for(times * 3_000 + 5_000)
 
     def _leave_and_come(self, member: Member) -> None:
-        if member.alive and member.present:
+        if member.is_free:
             self.leave(member)
             self.later(self.rng.randrange(200, 2_000), lambda: self._come_again(member))
 
@@ -323,7 +339,7 @@ class HeartbeatGroup(GroupLife):
         self.busy_for(back + self.size * 100)
 
     def _leave_if_there(self, member: Member) -> None:
-        if member.alive and member.present:
+        if member.is_free:
             self.leave(member)
 
     def _delete(self) -> None:
@@ -331,6 +347,8 @@ class HeartbeatGroup(GroupLife):
             self.cluster.tell(GroupDeleted(**self.fields()), may_repeat=False, rng=self.rng)
             self.known = False
             self.members.clear()
+            if self.strategy is not None:
+                self.later(500, self._tell_settings)
 
     def subscribe_otherwise(self) -> None:
         """One member subscribes to other topics."""
@@ -344,10 +362,14 @@ class HeartbeatGroup(GroupLife):
     def prefer_otherwise(self) -> None:
         """One member prefers other strategies."""
         member = self.rng.choice(self.settled())
-        if member.strategies:
+        if member.strategies is None:
+            return
+        if self.cluster.system == "kafka":
             member.strategies = member.strategies[::-1]
-            self.beat(member, described=True)
-            self.caused("strategy_changed", member.member_id)
+        else:
+            member.strategies = ("AVG_BY_CIRCLE",) if member.strategies == ("AVG",) else ("AVG",)
+        self.beat(member, described=True)
+        self.caused("strategy_changed", member.member_id)
 
     def change_settings(self) -> None:
         """Somebody gives the group another strategy, or other settings of it."""
@@ -386,8 +408,21 @@ class HeartbeatGroup(GroupLife):
     def restart_unchanged(self) -> None:
         """A static member restarts within its session timeout and says the same: nothing happens."""
         member = self.rng.choice(self.settled())
-        self.later(self.interval_ms // 2, lambda: self.join(member) if member.alive and member.present else None)
+        self.later(self.interval_ms // 2, lambda: self.join(member) if member.is_free else None)
         self.busy_for(self.interval_ms)
+
+    def start_twin(self) -> None:
+        """Somebody starts a second consumer with the client id of another, elsewhere; later it dies."""
+        first = self.rng.choice(self.settled())
+        name = f"{first.member_id}#2"
+        host = f"10.9.{self.rng.randrange(16)}.{self.rng.randrange(2, 250)}"
+        twin = self.members[name] = Member(name, first.client_id, host, first.subscriptions)
+        twin.says, twin.strategies = first.says, first.strategies
+        first.bound = twin.bound = True
+        self.join(twin)
+        life = self.rng.randrange(5_000, 20_000)
+        self.later(life, lambda: self.crash(twin))
+        self.later(life + self.timeout_ms + 1, lambda: setattr(first, "bound", False))
 
     # -- at the edge, and late -------------------------------------------------------------------------------
 

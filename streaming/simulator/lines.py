@@ -22,6 +22,15 @@ def line(delivery: Delivery) -> bytes:
     if delivery.otherwise_written:
         plain["event_time"] = rfc3339(int(plain["event_time"]))
         plain = {key: plain[key] for key in sorted(plain, reverse=True)}
+    if delivery.envelope is not None and "event_id" in plain:
+        plain = {
+            "specversion": "1.0",
+            "id": plain.pop("event_id"),
+            "source": delivery.envelope,
+            "type": f"rebalance.{plain['type']}",
+            "datacontenttype": "application/json",
+            "data": plain,
+        }
     return msgspec.json.encode(plain) + b"\n"
 
 

@@ -40,11 +40,13 @@ class Delivery(msgspec.Struct, frozen=True):
     Attributes:
         deliver_at: When it reaches the log; an event time before that of its neighbours makes disorder.
         otherwise_written: Written in the contract's other notation: key order, RFC 3339 or epoch ms.
+        envelope: The CloudEvents source of an event with an id; None = no envelope.
     """
 
     deliver_at: int
     event: AnyEvent
     otherwise_written: bool = False
+    envelope: str | None = None
 
 
 class Post:

@@ -24,10 +24,19 @@ class PlainGroup:
         self.polled: set[str] = set()  # members known from snapshots
         self.about: dict[str, dict[str, object]] = {}  # what was ever told of a member
         self.settings: dict[str, object] = {}
+        self.hosts: dict[str, str] = {}
 
     @property
     def members(self) -> set[str]:
         return self.polled | set(self.last)
+
+    def named(self, member: str, host: str | None) -> str:
+        """Answer the name of a connection: another host with the id of a living member is its second."""
+        if host is not None and member in self.last and self.hosts.get(member, host) != host:
+            member += "#2"
+        if host is not None:
+            self.hosts[member] = host
+        return member
 
     def deadline(self, member: str, system: str) -> int:
         timeout = self.about[member].get("session_timeout_ms") or TIMEOUTS_MS[system]
@@ -113,10 +122,11 @@ def _apply(
             del group.last[event.member_id]
             _note(found, group, place, "member_left", event.member_id)
     elif kind in ("MemberJoined", "Heartbeat"):
-        _describe(found, group, place, event.member_id, event)
-        if event.member_id not in group.last:
-            _note(found, group, place, "member_joined", event.member_id)
-        group.last[event.member_id] = event.event_time
+        member_id = group.named(event.member_id, event.host)
+        _describe(found, group, place, member_id, event)
+        if member_id not in group.last:
+            _note(found, group, place, "member_joined", member_id)
+        group.last[member_id] = event.event_time
     elif kind == "GroupSnapshot":
         there = {member.member_id for member in event.members}
         for member_id in group.polled - there:

@@ -41,7 +41,9 @@ def counted(fleet: Fleet, kind: str) -> Iterator[tuple[ExpectedRebalance, Cause]
     """Answer what happened in groups that are counted, as far as it does not depend on the reader."""
     for one in fleet.truth:
         for cause in one.causes:
-            if cause.kind == kind and one.generation_source == "counted" and one.required and one.late_until is None:
+            in_time = one.required and one.late_until is None
+            is_twin = (cause.member_id or "").endswith("#2")  # its events carry the id of the other
+            if cause.kind == kind and one.generation_source == "counted" and in_time and not is_twin:
                 yield one, cause
 
 

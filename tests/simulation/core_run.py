@@ -1,0 +1,105 @@
+"""Runs events through the core as the job would, batch by batch, without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from streaming.combine import combine_batch
+from streaming.simulator.lines import line
+from streaming.simulator.timeline import Delivery
+from udfs import group
+from udfs.journal import Change, Rebalance, Rejected
+from udfs.packing import REJECTED_CLUSTER, Packet, decode_packet
+from udfs.rules import Rules
+from udfs.shard import Shard
+
+Row = Rebalance | Change | Rejected
+
+
+class CoreRun:
+    """The core between its batches: state bytes by (cluster, shard), as a checkpoint holds them."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._states: dict[tuple[str, int], bytes] = {}
+        self.rebalances: list[Rebalance] = []
+        self.changes: list[Change] = []
+        self.rejected: list[Rejected] = []
+
+    def batch(self, batch_ms: int, texts: Sequence[bytes], marks: Sequence[bytes] = ()) -> None:
+        """Take one batch in; its packets travel as bytes, each task's on its own."""
+        packets: dict[tuple[str, int], list[Packet]] = {}
+        half = len(texts) // 2
+        for source, lines in (("events", texts[:half]), ("events", texts[half:]), ("control", marks)):
+            if lines:
+                combined = combine_batch(_raw_rows(source, lines, batch_ms), self._rules)
+                for row in combined.to_pylist():
+                    packets.setdefault((row["cluster"], row["shard"]), []).append(decode_packet(row["payload"]))
+        for key, mine in sorted(packets.items()):
+            if key[0] == REJECTED_CLUSTER:
+                self.rejected += [one for packet in mine for one in packet.rejected]
+                continue
+            shard = Shard(*key, self._states.get(key), self._rules, group)
+            for row in shard.advance(mine, batch_ms):
+                self._take(row)
+            self._states[key] = shard.encode()
+
+    def flush(self, batch_ms: int) -> None:
+        """Move every cluster's clock past its newest event, as at the end of a recording."""
+        clusters = sorted({cluster for cluster, _ in self._states})
+        self.batch(batch_ms, [], [json.dumps({"control": "flush", "cluster": one}).encode() for one in clusters])
+
+    def _take(self, row: Row) -> None:
+        if isinstance(row, Rebalance):
+            self.rebalances.append(row)
+        elif isinstance(row, Change):
+            self.changes.append(row)
+        else:
+            self.rejected.append(row)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Answer the rows of ``rebalances``."""
+        return [msgspec.to_builtins(one) for one in self.rebalances]
+
+
+def _raw_rows(source: str, lines: Sequence[bytes], batch_ms: int) -> pa.RecordBatch:
+    count = len(lines)
+    return pa.record_batch(
+        {
+            "source": pa.array([source] * count, pa.string()),
+            "place": pa.array(["file"] * count, pa.string()),
+            "number": pa.nulls(count, pa.int64()),
+            "key": pa.nulls(count, pa.binary()),
+            "value": pa.array(lines, pa.binary()),
+            "timestamp_ms": pa.nulls(count, pa.int64()),
+            "batch_ms": pa.array([batch_ms] * count, pa.int64()),
+        }
+    )
+
+
+def run_core(deliveries: Iterable[Delivery], rules: Rules, span_ms: int | None) -> CoreRun:
+    """Run a recording to its end.
+
+    Args:
+        span_ms: A batch holds what was delivered in so long; None = all in one batch.
+    """
+    run = CoreRun(rules)
+    batch: list[bytes] = []
+    batch_ms = 0
+    end = None
+    for delivery in deliveries:
+        if span_ms is not None and end is not None and delivery.deliver_at > end:
+            run.batch(batch_ms, batch)
+            batch = []
+        if span_ms is not None and (end is None or delivery.deliver_at > end):
+            end = delivery.deliver_at - delivery.deliver_at % span_ms + span_ms
+        batch_ms = delivery.deliver_at + 1_000
+        batch.append(line(delivery))
+    run.batch(batch_ms, batch)
+    run.flush(batch_ms + 1_000)
+    return run

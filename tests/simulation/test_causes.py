@@ -1,0 +1,59 @@
+"""Every rebalance that the script of a fleet made is found with its causes, and no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from streaming.simulator import Fleet
+from streaming.simulator.check import check
+from tests.simulation.core_run import CoreRun, run_core
+from udfs.rules import Rules
+
+MINUTES_MS = 300_000
+SEEDS = range(24)
+
+
+def live(seed: int, **how: object) -> tuple[Fleet, list]:  # type: ignore[type-arg]
+    fleet = Fleet(seed, speed=2.0, **how)  # type: ignore[arg-type]
+    return fleet, [*fleet.deliveries_until(fleet.start_ms + MINUTES_MS), *fleet.finish()]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_cause_is_found_and_none_invented(seed: int) -> None:
+    """Read as it is delivered, in batches of five seconds: late events come late."""
+    fleet, deliveries = live(seed, groups=18, members=90)
+    verdict = check(run_core(deliveries, Rules(), 5_000).rows(), fleet.truth)
+    assert verdict.holds, verdict.report()
+    assert verdict.right > 100
+
+
+@pytest.mark.parametrize("seed", SEEDS[:4])
+def test_read_in_one_piece_nothing_is_late(seed: int) -> None:
+    fleet, deliveries = live(seed, groups=18, members=90)
+    run = run_core(deliveries, Rules(), None)
+    in_order = [one for one in fleet.truth if one.required]
+    for one in in_order:
+        one.late_until = None
+    verdict = check(run.rows(), in_order)
+    assert verdict.holds, verdict.report()
+    assert not [one for one in run.rejected if one.reason == "late"]
+
+
+def test_nothing_is_rejected_but_what_is_late() -> None:
+    _, deliveries = live(2, groups=18, members=90)
+    run: CoreRun = run_core(deliveries, Rules(), 5_000)
+    assert {one.reason for one in run.rejected} <= {"late"}
+
+
+@pytest.mark.parametrize("seed", SEEDS[:6])
+def test_a_silence_of_a_source_is_a_finding_from_its_last_event_on(seed: int) -> None:
+    fleet, deliveries = live(seed, groups=6, members=30)
+    run = run_core(deliveries, Rules(), 5_000)
+    opened = sorted(
+        (change.cluster, change.body.opened_at)
+        for change in run.changes
+        if change.body.__class__.__name__ == "FindingOpened" and change.body.finding == "source_silent"
+    )
+    after = Rules().source_silent_after_ms
+    long = [one for one in fleet.silences if one.silent_to - one.silent_from > after]
+    assert opened == sorted((one.cluster, one.silent_from + after) for one in long)
