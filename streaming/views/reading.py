@@ -65,8 +65,9 @@ class Reader:
         if not (path / "_delta_log").is_dir():
             return schema.empty_table()
         tests = [f"{column} = {_literal(value)}" for column, value in (where or {}).items() if value is not None]
-        reader = DeltaTable(str(path)).scan(columns=names, predicate=" AND ".join(tests) or None)
-        rows = pa.table(reader).select(names).cast(schema)
+        batches = DeltaTable(str(path)).scan(columns=names, predicate=" AND ".join(tests) or None)
+        # Not pa.table(): that imports pandas.
+        rows = pa.RecordBatchReader.from_stream(batches).read_all().select(names).cast(schema)
         return rows if keep is None else rows.filter(keep)
 
     def rows(

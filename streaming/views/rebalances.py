@@ -34,14 +34,9 @@ def rebalances(
     if until_ms is not None:
         keep &= pc.field("event_time") < time_scalar(until_ms)
     where = {"cluster": cluster, "group_id": group, "status": status}
-    newest_first = reader.read("rebalances", where=where, keep=keep).sort_by(
-        [
-            ("event_time", "descending"),
-            ("cluster", "ascending"),
-            ("group_id", "ascending"),
-            ("generation", "descending"),
-        ]
-    )
+    descending, ascending = "descending", "ascending"
+    order = [("event_time", descending), ("cluster", ascending), ("group_id", ascending), ("generation", descending)]
+    newest_first = reader.read("rebalances", where=where, keep=keep).sort_by(order)
     found: list[Row] = []
     # As plain rows only so many as are needed: the table may hold years.
     for offset in range(0, newest_first.num_rows, _ROWS_AT_ONCE):
