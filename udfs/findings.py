@@ -57,6 +57,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     at: int
     generation: int
     members: int
+    queues: int
     error: str | None
     agrees: bool | None
     queues_differing: int | None
@@ -162,7 +163,7 @@ def _flapping(one: Outcome) -> Found | None:
 
 
 def _idle_members(one: Outcome) -> Found | None:
-    if not one.idle:
+    if not one.idle or not one.queues:
         return None
     return Found(
         severity="info",

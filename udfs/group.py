@@ -114,6 +114,12 @@ class _Loop:
         at = max(own, self.turn.group.last_applied or own)
         self._push(at, _BEAT, own, member_id, member_id)
 
+    def _push_next_beat(self, member_id: str, after: int) -> None:
+        times = self.turn.facts.heartbeats.get(member_id, ())
+        place = bisect.bisect_right(times, after)
+        if place < len(times):
+            self._push_beat(member_id, times[place])
+
     def _watch(self, member_id: str) -> None:
         """Look at a member again once its deadline, as it is known now, is past."""
         turn = self.turn
@@ -310,6 +316,11 @@ class _Loop:
     # ---- liveness
 
     def _beat(self, member_id: str, at: int, own: int) -> None:
+        departed = self.turn.group.departed.get(member_id)
+        if departed is not None and own <= departed.left_at and member_id not in self.turn.group.members:
+            # As old as its going: only a later one is a join.
+            self._push_next_beat(member_id, departed.left_at)
+            return
         beat(self.turn, member_id, at, own)
 
     def _expire(self, member_id: str, deadline: int) -> None:
@@ -332,10 +343,7 @@ class _Loop:
                 self._watch(member_id)
         while turn.departed_now:
             member_id, at = turn.departed_now.pop()
-            times = turn.facts.heartbeats.get(member_id, ())
-            place = bisect.bisect_right(times, at)
-            if place < len(times):
-                self._push_beat(member_id, times[place])
+            self._push_next_beat(member_id, at)
 
     # ---- the answer
 

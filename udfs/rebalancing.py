@@ -381,6 +381,7 @@ def _judge(turn: Turn, row: Rebalance, decision: Decision) -> None:
         at=row.event_time,
         generation=row.generation,
         members=row.members_after,
+        queues=row.queues_after,
         error=row.error,
         agrees=row.agrees,
         queues_differing=row.queues_differing,

@@ -134,6 +134,9 @@ def _queues_shown(
         used = named.get(topic, set())
         if infos is None:
             guessed.append(topic)
+            # What an earlier assignment named still exists, though a cooperative move gives it to nobody yet.
+            used = used | {queue for queue in turn.group.reported if queue[0] == topic}
+            used |= {queue for queue in turn.group.handed_over if queue[0] == topic}
         listed = {key_of(info, turn.system, topic): info for info in infos or ()}
         before = counts.get(topic)
         if told and used and before is not None and before < len(listed) and _highest(used) < before:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-from typing import cast
 
 from udfs.events import Mode, QueueInfo, System
 from udfs.facts import Advanced, GroupFacts, TopicsView
@@ -47,6 +46,7 @@ class Turn:
         self.touched: list[str] = []
         self.departed_now: list[tuple[str, int]] = []
         self.heeded = False
+        self._caused: set[tuple[str, str | None, str | None]] = set()  # what is pending names already
 
     @property
     def system(self) -> System:
@@ -128,11 +128,14 @@ class Turn:
         self.applied(at)
         if group.pending is None:
             group.pending = Pending(opened_at=at, changed_at=at)
+            self._caused = set()
         group.pending.changed_at = max(at, group.pending.changed_at)
-        trigger = Trigger(kind=kind, member_id=member_id, topic=topic, detail=detail, event_id=event_id)
-        same = (kind, member_id, topic)
-        if all((known.kind, known.member_id, known.topic) != same for known in group.pending.triggers):
-            group.pending.triggers.append(trigger)
+        triggers = group.pending.triggers
+        if len(self._caused) != len(triggers):
+            self._caused = {(known.kind, known.member_id, known.topic) for known in triggers}
+        if (kind, member_id, topic) not in self._caused:
+            self._caused.add((kind, member_id, topic))
+            triggers.append(Trigger(kind=kind, member_id=member_id, topic=topic, detail=detail, event_id=event_id))
 
     def learn(self, evidence: Evidence) -> None:
         """Remember what a later reported generation may show; beyond the limit the oldest is forgotten."""
@@ -249,6 +252,6 @@ def closed(member: Member, left_at: int, reason: LeftReason, last: int | None) -
         member_id=member.member_id,
         joined_at=member.joined_at,
         left_at=left_at,
-        left_reason=cast(LeftReason, reason),
+        left_reason=reason,
         last_heartbeat_at=last,
     )
