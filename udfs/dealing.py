@@ -9,7 +9,7 @@ import msgspec
 from udfs.errors import StrategyError
 from udfs.events import Mode, QueueRef, System
 from udfs.strategies import DEFAULTS, qualified_name, registered
-from udfs.strategies.kafka_vote import vote
+from udfs.strategies.kafka_vote import vote_of
 from udfs.strategies.modes import broadcasting, message, message_shared
 from udfs.strategies.problem import Assignment, Participant, Problem
 from udfs.strategies.rocketmq_averagely import averagely, by_circle
@@ -63,7 +63,7 @@ def deal(
 def _voted(problem: Problem, tie_order: str) -> str:
     if problem.members and not any(member.strategies for member in problem.members):
         return DEFAULTS["kafka"]
-    return qualified_name(vote([member.strategies for member in problem.members], tie_order), "kafka")
+    return qualified_name(vote_of(problem.members, tie_order), "kafka")
 
 
 def _by_message(problem: Problem, named: str | None) -> Assignment:

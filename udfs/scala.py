@@ -28,13 +28,23 @@ def group_by_order(texts: Sequence[str]) -> list[str]:
         ['range', 'sticky', 'roundrobin']
     """
     distinct = list(dict.fromkeys(texts))
-    hashes = dict(zip(distinct, (value & _MASK for value in string_hashes(distinct)), strict=True))
+    hashes = _hashes(distinct)
     order = _mutable_order(distinct, hashes)
     if len(order) <= _ROW_ENTRIES:
         return order
     # A tree of 5 bits a level, lowest bits first; the same hash twice stays in the order of insertion.
     places = {text: number for number, text in enumerate(order)}
     return sorted(order, key=lambda text: (_trie_path(hashes[text]), places[text]))
+
+
+def mutable_map_order(texts: Sequence[str]) -> list[str]:
+    """Answer the distinct texts in the order of a ``mutable.HashMap`` into which they were put as they come."""
+    distinct = list(dict.fromkeys(texts))
+    return _mutable_order(distinct, _hashes(distinct))
+
+
+def _hashes(texts: Sequence[str]) -> dict[str, int]:
+    return dict(zip(texts, (value & _MASK for value in string_hashes(texts)), strict=True))
 
 
 def _mutable_order(texts: Sequence[str], hashes: dict[str, int]) -> list[str]:

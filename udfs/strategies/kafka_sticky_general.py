@@ -30,7 +30,7 @@ class _Deal:
     """One assignment while it is made.
 
     Attributes:
-        potential: Subscribers of each topic. topics: Topics of each member.
+        potential: Subscribers of each topic. topics: Topics of each member. most: How many partitions those have.
         sorted_all: All partitions by (number of subscribers, topic, partition).
         owner: The member that holds each partition now, or held it when it was read.
         previous: For partitions claimed in an older generation: that member, and that generation.
@@ -62,6 +62,10 @@ class _Deal:
         self.fixed: dict[int, list[int]] = {}
         self.movements = Movements(group)
         self._witness: tuple[int, int] | None = None
+        self.most = [
+            group.total if len(topics) == len(group.topics) else sum(group.counts[topic] for topic in topics)
+            for topics in self.topics
+        ]
 
     def read_previous(self) -> None:
         generations = self.group.generations
@@ -142,9 +146,7 @@ class _Deal:
         """Take members that can neither give nor get out of the line."""
         group = self.group
         for member, numbers in enumerate(self.held):
-            topics = self.topics[member]
-            most = group.total if len(topics) == len(group.topics) else sum(group.counts[topic] for topic in topics)
-            if len(numbers) < most or any(movable[group.topic_of[number]] for number in numbers):
+            if len(numbers) < self.most[member] or any(movable[group.topic_of[number]] for number in numbers):
                 continue
             self._leave_line(member)
             self.fixed[member] = numbers
@@ -231,12 +233,15 @@ class _Deal:
         held, owner = self.held, self.owner
         if self._witness is not None:
             member, number = self._witness
-            if len(held[member]) + 1 < len(held[owner[number]]):
+            if len(held[member]) != self.most[member] and len(held[member]) + 1 < len(held[owner[number]]):
                 return False
         largest, of_largest = self._largest_owners()
         for key in self.line:
             size = key // members
             member = self.group.by_rank[key % members]
+            if size == self.most[member]:
+                # As many as its topics have, though they need not be of its topics: the real class looks no further.
+                continue
             for topic in self.topics[member]:
                 if size + 1 < largest[topic]:
                     self._witness = (member, of_largest[topic])

@@ -8,11 +8,27 @@ from typing import Literal, TypeAlias
 
 from udfs.errors import StrategyError
 from udfs.java import hash_map_order
-from udfs.scala import group_by_order
+from udfs.scala import group_by_order, mutable_map_order
+from udfs.strategies.problem import Participant
 
 TieOrder: TypeAlias = Literal["1.0", "4.x"]
 
+# The coordinator's map of votes, and its map of members, in the order of which they vote.
 _MAP_ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {"4.x": hash_map_order, "1.0": group_by_order}
+_MEMBER_ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {"4.x": hash_map_order, "1.0": mutable_map_order}
+
+
+def vote_of(members: Sequence[Participant], tie_order: str = "4.x") -> str:
+    """Answer the wire name that wins among a group's members, which vote in the order of the coordinator's map.
+
+    That order matters only for ties between names that share a slot of the map of votes.
+
+    Raises:
+        StrategyError: As ``vote``.
+    """
+    lists = {member.member_id: member.strategies for member in members}
+    order = _MEMBER_ORDERS.get(tie_order, list)(list(lists))
+    return vote([lists[member_id] for member_id in order], tie_order)
 
 
 def vote(members_strategies: Sequence[Sequence[str]], tie_order: str = "4.x") -> str:

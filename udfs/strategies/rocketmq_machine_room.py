@@ -96,6 +96,10 @@ def machine_room_nearby(problem: Problem) -> Allocation:
     inner = _inner(problem, text(problem.settings, "inner", "rocketmq.AVG"))
     room_of_broker = _rooms(problem.settings, "broker_rooms")
     room_of_member = _rooms(problem.settings, "member_rooms")
+    askers: dict[str, set[str]] = {}
+    for member in problem.members:
+        for topic in member.subscriptions:
+            askers.setdefault(topic, set()).add(member.name)
 
     def allocate(queues: Sequence[QueueRef], ids: Sequence[str]) -> dict[str, list[QueueRef]]:
         queues_by_room: dict[str, list[QueueRef]] = {}
@@ -114,7 +118,8 @@ def machine_room_nearby(problem: Problem) -> Allocation:
             ids_by_room.setdefault(room, []).append(name)
         shares: dict[str, list[QueueRef]] = {name: [] for name in ids}
         for room, own in ids_by_room.items():
-            if room in queues_by_room:
+            # The inner strategy fails only where a client asks it.
+            if room in queues_by_room and not askers[queues[0].topic].isdisjoint(own):
                 _add(shares, inner(queues_by_room[room], own))
         for room in sorted(queues_by_room, key=string_order):
             if room not in ids_by_room:

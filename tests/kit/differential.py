@@ -1,0 +1,158 @@
+"""Compares the strategies with the real classes over fresh random cases: `python -m tests.kit.differential CASES`."""
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from streaming.allocation_cases import Case as AskedCase
+from streaming.allocation_cases import answer_case
+from tests.kit.allocation_cases import CHAIN_STEPS, CHAINED, Case, next_case, random_case
+from tests.kit.oracles import LIMIT_MS, ORACLES, Oracle, Running, Told
+
+_BATCH = 500
+# A real class that has not ended after this many times its slowest ended case is taken not to end.
+_PAST_FACTOR = 10
+# What each exception of the real classes is called here.
+ERROR_CODES = {
+    "java.lang.IllegalArgumentException": {"illegal_argument", "no_common_strategy"},
+    "java.lang.IllegalStateException": {"illegal_state", "no_members"},
+    "java.lang.NullPointerException": {"null_pointer"},
+    "java.lang.ArrayIndexOutOfBoundsException": {"array_index_out_of_bounds"},
+    "org.apache.kafka.coordinator.group.api.assignor.PartitionAssignorException": {"partition_assignor"},
+    # Kafka 1.0 reduces over no members.
+    "java.lang.UnsupportedOperationException": {"no_members"},
+    # Kafka 1.0 asserts that a member lists something.
+    "java.lang.AssertionError": {"no_common_strategy"},
+}
+
+Held = dict[str, list[tuple[str, str, int]]]
+
+
+class Ours(NamedTuple):
+    """What the strategies here say, in the form of ``Told``."""
+
+    held: Held | None
+    strategy: str | None
+    error: tuple[str, str] | None
+
+
+def our_answer(case: Case) -> Ours:
+    """Answer a case as the command ``allocate`` does."""
+    answer = answer_case(msgspec.convert(case, AskedCase))
+    if answer.error is not None:
+        return Ours(None, answer.strategy, (answer.error.code, answer.error.message))
+    held = {
+        member: sorted((queue.topic, queue.broker or "", queue.queue_id) for queue in queues)
+        for member, queues in answer.assignments.items()
+    }
+    return Ours(held, answer.strategy, None)
+
+
+def agrees(ours: Ours, told: Told) -> bool:
+    """Whether both gave the same queues to the same members, or failed for the same reason."""
+    if told.past:
+        return ours.error is not None and ours.error[0] == "does_not_end"
+    if told.error is not None:
+        if ours.error is None:
+            return False
+        if (ours.strategy or "").startswith("rocketmq."):
+            # Clients ask topic by topic: which of two failing topics is asked first is nobody's promise.
+            return {ours.error[0]} <= ERROR_CODES.get(told.error[0], set()) | {"illegal_argument", "null_pointer"}
+        return ours.error[0] in ERROR_CODES.get(told.error[0], set())
+    if told.text is not None:
+        # The winner counts, whether or not it is a strategy that is known here.
+        return ours.strategy == f"kafka.{told.text}"
+    return ours.error is None and ours.held == told.held
+
+
+def for_oracle(oracle: Oracle, case: Case) -> Case:
+    """Tell the strategies here which version the oracle is."""
+    settings = dict(case.get("settings", {}))
+    if oracle.program == "KafkaOldAssignors":
+        settings["library"] = "java-1.0"
+    elif oracle.program == "KafkaVoteOld":
+        settings["tie_order"] = "1.0"
+    return {**case, "settings": settings}
+
+
+def batches(oracle: Oracle, strategy: str, cases: int, rng: random.Random) -> Iterator[tuple[list[Case], list[Ours]]]:
+    """Make cases, in chains where owned queues count: each answer is owned in the next step."""
+    steps = CHAIN_STEPS if strategy in CHAINED else 1
+    made = 0
+    while made < cases:
+        batch = [for_oracle(oracle, random_case(rng, strategy)) for _ in range(min(_BATCH, cases - made))]
+        for step in range(steps):
+            ours = [our_answer(case) for case in batch]
+            yield batch, ours
+            made += len(batch)
+            if step + 1 < steps:
+                batch = [
+                    next_case(rng, case, answer.held)
+                    for case, answer in zip(batch, ours, strict=True)
+                    if answer.held is not None and case["members"]
+                ]
+
+
+def compare(oracle: Oracle, strategy: str, cases: int, seed: int) -> int:
+    """Compare one strategy with one set of jars; print and answer the number of differences."""
+    rng = random.Random(f"{seed} {oracle.jars} {strategy}")
+    start = time.monotonic()
+    seen = differences = failures = 0
+    slowest_ms = 0.0
+    past: list[Case] = []
+    with Running(oracle) as running:
+        for batch, answers in batches(oracle, strategy, cases, rng):
+            for case, ours, told in zip(batch, answers, running.ask(batch), strict=True):
+                seen += 1
+                failures += told.error is not None
+                if told.past:
+                    past.append(case)
+                else:
+                    slowest_ms = max(slowest_ms, told.micros / 1000)
+                if not agrees(ours, told):
+                    differences += 1
+                    if differences <= 3:
+                        _say(f"  difference in {json.dumps(case)}\n    ours {ours}\n    real {told}")
+    if past and _PAST_FACTOR * slowest_ms > LIMIT_MS:
+        _say(f"  the slowest case that ended took {slowest_ms:.0f} ms: {LIMIT_MS} ms prove nothing")
+        differences += len(past)
+    for case in past:
+        _say(f"  does not end: {json.dumps(case)}")
+    seconds = time.monotonic() - start
+    _say(
+        f"{oracle.jars:30} {strategy:30} {seen:8} cases {differences:4} differences "
+        f"{failures:6} errors {len(past):3} without end {seconds:6.0f} s"
+    )
+    return differences
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Compare each strategy with each real class that there is of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", type=int, help="for each strategy and set of jars")
+    parser.add_argument("--only", default="", help="a strategy, or a part of its name or of the jars'")
+    parser.add_argument("--seed", type=int, default=None, help="default: another one each time, printed")
+    told = parser.parse_args(arguments)
+    seed: Any = random.SystemRandom().randrange(10**6) if told.seed is None else told.seed
+    _say(f"seed {seed}")
+    differences = 0
+    for oracle in ORACLES:
+        for strategy in oracle.strategies:
+            if told.only in strategy or told.only in oracle.jars:
+                differences += compare(oracle, strategy, told.cases, seed)
+    return 1 if differences else 0
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
