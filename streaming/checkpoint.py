@@ -5,6 +5,7 @@
 <checkpoint>/query/          Spark's checkpoint
 <checkpoint>/control/        marks that the driver writes and the query reads: flush, ticks
 <checkpoint>/collected/      events of collectors that run beside the job
+<checkpoint>/spark.log       what Spark said since the last start
 ```
 """
 
@@ -52,6 +53,7 @@ class Checkpoint:
         self.query = root / "query"
         self.control = root / "control"
         self.collected = root / "collected"
+        self.spark_log = root / "spark.log"
         self._identity_file = root / "identity.json"
 
     def read(self) -> Identity | None:

@@ -123,7 +123,7 @@ class Job:
         tables = self.settings.job.tables.absolute()
         self.status.tables = str(self.settings.job.tables)
         self.status.state = "starting Spark"
-        spark = start_session(self.settings)
+        spark = start_session(self.settings, log_file=self._checkpoint.spark_log)
         try:
             materialiser = Materialiser(tables, self.settings.job.materialize_interval_ms)
             materialiser.start()

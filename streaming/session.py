@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,8 +58,14 @@ def session_conf(settings: Settings) -> dict[str, str]:
     return conf | settings.spark.conf
 
 
-def start_session(settings: Settings, name: str = "rebalance-monitor") -> SparkSession:
+def start_session(
+    settings: Settings, name: str = "rebalance-monitor", *, log_file: Path | None = None
+) -> SparkSession:
     """Start Spark, or join the session that spark-submit made.
+
+    Args:
+        log_file: Takes all that Spark's JVM and its Python workers say, so that standard error stays the monitor's
+            own; the file of the start before is kept beside it. None = standard error.
 
     Raises:
         SetupError: No fitting Java, or jars that cannot be had.
@@ -75,7 +83,28 @@ def start_session(settings: Settings, name: str = "rebalance-monitor") -> SparkS
         builder = builder.master(settings.spark.master)
     for key, value in session_conf(settings).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with _stderr_into(log_file):
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _stderr_into(file: Path | None) -> Iterator[None]:
+    """Let the processes that start inside write their standard error into the file."""
+    if file is None:
+        yield
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if file.exists():
+        file.replace(file.with_suffix(".before.log"))
+    sys.stderr.flush()
+    ours = os.dup(2)
+    with file.open("wb") as target:
+        os.dup2(target.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)
 
 
 def _drop_foreign_spark_home() -> None:
