@@ -166,6 +166,7 @@ class GroupSnapshot(Event, kw_only=True, tag_field="type", tag="group_snapshot")
     assignments: dict[str, tuple[QueueRef, ...]] | None = None
     restored: bool = False
     generation_source: Literal["reported", "counted"] | None = None
+    last_rebalance_id: str | None = None
     restored_group: str | None = None  # base64 of the group's own encoding: spans, counters, ids
 
 

@@ -25,6 +25,7 @@ from udfs.events import (
 from udfs.facts import Advanced, Due, GroupFacts, RepeatLedger, TopicsView
 from udfs.findings import late_found
 from udfs.group_codec import decode_group, encode_group
+from udfs.group_export import snapshot_of
 from udfs.group_life import change_settings, delete, forget, restore, stop_following, told_empty
 from udfs.group_state import Evidence, Group
 from udfs.membership import beat, expire, leave, meet, poll
@@ -40,7 +41,15 @@ from udfs.reported import (
 from udfs.rules import Rules
 from udfs.turn import Turn
 
-__all__ = ["Group", "advance", "decode_group", "encode_group", "members_by_heartbeat", "new_group"]
+__all__ = [
+    "Group",
+    "advance",
+    "decode_group",
+    "encode_group",
+    "members_by_heartbeat",
+    "new_group",
+    "snapshot_of",
+]
 
 _BEAT = ORDER_AT_ONE_MOMENT[Heartbeat]
 _EXPIRY = 100  # after all events of its moment

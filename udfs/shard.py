@@ -39,6 +39,7 @@ from udfs.packing import (
     carry_event,
     cluster_key,
     group_keys,
+    order_of,
     queue_keys,
     read_event,
     shard_of,
@@ -362,7 +363,8 @@ class Shard:
         late_rows: dict[str, CarriedEvent] = {}
         work = self._works.get(key)
         mine, moves = self._moves_for(key, work)
-        for event, carried in [*(work.events if work else ()), *moves]:
+        told: list[tuple[AnyEvent, CarriedEvent]] = [*(work.events if work else ()), *moves]
+        for event, carried in sorted(told, key=lambda pair: order_of(pair[1])):
             late = _is_older(event.event_time, before) and _is_older(event.event_time, record.last_applied)
             if isinstance(event, TopicQueues):
                 late = late and event.topic in mine

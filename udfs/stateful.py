@@ -12,6 +12,7 @@ from typing import Protocol
 import msgspec
 import pandas as pd
 
+from udfs import group
 from udfs.facts import GroupLogic
 from udfs.journal import Change, Rebalance
 from udfs.packing import REJECTED_CLUSTER, Packet, decode_packet
@@ -38,16 +39,12 @@ class StateHandle(Protocol):
 ShardFunction = Callable[[tuple[str, int], Iterable[pd.DataFrame], StateHandle], Iterator[pd.DataFrame]]
 
 
-def shard_function(rules: Rules, logic: GroupLogic | None = None) -> ShardFunction:
+def shard_function(rules: Rules, logic: GroupLogic = group) -> ShardFunction:
     """Make the function of the stateful operator.
 
     Args:
-        logic: How groups decide; ``udfs.group`` when not given.
+        logic: How groups decide.
     """
-    if logic is None:
-        from udfs import group  # type: ignore[attr-defined]
-
-        logic = group
 
     def advance_shard(
         key: tuple[str, int], frames: Iterable[pd.DataFrame], state: StateHandle

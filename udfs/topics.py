@@ -16,7 +16,7 @@ import numpy as np
 from udfs.cold import ColdBlocks
 from udfs.events import QueueInfo, TopicQueues
 from udfs.journal import Change, TopicChanged
-from udfs.packing import CarriedEvent, topic_key
+from udfs.packing import CarriedEvent, order_of, topic_key
 from udfs.repeats import Repeats, topic_ledger_key
 from udfs.state_codec import Buffer
 
@@ -83,7 +83,7 @@ class Topics:
         moves: list[Told] = []
         late: list[Told] = []
         changes: list[Change] = []
-        for one in sorted(due, key=lambda told: (told[0].event_time, told[1].event_id)):
+        for one in sorted(due, key=lambda told: order_of(told[1])):
             event, carried = one
             ledger = repeats.of(topic_ledger_key(topic_key(self._cluster, event.topic)))
             if ledger.is_repeat(carried.event_id, event.event_time):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.udfs.plain_group import PlainLogic
 from tests.udfs.shard_script import CLUSTER, FAR, SYSTEM, T0, Cluster, beat, clock, count, join, leave
+from udfs import group as group_logic
 from udfs.events import AnyEvent, Clock, GroupDeleted, GroupSnapshot, Progress, QueueOffset, TopicQueues
 from udfs.facts import GroupLogic
 from udfs.journal import Rebalance, Rejected
@@ -28,13 +29,7 @@ GROUPS = ("g", "h", "i")
 MEMBERS = ("a", "b", "c", "d")
 TOPICS = ("t", "u")
 
-LOGICS = [pytest.param(PlainLogic(), id="plain")]
-try:
-    from udfs import group as real_logic
-
-    LOGICS.append(pytest.param(real_logic, id="real"))
-except ImportError:  # pragma: no cover
-    pass
+LOGICS = [pytest.param(PlainLogic(), id="plain"), pytest.param(group_logic, id="real")]
 
 
 def commit(at: int, group: str, queue: int) -> Progress:
