@@ -1,0 +1,143 @@
+"""Shell: what a strategy gives a group of so many members and queues, as rows for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from udfs.dealing import deal
+from udfs.errors import StrategyError
+from udfs.events import QueueInfo, QueueRef, System
+from udfs.strategies import Assignment, Participant, Problem, Topic, names, qualified_name, registered
+
+TOPIC = "topic"
+# The rooms, machines and lists that some strategies need are made up, so that each shows what it does.
+_ROOM = "room1"
+
+
+class Size(NamedTuple):
+    """How large a group is."""
+
+    members: int
+    queues: int
+    topics: int = 1
+
+
+class Compared(NamedTuple):
+    """One strategy at one size.
+
+    Attributes:
+        moved: Queues that were there before and have another owner now; None without a size before.
+    """
+
+    strategy: str
+    assignment: Assignment
+    spread: int
+    idle_members: int
+    unassigned_queues: int
+    moved: int | None
+    error: str | None
+
+
+def compare(strategy: str, size: Size, before: Size | None) -> Compared:
+    """Deal a group of this size, starting from what it held at the size before."""
+    owned: Assignment = {}
+    try:
+        if before is not None:
+            owned = _settled(strategy, before, {})
+        held = _settled(strategy, size, owned)
+    except StrategyError as error:
+        return Compared(strategy, {}, 0, 0, 0, None, error.message)
+    counts = [len(queues) for queues in held.values()] or [0]
+    taken = {queue for queues in held.values() for queue in queues}
+    return Compared(
+        strategy=strategy,
+        assignment=held,
+        spread=max(counts) - min(counts),
+        idle_members=sum(not queues for queues in held.values()),
+        unassigned_queues=size.queues * size.topics - len(taken),
+        moved=None if before is None else _moved(owned, held),
+        error=None,
+    )
+
+
+def compare_all(size: Size, before: Size | None) -> list[Compared]:
+    """Deal the group with every strategy, in the order of their names."""
+    return [compare(name, size, before) for name in names()]
+
+
+def _settled(strategy: str, size: Size, owned: Assignment) -> Assignment:
+    """Answer what the group holds in the end: a cooperative move takes a second step."""
+    held = _deal(strategy, size, owned)
+    if registered(strategy, _system(strategy)).complete or not owned:
+        return held
+    return _deal(strategy, size, held)
+
+
+def _deal(strategy: str, size: Size, owned: Assignment) -> Assignment:
+    width = len(str(size.members))
+    topics = tuple(TOPIC if size.topics == 1 else f"{TOPIC}-{number}" for number in range(size.topics))
+    system = _system(strategy)
+    broker = None if system == "kafka" else "0" if system == "metaq" else f"{_ROOM}@broker-a"
+    ids = [_member(system, f"{number:0{width}}") for number in range(1, size.members + 1)]
+    members = tuple(
+        Participant(
+            member_id=member, name=member, subscriptions=topics, owned=tuple(owned[member]) if member in owned else None
+        )
+        for member in ids
+    )
+    queues = tuple(QueueInfo(queue_id=number, broker=broker) for number in range(size.queues))
+    problem = Problem(
+        group="group",
+        members=members,
+        topics={name: Topic(name=name, queues=queues) for name in topics},
+        settings={"rooms": [_ROOM], "machines": [_ROOM], "queues": {}},
+    )
+    return deal(system=system, mode=None, strategy=strategy, problem=problem).assignment
+
+
+def _member(system: System, number: str) -> str:
+    return f"{_ROOM}@{number}" if system == "rocketmq" else f"consumer-{number}"
+
+
+def _moved(before: Assignment, after: Assignment) -> int:
+    owner = {queue: member for member, queues in before.items() for queue in queues}
+    return sum(owner.get(queue, member) != member for member, queues in after.items() for queue in queues)
+
+
+def _system(strategy: str) -> System:
+    system = strategy.split(".", 1)[0]
+    if system not in ("kafka", "rocketmq", "metaq"):
+        raise StrategyError("unknown_strategy", f"no strategy is called {strategy}")
+    return system  # type: ignore[return-value]
+
+
+def known(strategy: str) -> bool:
+    """Whether there is a strategy of this qualified name."""
+    try:
+        registered(qualified_name(strategy, _system(strategy)), _system(strategy))
+    except StrategyError:
+        return False
+    return True
+
+
+def queue_text(queues: Sequence[QueueRef], *, with_topic: bool) -> str:
+    """Write queue numbers as ranges: ``0–2, 5``."""
+    by_topic: dict[str, list[int]] = {}
+    for queue in queues:
+        by_topic.setdefault(queue.topic, []).append(queue.queue_id)
+    texts = [
+        f"{topic}: {_ranges(sorted(numbers))}" if with_topic else _ranges(sorted(numbers))
+        for topic, numbers in sorted(by_topic.items())
+    ]
+    return "; ".join(texts) or "-"
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in runs)

@@ -1,0 +1,171 @@
+"""Command: `allocate`: ask the strategies, case by case from standard input, or for people."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Annotated, BinaryIO
+
+import typer
+
+NOT_READ_EXIT = 1
+USAGE_EXIT = 2
+_BLOCK_BYTES = 1 << 16
+
+
+def allocate(
+    *,
+    strategy: Annotated[
+        str | None, typer.Option(metavar="NAME", help="For people: one strategy, e.g. rocketmq.AVG.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="For people: compare every strategy.")] = False,
+    queues: Annotated[int | None, typer.Option(min=0, help="So many queues in each topic.")] = None,
+    members: Annotated[int | None, typer.Option(min=1, help="So many members.")] = None,
+    topics: Annotated[int, typer.Option(min=1, help="So many topics, to which all members subscribe.")] = 1,
+    before: Annotated[
+        str | None,
+        typer.Option(metavar="MEMBERS[,QUEUES]", help="The group's size before: tells how many queues move."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Deal queues as the real clients do.
+
+    Without options: one case a line as JSON on standard input, one answer a line on standard output; exit 1 if a line
+    could not be read. With --strategy or --all, --queues and --members: a table.
+    """
+    if strategy is None and not every:
+        told = [name for name, value in (("--queues", queues), ("--members", members), ("--before", before)) if value]
+        if told:
+            _refuse([f"{', '.join(told)} go with --strategy or --all"])
+        _answer_lines()
+        return
+    _show(strategy, every=every, queues=queues, members=members, topics=topics, before=before, as_json=as_json)
+
+
+def _answer_lines() -> None:
+    from streaming.allocation_cases import answer_line
+    from streaming.user_strategies import load_user_strategies
+
+    load_user_strategies()
+    all_read = True
+    number = 0
+    for lines in _blocks(sys.stdin.buffer):
+        block = bytearray()
+        for line in lines:
+            number += 1
+            if line.strip():
+                answer, read = answer_line(line, number)
+                all_read &= read
+                block += answer + b"\n"
+        sys.stdout.buffer.write(block)
+        sys.stdout.buffer.flush()
+    if not all_read:
+        raise typer.Exit(NOT_READ_EXIT)
+
+
+def _blocks(source: BinaryIO) -> Iterator[list[bytes]]:
+    """Answer whole lines as they come: all at once from a file, one by one from somebody who waits for each answer."""
+    begun: list[bytes] = []
+    while chunk := source.read1(_BLOCK_BYTES):  # type: ignore[attr-defined]
+        first, *rest = chunk.split(b"\n")
+        begun.append(first)
+        if rest:
+            *whole, last = rest
+            yield [b"".join(begun), *whole]
+            begun = [last]
+    yield [b"".join(begun)]
+
+
+def _show(
+    strategy: str | None,
+    *,
+    every: bool,
+    queues: int | None,
+    members: int | None,
+    topics: int,
+    before: str | None,
+    as_json: bool,
+) -> None:
+    from streaming.allocation_table import Size, compare, compare_all, known
+    from streaming.user_strategies import load_user_strategies
+
+    load_user_strategies()
+    mistakes = [f"{name} is missing" for name, value in (("--queues", queues), ("--members", members)) if value is None]
+    if strategy is not None and every:
+        mistakes.append("--strategy and --all cannot go together")
+    if strategy is not None and not known(strategy):
+        mistakes.append(f"--strategy: no strategy is called {strategy}; --all names them")
+    size_before = None
+    if before is not None and queues is not None:
+        numbers = before.split(",")
+        if len(numbers) > 2 or not all(number.isdecimal() for number in numbers) or int(numbers[0]) < 1:
+            mistakes.append(f"--before is MEMBERS or MEMBERS,QUEUES, e.g. 2 or 2,5, not {before!r}")
+        else:
+            size_before = Size(int(numbers[0]), int(numbers[1]) if len(numbers) == 2 else queues, topics)
+    if mistakes or queues is None or members is None:
+        _refuse(mistakes)
+        return
+    size = Size(members, queues, topics)
+    if every:
+        _show_comparison(compare_all(size, size_before), as_json=as_json)
+    elif strategy is not None:
+        _show_one(compare(strategy, size, size_before), topics=topics, as_json=as_json)
+
+
+def _show_one(compared: object, *, topics: int, as_json: bool) -> None:
+    from streaming.allocation_table import Compared, queue_text
+    from streaming.output import field, show_rows, write_json_lines
+
+    assert isinstance(compared, Compared)
+    if compared.error is not None:
+        sys.stderr.write(f"error: {compared.error}\n")
+        raise typer.Exit(NOT_READ_EXIT)
+    rows = [
+        {"member_id": member, "queues": len(held), "queue_ids": queue_text(held, with_topic=topics > 1)}
+        for member, held in compared.assignment.items()
+    ]
+    if as_json:
+        write_json_lines(rows, frozenset())
+        return
+    show_rows(rows, [field("MEMBER", "member_id"), field("#QUEUES", "queues"), field("QUEUES", "queue_ids")])
+    moved = "" if compared.moved is None else f", {compared.moved} moved"
+    sys.stdout.write(
+        f"\n{compared.strategy}: spread {compared.spread}, {compared.idle_members} idle, "
+        f"{compared.unassigned_queues} unassigned{moved}\n"
+    )
+
+
+def _show_comparison(compared: object, *, as_json: bool) -> None:
+    from streaming.output import field, show_rows, write_json_lines
+
+    assert isinstance(compared, list)
+    rows = [
+        {
+            "strategy": each.strategy,
+            "spread": each.spread,
+            "idle_members": each.idle_members,
+            "unassigned_queues": each.unassigned_queues,
+            "queues_moved": each.moved,
+            "error": each.error,
+        }
+        for each in compared
+    ]
+    if as_json:
+        write_json_lines(rows, frozenset())
+        return
+    shown = [
+        field("STRATEGY", "strategy"),
+        field("SPREAD", "spread"),
+        field("IDLE", "idle_members"),
+        field("UNASSIGNED", "unassigned_queues"),
+        field("MOVED", "queues_moved"),
+    ]
+    if any(row["error"] for row in rows):
+        shown.append(field("ERROR", "error"))
+    show_rows(rows, shown)
+
+
+def _refuse(mistakes: list[str]) -> None:
+    for mistake in mistakes:
+        sys.stderr.write(f"error: {mistake}\n")
+    raise typer.Exit(USAGE_EXIT)

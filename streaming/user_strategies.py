@@ -1,0 +1,128 @@
+"""Shell: finds users' own strategies by their entry points and tries each before it is let in."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint, entry_points
+
+from udfs.errors import StrategyError
+from udfs.events import QueueInfo, QueueRef
+from udfs.strategies import SYSTEMS, Participant, Problem, Registered, Topic, register
+
+GROUP = "rebalance_monitor.strategies"
+
+_log = logging.getLogger(__name__)
+_loaded: set[str] = set()
+
+
+def load_user_strategies(found: Iterable[EntryPoint] | None = None) -> list[str]:
+    """Register the strategies that installed packages offer, once for each process.
+
+    An entry point's name is the qualified name (``rocketmq.MINE``), its object a function of a ``Problem`` that
+    answers an ``Assignment``, or a ``Registered`` with its promises. One that cannot be loaded, breaks a law or takes
+    a name that is taken is left out and logged; it never stops the job.
+
+    Returns: a sentence for each one that was left out.
+    """
+    refused = []
+    for point in entry_points(group=GROUP) if found is None else found:
+        if point.name in _loaded:
+            continue
+        try:
+            _register(point)
+            _loaded.add(point.name)
+        except Exception as error:  # noqa: BLE001 - somebody else's code may fail in any way
+            refused.append(f"the strategy {point.name} ({point.value}) is left out: {_reason(error)}")
+            _log.error("%s", refused[-1])
+    return refused
+
+
+def _reason(error: Exception) -> str:
+    return error.message if isinstance(error, StrategyError) else f"{type(error).__name__}: {error}"
+
+
+def _register(point: EntryPoint) -> None:
+    if point.name.split(".", 1)[0] not in SYSTEMS or "." not in point.name:
+        raise StrategyError("illegal_name", f"its name must start with one of {', '.join(SYSTEMS)} and a dot")
+    loaded = point.load()
+    entry = (
+        loaded
+        if isinstance(loaded, Registered)
+        else Registered(answer=loaded, spread="none", complete=False, any_order=False)
+    )
+    for problem in _trials():
+        broken = broken_law(problem, entry)
+        if broken:
+            raise StrategyError("breaks_law", broken)
+    register(point.name, entry)
+
+
+def broken_law(problem: Problem, entry: Registered) -> str | None:
+    """Answer which law of a strategy its answer breaks, as a sentence; None if it keeps them.
+
+    The laws: every member is a key; each queue exists, is held at most once, and by a subscriber; the same question
+    has the same answer; what the strategy itself declares of spread and completeness.
+    """
+    answer = entry.answer(problem)
+    if set(answer) != {member.member_id for member in problem.members}:
+        return "the members in its answer are not those of the group"
+    queues_of = {
+        name: {(queue.broker, queue.queue_id) for queue in topic.queues} for name, topic in problem.topics.items()
+    }
+    subscriptions = {member.member_id: set(member.subscriptions) for member in problem.members}
+    holders: dict[QueueRef, str] = {}
+    for member, queues in answer.items():
+        for queue in queues:
+            if not isinstance(queue, QueueRef) or (queue.broker, queue.queue_id) not in queues_of.get(queue.topic, ()):
+                return f"it gives {member} a queue that does not exist: {queue!r}"
+            if queue.topic not in subscriptions[member]:
+                return f"it gives {member} a queue of a topic to which it does not subscribe: {queue.topic}"
+            if queue in holders:
+                return f"it gives one queue to {holders[queue]} and to {member}"
+            holders[queue] = member
+    if {member: list(queues) for member, queues in entry.answer(problem).items()} != answer:
+        return "it answers the same question differently"
+    return _broken_promise(problem, entry, {member: len(queues) for member, queues in answer.items()})
+
+
+def _broken_promise(problem: Problem, entry: Registered, counts: dict[str, int]) -> str | None:
+    kinds = {frozenset(member.subscriptions) for member in problem.members}
+    if len(kinds) != 1:
+        return None
+    known = [problem.topics[name] for name in next(iter(kinds)) if name in problem.topics]
+    if entry.complete and sum(counts.values()) < sum(len(topic.queues) for topic in known):
+        return "it leaves queues unassigned, and it declares itself complete"
+    bound = {"group": 1, "topic": len(known), "none": None}[entry.spread]
+    if bound is not None and counts and max(counts.values()) - min(counts.values()) > bound:
+        return f"it spreads by more than {bound}, and it declares an even spread"
+    return None
+
+
+def _trials() -> list[Problem]:
+    """Answer questions that show the usual mistakes: none, one, more members than queues, unknown topics, owners."""
+    problems = []
+    for members in (1, 2, 3, 7):
+        for queues in (0, 1, 5, 8):
+            for mixed in (False, True):
+                topics = {
+                    name: Topic(name=name, queues=tuple(QueueInfo(queue_id=number) for number in range(queues + extra)))
+                    for extra, name in enumerate(("t0", "t1"))
+                }
+                problems.append(
+                    Problem(
+                        group="trial",
+                        members=tuple(
+                            Participant(
+                                member_id=f"10.0.0.{number}@{number}",
+                                name=f"10.0.0.{number}@{number}",
+                                subscriptions=("t0", "missing") if mixed and number % 2 else ("t0", "t1", "missing"),
+                                owned=(QueueRef(topic="t0", queue_id=0),) if number == 1 else None,
+                                generation=1 if number == 1 else None,
+                            )
+                            for number in range(members)
+                        ),
+                        topics=topics,
+                    )
+                )
+    return problems
