@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-
 import msgspec
 
-from udfs.events import GroupSettings, GroupSnapshot
+from udfs.diff import owners_of
+from udfs.events import GroupSettings, GroupSnapshot, MemberInfo
 from udfs.facts import Due
-from udfs.group_codec import decode_group
-from udfs.group_state import Group, Member
+from udfs.group_state import Group, Member, key_of
 from udfs.journal import GroupChanged, GroupRemoved
 from udfs.membership import describe, late_cause
 from udfs.rebalancing import ask_strategy, decide_counted, known_topics, write_spans
@@ -103,11 +100,11 @@ def told_empty(turn: Turn, at: int) -> None:
 
 
 def restore(turn: Turn, snapshot: GroupSnapshot, at: int) -> None:
-    """Put a group in as it stood in another checkpoint: nothing is written, everything goes on."""
+    """Put a group in by what can be read of it in an export: nothing is written, everything goes on.
+
+    A shard takes in the state itself where it came along; this is for exports of other hands and versions.
+    """
     group = turn.group
-    if snapshot.restored_group is not None:
-        _restore_whole(turn, snapshot)
-        return
     reported = snapshot.generation_source == "reported"
     if snapshot.generation is not None:
         if reported:
@@ -115,38 +112,45 @@ def restore(turn: Turn, snapshot: GroupSnapshot, at: int) -> None:
         else:
             group.counted = max(group.counted, snapshot.generation)
     group.exists = bool(snapshot.generation)
-    group.leader, group.reported_strategy = snapshot.leader, None if reported else snapshot.strategy
+    group.followed = snapshot.state != "not_followed"
+    group.leader, group.last_rebalance_id = snapshot.leader, snapshot.last_rebalance_id
+    if not reported and turn.system != "kafka":
+        group.strategy = snapshot.strategy
+    names = {info.member_id for info in snapshot.members}
     for info in snapshot.members:
-        joined_at = snapshot.event_time if info.joined_at is None else info.joined_at
-        by_heartbeats = info.lives_by == "heartbeats"
-        member = Member(member_id=info.member_id, name=info.member_id, joined_at=joined_at, by_heartbeats=by_heartbeats)
-        describe(member, info)
-        member.described = True
-        group.members[info.member_id] = member
-        if by_heartbeats:
-            turn.seen[info.member_id] = joined_at if info.last_heartbeat_at is None else info.last_heartbeat_at
-            turn.touched.append(info.member_id)
+        member = _restored_member(info, names, snapshot.event_time)
+        group.members[member.member_id] = member
+        if member.by_heartbeats:
+            last = info.last_heartbeat_at
+            turn.seen[member.member_id] = member.joined_at if last is None else last
+            turn.touched.append(member.member_id)
     known = known_topics(turn, at)
-    dealt = ask_strategy(turn, known, snapshot.strategy or None, at)
+    dealt = ask_strategy(turn, known, snapshot.strategy if reported else None, at)
     group.computed, group.dealt_strategy = dealt.owners, dealt.strategy
+    told = snapshot.assignments
+    if told is not None:
+        owners = owners_of({name: [key_of(queue, turn.system) for queue in told[name]] for name in told})
+        if reported:
+            group.reported, group.has_reported = owners, True
+        elif turn.mode == "clustering":
+            group.computed = owners
     group.members_decided = len(group.members)
     group.counts = {topic: len(infos) for topic, infos in known.items()}
     group.last_applied = max(at, group.last_applied or at)
     group.touched_at = group.last_applied
 
 
-def _restore_whole(turn: Turn, snapshot: GroupSnapshot) -> None:
-    try:
-        stored = decode_group(base64.b64decode(snapshot.restored_group or "", validate=True))
-    except binascii.Error:
-        return
-    _become(turn.group, stored)
-    seen = {info.member_id: info.last_heartbeat_at for info in snapshot.members}
-    for member in turn.group.members.values():
-        if member.by_heartbeats:
-            last = seen.get(member.member_id)
-            turn.seen[member.member_id] = member.joined_at if last is None else last
-            turn.touched.append(member.member_id)
+def _restored_member(info: MemberInfo, names: set[str], event_time: int) -> Member:
+    client, _, number = info.member_id.rpartition("#")
+    member = Member(
+        member_id=info.member_id,
+        name=client if number.isdigit() and client in names else info.member_id,
+        joined_at=event_time if info.joined_at is None else info.joined_at,
+        by_heartbeats=info.lives_by == "heartbeats",
+        described=True,
+    )
+    describe(member, info)
+    return member
 
 
 def _end(turn: Turn, at: int) -> None:

@@ -468,9 +468,8 @@ def test_the_lowest_free_number_is_given_again() -> None:
 
 def test_a_late_goodbye_is_applied_at_the_clock_and_names_its_own_time() -> None:
     script = Script()
-    script.join(10, "a")
-    script.join(20, "b")
-    script.join(1_000, "c")
+    for at, member in ((10, "a"), (20, "b"), (1_000, "c")):
+        script.join(at, member, session_timeout_ms=END)
     script.run(2_000)
     script.leave(500, "b")
     script.run(3_000)
