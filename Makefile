@@ -40,6 +40,10 @@ bench: setup-dev ## benchmarks, each a ratio measured in one run
 soak: setup-dev ## the tests that take long
 	@$(BIN)/pytest -q -m slow --timeout 7200 $(TESTS)
 
+differential: setup-dev ## the strategies against the real classes, on fresh random cases (CASES=100000 ONLY=kafka.sticky)
+	@$(BIN)/python -m tests.kit.differential $(CASES) $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
+CASES ?= 2000
+
 lock: ## renew requirements/*.lock from pyproject.toml (needs uv)
 	@uv pip compile $(LOCKING) requirements/build.in -o requirements/build.lock
 	@uv pip compile $(LOCKING) pyproject.toml -o requirements/run.lock

@@ -154,7 +154,7 @@ def _chosen(case: Case, problem: Problem) -> tuple[System, str]:
     system = case.strategy.split(".", 1)[0]
     if system not in SYSTEMS:
         raise StrategyError("unknown_strategy", f"no strategy is called {case.strategy}")
-    return system, case.strategy  # type: ignore[return-value]
+    return system, qualified_name(case.strategy, system)  # type: ignore[return-value]
 
 
 def _mode(case: Case) -> Mode:

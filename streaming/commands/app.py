@@ -9,7 +9,7 @@ import typer
 
 from streaming.checkpoint import CheckpointError
 
-# from streaming.commands.allocate import allocate
+from streaming.commands.allocate import allocate
 # from streaming.commands.collect import collect
 from streaming.commands.demo import demo
 from streaming.commands.explain import explain
@@ -36,7 +36,7 @@ app.command()(run)
 app.command()(demo)
 app.command()(simulate)
 # app.command()(collect)
-# app.command()(allocate)
+app.command()(allocate)
 app.add_typer(show, name="show")
 app.command(name="who-owned")(who_owned)
 app.command()(explain)
