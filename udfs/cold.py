@@ -6,18 +6,24 @@ only when one of its values is asked for, and compressed again only when one of 
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Mapping
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 
 from udfs.errors import StateVersionError
 from udfs.packing import Int64, UInt64
 from udfs.state_codec import Buffer, pack_column, pack_parts, unpack_column, unpack_parts
 
 BLOCK_VALUES = 64  # a block that has grown beyond twice as many is split
-_LEVEL = 6
+# Measured with groups of ten described members: 8.4 bytes a member at level 9, 9.4 at level 3, 12.1 with zlib's
+# level 6, which takes twice the time of level 9.
+_ZSTD = pa.Codec("zstd", compression_level=9)
+_LEAD = struct.Struct("<II")  # length of a block before compression, its CRC-32
+_LONGEST_BLOCK = 2**30
 
 
 class ColdBlocks:
@@ -104,14 +110,22 @@ class ColdBlocks:
         return inserted
 
     def _open(self, block: int) -> list[bytes]:
+        data = self._blocks[block]
         try:
-            return msgspec.msgpack.decode(zlib.decompress(self._blocks[block]), type=list[bytes])
-        except (zlib.error, msgspec.MsgspecError) as error:
+            length, checksum = _LEAD.unpack_from(data)
+            if length > _LONGEST_BLOCK:
+                raise StateVersionError(f"a block of the state claims {length} bytes: it is damaged")
+            values = _ZSTD.decompress(data[_LEAD.size :], decompressed_size=length, asbytes=True)
+            if zlib.crc32(values) != checksum:
+                raise StateVersionError("a block of the state is not what was written: it is damaged")
+            return msgspec.msgpack.decode(values, type=list[bytes])
+        except (struct.error, OSError, ValueError, msgspec.MsgspecError) as error:
             raise StateVersionError(f"a block of the state cannot be read: it is damaged ({error})") from error
 
     @staticmethod
     def _close(values: list[bytes]) -> bytes:
-        return zlib.compress(msgspec.msgpack.encode(values), _LEVEL)
+        data = msgspec.msgpack.encode(values)
+        return _LEAD.pack(len(data), zlib.crc32(data)) + bytes(_ZSTD.compress(data, asbytes=True))
 
 
 def find_sorted(sorted_keys: UInt64, keys: UInt64) -> Int64:

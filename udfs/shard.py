@@ -91,6 +91,7 @@ class Shard:
         self._logic = logic
         self._works: dict[int, _Work] = {}
         self._moves: dict[str, list[tuple[TopicQueues, CarriedEvent]]] = {}
+        self._moved_hashes: dict[int, list[str]] = {}
         self._names: dict[tuple[int, int], tuple[Record, str]] = {}
         self._written: dict[int, Written] = {}
 
@@ -165,7 +166,10 @@ class Shard:
             return []
         moves, late, changes = self.state.topics.apply(told, self.state.repeats)
         for event, carried in moves:
-            self._moves.setdefault(event.topic, []).append((event, carried))
+            if event.topic not in self._moves:
+                self._moves[event.topic] = []
+                self._moved_hashes.setdefault(topic_hash(event.topic), []).append(event.topic)
+            self._moves[event.topic].append((event, carried))
         rows: list[Row] = [change for change in changes if self._is_home(change.subject or "")]
         for event, carried in late:
             self.state.header.late_topics += 1
@@ -418,7 +422,7 @@ class Shard:
             return set(), []
         number = int(self.state.find(np.asarray([key], dtype=np.uint64))[0])
         hashes = self.state.watch.topics_of(number) if number >= 0 else frozenset[int]()
-        mine = {topic for topic in self._moves if topic_hash(topic) in hashes}
+        mine = {topic for one in hashes for topic in self._moved_hashes.get(one, ())}
         returning = False
         if work is not None:
             returning = number >= 0 and bool(work.strangers)
