@@ -15,14 +15,18 @@ from __future__ import annotations
 
 from collections import deque
 
-CLOSE_MS = 5_000  # one round of the collector: bounds of an active cluster are at least this close
 WINDOW_MS = 600_000  # older observations are forgotten: clocks are set and drift
 
 
 class BrokerClock:
-    """Estimates the brokers' clock. It never goes back."""
+    """Estimates the brokers' clock. It never goes back.
 
-    def __init__(self) -> None:
+    Args:
+        round_ms: From one look to the next. Bounds that two rounds would explain are close.
+    """
+
+    def __init__(self, round_ms: int = 5_000) -> None:
+        self._close_ms = 2 * round_ms
         self._bounds: deque[tuple[int, int | None, int]] = deque()  # when, at least, at most
         self._ahead_ms = 0
         self._newest = 0
@@ -47,7 +51,7 @@ class BrokerClock:
         at_most = min(most for _, _, most in self._bounds)
         at_least = max((least for _, least, _ in self._bounds if least is not None), default=0)
         proven = max(0, at_least)
-        self._ahead_ms = max(0, at_most) if at_most - proven <= CLOSE_MS else proven
+        self._ahead_ms = max(0, at_most) if at_most - proven <= self._close_ms else proven
 
     def at(self, local_ms: int) -> int:
         """Answer what the brokers' clock showed at a moment of this machine; never less than was answered before."""

@@ -96,7 +96,7 @@ class KafkaCollector:
         self._view: ClusterView | None = None
         self._log = log
         self._topics = TopicWatch(options.cluster, self._log.read_memory())
-        self._clock = BrokerClock()
+        self._clock = BrokerClock(poll_interval_ms)
         self._offsets_read = offsets_read
         self._interval_s = poll_interval_ms / 1_000
         self._owed: deque[_Round] = deque(maxlen=_MAX_WAITING_ROUNDS)
