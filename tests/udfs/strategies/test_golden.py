@@ -1,0 +1,44 @@
+"""Every strategy against the answers that its real class gave."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.kit.differential import agrees, our_answer
+from tests.kit.oracles import Told
+from udfs.strategies import names
+
+_FOLDER = Path(__file__).resolve().parents[2] / "golden"
+_FILES = sorted(file for file in _FOLDER.glob("*.*/*.jsonl"))
+# A vote is no strategy, and no class of RocketMQ's is called PINNED.
+_WITHOUT_A_REAL_CLASS = {"rocketmq.PINNED"}
+
+
+def _told(line: dict) -> Told:
+    held = line["held"]
+    return Told(
+        micros=0,
+        held=None if held is None else {member: [tuple(queue) for queue in queues] for member, queues in held.items()},
+        text=line["winner"],
+        error=None if line["error"] is None else tuple(line["error"]),
+    )
+
+
+@pytest.mark.parametrize("file", _FILES, ids=lambda file: f"{file.parent.name}-{file.stem}")
+def test_answers_are_those_of_the_real_class(file: Path) -> None:
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len(lines) >= 10
+    for line in lines:
+        ours = our_answer(line["case"])
+        assert agrees(ours, _told(line)), f"{line}\nours: {ours}"
+
+
+def test_every_strategy_with_a_real_class_has_golden_answers() -> None:
+    recorded = {file.parent.name for file in _FILES}
+    assert recorded - {"kafka.vote"} == set(names()) - _WITHOUT_A_REAL_CLASS
+
+
+def test_most_golden_answers_are_assignments_with_queues() -> None:
+    lines = [json.loads(line) for file in _FILES for line in file.read_text().splitlines()]
+    assert sum(any(line["held"].values()) for line in lines if line["held"]) > len(lines) / 2
