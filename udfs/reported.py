@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from udfs.causes import Causes, compare, released
+from udfs.causes import Causes, compare, newest_commits, released
 from udfs.diff import by_owner, count_differing, held_only_by, owners_of
 from udfs.events import AssignmentReported, GroupSnapshot, MemberInfo, QueueInfo
 from udfs.facts import Due
@@ -82,6 +82,7 @@ def _take_new_generation(turn: Turn, due: Due, snapshot: GroupSnapshot, at: int)
         generations_missed=missed,
         pause_ms=pause,
         queue_pause_ms=_queue_pause(turn, before, told, pause, cooperative, handing_over, handed, at),
+        **_estimated_pause(turn, before, told, pause, cooperative, at),
         handed_over=handing_over,
     )
     group.preparing_since = None
@@ -134,7 +135,9 @@ def _queues_shown(
         used = named.get(topic, set())
         if infos is None:
             guessed.append(topic)
-            # What an earlier assignment named still exists, though a cooperative move gives it to nobody yet.
+        if infos is None or not any(one.topic == topic and one.time <= at for one in turn.group.evidence):
+            # What an earlier assignment named still exists, though a cooperative move gives it to nobody yet,
+            # unless metadata has told otherwise since.
             used = used | {queue for queue in turn.group.reported if queue[0] == topic}
             used |= {queue for queue in turn.group.handed_over if queue[0] == topic}
         listed = {key_of(info, turn.system, topic): info for info in infos or ()}
@@ -230,6 +233,22 @@ def _queue_pause(
     return total + moved * (pause or 0)
 
 
+def _estimated_pause(
+    turn: Turn, before: Owners, told: Owners | None, pause: int | None, cooperative: bool, at: int
+) -> dict[str, int]:
+    """Estimate a pause of which no beginning was seen: members stop to commit when it begins, at the latest then."""
+    since = turn.group.last_rebalance_at
+    if pause is not None or cooperative or told is None or since is None:
+        return {}
+    commits = newest_commits(turn, [queue for queue in before if queue in told], since, at)
+    if not commits:
+        return {}
+    return {
+        "pause_estimated_ms": at - max(commits.values()),
+        "queue_pause_estimated_ms": sum(at - commit for commit in commits.values()),
+    }
+
+
 # ---- members
 
 
@@ -240,6 +259,8 @@ def _move_members(turn: Turn, snapshot: GroupSnapshot, causes: Causes, at: int) 
         turn.close_session(member_id, at, going.at, going.reason)
     for info in snapshot.members:
         member = group.members.get(info.member_id)
+        if member is not None:
+            member.owned = member.owned_generation = None  # of another generation
         if member is None:
             arrive_by_snapshot(turn, info.member_id, info, at)
         elif describe(member, info) - {"owned", "owned_generation", "client_library"}:
@@ -271,7 +292,7 @@ def _rename_static_members(turn: Turn, snapshot: GroupSnapshot, at: int) -> None
     group.computed = _renamed(group.computed, renamed)
     group.reported = _renamed(group.reported, renamed)
     for former_id, member_id in sorted(renamed.items()):
-        describe(members[member_id], infos[member_id])
+        describe(members[member_id], msgspec.structs.replace(infos[member_id], subscriptions=None))
         turn.change_session(members[member_id], at, former=former_id)
 
 
@@ -283,7 +304,9 @@ def _take_same_generation(turn: Turn, snapshot: GroupSnapshot, at: int) -> None:
     """Take in the standing generation told again: no rebalance, though it may tell more of it."""
     group = turn.group
     for info in snapshot.members:
-        if describe(group.members[info.member_id], info) & {"client_id", "host", "instance_id", "rack"}:
+        # Another subscription than it was dealt for is for the next generation to show.
+        told_anew = msgspec.structs.replace(info, subscriptions=None, owned=None, owned_generation=None)
+        if describe(group.members[info.member_id], told_anew) - {"client_library"}:
             turn.change_session(group.members[info.member_id], at)
     if snapshot.assignments is not None:
         told = held_only_by(_told_owners(turn, snapshot) or {}, group.members)
