@@ -69,6 +69,7 @@ class ReportedGroup(GroupLife):
         self.counts: dict[str, int] = {}  # of each topic, as the last leader saw it
         self.subscribed: set[str] = set()  # by anybody, in the last generation
         self.pending: list[Cause] = []  # of the next generation
+        self.is_moving = False  # between the two generations of a cooperative move
         self._names = 0
 
     # -- generations -----------------------------------------------------------------------------------------
@@ -86,9 +87,8 @@ class ReportedGroup(GroupLife):
             self._hand_out(wanted)
         self._report(causes, missed, generation)
         if moves:
-            self.busy_for(2_000)
-            number = self.generation
-            self.later(self.rng.randrange(150, 900), lambda: self._follow_up(wanted, number))
+            self.is_moving = True
+            self.later(self.rng.randrange(150, 900), lambda: self._follow_up(wanted))
 
     def _deal(self) -> dict[str, Partitions]:
         members = [(one.member_id, one.instance_id, one.subscriptions, list(one.held)) for one in self.consumers]
@@ -107,10 +107,14 @@ class ReportedGroup(GroupLife):
         for consumer in self.consumers:
             self._give(consumer, wanted[consumer.member_id])
 
-    def _follow_up(self, wanted: dict[str, Partitions], generation: int) -> None:
-        if self.generation == generation:
-            self._hand_out(wanted)
-            self._report([Cause("cooperative_follow_up")], 0, None)
+    def _follow_up(self, wanted: dict[str, Partitions]) -> None:
+        self.is_moving = False
+        self._hand_out(wanted)
+        self._report([Cause("cooperative_follow_up")], 0, None)
+
+    def in_turn(self, wait_ms: int, action: Callable[[], None]) -> None:
+        """Have ``action`` run later, and not between the two halves of a cooperative move."""
+        self.later(wait_ms, lambda: self.in_turn(1_000, action) if self.is_moving else action())
 
     def _give(self, consumer: Consumer, partitions: Partitions) -> None:
         if consumer.held != partitions:
@@ -178,7 +182,7 @@ class ReportedGroup(GroupLife):
     def _begin(self) -> None:
         if self.generation == 0 and self.rng.random() < 0.3:
             self._tell_snapshot()  # the coordinator's record of a group just made: no rebalance
-        self.later(200, lambda: self._join(self.size))
+        self.in_turn(200, lambda: self._join(self.size))
 
     def new_consumer(self) -> Consumer:
         """Make a consumer with ids as Kafka makes them."""
@@ -217,11 +221,11 @@ class ReportedGroup(GroupLife):
 
     def topic_grown(self, topic: str) -> None:
         if topic in self.topics:
-            self.later(self.rng.randrange(500, 8_000), self._notice_growth)
+            self.in_turn(self.rng.randrange(500, 8_000), self._notice_growth)
 
     def _notice_growth(self) -> None:
         if self.busy_until > self.now:
-            self.later(self.busy_until - self.now + 300, self._notice_growth)
+            self.in_turn(self.busy_until - self.now + 300, self._notice_growth)
             return
         subscribed = {name for one in self.consumers for name in one.subscriptions}
         if any(self.counts.get(name) != self.cluster.topics[name].count for name in subscribed):
@@ -231,7 +235,7 @@ class ReportedGroup(GroupLife):
 
     def actions(self) -> list[tuple[int, Callable[[], None]]]:
         possible: list[tuple[int, Callable[[], None]]] = []
-        if not self.known:
+        if not self.known or self.is_moving or self.pending:
             return possible
         if len(self.consumers) < 2 * self.size:
             possible.append((4, lambda: self._join(self.rng.randint(1, 2))))
@@ -269,7 +273,7 @@ class ReportedGroup(GroupLife):
         self.pending += causes
         wait = self.rng.randrange(*REJOIN_MS)
         self.busy_for(wait + 50)
-        self.later(wait, lambda: self.complete([]) if self.pending else None)
+        self.in_turn(wait, lambda: self.complete([]) if self.pending else None)
 
     def crash_one(self) -> None:
         """One dies; its coordinator notices when its session ends."""
@@ -277,7 +281,7 @@ class ReportedGroup(GroupLife):
         consumer.alive = False
         wait = self.timeout_ms + self.rng.randrange(*REJOIN_MS)
         self.busy_for(wait + 50)
-        self.later(wait, lambda: self._miss(consumer))
+        self.in_turn(wait, lambda: self._miss(consumer))
 
     def _miss(self, consumer: Consumer) -> None:
         if consumer not in self.consumers:
@@ -308,14 +312,14 @@ class ReportedGroup(GroupLife):
         step = self.rng.choice((2_500, 4_000, 7_000))
         old = list(self.consumers)
         for number, consumer in enumerate(old):
-            self.later(number * step, lambda consumer=consumer: self._replace(consumer))
+            self.in_turn(number * step, lambda consumer=consumer: self._replace(consumer))
         self.busy_for(len(old) * step + 4_000)
 
     def _replace(self, consumer: Consumer) -> None:
         if consumer in self.consumers:
             self.pending.append(self._goodbye(consumer))
-            self.later(100, lambda: self.complete([]) if self.pending else None)
-            self.later(1_300, lambda: self._join(1))
+            self.in_turn(100, lambda: self.complete([]) if self.pending else None)
+            self.in_turn(1_300, lambda: self._join(1))
 
     def drain(self) -> None:
         """All go; later some come, after the group was deleted or not."""
@@ -326,7 +330,7 @@ class ReportedGroup(GroupLife):
         back = self.rng.randrange(10_000, 30_000)
         if self.deletes:
             self.later(back - 3_000, self._delete)
-        self.later(back, lambda: self._join(self.size))
+        self.in_turn(back, lambda: self._join(self.size))
         self.busy_for(back + 1_000)
 
     def _delete(self) -> None:
