@@ -143,25 +143,30 @@ def _infer_goings(turn: Turn, gone: Sequence[str], at: int) -> dict[str, Trigger
     A member whose queues were committed until well within its session timeout cannot have expired: it left. One
     whose commits stopped a whole session timeout before did expire. Commits older than what it holds are not its own.
     """
-    group, progress = turn.group, turn.facts.progress
-    if not gone or not progress:
+    group = turn.group
+    if not gone or not turn.facts.progress:
         return {}
     held = by_owner(group.reported if group.has_reported else group.computed)
-    queues: list[Queue] = [queue for member_id in gone for queue in held.get(member_id, ())]
-    keys = iter(queue_keys(queues).tolist()) if queues else iter(())
+    earliest = min(_holds_since(group.members[member_id]) for member_id in gone)
+    queues = [queue for member_id in gone for queue in held.get(member_id, ())]
+    commits = newest_commits(turn, queues, earliest, at)
     inferred: dict[str, TriggerKind] = {}
     for member_id in gone:
         member = group.members[member_id]
-        since = member.joined_at if member.holds_since is None else member.holds_since
-        commits = [time for _ in held.get(member_id, ()) for time in progress.get(next(keys), ()) if since <= time < at]
-        if not commits:
+        mine = [commits[queue] for queue in held.get(member_id, ()) if queue in commits]
+        last = max(mine, default=None)
+        if last is None or last < _holds_since(member):
             continue
-        silence, timeout = at - max(commits), turn.timeout_of(member)
+        silence, timeout = at - last, turn.timeout_of(member)
         if silence >= timeout:
             inferred[member_id] = "session_expired"
         elif silence < timeout - timeout // _HEARTBEATS_IN_A_TIMEOUT:
             inferred[member_id] = "member_left"
     return inferred
+
+
+def _holds_since(member: Member) -> int:
+    return member.joined_at if member.holds_since is None else member.holds_since
 
 
 def _use_up(turn: Turn, causes: Causes, at: int) -> None:
@@ -175,6 +180,19 @@ def _use_up(turn: Turn, causes: Causes, at: int) -> None:
         return (one.kind, one.member_id, one.topic) not in shown and one.member_id not in gone
 
     turn.group.evidence = [one for one in turn.group.evidence if is_open(one)]
+
+
+def newest_commits(turn: Turn, queues: Sequence[Queue], since: int, until: int) -> dict[Queue, int]:
+    """Answer the newest commit of each queue from ``since`` on and before ``until``, where there is one."""
+    progress = turn.facts.progress
+    if not queues or not progress:
+        return {}
+    found: dict[Queue, int] = {}
+    for queue, key in zip(queues, queue_keys(queues).tolist(), strict=True):
+        commits = [time for time in progress.get(key, ()) if since <= time < until]
+        if commits:
+            found[queue] = max(commits)
+    return found
 
 
 def released(before: Owners, after: Owners) -> list[Queue]:

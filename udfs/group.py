@@ -28,7 +28,7 @@ from udfs.group_codec import decode_group, encode_group
 from udfs.group_export import snapshot_of
 from udfs.group_life import change_settings, delete, forget, restore, stop_following, told_empty
 from udfs.group_state import Evidence, Group
-from udfs.membership import beat, expire, leave, meet, poll
+from udfs.membership import beat, describes, expire, leave, meet, poll
 from udfs.rebalancing import decide_counted, write_spans
 from udfs.reported import (
     infer_earlier,
@@ -56,7 +56,8 @@ _EXPIRY = 100  # after all events of its moment
 # What a generation of the same moment may show already.
 _EVIDENCE = (TopicQueues, MemberLeft, MemberJoined, Heartbeat)
 
-_Entry = tuple[int, int, int, str, int, "Due | str"]
+# Time, order at one moment, the event's own time, generation, id, number; what is to be done.
+_Entry = tuple[int, int, int, int, str, int, "Due | str"]
 
 
 def new_group(cluster: str, system: System, group_id: str) -> Group:  # noqa: ARG001
@@ -107,7 +108,7 @@ class _Loop:
             event = due.event
             if isinstance(event, GroupSnapshot) and event.generation is not None and not event.restored:
                 self.generations.add(at)
-            self._push(at, ORDER_AT_ONE_MOMENT[type(event)], own, due.event_id, due)
+            self._push(at, ORDER_AT_ONE_MOMENT[type(event)], own, due.event_id, due, _generation(due))
         for member_id, times in turn.facts.heartbeats.items():
             if member_id not in turn.seen and times:
                 self._push_beat(member_id, times[0])
@@ -115,9 +116,9 @@ class _Loop:
             self._watch(member_id)
         turn.touched.clear()
 
-    def _push(self, at: int, order: int, own: int, tie: str, what: Due | str) -> None:
+    def _push(self, at: int, order: int, own: int, tie: str, what: Due | str, generation: int = 0) -> None:
         self.pushed += 1
-        heapq.heappush(self.heap, (at, order, own, tie, self.pushed, what))
+        heapq.heappush(self.heap, (at, order, own, generation, tie, self.pushed, what))
 
     def _push_beat(self, member_id: str, own: int) -> None:
         at = max(own, self.turn.group.last_applied or own)
@@ -186,7 +187,7 @@ class _Loop:
             self.generations.discard(at)
             self._show_evidence_first(at)
             return
-        _, order, own, _, _, what = heapq.heappop(self.heap)
+        _, order, own, _, _, _, what = heapq.heappop(self.heap)
         if isinstance(what, Due):
             self._apply(what, at)
         elif order == _EXPIRY:
@@ -201,8 +202,8 @@ class _Loop:
         rest: list[_Entry] = []
         while self.heap and self.heap[0][0] == at:
             entry = heapq.heappop(self.heap)
-            if isinstance(entry[5], Due):
-                dues.append(entry[5])
+            if isinstance(entry[-1], Due):
+                dues.append(entry[-1])
             else:
                 rest.append(entry)
         for entry in rest:
@@ -234,7 +235,8 @@ class _Loop:
         if isinstance(event, TopicQueues):
             self._change_topic(due, event, at)
             return
-        if self.ledger.is_repeat(due.event_id, event.event_time):
+        plain = isinstance(event, Heartbeat) and not describes(event)
+        if not plain and self.ledger.is_repeat(due.event_id, event.event_time):
             return
         match event:
             case GroupSettings():
@@ -311,10 +313,10 @@ class _Loop:
         if not any(topic in (member.subscriptions or ()) for member in group.members.values()):
             return
         before, after = turn.queues_at(topic, event.event_time - 1), turn.queues_at(topic, at)
-        if (before or ()) == (after or ()):
-            return
         if group.generation is not None and topic in group.guessed_topics:
             infer_earlier(turn, topic, at)
+            return
+        if (before or ()) == (after or ()):
             return
         said = f"{'unknown' if before is None else len(before)} -> {len(after or ())}"
         if due.late:
@@ -331,6 +333,8 @@ class _Loop:
             self._push_next_beat(member_id, departed.left_at)
             return
         beat(self.turn, member_id, at, own)
+        if member_id not in self.turn.group.members:
+            self._push_next_beat(member_id, own)
 
     def _expire(self, member_id: str, deadline: int) -> None:
         turn = self.turn
@@ -377,7 +381,7 @@ def _order(due: Due) -> int:
 
 
 def _generation(due: Due) -> int:
-    """Late generations of a coordinator apply by number, before other late events."""
+    """Answer what snapshots of one moment are sorted by, polls last."""
     if isinstance(due.event, GroupSnapshot) and due.event.generation is not None:
         return due.event.generation
     return 2**63

@@ -19,6 +19,8 @@ from udfs.turn import Turn, closed
 _SILENT_FIELDS = ("client_library", "owned", "owned_generation", "strategy_settings")
 _SESSION_FIELDS = ("client_id", "host", "instance_id", "rack", "session_timeout_ms", "rebalance_timeout_ms")
 
+_FIELDS = (*_SESSION_FIELDS, *_SILENT_FIELDS, "strategies", "subscriptions")
+
 
 def describe(member: Member, told: MemberFields) -> set[str]:
     """Change the fields that are told and leave the others; answer which of them changed."""
@@ -36,6 +38,11 @@ def describe(member: Member, told: MemberFields) -> set[str]:
     return changed
 
 
+def describes(told: MemberFields) -> bool:
+    """Answer whether anything is said about a member, but that it is there."""
+    return any(getattr(told, name) is not None for name in _FIELDS)
+
+
 def distinct(topics: Iterable[str]) -> tuple[str, ...]:
     """Answer topics sorted, each once: their order means nothing."""
     return tuple(sorted(set(topics)))
@@ -47,7 +54,9 @@ def distinct(topics: Iterable[str]) -> tuple[str, ...]:
 def meet(turn: Turn, due: Due, event: MemberJoined | Heartbeat, at: int) -> None:
     """Take in a join, or a heartbeat that came as an event of its own."""
     group, own = turn.group, event.event_time
-    member_id, name = connection(group, event.member_id, event.host)
+    # Kafka's coordinator makes member ids itself: no two connections have the same.
+    host = None if turn.system == "kafka" else event.host
+    member_id, name = connection(group, event.member_id, host)
     member = group.members.get(member_id)
     if group.generation is not None:
         _learn(turn, due, event, member)

@@ -128,7 +128,7 @@ def _problem(turn: Turn, known: Known) -> Problem:
     group = turn.group
     held = by_owner(_basis(group)) if turn.system == "kafka" else {}
     previous = {member: tuple(QueueRef(t, q, b) for t, b, q in queues) for member, queues in held.items()}
-    standing = group.current_generation or None
+    standing = max(group.current_generation - 1, 0)  # the one in which they held it
     return Problem(
         group=turn.facts.group_id,
         members=tuple(
@@ -143,8 +143,9 @@ def _problem(turn: Turn, known: Known) -> Problem:
     )
 
 
-def _participant(member: Member, previous: tuple[QueueRef, ...] | None, generation: int | None) -> Participant:
-    owned, since = member.owned, member.owned_generation
+def _participant(member: Member, previous: tuple[QueueRef, ...] | None, generation: int) -> Participant:
+    owned: tuple[QueueRef, ...] | None = member.owned
+    since: int | None = member.owned_generation
     if owned is None:
         owned, since = previous, generation
     return Participant(
@@ -226,7 +227,7 @@ def carry_out(turn: Turn, decision: Decision) -> Rebalance:
         trigger=triggers[0].kind,
         triggers=triggers,
         strategy=dealt.strategy,
-        leader=group.leader,
+        leader=group.leader if group.leader in group.members else None,
         mode=turn.mode,
         status="failed" if dealt.failed else "completed",
         error=dealt.error,
@@ -260,6 +261,8 @@ def carry_out(turn: Turn, decision: Decision) -> Rebalance:
     elif group.has_reported:
         write_spans(turn, "reported", held_only_by(group.reported, group.members), at)
     group.exists = True
+    for member in group.members.values():
+        member.owned = member.owned_generation = None  # it holds something else from now on
     group.members_decided = len(group.members)
     group.counts = {topic: len(infos) for topic, infos in decision.known.items()}
     group.guessed_topics = list(decision.guessed)
