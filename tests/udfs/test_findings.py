@@ -1,0 +1,65 @@
+"""What is wrong with a group: each rule by what it looks at, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from udfs.findings import FLAPPING_WITHIN_MS, RULES, Outcome
+
+SOUND: dict[str, Any] = {
+    "system": "rocketmq",
+    "at": 1_000_000,
+    "generation": 7,
+    "members": 2,
+    "queues": 4,
+    "error": None,
+    "agrees": True,
+    "queues_differing": 0,
+    "generations_missed": None,
+    "names": (),
+    "strategies": ("rocketmq.AVG",),
+    "subscription_sets": 1,
+    "unassigned": 0,
+    "handing_over": False,
+    "idle": 0,
+    "recent": (1_000_000,),
+    "evidence": ("e",),
+}
+SIX = (*(1_000_000 - FLAPPING_WITHIN_MS + 1 + 100 * number for number in range(5)), 1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("differs", "found", "why"),
+    [
+        ({}, [], "nothing is wrong"),
+        ({"error": "no_members: none"}, ["strategy_failed"], "the strategy gave no answer"),
+        ({"error": "not_recomputable", "agrees": None}, [], "a strategy of others is no fault"),
+        ({"agrees": False, "queues_differing": 2}, ["expected_differs"], "clients hold something else"),
+        ({"agrees": None}, [], "nothing to compare with"),
+        ({"generations_missed": 1}, ["generations_missed"], "one was not seen"),
+        ({"names": ("x",)}, ["duplicate_ids"], "two connections, one id"),
+        ({"strategies": ("a", "b")}, ["strategies_differ"], "each deals otherwise"),
+        ({"strategies": ("a", "b"), "system": "kafka"}, [], "Kafka's members vote"),
+        ({"subscription_sets": 2}, ["subscriptions_differ"], "RocketMQ wants them alike"),
+        ({"subscription_sets": 2, "system": "kafka"}, [], "Kafka allows it"),
+        ({"unassigned": 1}, ["unassigned_queues"], "one queue waits"),
+        ({"unassigned": 1, "handing_over": True}, [], "its follow-up gives it on"),
+        ({"unassigned": 1, "members": 0}, [], "an empty group is not wrong"),
+        ({"idle": 1}, ["idle_members"], "one holds nothing"),
+        ({"idle": 2, "queues": 0}, [], "there is nothing to hold"),
+        ({"recent": SIX}, ["flapping"], "six within ten minutes"),
+        ({"recent": (SIX[0] - 1, *SIX[1:])}, [], "the sixth is ten minutes old"),
+    ],
+)
+def test_each_rule_finds_what_it_is_for(differs: dict[str, Any], found: list[str], why: str) -> None:
+    outcome = Outcome(**{**SOUND, **differs})
+    assert [kind for kind, rule in RULES if rule(outcome) is not None] == found, why
+
+
+def test_the_rules_are_named_in_the_order_of_their_text() -> None:
+    from udfs import findings
+
+    numbered = [line.split("``")[1] for line in (findings.__doc__ or "").splitlines() if line[:2].rstrip(".").isdigit()]
+    assert numbered == [kind for kind, _ in RULES]

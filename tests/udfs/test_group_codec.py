@@ -1,0 +1,100 @@
+"""A group becomes few bytes and comes back the same."""
+
+from __future__ import annotations
+
+import zlib
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+
+from tests.udfs.group_script import T0, Script
+from tests.udfs.test_group import _HISTORIES, _tell
+from udfs.errors import StateVersionError
+from udfs.group_codec import GROUP_VERSION, decode_group, encode_group
+from udfs.group_state import Group
+
+
+def silent_group(members: int, queues: int) -> Group:
+    script = Script("rocketmq")
+    script.queues(0, "topic-0042", queues)
+    for number in range(members):
+        member = f"consumer-group-000123-{number}"
+        script.join(10, member, ("topic-0042",), client_id=member, host="10.0.0.1")
+    return script.run(20).group
+
+
+@settings(max_examples=200, deadline=None)
+@given(history=_HISTORIES)
+def test_what_is_decoded_is_what_was_encoded(history: list[tuple[object, ...]]) -> None:
+    for settle_ms in (0, 1_500):
+        script = Script(settle_ms=settle_ms)
+        _tell(script, history)
+        script.run(4_000)
+        assert decode_group(encode_group(script.group)) == script.group
+
+
+def test_everything_told_of_a_member_comes_back() -> None:
+    script = Script()
+    script.join(
+        10,
+        "client-1",
+        ("t", "u"),
+        client_id="client",
+        host="h",
+        instance_id="i",
+        rack="r",
+        client_library="java-4.1",
+        strategies=("range", "sticky"),
+        strategy_settings={"virtual_nodes": 7},
+        session_timeout_ms=5,
+        rebalance_timeout_ms=6,
+    )
+    script.run(11)
+    member = decode_group(encode_group(script.group)).members["client-1"]
+    assert msgspec.to_builtins(member) == {
+        "member_id": "client-1",
+        "name": "client-1",
+        "joined_at": T0 + 10,
+        "by_heartbeats": True,
+        "described": True,
+        "client_id": "client",
+        "host": "h",
+        "instance_id": "i",
+        "rack": "r",
+        "client_library": "java-4.1",
+        "subscriptions": ("t", "u"),
+        "strategies": ("range", "sticky"),
+        "strategy_settings": {"virtual_nodes": 7},
+        "session_timeout_ms": 5,
+        "rebalance_timeout_ms": 6,
+        "owned": None,
+        "owned_generation": None,
+        "holds_since": T0 + 10,
+    }
+
+
+def test_a_silent_group_of_ten_is_small_and_smaller_beside_its_neighbours() -> None:
+    """Sixty-four groups lie in one block: each member may cost twelve bytes there, before the hot columns."""
+    encoded = encode_group(silent_group(10, 20))
+    assert len(encoded) < 700
+    block = b"".join(encoded.replace(b"000123", f"{number:06}".encode()) for number in range(64))
+    assert len(zlib.compress(block)) < 64 * 10 * 12
+
+
+def test_a_newer_encoding_is_refused() -> None:
+    newer = msgspec.msgpack.encode([GROUP_VERSION + 1, [], []])
+    with pytest.raises(StateVersionError, match=f"encoding {GROUP_VERSION + 1}.*up to {GROUP_VERSION}"):
+        decode_group(newer)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 10, -1])
+def test_damaged_bytes_are_refused(cut: int) -> None:
+    with pytest.raises(StateVersionError, match="damaged"):
+        decode_group(encode_group(silent_group(2, 4))[:cut])
+
+
+def test_other_things_than_groups_are_refused() -> None:
+    for value in (None, 7, [], [1, 2], ["x", [], []], [1, [], [0] * 8], {"a": 1}):
+        with pytest.raises(StateVersionError):
+            decode_group(msgspec.msgpack.encode(value))
