@@ -104,7 +104,12 @@ class Running:
     def __exit__(self, *_: object) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(30)
+        try:
+            self._process.wait(30)
+        finally:
+            self._process.kill()
+            assert self._process.stdout is not None
+            self._process.stdout.close()
         self._home.cleanup()
 
     def ask(self, cases: Sequence[Mapping[str, Any]]) -> list[Told]:

@@ -1,0 +1,46 @@
+"""A few fresh cases against the live jars; `make differential` asks many."""
+
+import pytest
+
+from tests.kit.differential import agrees, compare, our_answer
+from tests.kit.oracles import ORACLES, Running, Told, line_of
+
+_PAIRS = [(oracle, strategy) for oracle in ORACLES for strategy in oracle.strategies]
+
+
+@pytest.mark.parametrize(("oracle", "strategy"), _PAIRS, ids=lambda each: each if isinstance(each, str) else each.jars)
+def test_the_strategies_agree_with_the_real_classes(oracle, strategy) -> None:
+    assert compare(oracle, strategy, cases=60, seed=1) == 0
+
+
+def test_a_wrong_answer_is_a_difference() -> None:
+    case = {
+        "strategy": "rocketmq.AVG",
+        "members": [{"member_id": "a", "subscriptions": ["t"]}],
+        "topics": {"t": {"queue_count": 1}},
+    }
+    with Running(ORACLES[0]) as running:
+        (told,) = running.ask([case])
+    assert agrees(our_answer(case), told)
+    assert not agrees(our_answer(case), Told(micros=0, held={"a": []}))
+    assert not agrees(our_answer(case), Told(micros=0, error=("java.lang.NoClassDefFoundError", "x")))
+    assert not agrees(our_answer(case), Told(micros=0, past=True))
+
+
+def test_an_error_of_the_real_class_must_be_ours_too() -> None:
+    case = {
+        "strategy": "rocketmq.CONSISTENT_HASH",
+        "members": [{"member_id": "a", "subscriptions": ["t"]}],
+        "topics": {"t": {"queue_count": 1}},
+        "settings": {"virtual_nodes": -1},
+    }
+    with Running(ORACLES[0]) as running:
+        (told,) = running.ask([case])
+    assert told.error == ("java.lang.IllegalArgumentException", "illegal virtualNodeCnt :-1")
+    assert agrees(our_answer(case), told)
+
+
+def test_a_line_of_a_case_has_no_white_space_but_its_tabs() -> None:
+    case = {"strategy": "kafka.vote", "members": [{"member_id": "a b\t\n", "strategies": ["x y"]}]}
+    assert " " not in line_of(case)
+    assert "\n" not in line_of(case)
