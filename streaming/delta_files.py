@@ -8,11 +8,12 @@ table: reader version 1, change data feed, clustering.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +31,8 @@ SMALL_FILES = 24  # this many of them are worth it
 _FILES_AT_ONCE = 500  # laid together in one commit, which bounds its memory
 _STATISTICS_TEXT = 32  # Delta's own limit for texts in statistics
 _ATTEMPTS = 20
+# What file systems answer that know no hard links (exFAT, some network mounts).
+_NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _WRITER_FEATURES = ["appendOnly", "invariants", "changeDataFeed", "clustering", "domainMetadata"]
 
 
@@ -257,9 +260,8 @@ class DeltaFiles:
         if not rows.num_rows:
             return []
         rows = rows.sort_by([(name, "ascending") for name in self.table.cluster_by])
-        adds = []
-        for offset in range(0, rows.num_rows, ROWS_PER_FILE):
-            part = rows.slice(offset, ROWS_PER_FILE)
+        adds: list[dict[str, Any]] = []
+        for part in self._parts(rows):
             path = f"part-{len(adds):05d}-{uuid.uuid4()}-c000.zstd.parquet"
             pq.write_table(part, self.folder / path, compression="zstd", row_group_size=ROWS_PER_FILE // 4)
             adds.append(
@@ -275,6 +277,16 @@ class DeltaFiles:
                 }
             )
         return adds
+
+    def _parts(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Cut rows into files; spans that are over lie apart, so that who looks for open ones never reads them."""
+        kinds = [rows]
+        if self.table.ends is not None and rows.num_rows >= SMALL_FILE_ROWS:
+            is_open = pc.is_null(rows[self.table.ends])
+            kinds = [rows.filter(is_open), rows.filter(pc.invert(is_open))]
+        for kind in kinds:
+            for offset in range(0, kind.num_rows, ROWS_PER_FILE):
+                yield kind.slice(offset, ROWS_PER_FILE)
 
     def _commit(self, operation: str, actions: list[dict[str, Any]], *, blind: bool) -> bool:
         """Commit after the version that was last seen; False when somebody else was faster."""
@@ -310,7 +322,7 @@ class DeltaFiles:
         hidden = self._log / f".{version:020d}.{uuid.uuid4()}.tmp"
         hidden.write_text("".join(f"{json.dumps(action)}\n" for action in actions), encoding="utf-8")
         try:
-            os.link(hidden, target)
+            _name_once(hidden, target)
         finally:
             hidden.unlink()
 
@@ -341,6 +353,25 @@ class DeltaFiles:
         """Take files with all their rows out of the table."""
         sizes = self._sizes()
         return self._commit("DELETE", [_remove(path, sizes[path], data_change=True) for path in paths], blind=False)
+
+
+def _name_once(hidden: Path, target: Path) -> None:
+    """Give a whole file its name, unless the name is taken.
+
+    Raises:
+        FileExistsError: It is.
+    """
+    try:
+        os.link(hidden, target)
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        # The next best: the name is taken at once, the content follows in one write.
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        try:
+            os.write(descriptor, hidden.read_bytes())
+        finally:
+            os.close(descriptor)
 
 
 def _now_ms() -> int:

@@ -100,7 +100,10 @@ def _vacuum(files: DeltaFiles, before_ms: int, now_ms: int) -> list[int]:
     files.refresh()
     needed = set(files.files().listing["path"].to_pylist()) | _removed_since(files.folder / "_delta_log", before_ms)
     deleted = []
-    for path in [*files.folder.glob("*.parquet"), *(files.folder / "_change_data").glob("*.parquet")]:
+    data = [*files.folder.glob("*.parquet"), *(files.folder / "_change_data").glob("*.parquet")]
+    # What a crash left of a commit that never was.
+    unfinished = (files.folder / "_delta_log").glob(".*.tmp")
+    for path in [*data, *unfinished]:
         stat = path.stat()
         written = stat.st_mtime_ns // 1_000_000
         if written < min(before_ms, now_ms - _LEAST_AGE_MS) and str(path.relative_to(files.folder)) not in needed:

@@ -44,6 +44,7 @@ class Table(NamedTuple):
         key: What tells two rows apart.
         cluster_by: What readers ask by; rows that share it lie together.
         append_only: Rows are never changed or taken away.
+        ends: Column that is null while what the row tells still holds, where the table has one.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Table(NamedTuple):
     key: tuple[str, ...]
     cluster_by: tuple[str, ...] = ("cluster", "group_id")
     append_only: bool = False
+    ends: str | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -178,6 +180,7 @@ ASSIGNMENTS = Table(
         Column("inferred", TRUTH, "Whether the begin was inferred and not seen"),
     ),
     key=("cluster", "group_id", "topic", "broker", "queue_id", "member_id", "origin", "valid_from"),
+    ends="valid_to",
 )
 
 MEMBERS = Table(
@@ -202,6 +205,7 @@ MEMBERS = Table(
         Column("former_member_id", TEXT, "Id under which a static member held this session before it came back"),
     ),
     key=("cluster", "group_id", "member_id", "joined_at"),
+    ends="left_at",
 )
 
 GROUPS = Table(
@@ -239,6 +243,7 @@ TOPICS = Table(
         Column("valid_to", TIME, "End of the span, not part of it; null = now"),
     ),
     key=("cluster", "topic", "valid_from"),
+    ends="valid_to",
     cluster_by=("cluster", "topic"),
 )
 
@@ -258,6 +263,7 @@ FINDINGS = Table(
         Column("closed_at", TIME, "Until when; null = still so"),
     ),
     key=("finding_id",),
+    ends="closed_at",
 )
 
 GROUP_MINUTES = Table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from deltalake import DeltaTable
 
 from streaming import delta_files
 from streaming.delta_files import DeltaFiles, Mark, Replacement, Standing
-from streaming.tables import CHECKPOINT_INTERVAL, GROUPS, TABLES, from_arrow, to_arrow
+from streaming.tables import ASSIGNMENTS, CHECKPOINT_INTERVAL, GROUPS, TABLES, from_arrow, to_arrow
 
 
 def groups(*names: str, members: int = 1) -> pa.Table:
@@ -57,6 +58,28 @@ def test_a_crash_before_the_commit_leaves_no_row(tmp_path: Path, monkeypatch: py
     assert not list((tmp_path / "groups" / "_delta_log").glob(".*"))
     assert table.append(groups("a"), Mark("job", 0))
     assert names(tmp_path) == ["a"]
+
+
+def test_without_hard_links_a_name_is_still_taken_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    first, second = DeltaFiles(tmp_path, GROUPS), DeltaFiles(tmp_path, GROUPS)
+    assert first.append(groups("a"), Mark("first", 0))
+    assert not second._commit("WRITE", second._write(groups("lost")), blind=True)
+    assert second.append(groups("b"), Mark("second", 0))
+    assert names(tmp_path) == ["a", "b"]
+
+
+def test_spans_that_are_over_lie_apart_from_open_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delta_files, "SMALL_FILE_ROWS", 2)
+    table = DeltaFiles(tmp_path, ASSIGNMENTS)
+    spans = [{"cluster": "c1", "group_id": "g", "valid_from": 1, "valid_to": end} for end in (None, 5, None, 6)]
+    table.append(to_arrow(ASSIGNMENTS, spans), Mark("job", 0))
+    assert len(table.files().pruned({})) == 2
+    assert len(table.files().pruned({}, some_null="valid_to")) == 1
+    assert table.standing({}, pc.field("valid_to").is_null(), some_null="valid_to").rows.num_rows == 2
 
 
 def replace(table: DeltaFiles, name: str, coming: pa.Table, mark: Mark) -> bool:
