@@ -56,6 +56,9 @@ _EXPIRY = 100  # after all events of its moment
 # What a generation of the same moment may show already.
 _EVIDENCE = (TopicQueues, MemberLeft, MemberJoined, Heartbeat)
 
+# What means nothing in a group that is not followed.
+_OF_MEMBERS = (MemberLeft, MemberJoined, Heartbeat, AssignmentReported)
+
 # Time, order at one moment, the event's own time, generation, id, number; what is to be done.
 _Entry = tuple[int, int, int, int, str, int, "Due | str"]
 
@@ -85,7 +88,6 @@ class _Loop:
         self.heap: list[_Entry] = []
         self.pushed = 0
         self.generations: set[int] = set()
-        self.deferred: list[tuple[AssignmentReported, int]] = []
 
     def run(self) -> Advanced:
         self._apply_late()
@@ -176,9 +178,6 @@ class _Loop:
         turn = self.turn
         decide_counted(turn)
         take_waiting_reports(turn, turn.group.last_rebalance_at or 0)
-        deferred, self.deferred = self.deferred, []
-        for event, at in deferred:
-            take_report(turn, event, at)
 
     # ---- one moment
 
@@ -235,6 +234,8 @@ class _Loop:
         if isinstance(event, TopicQueues):
             self._change_topic(due, event, at)
             return
+        if not turn.group.followed and isinstance(event, _OF_MEMBERS):
+            return
         plain = isinstance(event, Heartbeat) and not describes(event)
         if not plain and self.ledger.is_repeat(due.event_id, event.event_time):
             return
@@ -250,11 +251,7 @@ class _Loop:
             case MemberJoined() | Heartbeat():
                 meet(turn, due, event, at)
             case AssignmentReported():
-                pending = turn.group.pending
-                if pending is not None and turn.rules.settle_ms == 0:
-                    self.deferred.append((event, at))
-                else:
-                    take_report(turn, event, at)
+                take_report(turn, event, at)
             case _:
                 pass
 
@@ -332,7 +329,8 @@ class _Loop:
             # As old as its going: only a later one is a join.
             self._push_next_beat(member_id, departed.left_at)
             return
-        beat(self.turn, member_id, at, own)
+        if self.turn.group.followed:
+            beat(self.turn, member_id, at, own)
         if member_id not in self.turn.group.members:
             self._push_next_beat(member_id, own)
 

@@ -163,11 +163,10 @@ def _pack_member(member: Member, table: _Texts, base: int) -> list[Any]:
     lists = (member.subscriptions, member.strategies)
     settings = member.strategy_settings
     key = ("settings", msgspec.json.encode(settings, order="deterministic")) if settings else None
-    flags = member.by_heartbeats | member.described << 1
     packed: list[Any] = [
         member.member_id,
         base - member.joined_at,
-        flags,
+        int(member.by_heartbeats),
         # Members of one group mostly say the same of themselves: then one number stands for all of it.
         table.number(
             ("kind", lists, member.session_timeout_ms, member.rebalance_timeout_ms, member.client_library, key),
@@ -198,15 +197,27 @@ def _shortened(text: str, whole: str) -> str | int:
 
 def _unpack_member(packed: list[Any], values: list[Any], base: int) -> Member:
     packed = packed + [None] * (12 - len(packed))
-    member_id, ago, flags, kind, client_id, host, since_ago, instance_id, rack, name, owned, owned_generation = packed
+    (
+        member_id,
+        ago,
+        by_heartbeats,
+        kind,
+        client_id,
+        host,
+        since_ago,
+        instance_id,
+        rack,
+        name,
+        owned,
+        owned_generation,
+    ) = packed
     subscriptions, strategies, session_timeout_ms, rebalance_timeout_ms, client_library, settings = values[kind]
     return msgspec.convert(
         {
             "member_id": member_id,
             "name": member_id if name is None else name,
             "joined_at": base - ago,
-            "by_heartbeats": bool(flags & 1),
-            "described": bool(flags & 2),
+            "by_heartbeats": bool(by_heartbeats),
             "client_id": member_id[:client_id] if isinstance(client_id, int) else client_id,
             "host": host,
             "instance_id": instance_id,

@@ -147,7 +147,6 @@ def _restored_member(info: MemberInfo, names: set[str], event_time: int) -> Memb
         name=client if number.isdigit() and client in names else info.member_id,
         joined_at=event_time if info.joined_at is None else info.joined_at,
         by_heartbeats=info.lives_by == "heartbeats",
-        described=True,
     )
     describe(member, info)
     return member

@@ -27,7 +27,6 @@ class Member(msgspec.Struct, kw_only=True):
     Attributes:
         name: The id that the client goes by: differs from ``member_id`` where two live connections share one.
         by_heartbeats: Lives by its own heartbeats, else by snapshots.
-        described: Somebody has told what it is.
         holds_since: Since when it holds exactly what it holds.
     """
 
@@ -35,7 +34,6 @@ class Member(msgspec.Struct, kw_only=True):
     name: str
     joined_at: int
     by_heartbeats: bool = True
-    described: bool = False
     client_id: str | None = None
     host: str | None = None
     instance_id: str | None = None

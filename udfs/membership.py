@@ -73,9 +73,9 @@ def meet(turn: Turn, due: Due, event: MemberJoined | Heartbeat, at: int) -> None
         member.by_heartbeats = True
         turn.touched.append(member_id)
     turn.saw(member_id, own)
-    if due.late and own < (group.last_snapshot_at or own):
+    if due.late and own < max(member.joined_at, group.last_snapshot_at or own):
         return
-    _describe_anew(turn, member, event, at, due.event_id)
+    _describe_anew(turn, member, event, at, due)
 
 
 def beat(turn: Turn, member_id: str, at: int, own: int) -> None:
@@ -140,7 +140,7 @@ def poll(turn: Turn, due: Due, snapshot: GroupSnapshot, at: int) -> None:
     for member_id, info in matched.items():
         member = group.members.get(member_id)
         if member is not None:
-            _describe_anew(turn, member, info, at, event_id)
+            _describe_anew(turn, member, info, at, due)
             continue
         departed = group.departed.get(member_id)
         if due.late and departed is not None and departed.left_at > own:
@@ -176,7 +176,6 @@ def arrive_by_snapshot(turn: Turn, member_id: str, info: MemberInfo, at: int) ->
     else:
         member = Member(member_id=member_id, name=info.member_id, joined_at=at, by_heartbeats=False)
     describe(member, info)
-    member.described = True
     turn.open_session(member, at)
     return member
 
@@ -257,7 +256,7 @@ def _arrive(
     else:
         member = Member(member_id=member_id, name=name, joined_at=at)
     if event is not None:
-        member.described = bool(describe(member, event)) or member.described or isinstance(event, MemberJoined)
+        describe(member, event)
     if due is not None and due.late and own + turn.timeout_of(member) < at:
         # It came and went before anything can be done about it: its session is all that is left to tell.
         if departed is None:
@@ -324,16 +323,18 @@ def _is_outlived(turn: Turn, member: Member, own: int) -> bool:
     return (turn.group.last_snapshot_at or own) > own
 
 
-def _describe_anew(turn: Turn, member: Member, told: MemberFields, at: int, event_id: str) -> None:
+def _describe_anew(turn: Turn, member: Member, told: MemberFields, at: int, due: Due) -> None:
+    event_id = due.event_id
     was_lists = (member.subscriptions, member.strategies)
     changed = describe(member, told)
-    member.described = True
     if not changed:
         return
     if "session_timeout_ms" in changed and member.by_heartbeats:
         turn.touched.append(member.member_id)
     if changed - set(_SILENT_FIELDS):
         turn.change_session(member, at)
+    if changed & {"subscriptions", "strategies", "strategy_settings"}:
+        late_cause(turn, due, at)
     first_told = was_lists == (None, None) and "subscriptions" in changed
     if "subscriptions" in changed:
         turn.cause(at, "subscription_changed", member.member_id, event_id=event_id)
@@ -353,5 +354,12 @@ def _learn(turn: Turn, due: Due, event: MemberJoined | Heartbeat, member: Member
         member.by_heartbeats = True
         turn.touched.append(member.member_id)
     turn.saw(member.member_id, event.event_time)
+    turn.group.evidence = [one for one in turn.group.evidence if not _is_taken_back(one, event)]
     if event.subscriptions is not None and distinct(event.subscriptions) != member.subscriptions:
         turn.learn(Evidence("subscription_changed", event.event_time, member.member_id, None, due.event_id))
+
+
+def _is_taken_back(evidence: Evidence, event: MemberJoined | Heartbeat) -> bool:
+    """Judge whether a member that had gone has shown itself since."""
+    gone = evidence.kind in ("member_left", "session_expired") and evidence.member_id == event.member_id
+    return gone and evidence.time < event.event_time

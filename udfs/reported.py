@@ -408,13 +408,16 @@ def infer_earlier(turn: Turn, topic: str, at: int) -> None:
 def take_report(turn: Turn, event: AssignmentReported, at: int) -> None:
     """Take in what a member, or a coordinator, says that the member holds."""
     group = turn.group
-    if event.generation is not None and event.generation > group.current_generation:
+    generation = event.generation
+    if generation is None and group.pending is not None:
+        generation = group.current_generation + 1  # the one that is about to be
+    if generation is not None and generation > group.current_generation:
         turn.heeded = True
-        report = WaitingReport(event.generation, event.member_id, event.queues, event.event_time)
+        report = WaitingReport(generation, event.member_id, event.queues, event.event_time)
         if report not in group.waiting_reports:
             group.waiting_reports = [*group.waiting_reports, report][-MAX_WAITING_REPORTS:]
         return
-    if event.generation is not None and event.generation < group.current_generation:
+    if generation is not None and generation < group.current_generation:
         return
     _hold(turn, event.member_id, [key_of(queue, turn.system) for queue in event.queues], at)
 
@@ -427,7 +430,8 @@ def _take_waiting_reports(turn: Turn, at: int) -> None:
         if report.generation > group.current_generation:
             group.waiting_reports.append(report)
         elif report.generation == group.current_generation:
-            _hold(turn, report.member_id, [key_of(queue, turn.system) for queue in report.queues], at)
+            held = [key_of(queue, turn.system) for queue in report.queues]
+            _hold(turn, report.member_id, held, max(at, report.time) if group.generation is None else at)
 
 
 def take_waiting_reports(turn: Turn, at: int) -> None:

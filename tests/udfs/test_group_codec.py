@@ -57,7 +57,6 @@ def test_everything_told_of_a_member_comes_back() -> None:
         "name": "client-1",
         "joined_at": T0 + 10,
         "by_heartbeats": True,
-        "described": True,
         "client_id": "client",
         "host": "h",
         "instance_id": "i",
