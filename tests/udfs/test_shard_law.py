@@ -4,6 +4,7 @@ the state went through an export in between."""
 from __future__ import annotations
 
 import copy
+import random
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -15,7 +16,20 @@ from hypothesis import strategies as st
 from tests.udfs.plain_group import PlainLogic
 from tests.udfs.shard_script import CLUSTER, FAR, SYSTEM, T0, Cluster, beat, clock, count, join, leave
 from udfs import group as group_logic
-from udfs.events import AnyEvent, Clock, GroupDeleted, GroupSnapshot, Progress, QueueOffset, TopicQueues
+from udfs.events import (
+    AnyEvent,
+    AssignmentReported,
+    Clock,
+    GroupDeleted,
+    GroupSettings,
+    GroupSnapshot,
+    MemberInfo,
+    Mode,
+    Progress,
+    QueueOffset,
+    QueueRef,
+    TopicQueues,
+)
 from udfs.facts import GroupLogic
 from udfs.journal import Rebalance, Rejected
 from udfs.packing import carry_event, group_key, shard_of
@@ -41,54 +55,102 @@ def deleted(at: int, group: str) -> GroupDeleted:
     return GroupDeleted(schema_version=1, event_time=T0 + at, system=SYSTEM, cluster=CLUSTER, group=group)
 
 
-# Steps rather than any millisecond: the same moment, a timeout and one more, and a span must come up often.
-times = st.builds(
-    lambda step, off: step * TIMEOUT // 2 + off, st.integers(0, 24), st.sampled_from([0, 0, 0, 1, -1, 700, 1_999])
-).map(lambda at: max(at, 0))
-groups, members = st.sampled_from(GROUPS), st.sampled_from(MEMBERS)
-subscriptions = st.sampled_from([None, (), TOPICS[:1], TOPICS[1:], TOPICS])
-ids = st.sampled_from([None, None, None, "x", "y"])
-events = st.one_of(
-    st.builds(lambda at, g, m: beat(m, at, g), times, groups, members),
-    st.builds(lambda at, g, m: beat(m, at, g), times, groups, members),
-    st.builds(
-        lambda at, g, m, s, i: join(m, at, g, subscriptions=s, session_timeout_ms=TIMEOUT, event_id=i),
-        times,
-        groups,
-        members,
-        subscriptions,
-        ids,
-    ),
-    st.builds(lambda at, g, m, s: beat(m, at, g, subscriptions=s), times, groups, members, subscriptions),
-    st.builds(lambda at, g, m: leave(m, at, g), times, groups, members),
-    st.builds(lambda at, t, n, i: count(t, n, at, event_id=i), times, st.sampled_from(TOPICS), st.integers(0, 6), ids),
-    st.builds(commit, times, groups, st.integers(0, 2)),
-    st.builds(deleted, times, groups),
-    st.builds(clock, times),
-)
+def snapshot(at: int, group: str, generation: int | None, members: list[str], held: bool, topic: str) -> GroupSnapshot:
+    """A coordinator's or a poll's view; ``held``: it says who holds what, in the order of the members."""
+    infos = tuple(MemberInfo(member_id=member, subscriptions=(topic,), strategies=("range",)) for member in members)
+    queues = {member: (QueueRef(topic, index),) for index, member in enumerate(members)}
+    return GroupSnapshot(
+        schema_version=1,
+        event_time=T0 + at,
+        system=SYSTEM,
+        cluster=CLUSTER,
+        group=group,
+        generation=generation,
+        state="Stable" if members else "Empty",
+        members=infos,
+        assignments=queues if held else None,
+    )
 
 
-class Stream(msgspec.Struct):
-    """Events in the order of their arrival: disorder stays within the lateness."""
-
-    events: list[AnyEvent]
-
-
-@st.composite
-def streams(draw: st.DrawFn) -> Stream:
-    drawn = draw(st.lists(st.tuples(events, st.integers(0, LATENESS)), min_size=1, max_size=40))
-    repeated = draw(st.lists(st.tuples(st.integers(0, len(drawn) - 1), st.integers(0, LATENESS)), max_size=4))
-    drawn += [(drawn[index][0], delay) for index, delay in repeated]
-    arrival = sorted(range(len(drawn)), key=lambda index: drawn[index][0].event_time + drawn[index][1])
-    return Stream([drawn[index][0] for index in arrival])
+def report(at: int, group: str, member: str, generation: int | None, queue: int) -> AssignmentReported:
+    return AssignmentReported(
+        schema_version=1,
+        event_time=T0 + at,
+        system=SYSTEM,
+        cluster=CLUSTER,
+        group=group,
+        member_id=member,
+        generation=generation,
+        queues=(QueueRef(TOPICS[0], queue),),
+    )
 
 
-cuts = st.lists(st.integers(0, 44), max_size=6)
+def change(at: int, group: str, strategy: str | None, mode: Mode | None) -> GroupSettings:
+    return GroupSettings(
+        schema_version=1,
+        event_time=T0 + at,
+        system=SYSTEM,
+        cluster=CLUSTER,
+        group=group,
+        strategy=strategy,
+        mode=mode,
+    )
 
 
-def batches_of(stream: Stream, cut: Sequence[int]) -> list[list[AnyEvent]]:
-    edges = [0, *sorted(min(place, len(stream.events)) for place in cut), len(stream.events)]
-    return [stream.events[start:end] for start, end in pairwise(edges)]
+class Dice(random.Random):
+    """Draws streams of events from a seed. Hypothesis draws seeds and lengths: lists of its own are mostly short."""
+
+    def time(self) -> int:
+        """Steps rather than any millisecond: the same moment, a timeout and one more must come up often."""
+        step = self.randrange(25) * TIMEOUT // 2
+        return max(0, step + self.choice((0, 0, 0, 1, -1, 700, 1_999)))
+
+    def event(self) -> AnyEvent:
+        at, group, member, topic = self.time(), self.choice(GROUPS), self.choice(MEMBERS), self.choice(TOPICS)
+        topics = self.choice((None, (), TOPICS[:1], TOPICS[1:], TOPICS))
+        event_id = self.choice((None, None, None, "x", "y"))
+        kind = self.randrange(20)
+        if kind < 8:
+            return beat(member, at, group)
+        if kind < 12:
+            return join(member, at, group, subscriptions=topics, session_timeout_ms=TIMEOUT, event_id=event_id)
+        match kind:
+            case 12:
+                return beat(member, at, group, subscriptions=topics)
+            case 13:
+                return leave(member, at, group)
+            case 14 | 15:
+                return count(topic, self.randrange(7), at, event_id=event_id)
+            case 16:
+                return self.choice((clock(at), commit(at, group, self.randrange(3))))
+            case 17 if self.snapshots:
+                cast = sorted(self.sample(MEMBERS, self.randrange(4)))
+                generation = self.choice((None, 0, 1, 2, 3, 4, 7))
+                return snapshot(at, group, generation, cast, self.random() < 0.5, topic)
+            case 18 if self.snapshots:
+                return report(at, group, member, self.choice((None, 1, 2, 3)), self.randrange(3))
+            case 19:
+                strategy, mode = self.choice((None, "range", "kafka.roundrobin")), self.choice((None, "broadcasting"))
+                return self.choice((deleted(at, group), change(at, group, strategy, mode)))
+            case _:
+                return clock(at)
+
+    def stream(self, length: int) -> list[AnyEvent]:
+        """Answer events in the order of their arrival: disorder stays within the lateness; some come twice."""
+        self.snapshots = self.random() < 0.5
+        drawn = [(self.event(), self.randrange(LATENESS + 1)) for _ in range(length)]
+        drawn += [(self.choice(drawn)[0], self.randrange(LATENESS + 1)) for _ in range(length // 10)]
+        return [event for event, delay in sorted(drawn, key=lambda one: one[0].event_time + one[1])]
+
+    def cut(self, stream: Sequence[AnyEvent]) -> list[Sequence[AnyEvent]]:
+        """Cut a stream into batches: anything from one to one for each event."""
+        often = self.choice((0, 0.05, 0.3, 1))
+        edges = [0, *(place for place in range(1, len(stream)) if self.random() < often), len(stream)]
+        return [stream[start:end] for start, end in pairwise(edges)]
+
+
+dice = st.integers(0, 2**64).map(Dice)
+lengths = st.integers(1, 60)
 
 
 def run(
@@ -120,12 +182,13 @@ def bag(rows: Sequence[Row]) -> list[bytes]:
 
 @pytest.mark.parametrize("logic", LOGICS)
 @settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(stream=streams(), one=cuts, other=cuts, shards=st.integers(1, 3), tasks=st.integers(1, 3))
+@given(dice=dice, length=lengths, shards=st.integers(1, 3), tasks=st.integers(1, 3))
 def test_rows_do_not_depend_on_how_the_input_was_cut(
-    logic: GroupLogic, stream: Stream, one: list[int], other: list[int], shards: int, tasks: int
+    logic: GroupLogic, dice: Dice, length: int, shards: int, tasks: int
 ) -> None:
-    first = run(logic, batches_of(stream, one))
-    second = run(logic, batches_of(stream, other), shards=shards, tasks=tasks, ahead=FAR + 10**6)
+    stream = dice.stream(length)
+    first = run(logic, dice.cut(stream))
+    second = run(logic, dice.cut(stream), shards=shards, tasks=tasks, ahead=FAR + 10**6)
     assert finish(first) == finish(second)
 
 
@@ -140,13 +203,15 @@ def moved(cluster: Cluster, shards: int) -> tuple[Cluster, list[AnyEvent]]:
 
 @pytest.mark.parametrize("logic", LOGICS)
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(stream=streams(), cut=st.integers(0, 44), before=st.integers(1, 3), after=st.integers(1, 3), flush=st.booleans())
+@given(dice=dice, length=lengths, before=st.integers(1, 3), after=st.integers(1, 3), flush=st.booleans())
 def test_a_state_that_moves_to_another_shard_count_goes_on_as_if_undisturbed(
-    logic: GroupLogic, stream: Stream, cut: int, before: int, after: int, flush: bool
+    logic: GroupLogic, dice: Dice, length: int, before: int, after: int, flush: bool
 ) -> None:
-    first, second = stream.events[:cut], stream.events[cut:]
-    undisturbed = run(logic, [first], shards=before)
-    source = run(logic, [first], shards=before)
+    stream = dice.stream(length)
+    place = dice.randrange(length + 1)
+    first, second = dice.cut(stream[:place]), stream[place:]
+    undisturbed = run(logic, first, shards=before)
+    source = run(logic, first, shards=before)
     if flush:  # then what follows may be late, in both
         undisturbed.batch(flush=True)
         source.batch(flush=True)
