@@ -28,14 +28,13 @@ from udfs.group_codec import decode_group, encode_group
 from udfs.group_export import snapshot_of
 from udfs.group_life import change_settings, delete, forget, restore, stop_following, told_empty
 from udfs.group_state import Evidence, Group
+from udfs.holdings import take_report, take_waiting_reports
 from udfs.membership import beat, describes, expire, leave, meet, poll
 from udfs.rebalancing import decide_counted, write_spans
 from udfs.reported import (
     infer_earlier,
     is_under_way,
     take_generation,
-    take_report,
-    take_waiting_reports,
     told_owners,
 )
 from udfs.rules import Rules

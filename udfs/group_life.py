@@ -7,10 +7,11 @@ import msgspec
 from udfs.diff import owners_of
 from udfs.events import GroupSettings, GroupSnapshot, MemberInfo
 from udfs.facts import Due
-from udfs.group_state import Group, Member, key_of
+from udfs.group_state import Group, Member, Owners, key_of
 from udfs.journal import GroupChanged, GroupRemoved
 from udfs.membership import describe, late_cause
 from udfs.rebalancing import ask_strategy, decide_counted, known_topics, write_spans
+from udfs.reported import queues_shown
 from udfs.strategies import DEFAULTS, qualified_name
 from udfs.turn import Turn
 
@@ -124,16 +125,19 @@ def restore(turn: Turn, snapshot: GroupSnapshot, at: int) -> None:
             last = info.last_heartbeat_at
             turn.seen[member.member_id] = member.joined_at if last is None else last
             turn.touched.append(member.member_id)
-    known = known_topics(turn, at)
-    dealt = ask_strategy(turn, known, snapshot.strategy if reported else None, at)
-    group.computed, group.dealt_strategy = dealt.owners, dealt.strategy
     told = snapshot.assignments
+    owners: Owners | None = None
     if told is not None:
         owners = owners_of({name: [key_of(queue, turn.system) for queue in told[name]] for name in told})
-        if reported:
-            group.reported, group.has_reported = owners, True
-        elif turn.mode == "clustering":
-            group.computed = owners
+    known = known_topics(turn, at)
+    if reported:
+        known, group.guessed_topics = queues_shown(turn, group.subscribed_topics(), owners, at)
+    dealt = ask_strategy(turn, known, snapshot.strategy if reported else None, at)
+    group.computed, group.dealt_strategy = dealt.owners, dealt.strategy
+    if owners is not None and reported:
+        group.reported, group.has_reported = owners, True
+    elif owners is not None and turn.mode == "clustering":
+        group.computed = owners
     group.members_decided = len(group.members)
     group.counts = {topic: len(infos) for topic, infos in known.items()}
     group.last_applied = max(at, group.last_applied or at)

@@ -1,4 +1,4 @@
-"""Core: groups whose generations a coordinator reports: snapshots, what members say they hold. No I/O."""
+"""Core: groups whose generations a coordinator reports, snapshot by snapshot. No I/O."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Iterable
 
 import msgspec
 
-from udfs.causes import Causes, compare, newest_commits, released
-from udfs.diff import by_owner, count_differing, held_only_by, owners_of
-from udfs.events import AssignmentReported, GroupSnapshot, MemberInfo, QueueInfo
+from udfs.causes import Causes, compare, released
+from udfs.diff import held_only_by, owners_of
+from udfs.events import GroupSnapshot, MemberInfo, QueueInfo
 from udfs.facts import Due
-from udfs.findings import Found
-from udfs.group_state import MAX_WAITING_REPORTS, Owners, Queue, WaitingReport, key_of, queue_order
+from udfs.group_state import Owners, Queue, key_of, queue_order
+from udfs.holdings import take_waiting_reports
 from udfs.journal import GroupChanged, Rebalance, Trigger
 from udfs.membership import arrive_by_snapshot, describe
+from udfs.pauses import began_at, estimated_pause, queue_pause
 from udfs.rebalancing import COOPERATIVE, Decision, Known, ask_strategy, carry_out, in_order, next_id, write_spans
 from udfs.strategies import qualified_name
 from udfs.turn import Turn
@@ -51,7 +52,7 @@ def _take_new_generation(turn: Turn, due: Due, snapshot: GroupSnapshot, at: int)
     told = _told_owners(turn, snapshot)
     subscribed_before = set(group.subscribed_topics())
     after = {topic for info in snapshot.members for topic in _subscriptions(turn, info)}
-    known, guessed = _queues_shown(turn, after, told, at)
+    known, guessed = queues_shown(turn, after, told, at)
     grown = {
         topic: (group.counts.get(topic), len(known[topic]))
         for topic in after & subscribed_before & known.keys()
@@ -67,7 +68,7 @@ def _take_new_generation(turn: Turn, due: Due, snapshot: GroupSnapshot, at: int)
     handed = _name_the_rest(turn, due, snapshot, standing, told, causes, at)
     missed = generation - standing - 1 if standing is not None and generation > standing + 1 else None
     dealt = ask_strategy(turn, known, snapshot.strategy or None, at)
-    began = _began(turn, snapshot, causes, at)
+    began = began_at(turn, snapshot, causes, at)
     pause = None if began is None else at - began
     cooperative = COOPERATIVE in (dealt.strategy, snapshot.strategy)
     handing_over = released(before, told) if cooperative and told is not None and group.members else []
@@ -81,13 +82,13 @@ def _take_new_generation(turn: Turn, due: Due, snapshot: GroupSnapshot, at: int)
         reported=told,
         generations_missed=missed,
         pause_ms=pause,
-        queue_pause_ms=_queue_pause(turn, before, told, pause, cooperative, handing_over, handed, at),
-        **_estimated_pause(turn, before, told, pause, cooperative, at),
+        queue_pause_ms=queue_pause(turn, before, told, pause, cooperative, handing_over, handed, at),
+        **estimated_pause(turn, before, told, pause, cooperative, at),
         handed_over=handing_over,
     )
     group.preparing_since = None
     carry_out(turn, decision)
-    _take_waiting_reports(turn, at)
+    take_waiting_reports(turn, at)
 
 
 # ---- what the generation shows
@@ -114,7 +115,7 @@ def told_owners(turn: Turn, snapshot: GroupSnapshot) -> Owners | None:
     return None if snapshot.assignments is None else _told_owners(turn, snapshot)
 
 
-def _queues_shown(
+def queues_shown(
     turn: Turn, topics: Iterable[str], told: Owners | None, at: int
 ) -> tuple[dict[str, tuple[QueueInfo, ...]], list[str]]:
     """Answer the queues of each topic as the leader of this generation knew them.
@@ -172,16 +173,6 @@ def _has_grown(turn: Turn, topic: str, known: Known, guessed: Iterable[str]) -> 
     return before != len(known[topic])
 
 
-def _began(turn: Turn, snapshot: GroupSnapshot, causes: Causes, at: int) -> int | None:
-    """Answer the first evidence that the rebalance began."""
-    since = turn.group.last_rebalance_at
-    for moment in (snapshot.joined_at, turn.group.preparing_since):
-        if moment is not None and moment <= at and (since is None or moment >= since):
-            causes.began(moment)
-    began = causes.began_at
-    return began if began is None or since is None else max(began, since)
-
-
 def _name_the_rest(
     turn: Turn,
     due: Due,
@@ -208,45 +199,6 @@ def _name_the_rest(
     if not causes.triggers:
         causes.add("unexplained", event_id=event_id)
     return handed
-
-
-def _queue_pause(
-    turn: Turn,
-    before: Owners,
-    told: Owners | None,
-    pause: int | None,
-    cooperative: bool,
-    handing_over: list[Queue],
-    handed: list[Queue],
-    at: int,
-) -> int | None:
-    """Sum up for how long queues had no owner: eager, all that somebody held; otherwise those that moved."""
-    if told is None or handing_over:
-        return None  # not seen, or not over yet: the follow-up tells
-    if not cooperative:
-        return None if pause is None else pause * sum(queue in told for queue in before)
-    since = turn.group.last_rebalance_at
-    total = 0 if since is None else (at - since) * len(handed)
-    moved = sum(queue in before and before[queue] != holders for queue, holders in told.items())
-    if moved and pause is None:
-        return None
-    return total + moved * (pause or 0)
-
-
-def _estimated_pause(
-    turn: Turn, before: Owners, told: Owners | None, pause: int | None, cooperative: bool, at: int
-) -> dict[str, int]:
-    """Estimate a pause of which no beginning was seen: members stop to commit when it begins, at the latest then."""
-    since = turn.group.last_rebalance_at
-    if pause is not None or cooperative or told is None or since is None:
-        return {}
-    commits = newest_commits(turn, [queue for queue in before if queue in told], since, at)
-    if not commits:
-        return {}
-    return {
-        "pause_estimated_ms": at - max(commits.values()),
-        "queue_pause_estimated_ms": sum(at - commit for commit in commits.values()),
-    }
 
 
 # ---- members
@@ -400,73 +352,3 @@ def infer_earlier(turn: Turn, topic: str, at: int) -> None:
         write_spans(turn, "computed", dealt.owners, since, inferred=True)
     if group.row is not None:
         turn.write_row(at, msgspec.structs.replace(group.row, queues=sum(group.counts.values())))
-
-
-# ---- what members say they hold
-
-
-def take_report(turn: Turn, event: AssignmentReported, at: int) -> None:
-    """Take in what a member, or a coordinator, says that the member holds."""
-    group = turn.group
-    generation = event.generation
-    if generation is None and group.pending is not None:
-        generation = group.current_generation + 1  # the one that is about to be
-    if generation is not None and generation > group.current_generation:
-        turn.heeded = True
-        report = WaitingReport(generation, event.member_id, event.queues, event.event_time)
-        if report not in group.waiting_reports:
-            group.waiting_reports = [*group.waiting_reports, report][-MAX_WAITING_REPORTS:]
-        return
-    if generation is not None and generation < group.current_generation:
-        return
-    _hold(turn, event.member_id, [key_of(queue, turn.system) for queue in event.queues], at)
-
-
-def _take_waiting_reports(turn: Turn, at: int) -> None:
-    """Take in the reports that waited for the generation that stands now; older ones are of no use any more."""
-    group = turn.group
-    waiting, group.waiting_reports = group.waiting_reports, []
-    for report in waiting:
-        if report.generation > group.current_generation:
-            group.waiting_reports.append(report)
-        elif report.generation == group.current_generation:
-            held = [key_of(queue, turn.system) for queue in report.queues]
-            _hold(turn, report.member_id, held, max(at, report.time) if group.generation is None else at)
-
-
-def take_waiting_reports(turn: Turn, at: int) -> None:
-    """Do the same after a counted generation."""
-    if turn.group.waiting_reports:
-        _take_waiting_reports(turn, at)
-
-
-def _hold(turn: Turn, member_id: str, queues: list[Queue], at: int) -> None:
-    group = turn.group
-    if member_id not in group.members:
-        return
-    turn.heeded = True
-    held = by_owner(group.reported)
-    held[member_id] = queues
-    write_spans(turn, "reported", owners_of(held), at)
-    group.has_reported = True
-    if member_id not in group.reporters:
-        group.reporters = sorted([*group.reporters, member_id])
-    if set(group.reporters) >= group.members.keys() and turn.mode == "clustering":
-        _compare_with_reports(turn, at)
-
-
-def _compare_with_reports(turn: Turn, at: int) -> None:
-    """Once every member has said what it holds since the last rebalance: compare with what it should."""
-    group = turn.group
-    failed = group.row is not None and group.row.state == "failed"
-    if failed or not group.computed:
-        return
-    differing = count_differing(group.computed, group.reported)
-    found = None
-    if differing:
-        found = Found(
-            severity="warning",
-            message=f"{differing} queues are held by other members than the group's strategy says.",
-            advice="Look for members with another strategy or list of members; it may be a rebalance under way.",
-        )
-    turn.set_finding("expected_differs", found, at)
