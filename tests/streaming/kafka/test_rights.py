@@ -1,0 +1,113 @@
+"""What the monitor may do on a broker that asks for rights."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from streaming.kafka.options import KafkaOptions
+from streaming.kafka.rights import check_rights, offsets_partitions, require_rights
+from streaming.setup_error import SetupError
+from tests.kit.brokers import Broker, kafka_41
+from tests.kit.processes import free_port
+from tests.kit.rights import allow, forbid_everything
+
+pytestmark = pytest.mark.broker
+_RIGHTS_ARRIVE_S = 10.0
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker whose user `monitor` has only the rights that a test gives it."""
+    with kafka_41(tmp_path_factory.mktemp("guarded"), users={"monitor": "of-the-monitor"}) as broker:
+        offsets_partitions(_options(broker, "admin"))
+        yield broker
+
+
+def _options(broker: Broker, user: str = "monitor", **changed: str) -> KafkaOptions:
+    properties = {key: value for key, value in broker.java_settings(user).items() if key != "bootstrap.servers"}
+    return KafkaOptions(
+        broker.bootstrap, "c", properties | {key.replace("_", "."): text for key, text in changed.items()}
+    )
+
+
+def _missing(broker: Broker) -> set[tuple[str, str, str, bool]]:
+    return {(one.operation, one.resource, one.name, one.needed) for one in check_rights(_options(broker))}
+
+
+def _give(broker: Broker, *rights: tuple[str, str, str]) -> None:
+    """Give just these, and wait until the broker heeds them."""
+    forbid_everything(broker, "monitor")
+    for operation, kind, name in rights:
+        allow(broker, "monitor", operation, kind, name)
+    deadline = time.monotonic() + _RIGHTS_ARRIVE_S
+    while time.monotonic() < deadline and len(_missing(broker)) != 3 - len(rights):
+        pass
+
+
+ALL = {
+    ("Read", "topic", "__consumer_offsets", True),
+    ("Describe", "group", "spark-kafka-source", True),
+    ("Describe", "topic", "*", False),
+}
+READ, GROUP, TOPICS = ("READ", "TOPIC", "__consumer_offsets"), ("DESCRIBE", "GROUP", "*"), ("DESCRIBE", "TOPIC", "*")
+
+
+@pytest.mark.parametrize("without", range(3))
+def test_each_missing_right_is_named(guarded: Broker, without: int) -> None:
+    rights = [READ, GROUP, TOPICS]
+    named = ["__consumer_offsets", "spark-kafka-source", "*"][without]
+    del rights[without]
+    _give(guarded, *rights)
+    assert {name for _, _, name, _ in _missing(guarded)} == {named}
+
+
+def test_without_any_right_all_are_named_with_the_lines_that_give_them(guarded: Broker) -> None:
+    _give(guarded)
+    assert _missing(guarded) == ALL
+    with pytest.raises(SetupError) as error:
+        require_rights(_options(guarded))
+    lines = [line.strip() for line in str(error.value).splitlines() if "kafka-acls.sh" in line]
+    begin = f"kafka-acls.sh --bootstrap-server {guarded.bootstrap} --add --allow-principal User:monitor"
+    assert lines == [
+        f"{begin} --operation Read --topic '__consumer_offsets'",
+        f"{begin} --operation Describe --group 'spark-kafka-source' --resource-pattern-type prefixed",
+        f"{begin} --operation Describe --topic '*'",
+    ]
+
+
+def test_with_all_rights_nothing_is_missing(guarded: Broker) -> None:
+    _give(guarded, READ, GROUP, TOPICS)
+    assert require_rights(_options(guarded)) == []
+    assert offsets_partitions(_options(guarded)) == 1
+
+
+def test_a_right_that_can_be_done_without_stops_nobody(guarded: Broker) -> None:
+    _give(guarded, READ, GROUP)
+    assert [one.name for one in require_rights(_options(guarded))] == ["*"]
+
+
+def test_a_wrong_password_is_said_and_not_shown(guarded: Broker) -> None:
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    wrong = _options(guarded, sasl_jaas_config=f'{module} required username="monitor" password="hunter2";')
+    with pytest.raises(SetupError, match="does not let monitor in") as error:
+        check_rights(wrong)
+    assert "hunter2" not in str(error.value)
+
+
+def test_a_broker_that_speaks_no_tls_is_said(guarded: Broker) -> None:
+    with pytest.raises(SetupError, match=r"SSL|TLS"):
+        check_rights(_options(guarded, security_protocol="SASL_SSL"))
+
+
+def test_nobody_there_is_said() -> None:
+    with pytest.raises(SetupError, match=r"cannot be reached.*refused"):
+        check_rights(KafkaOptions(f"127.0.0.1:{free_port()}", "c"))
+
+
+def test_a_cluster_without_any_group_gets_its_topic_and_needs_no_rights(each_kafka: Broker) -> None:
+    options = KafkaOptions(each_kafka.bootstrap, "c")
+    assert offsets_partitions(options) == 1
+    assert check_rights(options) == []
