@@ -37,6 +37,9 @@ tidy: setup-dev ## let ruff mend what it can
 bench: setup-dev ## benchmarks, each a ratio measured in one run
 	@$(BIN)/python -m bench $(BENCH)
 
+bench-strategies: setup-dev ## the strategies against the real Java classes: times and ratios (ONLY=kafka.sticky)
+	@$(BIN)/python -m bench.strategies $(ONLY)
+
 soak: setup-dev ## the tests that take long
 	@$(BIN)/pytest -q -m slow --timeout 7200 $(TESTS)
 

@@ -16,6 +16,7 @@ def deal_constrained(group: StickyGroup) -> tuple[list[list[int]], dict[int, int
     deal = _Deal(group)
     deal.keep_owned()
     rest = deal.unassigned()
+    deal.kept = [len(numbers) for numbers in deal.held]
     deal.under.sort(key=group.ranks.__getitem__)
     deal.exact.sort(key=group.ranks.__getitem__)
     if group.rack_consumers is not None:
@@ -24,6 +25,7 @@ def deal_constrained(group: StickyGroup) -> tuple[list[list[int]], dict[int, int
         rest = deal.assign_in_racks(rest)
     deal.assign_in_turn(rest)
     deal.verify()
+    deal.note_transfers()
     return deal.held, deal.transferred
 
 
@@ -34,6 +36,7 @@ class _Deal:
         under: Members with fewer than ``low`` partitions. exact: Members with ``low`` that may get one more.
         over: Members with more than ``low``; ``overs`` of them are expected.
         revoked: Partitions taken from their owner, who may get them back.
+        kept: How many partitions each member kept; the others that it holds are given anew.
     """
 
     def __init__(self, group: StickyGroup) -> None:
@@ -46,6 +49,7 @@ class _Deal:
         self.exact: list[int] = []
         self.revoked: dict[int, int] = {}
         self.transferred: dict[int, int] = {}
+        self.kept: list[int] = []
 
     def keep_owned(self) -> None:
         group = self.group
@@ -85,6 +89,8 @@ class _Deal:
         if len(group.queues) > group.total:
             assigned.sort(key=lambda number: (group.topic_of[number], group.partition(number)))
             return group.rest_after(assigned, range(group.total))
+        if not assigned:
+            return list(range(group.total))
         taken = set(assigned)
         return [number for number in range(group.total) if number not in taken]
 
@@ -115,7 +121,7 @@ class _Deal:
                     self.over += 1
                     if self.over == self.overs:
                         self.exact.clear()
-            self._assign(number, member)
+            self.held[member].append(number)
         return left
 
     def _next_in_rack(self, number: int, members: Sequence[int], start: int) -> int:
@@ -130,34 +136,38 @@ class _Deal:
 
     def assign_in_turn(self, rest: Sequence[int]) -> None:
         """Deal round over the members below ``low`` until each has it, then one each to those at ``low``."""
-        under, low, held = self.under, self.low, self.held
-        turn = polled = 0
-        for number in rest:
-            if turn >= len(under) and under:
-                turn = 0
-            if under:
-                member = under[turn]
-            elif polled < len(self.exact):
-                member = self.exact[polled]
-                polled += 1
-            else:
-                raise StrategyError("illegal_state", "No more unfilled consumers to be assigned.")
-            self._assign(number, member)
-            count = len(held[member])
-            if count == low:
-                if not under:
-                    raise StrategyError("illegal_state", "a member is filled that was not unfilled")
-                del under[turn]
-                self.exact.append(member)
-            else:
-                if count == self.high:
-                    self.over += 1
-                turn += 1
+        low, held, under = self.low, self.held, self.under
+        next_number = iter(rest).__next__
+        left = len(rest)
+        while under and left:
+            below = []
+            for place, member in enumerate(under):
+                if not left:
+                    below += under[place:]
+                    break
+                left -= 1
+                queues = held[member]
+                queues.append(next_number())
+                if len(queues) == low:
+                    self.exact.append(member)
+                else:
+                    below.append(member)
+            under = below
+        self.under = under
+        if left > len(self.exact):
+            raise StrategyError("illegal_state", "No more unfilled consumers to be assigned.")
+        for member in self.exact[:left]:
+            held[member].append(next_number())
+            self.over += len(held[member]) == self.high
 
-    def _assign(self, number: int, member: int) -> None:
-        self.held[member].append(number)
-        if self.revoked.get(number, member) != member or number in self.group.contested:
-            self.transferred[number] = member
+    def note_transfers(self) -> None:
+        """Note the partitions given anew that somebody else held, or that two members claimed."""
+        if not self.revoked and not self.group.contested:
+            return
+        for member, numbers in enumerate(self.held):
+            for number in numbers[self.kept[member] :]:
+                if self.revoked.get(number, member) != member or number in self.group.contested:
+                    self.transferred[number] = member
 
     def verify(self) -> None:
         if not self.under:

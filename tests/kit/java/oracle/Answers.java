@@ -49,7 +49,7 @@ final class Answers {
             long start = System.nanoTime();
             Future<String> answer = worker.submit(() -> answer(reader, question, times));
             try {
-                String said = times > 0 ? answer.get() : answer.get(limitMs, TimeUnit.MILLISECONDS);
+                String said = answer.get(limitMs, TimeUnit.MILLISECONDS);
                 out.println((System.nanoTime() - start) / 1000 + "\t" + said);
             } catch (TimeoutException late) {
                 out.println(limitMs * 1000 + "\tpast");
