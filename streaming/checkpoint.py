@@ -116,8 +116,8 @@ class Checkpoint:
             )
         if found.shards != shards:
             raise CheckpointError(
-                f"{self.root} has {found.shards} shards, not {shards}. Start with --shards {found.shards}, or export its"
-                " state with `state export` and begin a new checkpoint from that."
+                f"{self.root} has {found.shards} shards, not {shards}. Start with --shards {found.shards}, or export"
+                " its state with `state export` and begin a new checkpoint from that."
             )
         return found
 

@@ -58,9 +58,7 @@ def session_conf(settings: Settings) -> dict[str, str]:
     return conf | settings.spark.conf
 
 
-def start_session(
-    settings: Settings, name: str = "rebalance-monitor", *, log_file: Path | None = None
-) -> SparkSession:
+def start_session(settings: Settings, name: str = "rebalance-monitor", *, log_file: Path | None = None) -> SparkSession:
     """Start Spark, or join the session that spark-submit made.
 
     Args:

@@ -58,6 +58,8 @@ def read_shards(spark: SparkSession, query: Path, batch_id: int | None = None) -
     Args:
         query: Spark's own checkpoint folder. The job that writes it need not stop.
     """
+    # Asking for queries starts their manager, without whose coordinator no state store loads.
+    _ = spark.streams.active
     reader = spark.read.format("statestore")
     if batch_id is not None:
         reader = reader.option("batchId", batch_id)
