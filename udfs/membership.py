@@ -289,8 +289,10 @@ def _reopen(turn: Turn, due: Due, member_id: str, at: int) -> bool:
         or not departed.member.joined_at <= own <= departed.left_at
     ):
         return False
+    if departed.last_heartbeat_at is not None and own <= departed.last_heartbeat_at:
+        return True  # known when it expired: proves nothing
     member, timeout = departed.member, turn.timeout_of(departed.member)
-    last = max(own, departed.last_heartbeat_at or own)
+    last = own
     for time in turn.facts.heartbeats.get(member_id, ()):
         if last < time <= last + timeout:
             last = time
