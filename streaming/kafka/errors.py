@@ -17,15 +17,23 @@ _CONNECTION = re.compile(
     r"|Failed to get records for|Timed out waiting for a node assignment"
 )
 _MAX_DEPTH = 16
+_LONGEST_LINE = 500
 
 
 def is_connection_error(exception: BaseException) -> bool:
     """Say whether a query died because the broker was away, changing or refusing: starting it again may do."""
+    return connection_error(exception) is not None
+
+
+def connection_error(exception: BaseException) -> str | None:
+    """Answer the line that says what the broker did; None when it did nothing."""
     seen: BaseException | None = exception
     for _ in range(_MAX_DEPTH):
         if seen is None:
-            return False
-        if _CONNECTION.search(f"{type(seen).__name__}: {seen} {getattr(seen, 'desc', '')}"):
-            return True
+            break
+        said = f"{type(seen).__name__}: {seen} {getattr(seen, 'desc', '')}"
+        found = _CONNECTION.search(said)
+        if found is not None:
+            return said[found.start() :].splitlines()[0][:_LONGEST_LINE]
         seen = seen.__cause__ or seen.__context__
-    return False
+    return None

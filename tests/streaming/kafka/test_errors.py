@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streaming.kafka.errors import is_connection_error
+from streaming.kafka.errors import connection_error, is_connection_error
 
 # As pyspark words them.
 AWAY = """[STREAM_FAILED] Query [id = 3cc8, runId = c40b] terminated with exception: An error occurred in the user
@@ -40,6 +40,12 @@ def test_a_broker_that_is_away_or_refuses_may_come_back(said: str) -> None:
 )
 def test_what_will_fail_again_is_not_tried_again(said: str) -> None:
     assert not is_connection_error(RuntimeError(said))
+
+
+def test_what_the_broker_did_is_one_line() -> None:
+    assert connection_error(RuntimeError(AWAY)) == (
+        "org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired before the position for partition"
+    )
 
 
 def test_the_cause_of_a_cause_counts() -> None:

@@ -1,0 +1,50 @@
+"""What the tables must say of a story."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tests.live.job import Row, RunningJob
+from tests.live.story import Step, Story
+
+_UUID_LENGTH = 36
+
+
+def check_story(job: RunningJob, story: Story) -> None:
+    """Each generation that completed is one row with the right cause; what was given is what the members say."""
+    generations = job.generations(story.group)
+    wanted = {step.generation: step for step in story.steps}
+    assert sorted(generations) == sorted(wanted), {number: row["triggers"] for number, row in generations.items()}
+    spans = [row for row in job.rows("assignments") if row["group_id"] == story.group]
+    reported = [row for row in spans if row["origin"] == "reported"]
+    computed = [row for row in spans if row["origin"] == "computed"]
+    assert job.rows("rejected_events") == []
+    for number, step in sorted(wanted.items()):
+        row = generations[number]
+        assert _causes(row) == step.triggers, (step.what, row["triggers"])
+        assert row["status"] == "completed", (step.what, row["error"])
+        assert row["generation_source"] == "reported"
+        assert row["members_after"] == len(step.given)
+        assert held_at(reported, row["event_time"]) == _given(step), step.what
+        if step.given:
+            assert row["agrees"] is True, (step.what, row)
+            assert held_at(computed, row["event_time"]) == _given(step), step.what
+
+
+def held_at(spans: list[Row], moment: datetime) -> dict[str, list[tuple[str, int]]]:
+    """Answer who held what at a moment."""
+    held: dict[str, list[tuple[str, int]]] = {}
+    for span in spans:
+        if span["valid_from"] <= moment and (span["valid_to"] is None or moment < span["valid_to"]):
+            held.setdefault(span["member_id"], []).append((span["topic"], span["queue_id"]))
+    return {member: sorted(queues) for member, queues in held.items()}
+
+
+def _causes(row: Row) -> frozenset[tuple[str, str | None]]:
+    """Answer the kinds of cause, and whom they name: a member id is the client's or the instance's, `-`, a UUID."""
+    named = [(trigger["kind"], trigger["member_id"]) for trigger in row["triggers"]]
+    return frozenset((kind, None if member is None else member[: -_UUID_LENGTH - 1]) for kind, member in named)
+
+
+def _given(step: Step) -> dict[str, list[tuple[str, int]]]:
+    return {member: sorted(queues) for member, queues in step.given.items() if queues}

@@ -1,0 +1,58 @@
+"""The whole job beside a real Kafka 4.1 broker and real consumers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.kit.brokers import Broker, kafka_41
+from tests.kit.members import Member, wait_until_dealt
+from tests.kit.topics import create_topic
+from tests.live.checks import check_story
+from tests.live.job import running_job
+from tests.live.story import cooperative_members, dynamic_members, partitions, static_members
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(600)]
+
+
+def test_each_generation_is_one_row_with_its_cause(
+    kafka41: Broker, new_member: Callable[..., Member], tmp_path: Path
+) -> None:
+    with running_job(kafka41, tmp_path) as job:
+        stories = [
+            dynamic_members(kafka41, "dynamic", new_member),
+            static_members(kafka41, "static", new_member),
+            cooperative_members(kafka41, "cooperative", new_member),
+        ]
+        for story in stories:
+            job.wait_for_generation(story.group, story.steps[-1].generation)
+        assert job.stop() == 0
+    for story in stories:
+        check_story(job, story)
+
+
+def test_a_broker_that_goes_away_and_comes_back_is_survived_and_nothing_is_missed(
+    new_member: Callable[..., Member], tmp_path: Path
+) -> None:
+    # So that Spark's reader gives up soon; a minute is what it has otherwise.
+    impatient = ("--kafka-option", "default.api.timeout.ms=4000", "--kafka-option", "request.timeout.ms=3000")
+    with kafka_41(tmp_path / "broker") as broker, running_job(broker, tmp_path / "job", more=impatient) as job:
+        create_topic(broker, "orders", 2)
+        first = new_member(broker, "billing", ["orders"], client_id="a", session_timeout_ms=30_000)
+        wait_until_dealt([first], partitions("orders", 2))
+        job.wait_for_generation("billing", 1)
+
+        broker.stop()
+        job.wait_for(lambda: "the query starts again" in job.said(), "the query's end")
+        job.wait_for(lambda: '"cluster away"' in job.said(), "the collector's notice")
+        broker.start()
+
+        second = new_member(broker, "billing", ["orders"], client_id="b", session_timeout_ms=30_000)
+        generation = wait_until_dealt([first, second], partitions("orders", 2))
+        assert generation is not None
+        job.wait_for_generation("billing", generation)
+        job.wait_for(lambda: job.said().count('"cluster connected"') == 2, "the collector's return")
+        assert job.stop() == 0
+        assert sorted(job.generations("billing")) == list(range(1, generation + 1))
