@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
+from streaming.table_error import TableError
 from streaming.tables import CHECKPOINT_INTERVAL, Table, delta_schema, properties
 
 ROWS_PER_FILE = 100_000  # rewriting one row costs the file that it lies in
@@ -34,10 +35,6 @@ _ATTEMPTS = 20
 # What file systems answer that know no hard links (exFAT, some network mounts).
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _WRITER_FEATURES = ["appendOnly", "invariants", "changeDataFeed", "clustering", "domainMetadata"]
-
-
-class TableError(Exception):
-    """A table that cannot be used; the message says the way out."""
 
 
 class Mark(NamedTuple):

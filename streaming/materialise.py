@@ -10,23 +10,25 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.delta_files import DeltaFiles, Mark, Replacement, Standing, TableError
+from streaming.delta_files import DeltaFiles, Mark, Replacement, Standing
 from streaming.net_effect import EFFECTS, Effect, Entry, Group, Rows
-from streaming.tables import CHANGES, GROUP_MINUTES, GROUPS, Row, from_arrow, to_arrow
+from streaming.table_error import TableError
+from streaming.tables import CHANGES, GROUP_MINUTES, GROUPS, Row, from_arrow, from_arrow_columns, to_arrow
 from udfs import journal
 
 # So many changes are laid over the tables at once; more are taken in turn, group by group, into one commit.
 CHANGES_AT_ONCE = 100_000
 # Of the interval: so much before its end it is done, because doing it takes time too.
 _BEFORE_THE_END = 0.2
+
+_ENTRY_COLUMNS = ("cluster", "group_id", "subject", "number", "kind", "event_time", "body")
 
 _body = msgspec.json.Decoder(journal.Body)
 
@@ -211,11 +213,7 @@ class Materialiser:
         going: list[Standing] = []
         coming: list[Row] = []
         for first, last in _shares(sizes, CHANGES_AT_ONCE):
-            entries = [
-                entry
-                for kind, entry in _entries(self._journal, piece, first, last)
-                if effect.concerns(kind, entry.group_id)
-            ]
+            entries = _entries(self._journal, piece, effect, first, last)
             if not entries:
                 continue
             question = effect.question(entries)
@@ -283,22 +281,22 @@ def _shares(sizes: list[tuple[Group, int]], limit: int) -> Iterator[tuple[Group,
             start, held = index + 1, 0
 
 
-@lru_cache(maxsize=1)
-def _entries(changes: DeltaFiles, piece: Piece, first: Group, last: Group) -> list[tuple[str, Entry]]:
-    """Answer the changes of these groups in the order of their histories, each with its kind."""
-    low, high = _order(first), _order(last)
-    found: list[tuple[tuple[Any, ...], str, Entry]] = []
-    for version, path in piece.files:
-        columns = changes.read(path, ["cluster", "group_id", "subject", "number", "kind", "event_time", "body"])
-        if low != high or len(piece.files) > 1:
-            columns = columns.filter(_between(low, high))
-        for row in from_arrow(CHANGES, columns):
-            entry = Entry(row["cluster"], row["group_id"], row["event_time"], _body.decode(row["body"]))
-            history = (row["cluster"], row["group_id"] or "", row["subject"] or "")
-            # Numbers begin anew with a new checkpoint, so the journal's own order goes first.
-            found.append(((*history, version, row["number"]), row["kind"], entry))
-    found.sort(key=lambda each: each[0])
-    return [(kind, entry) for _, kind, entry in found]
+def _entries(changes: DeltaFiles, piece: Piece, effect: Effect, first: Group, last: Group) -> list[Entry]:
+    """Answer the changes of these groups that the effect asks for, in the order of their histories."""
+    keep = _between(_order(first), _order(last)) & effect.rows_wanted()
+    parts = [_of_version(changes.read(path, _ENTRY_COLUMNS).filter(keep), version) for version, path in piece.files]
+    # Numbers begin anew with a new checkpoint, so the journal's own order goes first.
+    history = [(name, "ascending") for name in ("cluster", "group_id", "subject", "_version", "number")]
+    rows = pa.concat_tables(parts).sort_by(history)
+    columns = from_arrow_columns(rows, ["cluster", "group_id", "event_time", "kind", "body"])
+    return [
+        Entry(cluster, group_id, event_time, _body.decode(body) if effect.reads(kind) else None)
+        for cluster, group_id, event_time, kind, body in zip(*columns, strict=True)
+    ]
+
+
+def _of_version(rows: pa.Table, version: int) -> pa.Table:
+    return rows.append_column("_version", pa.repeat(pa.scalar(version, pa.int64()), rows.num_rows))
 
 
 def _between(low: tuple[str, str], high: tuple[str, str]) -> pc.Expression:

@@ -8,9 +8,8 @@ import sys
 import typer
 
 from streaming.checkpoint import CheckpointError
-
 from streaming.commands.allocate import allocate
-# from streaming.commands.collect import collect
+from streaming.commands.collect import collect
 from streaming.commands.demo import demo
 from streaming.commands.explain import explain
 from streaming.commands.optimize import optimize
@@ -21,6 +20,8 @@ from streaming.commands.state import app as state
 from streaming.commands.who_owned import who_owned
 from streaming.settings import SettingsError
 from streaming.setup_error import SetupError
+from streaming.table_error import TableError
+from udfs.errors import StateVersionError
 
 USAGE = 2
 
@@ -35,7 +36,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(demo)
 app.command()(simulate)
-# app.command()(collect)
+app.command()(collect)
 app.command()(allocate)
 app.add_typer(show, name="show")
 app.command(name="who-owned")(who_owned)
@@ -50,7 +51,7 @@ def run_app() -> None:
         app()
     except SettingsError as error:
         _complain("settings that cannot be used:", *(f"  {mistake}" for mistake in error.mistakes))
-    except (SetupError, CheckpointError) as error:
+    except (SetupError, CheckpointError, StateVersionError, TableError) as error:
         _complain(f"error: {error}")
     except BrokenPipeError:
         # Whoever read our output has seen enough, e.g. head(1).
