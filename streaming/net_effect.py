@@ -23,12 +23,12 @@ Group: TypeAlias = tuple[str, str | None]
 
 
 class Entry(NamedTuple):
-    """One change, decoded."""
+    """One change, decoded; the body is None where the effect does not read it."""
 
     cluster: str
     group_id: str | None
     event_time: int
-    body: journal.Body
+    body: journal.Body | None
 
 
 class Question(NamedTuple):
@@ -84,20 +84,30 @@ class Effect(NamedTuple):
     """How the journal acts on one table.
 
     Attributes:
-        kinds: The kinds of change that touch it; None = every change of a group.
+        kinds: The kinds of change whose body it reads.
+        every_change: Whether every change of a group touches it, whatever its body says.
         question: Which standing rows a piece may touch.
         lay_over: Changes rows by entries, which are in the order of their histories. ``Present`` holds the rows
             of ``groups`` before this piece.
     """
 
     table: Table
-    kinds: frozenset[str] | None
+    kinds: frozenset[str]
     question: Callable[[Sequence[Entry]], Question]
     lay_over: Callable[[Sequence[Entry], Rows, Present], None]
+    every_change: bool = False
 
     def concerns(self, kind: str, group_id: str | None) -> bool:
         """Answer whether such a change touches this table."""
-        return group_id is not None if self.kinds is None else kind in self.kinds
+        return group_id is not None if self.every_change else kind in self.kinds
+
+    def rows_wanted(self) -> pc.Expression:
+        """Test the same of rows of ``changes``."""
+        return pc.field("group_id").is_valid() if self.every_change else _is_in("kind", self.kinds)
+
+    def reads(self, kind: str) -> bool:
+        """Answer whether it reads the body of such a change."""
+        return kind in self.kinds
 
 
 def _kinds(*bodies: type[msgspec.Struct]) -> frozenset[str]:
@@ -241,8 +251,7 @@ _STATE = ("members", "idle_members", "unassigned_queues", "spread")
 
 def _minutes(entries: Sequence[Entry]) -> Question:
     wanted, bounds = _of_groups(entries)
-    low, high = _range(_time(_minute(entry.event_time)).value for entry in entries)
-    first, last = pa.scalar(low, tables.TIME), pa.scalar(high, tables.TIME)
+    first, last = map(_time, _range(_minute(entry.event_time) for entry in entries))
     minute = pc.field("minute")
     return Question(wanted & (minute >= first) & (minute <= last), bounds | {"minute": (first, last)})
 
@@ -364,6 +373,12 @@ EFFECTS: tuple[Effect, ...] = (
     ),
     Effect(tables.TOPICS, _kinds(journal.TopicChanged), _open_topics, _lay_over_topics),
     Effect(tables.FINDINGS, _kinds(journal.FindingOpened, journal.FindingClosed), _named_findings, _lay_over_findings),
-    Effect(tables.GROUP_MINUTES, None, _minutes, _lay_over_minutes),
+    Effect(
+        tables.GROUP_MINUTES,
+        _kinds(journal.Rebalanced, journal.GroupChanged, journal.GroupRemoved),
+        _minutes,
+        _lay_over_minutes,
+        every_change=True,
+    ),
     Effect(tables.GROUPS, _kinds(journal.GroupChanged, journal.GroupRemoved), _groups, _lay_over_groups),
 )

@@ -398,6 +398,11 @@ def from_arrow(table: Table, columns: pa.Table) -> list[Row]:
     return [dict(zip(by_name, values, strict=True)) for values in zip(*by_name.values(), strict=True)]
 
 
+def from_arrow_columns(columns: pa.Table, names: Sequence[str]) -> list[Sequence[Any]]:
+    """Answer columns as lists, times in epoch milliseconds."""
+    return [list(_plain_values(columns.column(name))) for name in names]
+
+
 def _plain_values(column: pa.ChunkedArray) -> Iterable[Any]:
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import pandas as pd
 import pytest
 from chispa import assert_df_equality
 from deltalake import DeltaTable
@@ -22,9 +24,11 @@ from udfs import journal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.state import GroupState
 
 pytestmark = pytest.mark.spark
 DECIDED = "kind string, cluster string, body string"
+SINK_TABLES = ("rebalances", "changes", "rejected_events")
 # What may differ between two runs over the same input.
 NOT_COMPARED = ["batch"]
 
@@ -194,6 +198,35 @@ def test_whoever_watches_hears_what_was_written(spark: SparkSession, tmp_path: P
     assert sorted(name for ids, _, _ in heard for name in ids) == ["r1", "r2", "r3"]
     assert set().union(*(kinds for _, kinds, _ in heard)) >= {"group_changed", "group_removed"}
     assert sum(rejected for _, _, rejected in heard) == 3
+
+
+def test_a_streaming_batch_is_computed_once_however_many_tables_it_fills(spark: SparkSession, tmp_path: Path) -> None:
+    events, called = tmp_path / "events", tmp_path / "called"
+    events.mkdir()
+    called.mkdir()
+    (events / "one.json").write_text('{"kind": "rebalance"}\n{"kind": "change"}\n{"kind": "rejected"}\n')
+    bodies = {
+        "rebalance": msgspec.json.encode(a_rebalance(1)).decode(),
+        "change": msgspec.json.encode(some_changes()[0]).decode(),
+        "rejected": msgspec.json.encode(a_rejected(1)).decode(),
+    }
+
+    def decide(key: tuple[str], frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+        for frame in frames:
+            (called / uuid.uuid4().hex).touch()
+            state.update((b"x",))
+            yield pd.DataFrame(
+                {"kind": frame["kind"], "cluster": "c1", "body": [bodies[kind] for kind in frame["kind"]]}
+            )
+
+    source = spark.readStream.schema("kind string").json(str(events))
+    decided = source.groupBy("kind").applyInPandasWithState(decide, DECIDED, "seen binary", "append", "NoTimeout")
+    writer = decided.writeStream.outputMode("append").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = writer.foreachBatch(Sink(tmp_path / "tables", "app")).trigger(availableNow=True).start()
+    query.awaitTermination()
+    assert len(list(called.iterdir())) == 3
+    written = {name: DeltaTable(str(tmp_path / "tables" / name)).version() for name in TABLES if name in SINK_TABLES}
+    assert written == dict.fromkeys(SINK_TABLES, 1)
 
 
 def test_the_change_feed_and_the_clustering_are_what_spark_sees(spark: SparkSession, tmp_path: Path) -> None:
