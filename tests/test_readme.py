@@ -1,0 +1,56 @@
+"""The README: what it names is there, and its queries run on the tables that a fleet leaves."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+from typer.testing import CliRunner
+
+from streaming import tables
+from streaming.commands.app import app
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    """Answer the code blocks of one language."""
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("query", blocks("sql"))
+def test_the_queries_run(query: str) -> None:
+    with duckdb.connect() as connection:
+        for table in (each for each in vars(tables).values() if isinstance(each, tables.Table)):
+            connection.register(table.name, table.schema.empty_table())
+        assert connection.sql(query).fetchall() == []
+
+
+def test_every_table_is_told_of() -> None:
+    for table in (each for each in vars(tables).values() if isinstance(each, tables.Table)):
+        assert f"| `{table.name}` |" in README
+
+
+@pytest.mark.parametrize("file", sorted(set(re.findall(r"`((?:docs|conf)/[\w.]+)`", README))))
+def test_every_file_that_is_named_is_there(file: str) -> None:
+    assert (ROOT / file).is_file()
+
+
+def test_every_command_that_is_named_is_there() -> None:
+    for line in re.findall(r"\.venv/bin/rebalance-monitor ([^\\`\n]*)", README):
+        words = [word for word in line.split("#")[0].split() if word]
+        command = words[: 2 if words and words[0] in ("show", "state") else 1]
+        if command == [] or command[0].startswith("-"):
+            continue
+        result = CliRunner().invoke(app, [*command, "--help"])
+        assert result.exit_code == 0, line
+        for option in re.findall(r"--[\w-]+", line.split("#")[0]):
+            assert option in result.output, f"{option} of {line}"
+
+
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"`?make ([\w-]+)", README))))
+def test_every_target_that_is_named_is_there(target: str) -> None:
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
