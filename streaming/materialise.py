@@ -41,6 +41,10 @@ class Piece(NamedTuple):
     files: tuple[tuple[int, str], ...]
 
 
+class _OvertakenError(Exception):
+    """Another process has followed the journal meanwhile."""
+
+
 class Materialiser:
     """Follows the journal: at once, or at most one interval after it.
 
@@ -142,19 +146,25 @@ class Materialiser:
         with self._working:
             self._due = None
             end = self._journal.refresh()
-            # Somebody else may follow the same journal: what the tables say counts, not what this one remembers.
-            if self._reached is None:
-                self._reached = self._marks()
-            reached = self._reached
-            while (lowest := min(reached.values())) < end:
-                upto = min((version for version in reached.values() if version > lowest), default=end)
-                lagging = [effect for effect in EFFECTS if reached[effect.table.name] == lowest]
-                try:
-                    self._advance(self._piece(lowest, upto), lagging)
-                except BaseException:
-                    self._reached = None
-                    raise
-                reached.update({effect.table.name: upto for effect in lagging})
+            while not self._followed(end):
+                pass
+
+    def _followed(self, end: int) -> bool:
+        """Go forward by one piece; answer whether that was the last."""
+        reached = self._marks() if self._reached is None else self._reached
+        # Should anything go wrong, what the tables say counts, not what this process remembers.
+        self._reached = None
+        lowest = min(reached.values())
+        if lowest < end:
+            upto = min((version for version in reached.values() if version > lowest), default=end)
+            lagging = [effect for effect in EFFECTS if reached[effect.table.name] == lowest]
+            try:
+                self._advance(self._piece(lowest, upto), lagging)
+            except _OvertakenError:
+                return False
+            reached |= {effect.table.name: upto for effect in lagging}
+        self._reached = reached
+        return min(reached.values()) >= end
 
     def reached(self) -> dict[str, int]:
         """Answer, for each table, the version of ``changes`` that it has reached."""
@@ -202,6 +212,8 @@ class Materialiser:
                 continue
 
             def compute(effect: Effect = effect) -> Replacement:
+                if (self._tables[effect.table.name].mark(self._app_id(effect.table.name)) or 0) > piece.after:
+                    raise _OvertakenError
                 return self._replacement(piece, effect, sizes)
 
             also = [Mark(self._app_id(other), piece.upto) for other in idle]

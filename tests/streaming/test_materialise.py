@@ -209,6 +209,21 @@ def test_tables_made_anew_begin_with_what_the_journal_still_holds(tmp_path: Path
     assert contents(tmp_path) == before
 
 
+def test_two_that_follow_one_journal_do_not_count_twice(tmp_path: Path) -> None:
+    changes = some_changes()
+    in_batches(tmp_path / "alone", changes, [])
+    Materialiser(tmp_path / "alone", 0).run()
+    first, second = Materialiser(tmp_path / "both", 0), Materialiser(tmp_path / "both", 0)
+    write(tmp_path / "both", changes[:20], 0)
+    first.run()
+    write(tmp_path / "both", changes[20:40], 1)
+    second.run()
+    write(tmp_path / "both", changes[40:], 2)
+    first.run()
+    second.run()
+    assert contents(tmp_path / "both") == contents(tmp_path / "alone")
+
+
 def test_a_second_checkpoint_on_the_same_tables_counts_on(tmp_path: Path) -> None:
     history = Journal()
     write(tmp_path, [history.change(0, joined("a", 0)), history.change(0, stable(1))], 0)
