@@ -18,8 +18,9 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal
+from typing import Literal, TypeAlias
 
+import msgspec
 from confluent_kafka import KafkaError, KafkaException
 
 from streaming.kafka.broker_clock import BrokerClock
@@ -31,6 +32,7 @@ from streaming.logs import logger
 from udfs.events import SCHEMA_VERSION, AnyEvent, Clock
 
 OffsetsRead = Callable[[], Mapping[int, int]]
+State: TypeAlias = Literal["starting", "connected", "away", "refused", "unwritable"]
 
 _LOOK_EVERY_S = 0.25  # whether the query has read what a round noted
 _LONGEST_PAUSE_S = 30.0
@@ -43,7 +45,8 @@ class CollectorStatus:
     """How it goes.
 
     Attributes:
-        state: ``starting``; ``connected``; ``away``: it cannot be reached; ``refused``: it does not let us in.
+        state: ``starting``; ``connected``; ``away``: it cannot be reached; ``refused``: it does not let us in;
+            ``unwritable``: our own log of events cannot be written.
         since_ms: When that began.
         detail: What the client says, when something is wrong.
         topics: How many topics are known.
@@ -53,7 +56,7 @@ class CollectorStatus:
         ahead_ms: By how much this machine's clock is taken to be ahead of the brokers'.
     """
 
-    state: Literal["starting", "connected", "away", "refused"] = "starting"
+    state: State = "starting"
     since_ms: int = 0
     detail: str | None = None
     topics: int = 0
@@ -95,7 +98,7 @@ class KafkaCollector:
         self._make_view = view
         self._view: ClusterView | None = None
         self._log = log
-        self._topics = TopicWatch(options.cluster, self._log.read_memory())
+        self._topics = self._remembered_topics()
         self._clock = BrokerClock(poll_interval_ms)
         self._offsets_read = offsets_read
         self._interval_s = poll_interval_ms / 1_000
@@ -140,13 +143,20 @@ class KafkaCollector:
             except KafkaException as error:
                 self._failed(error.args[0])
                 return False
+            except OSError as error:
+                self._cannot_write(error)
+                return False
             self._set("connected")
             return True
 
     def settle(self) -> bool:
         """Write the newest clock that the query's reading allows; answer whether one was written."""
         with self._turn:
-            return self._settle()
+            try:
+                return self._settle()
+            except OSError as error:
+                self._cannot_write(error)
+                return False
 
     def _run(self) -> None:
         pause_s = 0.0
@@ -160,6 +170,13 @@ class KafkaCollector:
             step = min(_LOOK_EVERY_S, max(pause_s, 0.0))
             self._stop.wait(step)
             pause_s -= step
+
+    def _remembered_topics(self) -> TopicWatch:
+        try:
+            return TopicWatch(self._options.cluster, self._log.read_memory())
+        except msgspec.DecodeError:
+            _log.warning("what was told of the topics is unreadable; all are told again", cluster=self._options.cluster)
+            return TopicWatch(self._options.cluster)
 
     def _observe(self) -> None:
         if self._view is None:
@@ -194,18 +211,24 @@ class KafkaCollector:
 
     def _settle(self) -> bool:
         read = self._offsets_read()
-        allowed: _Round | None = None
-        while self._owed and all(read.get(number, 0) >= end for number, end in self._owed[0].ends.items()):
-            allowed = self._owed.popleft()
+        # Each round notes at least what the one before noted: those that are allowed come first.
+        allowed = 0
+        for owed in self._owed:
+            if any(read.get(number, 0) < end for number, end in owed.ends.items()):
+                break
+            allowed += 1
         unread = sum(max(0, end - read.get(number, 0)) for number, end in self._ends.items())
         self._set(self._status.state, self._status.detail, unread=unread)
-        if allowed is None:
+        if not allowed:
             return False
+        clock_ms = self._owed[allowed - 1].clock_ms
         event: AnyEvent = Clock(
-            schema_version=SCHEMA_VERSION, event_time=allowed.clock_ms, system="kafka", cluster=self._options.cluster
+            schema_version=SCHEMA_VERSION, event_time=clock_ms, system="kafka", cluster=self._options.cluster
         )
         self._log.append([event])
-        self._set(self._status.state, self._status.detail, unread=unread, clock_ms=allowed.clock_ms)
+        for _ in range(allowed):
+            self._owed.popleft()
+        self._set(self._status.state, self._status.detail, unread=unread, clock_ms=clock_ms)
         return True
 
     def _tell_losses(self, bounds: Mapping[int, tuple[int, int]]) -> None:
@@ -230,6 +253,11 @@ class KafkaCollector:
         # A client that was refused keeps its old login; a new one reads what has been mended.
         self._hang_up()
 
+    def _cannot_write(self, error: OSError) -> None:
+        # What could not be written has not been told.
+        self._topics = self._remembered_topics()
+        self._set("unwritable", str(error))
+
     def _hang_up(self) -> None:
         if self._view is not None:
             self._view.close()
@@ -237,7 +265,7 @@ class KafkaCollector:
 
     def _set(
         self,
-        state: Literal["starting", "connected", "away", "refused"],
+        state: State,
         detail: str | None = None,
         *,
         unread: int | None = None,

@@ -90,7 +90,7 @@ class KafkaFollower:
     def status(self) -> str | None:
         """Answer a few words when something is wrong with the cluster; None when nothing is."""
         status = self._collector.status()
-        if status.state in ("away", "refused"):
+        if status.state in ("away", "refused", "unwritable"):
             return f"{self._options.cluster} {status.state}"
         return None
 

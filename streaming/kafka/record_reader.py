@@ -36,8 +36,7 @@ class RecordReader:
         self._cluster = options.cluster
         self._patterns = GroupPatterns(options.include_groups, options.exclude_groups)
         self._event_log = log
-        memory = log.read_memory()
-        self._written: dict[int, int] = {} if memory is None else msgspec.json.decode(memory, type=dict[int, int])
+        self._written = _remembered(log)
         self._read = dict(self._written)
         self._gathered: list[AnyEvent] = []
         self._gathered_since = time.monotonic()
@@ -110,6 +109,15 @@ class RecordReader:
             position=f"{message.partition()}:{message.offset()}",
             raw=raw_of(message.key(), message.value()).decode()[:_SHOWN_RAW],
         )
+
+
+def _remembered(log: EventLog) -> dict[int, int]:
+    memory = log.read_memory()
+    try:
+        return {} if memory is None else msgspec.json.decode(memory, type=dict[int, int])
+    except msgspec.DecodeError:
+        _log.warning("how far was read is unreadable; all is read again")
+        return {}
 
 
 def fold(events: Sequence[AnyEvent]) -> list[AnyEvent]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,6 +14,7 @@ from streaming.kafka.event_logs import EventFiles
 from streaming.kafka.options import KafkaOptions
 from streaming.kafka.record_reader import RecordReader, fold
 from streaming.kafka.rights import offsets_partitions
+from streaming.kafka.topic_watch import SeenTopic
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.members import Member
 from tests.kit.processes import free_port
@@ -138,10 +139,11 @@ def test_a_cluster_that_is_not_there_is_said(tmp_path: Path) -> None:
 
 
 class LosingView:
-    """A cluster that deletes records before they are read."""
+    """A cluster of one partition whose records before ``first`` have been deleted."""
 
     def __init__(self, first: int) -> None:
         self.first = first
+        self.seen: dict[str, SeenTopic | None] = {}
 
     def offsets_partitions(self) -> int:
         return 1
@@ -152,8 +154,8 @@ class LosingView:
     def record_time(self, partition: int, offset: int) -> int | None:
         return None
 
-    def topics(self, known: object) -> dict[str, None]:
-        return {}
+    def topics(self, known: object) -> dict[str, SeenTopic | None]:
+        return self.seen
 
     def hear(self) -> list[object]:
         return []
@@ -176,6 +178,51 @@ def test_records_deleted_before_they_were_read_are_counted(tmp_path: Path) -> No
     read[0] = 100
     collector.observe_once()
     assert collector.status().lost == 10
+
+
+def test_a_log_that_cannot_be_written_is_visible_and_what_was_owed_is_told_later(tmp_path: Path) -> None:
+    class FullDisk(EventFiles):
+        full = True
+
+        def append(self, events: Sequence[AnyEvent]) -> None:
+            if self.full:
+                raise OSError(28, "No space left on device")
+            super().append(events)
+
+    log = FullDisk(tmp_path, "kafka")
+    view = LosingView(first=0)
+    collector = KafkaCollector(
+        KafkaOptions("h:1", "c"),
+        log,
+        lambda: {0: 100},
+        view=lambda _options: view,  # type: ignore[arg-type,return-value]
+    )
+    view.seen = {"a": SeenTopic(2)}
+    assert not collector.observe_once()
+    assert collector.status().state == "unwritable"
+    log.full = False
+    assert collector.observe_once()
+    assert topic_counts(tmp_path, "a") == [2]
+    log.full = True
+    assert not collector.settle()
+    log.full = False
+    assert collector.settle()
+    assert sum(isinstance(event, Clock) for event in events_in(tmp_path)) == 1
+
+
+def test_a_damaged_memory_makes_all_topics_told_again(tmp_path: Path) -> None:
+    log = EventFiles(tmp_path, "kafka")
+    log.keep_memory(b"{")
+    view = LosingView(first=0)
+    view.seen = {"a": SeenTopic(2)}
+    collector = KafkaCollector(
+        KafkaOptions("h:1", "c"),
+        log,
+        dict,
+        view=lambda _options: view,  # type: ignore[arg-type,return-value]
+    )
+    assert collector.observe_once()
+    assert topic_counts(tmp_path, "a") == [2]
 
 
 def test_commits_of_one_group_at_one_moment_are_one_event() -> None:
