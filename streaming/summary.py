@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table as Grid
+from rich.text import Text
 
 from streaming import tables
 
@@ -184,23 +185,19 @@ def print_summary(summary: Summary, console: Console) -> None:
         console.print(f"{summary.rejected:,} inputs were not applied as sent (table rejected_events).")
     if summary.causes:
         _print_causes(summary.causes, console)
-    if summary.worst_groups:
-        grid = _grid("busiest groups", "rebalances", "queues moved", "mostly")
-        for group in summary.worst_groups:
-            grid.add_row(
-                f"{group.cluster}  {group.group_id}",
-                f"{group.rebalances:,}",
-                f"{group.queues_moved:,}",
-                group.main_cause,
-            )
-        console.print()
-        console.print(grid)
-    if summary.findings:
-        grid = _grid("open findings", "times", "severity", "for example")
-        for finding in summary.findings:
-            grid.add_row(finding.kind, f"{finding.findings:,}", finding.severity, finding.example)
-        console.print()
-        console.print(grid)
+    _print_rows(
+        console,
+        ("busiest groups", "", "rebalances", "queues moved", "mostly"),
+        [
+            (group.cluster, group.group_id, f"{group.rebalances:,}", f"{group.queues_moved:,}", group.main_cause)
+            for group in summary.worst_groups
+        ],
+    )
+    _print_rows(
+        console,
+        ("open findings", "times", "severity", "for example"),
+        [(finding.kind, f"{finding.findings:,}", finding.severity, finding.example) for finding in summary.findings],
+    )
     console.print("\nGo on with:")
     for command in summary.commands:
         console.print(f"  {command}", soft_wrap=True, highlight=False, markup=False)
@@ -221,10 +218,17 @@ def _print_causes(causes: list[CauseCount], console: Console) -> None:
     console.print(grid)
 
 
-def _grid(first: str, second: str, third: str, fourth: str) -> Grid:
-    grid = Grid(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    grid.add_column(first, no_wrap=True)
-    grid.add_column(second, justify="right", no_wrap=True)
-    grid.add_column(third, justify="right" if third == "queues moved" else "left", no_wrap=True)
-    grid.add_column(fourth, overflow="ellipsis", no_wrap=True)
-    return grid
+def _print_rows(console: Console, headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """Print rows below their headings; what is too long for the screen is cut at its end."""
+    if not rows:
+        return
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    numeric = [all(cell.replace(",", "").isdigit() for cell in column) for column in zip(*rows, strict=True)]
+    console.print()
+    for number, row in enumerate([headings, *rows]):
+        cells = [
+            cell.rjust(width) if is_number else cell.ljust(width)
+            for cell, width, is_number in zip(row, widths, numeric, strict=True)
+        ]
+        text = Text("  ".join(cells).rstrip(), style="" if number else "bold", no_wrap=True, overflow="ellipsis")
+        console.print(text, no_wrap=True, overflow="ellipsis", crop=True)

@@ -101,3 +101,13 @@ def test_commands_are_printed_whole_however_narrow_the_screen(written: Path) -> 
     print_summary(summarise(written), Console(file=printed, width=40))
     assert f"  rebalance-monitor explain r4 --tables {written}\n" in printed.getvalue()
     assert "4 rebalances" in printed.getvalue()
+
+
+def test_on_a_narrow_screen_only_examples_are_cut(written: Path) -> None:
+    finding = OpenFinding("generations_missed", "warning", 1_234, "3 generations before generation 12 were never seen")
+    printed = io.StringIO()
+    print_summary(Summary(findings=[finding]), Console(file=printed, width=60))
+    assert "generations_missed" in printed.getvalue()
+    assert "1,234" in printed.getvalue()
+    assert "warning" in printed.getvalue()
+    assert max(map(len, printed.getvalue().splitlines()[:-1])) <= 60
