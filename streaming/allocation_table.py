@@ -42,10 +42,12 @@ class Compared(NamedTuple):
 def compare(strategy: str, size: Size, before: Size | None) -> Compared:
     """Deal a group of this size, starting from what it held at the size before."""
     owned: Assignment = {}
+    # The members before are those of now, but for the last ones: ids of one width sort alike.
+    width = len(str(max(size.members, before.members if before else 0)))
     try:
         if before is not None:
-            owned = _settled(strategy, before, {})
-        held = _settled(strategy, size, owned)
+            owned = _settled(strategy, before, {}, width)
+        held = _settled(strategy, size, owned, width)
     except StrategyError as error:
         return Compared(strategy, {}, 0, 0, 0, None, error.message)
     counts = [len(queues) for queues in held.values()] or [0]
@@ -66,16 +68,15 @@ def compare_all(size: Size, before: Size | None) -> list[Compared]:
     return [compare(name, size, before) for name in names()]
 
 
-def _settled(strategy: str, size: Size, owned: Assignment) -> Assignment:
+def _settled(strategy: str, size: Size, owned: Assignment, width: int) -> Assignment:
     """Answer what the group holds in the end: a cooperative move takes a second step."""
-    held = _deal(strategy, size, owned)
+    held = _deal(strategy, size, owned, width)
     if registered(strategy, _system(strategy)).complete or not owned:
         return held
-    return _deal(strategy, size, held)
+    return _deal(strategy, size, held, width)
 
 
-def _deal(strategy: str, size: Size, owned: Assignment) -> Assignment:
-    width = len(str(size.members))
+def _deal(strategy: str, size: Size, owned: Assignment, width: int) -> Assignment:
     topics = tuple(TOPIC if size.topics == 1 else f"{TOPIC}-{number}" for number in range(size.topics))
     system = _system(strategy)
     broker = None if system == "kafka" else "0" if system == "metaq" else f"{_ROOM}@broker-a"

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streaming.combine import PACKET_SCHEMA, combine
+from streaming.user_strategies import installed_user_strategies
 from udfs.stateful import DECIDED_SCHEMA, STATE_SCHEMA, shard_function
 
 if TYPE_CHECKING:
+    import pandas as pd
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming import StreamingQuery
 
     from udfs.combining import FollowedCluster
     from udfs.rules import Rules
+    from udfs.stateful import StateHandle
 
 Sink = Callable[["DataFrame", int], None]
 
@@ -32,8 +35,19 @@ def packets(sources: Sequence[DataFrame], rules: Rules, *, followed: FollowedClu
 
 def decisions(packed: DataFrame, rules: Rules) -> DataFrame:
     """Answer what the shards decide: (kind, cluster, body)."""
+    advance = shard_function(rules)
+
+    def advance_shard(
+        key: tuple[str, int], frames: Iterable[pd.DataFrame], state: StateHandle
+    ) -> Iterator[pd.DataFrame]:
+        # The workers are processes of their own: each finds users' strategies once.
+        installed_user_strategies()
+        return advance(key, frames, state)
+
+    # Here too, so that the job's own log says which one is left out.
+    installed_user_strategies()
     return packed.groupBy("cluster", "shard").applyInPandasWithState(
-        shard_function(rules), DECIDED_SCHEMA, STATE_SCHEMA, "append", "NoTimeout"
+        advance_shard, DECIDED_SCHEMA, STATE_SCHEMA, "append", "NoTimeout"
     )
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+
+import msgspec
 
 from udfs.errors import StrategyError
 from udfs.events import QueueInfo, QueueRef
 from udfs.strategies import SYSTEMS, Participant, Problem, Registered, Topic, register
+from udfs.strategies.laws import guarded
 
 GROUP = "rebalance_monitor.strategies"
 
@@ -16,8 +20,14 @@ _log = logging.getLogger(__name__)
 _loaded: set[str] = set()
 
 
+@cache
+def installed_user_strategies() -> tuple[str, ...]:
+    """Register what is installed, once for each process; answer a sentence for each one that was left out."""
+    return tuple(load_user_strategies())
+
+
 def load_user_strategies(found: Iterable[EntryPoint] | None = None) -> list[str]:
-    """Register the strategies that installed packages offer, once for each process.
+    """Register the strategies that installed packages offer.
 
     An entry point's name is the qualified name (``rocketmq.MINE``), its object a function of a ``Problem`` that
     answers an ``Assignment``, or a ``Registered`` with its promises. One that cannot be loaded, breaks a law or takes
@@ -51,50 +61,27 @@ def _register(point: EntryPoint) -> None:
         if isinstance(loaded, Registered)
         else Registered(answer=loaded, spread="none", complete=False, any_order=False)
     )
+    entry = msgspec.structs.replace(entry, answer=guarded(point.name, entry.answer))
     for problem in _trials():
-        broken = broken_law(problem, entry)
+        answer = entry.answer(problem)
+        if entry.answer(problem) != answer:
+            raise StrategyError("breaks_law", "it answers the same question differently")
+        broken = _broken_promise(problem, entry, [len(queues) for queues in answer.values()])
         if broken:
             raise StrategyError("breaks_law", broken)
     register(point.name, entry)
 
 
-def broken_law(problem: Problem, entry: Registered) -> str | None:
-    """Answer which law of a strategy its answer breaks, as a sentence; None if it keeps them.
-
-    The laws: every member is a key; each queue exists, is held at most once, and by a subscriber; the same question
-    has the same answer; what the strategy itself declares of spread and completeness.
-    """
-    answer = entry.answer(problem)
-    if set(answer) != {member.member_id for member in problem.members}:
-        return "the members in its answer are not those of the group"
-    queues_of = {
-        name: {(queue.broker, queue.queue_id) for queue in topic.queues} for name, topic in problem.topics.items()
-    }
-    subscriptions = {member.member_id: set(member.subscriptions) for member in problem.members}
-    holders: dict[QueueRef, str] = {}
-    for member, queues in answer.items():
-        for queue in queues:
-            if not isinstance(queue, QueueRef) or (queue.broker, queue.queue_id) not in queues_of.get(queue.topic, ()):
-                return f"it gives {member} a queue that does not exist: {queue!r}"
-            if queue.topic not in subscriptions[member]:
-                return f"it gives {member} a queue of a topic to which it does not subscribe: {queue.topic}"
-            if queue in holders:
-                return f"it gives one queue to {holders[queue]} and to {member}"
-            holders[queue] = member
-    if {member: list(queues) for member, queues in entry.answer(problem).items()} != answer:
-        return "it answers the same question differently"
-    return _broken_promise(problem, entry, {member: len(queues) for member, queues in answer.items()})
-
-
-def _broken_promise(problem: Problem, entry: Registered, counts: dict[str, int]) -> str | None:
+def _broken_promise(problem: Problem, entry: Registered, counts: list[int]) -> str | None:
+    """Answer what the strategy declares of itself and does not keep; only where all subscribe to the same."""
     kinds = {frozenset(member.subscriptions) for member in problem.members}
     if len(kinds) != 1:
         return None
     known = [problem.topics[name] for name in next(iter(kinds)) if name in problem.topics]
-    if entry.complete and sum(counts.values()) < sum(len(topic.queues) for topic in known):
+    if entry.complete and sum(counts) < sum(len(topic.queues) for topic in known):
         return "it leaves queues unassigned, and it declares itself complete"
     bound = {"group": 1, "topic": len(known), "none": None}[entry.spread]
-    if bound is not None and counts and max(counts.values()) - min(counts.values()) > bound:
+    if bound is not None and max(counts) - min(counts) > bound:
         return f"it spreads by more than {bound}, and it declares an even spread"
     return None
 

@@ -44,9 +44,9 @@ def allocate(
 
 def _answer_lines() -> None:
     from streaming.allocation_cases import answer_line
-    from streaming.user_strategies import load_user_strategies
+    from streaming.user_strategies import installed_user_strategies
 
-    load_user_strategies()
+    installed_user_strategies()
     all_read = True
     number = 0
     for lines in _blocks(sys.stdin.buffer):
@@ -87,9 +87,9 @@ def _show(
     as_json: bool,
 ) -> None:
     from streaming.allocation_table import Size, compare, compare_all, known
-    from streaming.user_strategies import load_user_strategies
+    from streaming.user_strategies import installed_user_strategies
 
-    load_user_strategies()
+    installed_user_strategies()
     mistakes = [f"{name} is missing" for name, value in (("--queues", queues), ("--members", members)) if value is None]
     if strategy is not None and every:
         mistakes.append("--strategy and --all cannot go together")

@@ -7,8 +7,10 @@ import pytest
 import udfs.strategies
 from streaming import user_strategies
 from streaming.user_strategies import GROUP, load_user_strategies
+from tests.udfs.strategies.groups import group, told
+from udfs.errors import StrategyError
 from udfs.events import QueueRef
-from udfs.strategies import Assignment, Problem, Registered, strategy
+from udfs.strategies import Assignment, Problem, Registered, registered, strategy
 
 
 def last_takes_all(problem: Problem) -> Assignment:
@@ -47,7 +49,8 @@ def point(name: str, value: str) -> EntryPoint:
 
 def test_a_strategy_that_keeps_the_laws_is_known_by_its_name(registry: None) -> None:
     assert load_user_strategies([point("rocketmq.LAST", "last_takes_all")]) == []
-    assert strategy("LAST", "rocketmq") is last_takes_all
+    problem = group({"a": ["t"], "b": ["t"]}, {"t": 2})
+    assert told(strategy("LAST", "rocketmq")(problem)) == {"a": "", "b": "t-0 t-1"}
     assert load_user_strategies([point("rocketmq.LAST", "last_takes_all")]) == []
 
 
@@ -67,5 +70,20 @@ def test_a_broken_one_is_left_out_and_the_others_come_in(registry: None, name: s
     (refused,) = load_user_strategies([point(name, value), point("kafka.last", "last_takes_all")])
     assert name in refused
     assert reason in refused
-    assert strategy("last", "kafka") is last_takes_all
+    assert registered("last", "kafka").spread == "none"
     assert strategy("AVG", "rocketmq") is before
+
+
+def fails_for_five(problem: Problem) -> Assignment:
+    if len(problem.members) == 5:
+        raise ZeroDivisionError("five")
+    return {} if len(problem.members) == 6 else last_takes_all(problem)
+
+
+@pytest.mark.parametrize(("members", "code"), [(5, "strategy_failed"), (6, "breaks_law")])
+def test_what_fails_only_later_fails_the_rebalance_and_not_the_job(registry: None, members: int, code: str) -> None:
+    assert load_user_strategies([point("rocketmq.LATER", "fails_for_five")]) == []
+    with pytest.raises(StrategyError) as failed:
+        strategy("LATER", "rocketmq")(group({f"m{number}": ["t"] for number in range(members)}, {"t": 2}))
+    assert failed.value.code == code
+    assert "rocketmq.LATER" in failed.value.message
