@@ -53,6 +53,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("late_events", int),
     ("recent", list[int]),
     ("row", GroupChanged | None),
+    ("reported_at", int | None),
 )
 _BLANK = Group()
 

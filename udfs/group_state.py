@@ -107,6 +107,7 @@ class Group(msgspec.Struct, kw_only=True):
         exists: It had a rebalance since it was last deleted or forgotten, so the next one is no creation.
         followed: False: of a kind that is not recomputed.
         members: In the order in which they joined. departed: The longest gone first.
+        reported_at: When the reported spans last changed: reports alone make nothing that follows late.
         counts: Queues of each subscribed, known topic as of the last decision.
         guessed_topics: Topics that the standing reported generation was computed without metadata for.
         handed_over: Queues that a cooperative generation took from their owners and gave to nobody yet.
@@ -132,6 +133,7 @@ class Group(msgspec.Struct, kw_only=True):
     computed: Owners = msgspec.field(default_factory=dict)
     reported: Owners = msgspec.field(default_factory=dict)
     has_reported: bool = False
+    reported_at: int | None = None
     reporters: list[str] = msgspec.field(default_factory=list)
     counts: dict[str, int] = msgspec.field(default_factory=dict)
     guessed_topics: list[str] = msgspec.field(default_factory=list)

@@ -304,6 +304,8 @@ def write_spans(
     """
     group = turn.group
     standing = group.computed if origin == "computed" else group.reported
+    if origin == "reported" and owners != standing:
+        at = group.reported_at = max(at, group.reported_at or at)
     ending, beginning = spans_between(standing, owners)
     for (topic, broker, queue_id), member in ending:
         body = QueueReleased(

@@ -166,7 +166,7 @@ class Turn:
         """End a member's session."""
         group = self.group
         member = group.members.pop(member_id)
-        last = self.last_seen(member_id, left_at) if member_id in self.seen else None
+        last = self.last_seen(member_id, at) if member_id in self.seen else None
         self.seen.pop(member_id, None)
         left_at = max(left_at, member.joined_at)
         self.write(at, closed(member, left_at, reason, last))

@@ -65,6 +65,8 @@ class Topics:
         self.told: list[TopicQueues] = []
 
     def take(self, event: TopicQueues) -> bool:
+        if any(one.topic == event.topic and one.event_time > event.event_time for one in self.told):
+            return False  # older than what is known of its topic
         if event not in self.told:
             self.told.append(event)
             self.told.sort(key=lambda one: (one.event_time, one.event_id or ""))
@@ -168,7 +170,7 @@ class Script:
         events: list[Due] = []
         beats: dict[str, list[int]] = {}
         last_applied = self.group.last_applied
-        for event in due:
+        for event in sorted(due, key=lambda one: one.event_time):
             if isinstance(event, Progress):
                 for queue in event.queues:
                     key = queue_key(queue.topic, queue.broker, queue.queue_id)
@@ -252,16 +254,25 @@ class Script:
     def sessions(self) -> list[str]:
         """Answer the sessions as they would lie in a table: member, from..to, reason."""
         rows: dict[tuple[str, int], str] = {}
+        live: dict[str, int] = {}
         for change in self.changes:
             body = change.body
             if isinstance(body, MemberChanged):
-                if body.former_member_id:
-                    rows.pop((body.former_member_id, body.joined_at))
+                former = body.former_member_id or body.member_id
+                assert live.pop(former) == body.joined_at, f"no session to change: {former}"
+                rows.pop((former, body.joined_at))
+                live[body.member_id] = body.joined_at
                 rows[body.member_id, body.joined_at] = ""
             elif isinstance(body, MemberOpened | MemberReopened):
+                assert body.member_id not in live, f"opened twice: {body.member_id}"
+                live[body.member_id] = body.joined_at
                 rows[body.member_id, body.joined_at] = ""
             elif isinstance(body, MemberClosed):
+                assert body.left_at >= body.joined_at
+                if live.get(body.member_id) == body.joined_at:
+                    del live[body.member_id]
                 rows[body.member_id, body.joined_at] = f"{body.left_at - T0} {body.left_reason}"
+        assert set(live) == set(self.group.members)
         return sorted(f"{member} {joined_at - T0}..{end}" for (member, joined_at), end in rows.items())
 
     def findings(self) -> list[str]:

@@ -613,3 +613,27 @@ def test_how_the_events_were_cut_into_batches_leaves_no_trace(
     for origin in ("computed", "reported"):
         whole.spans(origin)
     whole.sessions()
+
+
+@settings(max_examples=150, deadline=None)
+@given(batches=st.lists(st.tuples(_HISTORIES, st.integers(0, 1_500)), max_size=5))
+def test_however_late_events_come_the_tables_hold_together(
+    batches: list[tuple[list[tuple[Any, ...]], int]],
+) -> None:
+    """No span and no session opens twice, none ends before it began, and what stands is what the group knows."""
+    script, clock = Script(forget_after_ms=2_000), 0
+    for history, step in batches:
+        _tell(script, history)
+        clock += step
+        script.run(clock)
+    script.run(clock + 10_000)
+    script.sessions()
+    script.findings()
+    for origin, owners in (("computed", script.group.computed), ("reported", script.group.reported)):
+        standing = {span.split(" ")[0] for span in script.spans(origin) if span.split(" ")[2].endswith("..")}
+        assert standing == {f"{topic}/{queue}" for topic, _, queue in owners}
+    times = [row.event_time for row in script.rebalances]
+    assert times == sorted(times)
+    assert len({row.rebalance_id for row in script.rebalances}) == len(times)
+    numbers = [change.number for change in script.changes]
+    assert numbers == list(range(1, len(numbers) + 1))
