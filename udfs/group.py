@@ -353,7 +353,7 @@ class _Loop:
                 self._watch(member_id)
         while turn.departed_now:
             member_id, at = turn.departed_now.pop()
-            self._push_next_beat(member_id, at)
+            self._push_next_beat(member_id, at - 1)
 
     # ---- the answer
 
