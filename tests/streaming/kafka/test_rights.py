@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -111,3 +114,27 @@ def test_a_cluster_without_any_group_gets_its_topic_and_needs_no_rights(each_kaf
     options = KafkaOptions(each_kafka.bootstrap, "c")
     assert offsets_partitions(options) == 1
     assert check_rights(options) == []
+
+
+def test_the_job_names_what_is_missing_and_ends_with_2_before_spark_starts(guarded: Broker, tmp_path: Path) -> None:
+    _give(guarded)
+    login = guarded.java_settings("monitor")
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).with_name("rebalance-monitor")),
+            *("run", "--kafka", guarded.bootstrap, "--cluster", "c"),
+            *("--tables", str(tmp_path / "tables"), "--checkpoint", str(tmp_path / "checkpoint")),
+            *("--kafka-option", f"security.protocol={login['security.protocol']}"),
+            *("--kafka-option", f"sasl.mechanism={login['sasl.mechanism']}"),
+            *("--kafka-option", f"sasl.jaas.config={login['sasl.jaas.config']}"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "Read on topic __consumer_offsets" in done.stderr
+    assert "Describe on groups that begin with spark-kafka-source" in done.stderr
+    assert "of-the-monitor" not in done.stderr
+    assert not (tmp_path / "tables").exists()
