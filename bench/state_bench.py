@@ -137,6 +137,9 @@ def measure(logic: GroupLogic, shape: FleetShape | None = None, rules: Rules | N
         "shard's batch, ms, median": round(1e3 * statistics.median(batches[3:]), 2),
         "batch over parsing": round(statistics.median(batches[3:]) / statistics.median(parses[3:]), 3),
         "state, bytes per silent member": round(len(silent) / members, 2),
+        "and once the ids of their joins are forgotten": round(
+            (len(silent) - dict(sections).get("repeats", 0)) / members, 2
+        ),
         "of which": {name: round(size / members, 2) for name, size in sections},
     }
 

@@ -256,12 +256,14 @@ def test_two_members_of_one_key_are_told_apart(cluster: Cluster, monkeypatch: py
     import numpy as np
 
     import udfs.shard
+    import udfs.shard_groups
     import udfs.shard_state
 
     def same(ids: list[str]) -> Any:
         return np.full(len(ids), 7 << 24, dtype=np.uint64)
 
     monkeypatch.setattr(udfs.shard, "cut_keys", same)
+    monkeypatch.setattr(udfs.shard_groups, "cut_keys", same)
     monkeypatch.setattr(udfs.shard_state, "cut_keys", same)
     cluster.batch(join("m", 0), join("n", 0), clock(1))
     assert cluster.batch(beat("m", 40_000), clock(45_000)) == []
