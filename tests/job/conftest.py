@@ -1,0 +1,77 @@
+"""Fixtures of the tests that run the whole job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.job.commands import Ended, ManyRuns
+from tests.job.recordings import Line, cut, disordered, fleet_lines, write_files
+
+CONFIG = """
+[job]
+materialize_interval_ms = 0
+trigger_interval_ms = 0
+
+[spark]
+driver_memory = "1g"
+
+[state]
+shards = 4
+shuffle_partitions = 2
+"""
+
+
+@pytest.fixture(scope="session")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Settings for small runs."""
+    path = tmp_path_factory.mktemp("config") / "monitor.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManyRuns]:
+    """One process for all runs that need none of their own."""
+    process = ManyRuns(tmp_path_factory.mktemp("runs") / "said.txt")
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="session")
+def run_once(runs: ManyRuns, config: Path) -> Callable[..., Ended]:
+    """Run the job over a folder: ``run_once(events, place, "--flush")``; the place gets tables and checkpoint."""
+
+    def run(events: Path, place: Path, *more: str | Path) -> Ended:
+        return runs.run(once(events, place, config, more))
+
+    return run
+
+
+def once(events: Path, place: Path, config: Path, more: Sequence[str | Path] = ()) -> list[str | Path]:
+    """Answer the arguments of a run that reads what is there."""
+    return [*follow(events, place, config), "--once", *more]
+
+
+def follow(events: Path, place: Path, config: Path) -> list[str | Path]:
+    """Answer the arguments of a run that goes on until stopped."""
+    folders = ["--events", events, "--tables", place / "tables", "--checkpoint", place / "checkpoint"]
+    return ["run", *folders, "--config", config]
+
+
+@pytest.fixture(scope="session")
+def lines() -> list[Line]:
+    """What happened to a fleet in a minute and a half."""
+    return fleet_lines(seed=5, duration_ms=90_000)
+
+
+@pytest.fixture(scope="session")
+def whole(lines: list[Line], run_once: Callable[..., Ended], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables of a run that read everything at once."""
+    place = tmp_path_factory.mktemp("whole")
+    write_files(place / "events", cut(disordered(lines, seed=0), 2))
+    ended = run_once(place / "events", place, "--flush")
+    assert ended.exit_code == 0, ended.said[-3000:]
+    return place / "tables"
