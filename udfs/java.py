@@ -5,6 +5,7 @@ Source: the JDK's ``String#compareTo``, ``String#hashCode`` and ``java.util.Hash
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -16,6 +17,7 @@ LOAD_NUMERATOR: Final = 3
 LOAD_DENOMINATOR: Final = 4
 TREEIFY_THRESHOLD: Final = 8
 MAX_CAPACITY: Final = 1 << 30
+_FEW: Final = 64
 
 # From here on UTF-16 order and code point order part: surrogates stand before U+E000.
 _ORDERS_PART_AT: Final = "\ud800"
@@ -89,21 +91,19 @@ def hash_map_order(texts: Sequence[str], table: int = INITIAL_CAPACITY) -> list[
         ['sticky', 'range', 'roundrobin', 'cooperative-sticky']
     """
     distinct = list(dict.fromkeys(texts))
-    order = hashed_order(string_hashes(distinct), table, [string_order(text) for text in distinct])
+    order = hashed_order(string_hashes(distinct), table, distinct)
     return [distinct[index] for index in order]
 
 
-def hashed_order(
-    hashes: Sequence[int], table: int = INITIAL_CAPACITY, keys: Sequence[bytes] | None = None
-) -> list[int]:
+def hashed_order(hashes: Sequence[int], table: int = INITIAL_CAPACITY, texts: Sequence[str] | None = None) -> list[int]:
     """Answer the iteration order of a ``HashMap`` as indexes of distinct keys, put in the order given.
 
     Args:
         hashes: The keys' ``hashCode``.
-        keys: What ``compareTo`` compares, needed only where more than eight keys share a slot.
+        texts: What ``compareTo`` compares, needed only where more than eight keys share a slot.
     """
-    if not hashes:
-        return []
+    if len(hashes) <= _FEW:
+        return _order_of_few(hashes, table, texts)
     spread = np.asarray(hashes, dtype=np.int64).astype(np.uint32)
     spread ^= spread >> np.uint32(16)
     size = table
@@ -113,13 +113,29 @@ def hashed_order(
         put = min(count, size * LOAD_NUMERATOR // LOAD_DENOMINATOR + 1)
         slots = spread[:put] & np.uint32(size - 1)
         if put > TREEIFY_THRESHOLD and int(np.bincount(slots).max()) > TREEIFY_THRESHOLD:
-            return _ordered_with_trees([int(h) for h in spread], table, keys)
+            return _ordered_with_trees([int(h) for h in spread], table, texts)
         if count <= size * LOAD_NUMERATOR // LOAD_DENOMINATOR or size == MAX_CAPACITY:
             return [int(index) for index in np.argsort(slots[:count], kind="stable")]
         size *= 2
 
 
-def _ordered_with_trees(spread: list[int], table: int, keys: Sequence[bytes] | None) -> list[int]:
+def _order_of_few(hashes: Sequence[int], table: int, texts: Sequence[str] | None) -> list[int]:
+    """Do the same without NumPy, whose calls cost more than they save."""
+    if len(hashes) <= 1:
+        return list(range(len(hashes)))
+    spread = [(hash_ & 0xFFFFFFFF) ^ (hash_ >> 16 & 0xFFFF) for hash_ in hashes]
+    size = table
+    while True:
+        fullest = size * LOAD_NUMERATOR // LOAD_DENOMINATOR
+        slots = [hash_ & (size - 1) for hash_ in spread[: fullest + 1]]
+        if len(slots) > TREEIFY_THRESHOLD and max(Counter(slots).values()) > TREEIFY_THRESHOLD:
+            return _ordered_with_trees(spread, table, texts)
+        if len(hashes) <= fullest:
+            return sorted(range(len(slots)), key=slots.__getitem__)
+        size *= 2
+
+
+def _ordered_with_trees(spread: list[int], table: int, texts: Sequence[str] | None) -> list[int]:
     from udfs.java_trees import order_with_trees
 
-    return order_with_trees(spread, table, keys if keys is not None else [b""] * len(spread))
+    return order_with_trees(spread, table, [string_order(text) for text in texts or [""] * len(spread)])

@@ -71,14 +71,15 @@ def in_order(members: Sequence[Participant], library: Library) -> list[Participa
         # Equal ones stay in the order in which the leader's HashMap has them.
         joined = {member.member_id: member for member in members}
         members = [joined[member_id] for member_id in hash_map_order(list(joined))]
-    return sorted(
-        members,
-        key=lambda member: (
-            (0, string_order(member.instance_id))
-            if member.instance_id is not None
-            else (1, string_order(member.member_id))
-        ),
-    )
+    keys = [
+        (member.instance_id is None, member.member_id if member.instance_id is None else member.instance_id)
+        for member in members
+    ]
+    if all(text.isascii() for _, text in keys):
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+    else:
+        order = sorted(range(len(keys)), key=lambda place: (keys[place][0], string_order(keys[place][1])))
+    return [members[place] for place in order]
 
 
 def _stands_not_after(left: Participant, right: Participant) -> bool:

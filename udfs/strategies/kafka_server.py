@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from udfs.errors import StrategyError
@@ -65,10 +66,14 @@ class ServerGroup:
         previous = self._problem.previous
         owned = (member.owned or ()) if previous is None else previous.get(member.member_id, ())
         by_topic: dict[int, list[int]] = {}
+        topic, numbers = None, None
         for queue in owned:
-            place = self._places.get(queue.topic)
-            if place is not None:
-                by_topic.setdefault(place, []).append(queue.queue_id)
+            if queue.topic != topic:
+                topic = queue.topic
+                place = self._places.get(topic)
+                numbers = None if place is None else by_topic.setdefault(place, [])
+            if numbers is not None:
+                numbers.append(queue.queue_id)
         places = list(by_topic)
         order = hashed_order([uuid_hash(self.ids[place]) for place in places])
         return {places[index]: integers_in_set_order(by_topic[places[index]]) for index in order}
@@ -88,13 +93,11 @@ class ServerGroup:
         for member, by_topic in zip(self.members, held, strict=True):
             queues: list[QueueRef] = []
             for topic in sorted(by_topic):
-                all_of_topic = self.queues[topic]
-                for number in sorted(by_topic[topic]):
-                    # What the target before says of partitions that are no more is carried on as it is.
-                    known = number < len(all_of_topic)
-                    queues.append(
-                        all_of_topic[number] if known else QueueRef(topic=self.topics[topic].name, queue_id=number)
-                    )
+                of_topic, numbers = self.queues[topic], sorted(by_topic[topic])
+                known = bisect_left(numbers, len(of_topic))
+                queues += map(of_topic.__getitem__, numbers[:known])
+                # What the target before says of partitions that are no more is carried on as it is.
+                queues += [QueueRef(topic=self.topics[topic].name, queue_id=number) for number in numbers[known:]]
             found[member.member_id] = queues
         return {member.member_id: found[member.member_id] for member in self._problem.members}
 

@@ -36,9 +36,7 @@ def _deal_equal(group: ServerGroup) -> list[dict[int, list[int]]]:
     topics = group.topics_in_set_order(group.first_names(), group.subscriptions[0])
     if not topics:
         return [{} for _ in group.members]
-    assigned = {(topic, number) for target in group.targets for topic in target for number in target[topic]}
-    pool = [(topic, number) for topic in topics for number in range(group.counts[topic])]
-    pool = [partition for partition in pool if partition not in assigned]
+    pool = _free(group, topics)
     size, extras = divmod(sum(group.counts[topic] for topic in topics), len(group.members))
     held, unfilled = _keep(group, set(topics), size, extras, pool)
     start = 0
@@ -50,6 +48,25 @@ def _deal_equal(group: ServerGroup) -> list[dict[int, list[int]]]:
     if start < len(pool):
         raise StrategyError("partition_assignor", "Partitions were left unassigned")
     return held
+
+
+def _free(group: ServerGroup, topics: list[int]) -> list[TopicPartition]:
+    """Answer the partitions that nobody was to hold, topics in the order given."""
+    taken = {topic: bytearray(group.counts[topic]) for topic in topics}
+    for target in group.targets:
+        for topic, numbers in target.items():
+            flags = taken.get(topic)
+            if flags is not None:
+                for number in numbers:
+                    if number < len(flags):
+                        flags[number] = 1
+    return [
+        (topic, number)
+        for topic, flags in taken.items()
+        if not all(flags)
+        for number, flag in enumerate(flags)
+        if not flag
+    ]
 
 
 def _keep(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from udfs.errors import StrategyError
 from udfs.strategies.kafka_server import ServerGroup, uuid_order
+from udfs.strategies.subscriptions import subscribers_by_topic
 
 _MAX_ITERATION_COUNT: Final = 16
 _NOBODY: Final = -1
@@ -21,6 +22,23 @@ def deal_mixed(group: ServerGroup) -> list[dict[int, list[int]]]:
     deal.assign_rest()
     deal.balance()
     return [{topic: list(numbers) for topic, numbers in held.items()} for held in deal.held]
+
+
+def _least_loaded_in_turn(sizes: Sequence[int], members: Sequence[int]) -> Iterator[int]:
+    """Answer members as ``_Balancer.next_least`` does where nobody gives: round over those who have come up so far.
+
+    Args:
+        sizes: Grows by one for each member as it is answered.
+    """
+    line = sorted(members, key=sizes.__getitem__)
+    load = sizes[line[0]]
+    end = 0
+    while True:
+        yield from line[:end]
+        while end < len(line) and sizes[line[end]] == load:
+            end += 1
+            yield line[end - 1]
+        load += 1
 
 
 class _Balancer:
@@ -40,7 +58,6 @@ class _Balancer:
         self._most_start = self._most_end = len(self._sorted)
         self._most_load = most + 1
         self._next_most = len(self._sorted) - 1
-        self.imbalance = most - least
 
     def next_least(self) -> int:
         if self._next_least >= self._least_end:
@@ -83,17 +100,19 @@ class _Deal:
 
     def __init__(self, group: ServerGroup) -> None:
         self.group = group
-        self.subscribers: dict[int, list[int]] = {}
-        for member, topics in enumerate(group.subscriptions):
-            for topic in topics:
-                self.subscribers.setdefault(topic, []).append(member)
+        places = {topic.name: place for place, topic in enumerate(group.topics)}
+        self.subscribers = {
+            places[name]: members for name, members in subscribers_by_topic(group.members).items() if name in places
+        }
         self.owners = {topic: [_NOBODY] * group.counts[topic] for topic in self.subscribers}
         self.sizes = [0] * len(group.members)
         self.held: list[dict[int, dict[int, None]]] = [{} for _ in group.members]
 
     def keep(self) -> None:
+        # Members of one subscription share one list.
+        subscribed_by_list = {id(topics): frozenset(topics) for topics in self.group.subscriptions}
         for member, target in enumerate(self.group.targets):
-            subscribed = set(self.group.subscriptions[member])
+            subscribed = subscribed_by_list[id(self.group.subscriptions[member])]
             for topic, numbers in target.items():
                 if topic not in subscribed:
                     continue
@@ -113,9 +132,9 @@ class _Deal:
             for topic, owners in self.owners.items()
         }
         for topic in self._sorted_topics([topic for topic, numbers in rest.items() if numbers]):
-            balancer = _Balancer(self.sizes, self.subscribers[topic])
+            takers = _least_loaded_in_turn(self.sizes, self.subscribers[topic])
             for number in rest[topic]:
-                self._assign(topic, number, balancer.next_least())
+                self._assign(topic, number, next(takers))
 
     def balance(self) -> None:
         topics = self._sorted_topics([topic for topic, members in self.subscribers.items() if len(members) > 1])
@@ -129,9 +148,10 @@ class _Deal:
 
     def _balance_topic(self, topic: int) -> bool:
         """Move partitions from the most to the least loaded subscribers; answer whether any moved."""
-        balancer = _Balancer(self.sizes, self.subscribers[topic])
-        if balancer.imbalance <= 1:
+        loads = list(map(self.sizes.__getitem__, self.subscribers[topic]))
+        if max(loads) - min(loads) <= 1:
             return False
+        balancer = _Balancer(self.sizes, self.subscribers[topic])
         to_give: dict[int, list[int]] = {}
         for number, owner in enumerate(self.owners[topic]):
             to_give.setdefault(owner, []).append(number)

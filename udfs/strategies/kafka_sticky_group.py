@@ -174,7 +174,7 @@ class StickyGroup:
         beyond = len(queues) > self.total
         found = {}
         for member, numbers in zip(self.members, held, strict=True):
-            refs = [queues[number] for number in sorted(numbers)]
+            refs = list(map(queues.__getitem__, sorted(numbers)))
             if beyond:
                 refs.sort(key=lambda ref: (self.place_of_topic[ref.topic], ref.queue_id))
             found[member.member_id] = refs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 
 from udfs.events import QueueRef
 from udfs.java import string_order
@@ -40,19 +41,30 @@ def known_topics(problem: Problem, subscribed: Iterable[str]) -> list[Topic]:
 
 def by_queue_id(topic: Topic) -> list[QueueRef]:
     """Answer the topic's queues as Kafka's clients sort partitions."""
-    name = topic.name
-    refs = [QueueRef(topic=name, queue_id=queue.queue_id, broker=queue.broker) for queue in topic.queues]
-    refs.sort(key=lambda ref: ref.queue_id)
+    refs = _refs(topic)
+    numbers = [ref.queue_id for ref in refs]
+    if numbers != sorted(numbers):
+        refs.sort(key=lambda ref: ref.queue_id)
     return refs
 
 
 def by_broker(topic: Topic) -> list[QueueRef]:
     """Answer the topic's queues as RocketMQ's ``MessageQueue#compareTo`` sorts them."""
-    name = topic.name
-    refs = [QueueRef(topic=name, queue_id=queue.queue_id, broker=queue.broker) for queue in topic.queues]
-    keys = {broker: string_order(broker or "") for broker in {ref.broker for ref in refs}}
+    refs = _refs(topic)
+    brokers = {ref.broker for ref in refs}
+    if len(brokers) == 1:
+        return by_queue_id(topic)
+    keys = {broker: string_order(broker or "") for broker in brokers}
     refs.sort(key=lambda ref: (keys[ref.broker], ref.queue_id))
     return refs
+
+
+def _refs(topic: Topic) -> list[QueueRef]:
+    # By position and without a loop of its own: this is most of what the arithmetic strategies do.
+    queues = topic.queues
+    return list(
+        map(QueueRef, repeat(topic.name), [queue.queue_id for queue in queues], [queue.broker for queue in queues])
+    )
 
 
 def distinct_queues(refs: Iterable[QueueRef]) -> list[QueueRef]:
