@@ -41,13 +41,20 @@ class _Deal:
         self.group = group
         self.potential: list[list[int]] = [[] for _ in group.topics]
         self.topics: list[list[int]] = [[] for _ in group.members]
+        self.subscribed: list[frozenset[int]] = [frozenset() for _ in group.members]
+        self.most = [0] * len(group.members)
+        members_by_names: dict[tuple[str, ...], list[int]] = {}
         for member in group.reading_order:
-            for name in group.members[member].subscriptions:
-                topic = group.place_of_topic.get(name)
-                if topic is not None:
-                    self.topics[member].append(topic)
-                    self.potential[topic].append(member)
-        self.subscribed = [frozenset(topics) for topics in self.topics]
+            members_by_names.setdefault(group.members[member].subscriptions, []).append(member)
+        for names, members in members_by_names.items():
+            topics = [group.place_of_topic[name] for name in names if name in group.place_of_topic]
+            counted = sum(group.counts[topic] for topic in topics)
+            most = group.total if len(topics) == len(group.topics) else counted
+            subscribed = frozenset(topics)
+            for member in members:
+                self.topics[member], self.subscribed[member], self.most[member] = topics, subscribed, most
+            for topic in topics:
+                self.potential[topic] += members
         self.held = [list(numbers) for numbers in group.owned]
         self.owner = {number: member for member, numbers in enumerate(self.held) for number in numbers}
         by_subscribers = sorted(range(len(group.topics)), key=lambda topic: (len(self.potential[topic]), topic))
@@ -62,10 +69,6 @@ class _Deal:
         self.fixed: dict[int, list[int]] = {}
         self.movements = Movements(group)
         self._witness: tuple[int, int] | None = None
-        self.most = [
-            group.total if len(topics) == len(group.topics) else sum(group.counts[topic] for topic in topics)
-            for topics in self.topics
-        ]
 
     def read_previous(self) -> None:
         generations = self.group.generations

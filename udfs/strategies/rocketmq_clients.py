@@ -30,8 +30,10 @@ def deal_each_topic(problem: Problem, allocate: Allocation) -> Assignment:
     members_by_name: dict[str, list[int]] = {}
     for index, member in enumerate(problem.members):
         members_by_name.setdefault(member.name, []).append(index)
+    # Topics with the same subscribers share one list.
+    sets = {id(members): frozenset(members) for members in subscribers.values()}
     for topic in known_topics(problem, subscribers):
-        subscribed = set(subscribers[topic.name])
+        subscribed = sets[id(subscribers[topic.name])]
         for name, queues in allocate(by_broker(topic), ids).items():
             for member_index in members_by_name[name]:
                 if member_index in subscribed:
