@@ -44,35 +44,59 @@ def deal_roundrobin(members: list[Member], counts: dict[str, int]) -> dict[str, 
 
 
 def cooperative(members: list[Member], counts: dict[str, int]) -> dict[str, Partitions]:
-    """Leave partitions where they are, give free ones to who has fewest, then even out."""
-    wants = {member[0]: set(member[2]) for member in members}
-    dealt = {
-        member[0]: [(topic, number) for topic, number in member[3] if topic in wants[member[0]]] for member in members
-    }
-    taken = {partition for held in dealt.values() for partition in held}
-    for topic in sorted(counts):
-        subscribers = sorted(name for name, topics in wants.items() if topic in topics)
-        for number in range(counts[topic]):
-            if subscribers and (topic, number) not in taken:
-                dealt[min(subscribers, key=lambda name: len(dealt[name]))].append((topic, number))
-    _even_out(dealt, wants)
+    """Leave partitions where they are up to a fair share, then deal the free ones over who has less.
+
+    Only for members that all subscribe to the same: Kafka's constrained sticky assignment (KIP-54, KIP-429).
+    """
+    topics = sorted({topic for member in members for topic in member[2]})
+    everything = [(topic, number) for topic in topics for number in range(counts[topic])]
+    if not members:
+        return {}
+    least, with_one_more = divmod(len(everything), len(members))
+    dealt: dict[str, Partitions] = {}
+    hungry: list[str] = []  # have less than the least share
+    content: list[str] = []  # have exactly that, and may get one more
+    richer = 0
+    for member_id, _, _, held in sorted(members, key=lambda member: _place_in_a_java_map(member[0], len(members))):
+        mine = sorted((one for one in held if one in set(everything)), key=lambda one: (one[1], one[0]))
+        if len(mine) < least:
+            dealt[member_id] = mine
+            hungry.append(member_id)
+        elif len(mine) > least and richer < with_one_more:
+            dealt[member_id] = mine[: least + 1]
+            richer += 1
+        else:
+            dealt[member_id] = mine[:least]
+            content.append(member_id)
+    taken = {partition for mine in dealt.values() for partition in mine}
+    hungry.sort()
+    place = 0
+    for partition in everything:
+        if partition in taken:
+            continue
+        if hungry:
+            place %= len(hungry)
+            member_id = hungry[place]
+            dealt[member_id].append(partition)
+            if len(dealt[member_id]) == least:
+                content.append(hungry.pop(place))
+            else:
+                place += 1
+        else:
+            dealt[sorted(content)[0]].append(partition)
+            content.remove(sorted(content)[0])
     return {name: sorted(held) for name, held in dealt.items()}
 
 
-def _even_out(dealt: dict[str, Partitions], wants: dict[str, set[str]]) -> None:
-    for name in sorted(dealt):
-        while True:
-            rich = [
-                (len(held), other)
-                for other, held in sorted(dealt.items())
-                if len(held) > len(dealt[name]) + 1 and any(topic in wants[name] for topic, _ in held)
-            ]
-            if not rich:
-                break
-            _, other = max(rich)
-            moved = max(one for one in dealt[other] if one[0] in wants[name])
-            dealt[other].remove(moved)
-            dealt[name].append(moved)
+def _place_in_a_java_map(name: str, size: int) -> int:
+    """Answer the bucket of a key in a ``java.util.HashMap`` of so many: the order in which Kafka's leader goes."""
+    code = 0
+    for unit in name.encode("utf-16-be")[1::2]:  # ids here are ASCII
+        code = (31 * code + unit) & 0xFFFFFFFF
+    buckets = 16
+    while size > buckets * 3 // 4:
+        buckets *= 2
+    return (code ^ code >> 16) & (buckets - 1)
 
 
 def custom(members: list[Member], counts: dict[str, int]) -> dict[str, Partitions]:

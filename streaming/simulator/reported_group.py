@@ -88,7 +88,7 @@ class ReportedGroup(GroupLife):
         self._report(causes, missed, generation)
         if moves:
             self.is_moving = True
-            self.later(self.rng.randrange(150, 900), lambda: self._follow_up(wanted))
+            self.later(self.rng.randrange(150, 900), self._follow_up)
 
     def _deal(self) -> dict[str, Partitions]:
         members = [(one.member_id, one.instance_id, one.subscriptions, list(one.held)) for one in self.consumers]
@@ -107,9 +107,9 @@ class ReportedGroup(GroupLife):
         for consumer in self.consumers:
             self._give(consumer, wanted[consumer.member_id])
 
-    def _follow_up(self, wanted: dict[str, Partitions]) -> None:
+    def _follow_up(self) -> None:
         self.is_moving = False
-        self._hand_out(wanted)
+        self._hand_out(self._deal())
         self._report([Cause("cooperative_follow_up")], 0, None)
 
     def in_turn(self, wait_ms: int, action: Callable[[], None]) -> None:
@@ -190,7 +190,9 @@ class ReportedGroup(GroupLife):
         client_id = f"consumer-{self.group_id}-{self._names}"
         instance = f"{self.group_id}-{self._names}" if self.static else None
         host = f"/10.{self.rng.randrange(8)}.{self.rng.randrange(16)}.{self.rng.randrange(2, 250)}"
-        wanted = tuple(sorted(self.topics)) if self.rng.random() < 0.85 else self.some_topics()
+        # The leader of the cooperative strategy here is the one for equal subscriptions.
+        picky = self.rng.random() < 0.15 and self.strategy != "cooperative-sticky"
+        wanted = self.some_topics() if picky else tuple(sorted(self.topics))
         return Consumer(self._member_id(instance or client_id), client_id, host, instance, wanted)
 
     def _member_id(self, prefix: str) -> str:
@@ -241,7 +243,8 @@ class ReportedGroup(GroupLife):
             possible.append((4, lambda: self._join(self.rng.randint(1, 2))))
         if self.consumers:
             possible += [(1, self.rebalance_for_no_reason), (1, self.repeat_snapshot), (1, self.forget_generations)]
-            possible += [(2, self.subscribe_otherwise)]
+            if self.strategy != "cooperative-sticky":
+                possible.append((2, self.subscribe_otherwise))
             if self.static:
                 possible.append((3, self.restart_static))
         if len(self.consumers) >= 2:
