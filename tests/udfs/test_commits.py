@@ -7,6 +7,7 @@ import numpy as np
 from udfs.commits import Commits
 
 Rows = list[tuple[int, int, int]]
+SEVEN, EIGHT = 7 << 24, 8 << 24  # hashes in practice: what tells two apart lies in the upper 40 bits
 
 
 def take(commits: Commits, rows: Rows) -> None:
@@ -18,46 +19,46 @@ def take(commits: Commits, rows: Rows) -> None:
 
 def test_a_group_is_told_what_was_known_and_what_is_due_and_nothing_that_waits() -> None:
     commits = Commits()
-    take(commits, [(1, 7, 10), (1, 7, 5), (1, 8, 30), (2, 7, 9)])
+    take(commits, [(1, SEVEN, 10), (1, SEVEN, 5), (1, EIGHT, 30), (2, SEVEN, 9)])
     commits.settle(20)
-    assert (commits.of(1), commits.of(2)) == ({7: [5, 10]}, {7: [9]})
+    assert (commits.of(1), commits.of(2)) == ({SEVEN: [5, 10]}, {SEVEN: [9]})
     commits = Commits(*commits.encode(None))
-    take(commits, [(1, 7, 25), (1, 7, 10)])
+    take(commits, [(1, SEVEN, 25), (1, SEVEN, 10)])
     commits.settle(40)
-    assert commits.of(1) == {7: [10, 25], 8: [30]}
-    assert Commits(*commits.encode(None)).of(1) == {7: [25], 8: [30]}
+    assert commits.of(1) == {SEVEN: [10, 25], EIGHT: [30]}
+    assert Commits(*commits.encode(None)).of(1) == {SEVEN: [25], EIGHT: [30]}
 
 
 def test_an_older_commit_changes_nothing() -> None:
     commits = Commits()
-    take(commits, [(1, 7, 10)])
+    take(commits, [(1, SEVEN, 10)])
     commits.settle(20)
     commits = Commits(*commits.encode(None))
-    take(commits, [(1, 7, 3)])
+    take(commits, [(1, SEVEN, 3)])
     commits.settle(20)
-    assert commits.of(1) == {7: [10]}
+    assert commits.of(1) == {SEVEN: [10]}
 
 
 def test_commits_that_are_too_old_are_dropped_with_the_next_that_are_applied() -> None:
     commits = Commits()
-    take(commits, [(1, 7, 10), (2, 7, 100)])
+    take(commits, [(1, SEVEN, 10), (2, SEVEN, 100)])
     commits.settle(200)
     commits = Commits(*commits.encode(50))
-    assert (commits.of(1), commits.of(2)) == ({}, {7: [100]})
+    assert (commits.of(1), commits.of(2)) == ({}, {SEVEN: [100]})
 
 
 def test_what_nothing_changed_is_copied() -> None:
     commits = Commits()
-    take(commits, [(1, 7, 10), (1, 7, 300)])
+    take(commits, [(1, SEVEN, 10), (1, SEVEN, 300)])
     commits.settle(200)
     applied, waiting = commits.encode(None)
     assert Commits(applied, waiting).encode(None) == (applied, waiting)
-    assert Commits(applied, waiting).waiting_of(1) == [(7, 300)]
+    assert Commits(applied, waiting).waiting_of(1) == [(SEVEN, 300)]
 
 
 def test_commits_of_groups_that_are_not_known_are_found() -> None:
     commits = Commits()
-    take(commits, [(1, 7, 10), (2, 7, 11), (3, 7, 300)])
+    take(commits, [(1, SEVEN, 10), (2, SEVEN, 11), (3, SEVEN, 300)])
     commits.settle(200)
     commits = Commits(*commits.encode(None))
-    assert commits.of_others(np.asarray([1], dtype=np.uint64)) == [(2, 7, 11), (3, 7, 300)]
+    assert commits.of_others(np.asarray([1], dtype=np.uint64)) == [(2, SEVEN, 11), (3, SEVEN, 300)]
