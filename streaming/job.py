@@ -327,6 +327,9 @@ class Watch:
         if last is None:
             return
         self.caught_up = last["numInputRows"] == 0 or not query.status["isDataAvailable"]
+        # Also when nothing came: after a start, and behind the ends of transactions, which are no rows.
+        for source in last["sources"]:
+            self._note_offsets(source.get("endOffset"))
         if last["batchId"] == self._batch or last["numInputRows"] == 0:
             return
         self._batch = last["batchId"]
@@ -335,8 +338,6 @@ class Watch:
         self._status.batch_ms = last["durationMs"].get("triggerExecution")
         self._status.events += last["numInputRows"]
         self._status.events_per_second = last.get("processedRowsPerSecond") or 0.0
-        for source in last["sources"]:
-            self._note_offsets(source.get("endOffset"))
         _log.info(
             "batch",
             batch=self._batch,
@@ -350,6 +351,12 @@ class Watch:
         return self._offsets
 
     def _note_offsets(self, end: object) -> None:
+        # Spark tells offsets as the JSON of its own log.
+        if isinstance(end, str):
+            try:
+                end = msgspec.json.decode(end)
+            except msgspec.DecodeError:
+                return
         if isinstance(end, dict) and _OFFSETS_TOPIC in end:
             self._offsets = {int(partition): int(offset) for partition, offset in end[_OFFSETS_TOPIC].items()}
 
