@@ -75,6 +75,8 @@ class ClusterView:
                 "auto.offset.reset": "earliest",
                 # What is committed by its coordinator counts, and a transaction's end is not waited for.
                 "isolation.level": "read_uncommitted",
+                # One record is all that is ever waited for.
+                "fetch.wait.max.ms": 50,
             }
         )
 
