@@ -1,203 +1,21 @@
-"""Shell: a simulated group whose members live by their own heartbeats; its generations are counted."""
+"""Shell: what happens to a simulated group whose members live by their own heartbeats."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
-from streaming.simulator.cluster import LONGEST_DELAY_MS, Cluster
-from streaming.simulator.group_life import GroupLife
-from streaming.simulator.timeline import EXPIRY, HEARTBEAT
+from streaming.simulator.cluster import LONGEST_DELAY_MS
+from streaming.simulator.heartbeat_members import STRATEGIES, HeartbeatMembers, Member
+from streaming.simulator.timeline import HEARTBEAT
 from streaming.simulator.truth import Cause, ExpectedRebalance
-from udfs.events import GroupDeleted, GroupSettings, Heartbeat, MemberJoined, MemberLeft
+from udfs.events import GroupDeleted, GroupSettings
 
-# What the contract says of members that do not tell their own (DESIGN of sessions; conf/default.toml).
-DEFAULT_SESSION_TIMEOUT_MS = {"kafka": 45_000, "rocketmq": 120_000, "metaq": 30_000}
-HEARTBEAT_INTERVAL_MS = {"kafka": 3_000, "rocketmq": 10_000, "metaq": 5_000}
-STRATEGIES = {
-    "kafka": ("range", "roundrobin"),
-    "rocketmq": ("AVG", "AVG_BY_CIRCLE"),
-    "metaq": ("default", "consistent-hash"),
-}
 # Late evidence must come well after everything else of its time was read and judged.
 LATE_BY_MS = (15_000, 30_000)
 
 
-class Member:
-    """One consumer; ``alive`` is what it is, ``present`` what a reader of its events must think."""
-
-    def __init__(self, member_id: str, client_id: str, host: str, subscriptions: tuple[str, ...]) -> None:
-        self.member_id = member_id
-        self.says = member_id  # what its events call it: two connections may say the same
-        self.client_id = client_id
-        self.host = host
-        self.subscriptions: tuple[str, ...] = subscriptions
-        self.strategies: tuple[str, ...] | None = None
-        self.alive = False
-        self.present = False
-        self.told_at = 0  # its last sign of life that was told
-        self.life = 0  # heartbeats of an earlier life fall silent
-        self.timeout_ms = 0  # as far as readers know
-        self.bound = False  # has a twin, or is one: nothing else may happen to it
-
-    @property
-    def is_free(self) -> bool:
-        """Answer whether anything may happen to it."""
-        return self.alive and self.present and not self.bound
-
-
-class HeartbeatGroup(GroupLife):
-    """Members join, beat and leave, each by events of its own."""
-
-    def __init__(
-        self, cluster: Cluster, group_id: str, topics: list[str], rng: random.Random, size: int, timeout_ms: int | None
-    ) -> None:
-        super().__init__(cluster, group_id, topics, rng)
-        self.size = size
-        self.told_timeout_ms = timeout_ms
-        self.timeout_ms = timeout_ms or DEFAULT_SESSION_TIMEOUT_MS[cluster.system]
-        self.interval_ms = min(HEARTBEAT_INTERVAL_MS[cluster.system], self.timeout_ms // 4)
-        self.members: dict[str, Member] = {}
-        self.known = False
-        self.uneasy_until = 0  # until then counts depend on when late events are read
-        self.mode = "clustering"
-        self.strategy: str | None = None
-        self.setting = 0
-        # RocketMQ's consumers have strategies of their own; where the group's is not told, theirs are.
-        self.tells_strategies = cluster.system == "rocketmq" and rng.random() < 0.5
-        self.deletes = rng.random() < 0.15
-        self.may_repeat = not self.deletes
-
-    # -- what readers must find ------------------------------------------------------------------------------
-
-    def caused(self, kind: str, member_id: str | None = None, topic: str | None = None) -> None:
-        """Write down that something that is a rebalance happened now."""
-        after: int | None = sum(member.present for member in self.members.values())
-        if self.now <= self.uneasy_until:
-            after = None
-        place = (self.cluster.name, self.cluster.system, self.group_id, self.now)
-        if not self.known:
-            self.known = True
-            self.cluster.truth.counted(*place, Cause("group_created"), after)
-        self.cluster.truth.counted(*place, Cause(kind, member_id, topic), after)
-
-    def topic_told(self, topic: str) -> None:
-        if any(member.present and topic in member.subscriptions for member in self.members.values()):
-            self.caused("queue_count_changed", topic=topic)
-
-    def topic_grown(self, topic: str) -> None:
-        """Nothing: its members deal out what the source tells."""
-
-    def source_falls_silent(self) -> None:
-        for member in self.members.values():
-            self.watch(member)
-
-    def watch(self, member: Member) -> None:
-        """Have the member's session end in time unless a sign of life is told before."""
-        told_at = member.told_at
-        if member.present:
-            self.cluster.timeline.at(told_at + member.timeout_ms, lambda: self._expire(member, told_at), EXPIRY)
-
-    def _expire(self, member: Member, told_at: int) -> None:
-        if member.present and member.told_at == told_at:
-            member.present = False
-            self.caused("session_expired", member.member_id)
-
-    # -- what members do -------------------------------------------------------------------------------------
-
-    def new_member(self) -> Member:
-        """Make a consumer with an id as its system makes them."""
-        host = f"10.{self.rng.randrange(8)}.{self.rng.randrange(16)}.{self.rng.randrange(2, 250)}"
-        process = self.rng.randrange(300, 32_000)
-        if self.cluster.system == "kafka":
-            client_id = f"consumer-{self.group_id}-{self.rng.randrange(1, 9)}"
-            member_id = f"{client_id}-{self.hexadecimal(8)}-{self.hexadecimal(4)}"
-        elif self.cluster.system == "rocketmq":
-            client_id = member_id = f"{host}@{process}#{self.rng.randrange(10**12, 10**14)}"
-        else:
-            client_id = f"{host}-{process}-{self.rng.randrange(10**12, 10**13)}-{self.rng.randrange(9)}"
-            member_id = f"{self.group_id}_{client_id}"
-        member = Member(member_id, client_id, host, self.topics_of_new_member())
-        member.timeout_ms = DEFAULT_SESSION_TIMEOUT_MS[self.cluster.system]
-        if self.cluster.system == "kafka":
-            member.strategies = STRATEGIES["kafka"]
-        elif self.tells_strategies:
-            member.strategies = ("AVG",)
-        self.members[member_id] = member
-        return member
-
-    def topics_of_new_member(self) -> tuple[str, ...]:
-        """Answer what a newcomer subscribes to: mostly all, sometimes less."""
-        return tuple(sorted(self.topics)) if self.rng.random() < 0.85 else self.some_topics()
-
-    def description(self, member: Member) -> dict[str, object]:
-        """Answer what a member tells of itself."""
-        member.timeout_ms = self.timeout_ms
-        return {
-            "client_id": member.client_id,
-            "host": member.host,
-            "subscriptions": member.subscriptions,
-            "strategies": member.strategies,
-            "session_timeout_ms": self.told_timeout_ms,
-        }
-
-    def describes_in_heartbeats(self) -> bool:
-        """Answer whether members of this system describe themselves in every heartbeat."""
-        return self.cluster.system == "rocketmq"
-
-    def join(self, member: Member) -> None:
-        """Start a consumer; it tells who it is."""
-        member.alive = True
-        member.life += 1
-        kind = Heartbeat if self.describes_in_heartbeats() else MemberJoined
-        self._tell(kind(**self.fields(), member_id=member.says, **self.description(member)))
-        self._sign_of_life(member)
-        self._beat_after(member, self.rng.randrange(1, self.interval_ms))
-
-    def leave(self, member: Member, delay_ms: int | None = None) -> None:
-        """Stop a consumer; it says goodbye."""
-        member.alive = False
-        member.life += 1
-        event = MemberLeft(**self.fields(), member_id=member.says, reason="shutdown")
-        self._tell(event, delay_ms=delay_ms)
-        if delay_ms is None:
-            member.present = False
-            self.caused("member_left", member.member_id)
-
-    def crash(self, member: Member) -> None:
-        """Kill a consumer; nobody hears of it."""
-        member.alive = False
-        member.life += 1
-        self.watch(member)
-
-    def beat(self, member: Member, described: bool = False, delay_ms: int | None = None) -> None:
-        """Send one heartbeat."""
-        description = self.description(member) if described or self.describes_in_heartbeats() else {}
-        event = Heartbeat(**self.fields(), member_id=member.says, **description)
-        event.event_id = None
-        self._tell(event, delay_ms=delay_ms)
-        if delay_ms is None:
-            self._sign_of_life(member)
-
-    def _tell(self, event: Heartbeat | MemberJoined | MemberLeft, delay_ms: int | None = None) -> None:
-        self.cluster.tell(event, delay_ms=delay_ms, may_repeat=self.may_repeat, rng=self.rng)
-
-    def _sign_of_life(self, member: Member) -> None:
-        member.told_at = self.now
-        if not member.present:
-            member.present = True
-            self.caused("member_joined", member.member_id)
-
-    def _beat_after(self, member: Member, wait_ms: int) -> None:
-        life = member.life
-        self.cluster.timeline.at(self.now + wait_ms, lambda: self._beat_on(member, life), HEARTBEAT)
-
-    def _beat_on(self, member: Member, life: int) -> None:
-        if member.life != life:
-            return
-        if not self.cluster.is_silent():
-            self.beat(member)
-        self._beat_after(member, self.interval_ms + self.rng.randrange(-50, 50))
+class HeartbeatGroup(HeartbeatMembers):
+    """Members come and go, at times together, at times late, at times to the millisecond."""
 
     # -- what happens to the group ---------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from streaming.simulator import Cause, ExpectedRebalance, Fleet, LiveWriter, record
-from streaming.simulator.heartbeat_group import DEFAULT_SESSION_TIMEOUT_MS
+from streaming.simulator.heartbeat_members import DEFAULT_SESSION_TIMEOUT_MS
 from streaming.simulator.leader import deal_range, deal_roundrobin
 from streaming.simulator.lines import line
 from streaming.simulator.live import now_ms
