@@ -1,8 +1,11 @@
 """A few fresh cases against the live jars; `make differential` asks many."""
 
+import json
+
 import pytest
 
 from tests.kit.differential import agrees, compare, our_answer
+from tests.kit.golden import FOLDER
 from tests.kit.oracles import ORACLES, Running, Told, line_of
 
 _PAIRS = [(oracle, strategy) for oracle in ORACLES for strategy in oracle.strategies]
@@ -38,6 +41,19 @@ def test_an_error_of_the_real_class_must_be_ours_too() -> None:
         (told,) = running.ask([case])
     assert told.error == ("java.lang.IllegalArgumentException", "illegal virtualNodeCnt :-1")
     assert agrees(our_answer(case), told)
+
+
+def test_where_the_real_sticky_assignor_does_not_end_ours_says_so() -> None:
+    case = json.loads((FOLDER / "without_end" / "kafka.sticky.json").read_text())
+    ours = our_answer(case)
+    assert ours.error is not None
+    assert ours.error[0] == "does_not_end"
+    (oracle,) = [each for each in ORACLES if each.jars == "kafka-4.1.1" and "kafka.sticky" in each.strategies]
+    # Ended cases of this size take it less than a millisecond.
+    with Running(oracle, limit_ms=2_000) as running:
+        (told,) = running.ask([case])
+    assert told.past
+    assert agrees(ours, told)
 
 
 def test_a_line_of_a_case_has_no_white_space_but_its_tabs() -> None:
