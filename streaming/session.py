@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,8 +83,19 @@ def start_session(settings: Settings, name: str = "rebalance-monitor", *, log_fi
         builder = builder.master(settings.spark.master)
     for key, value in session_conf(settings).items():
         builder = builder.config(key, value)
-    with _stderr_into(log_file):
+    with _stderr_into(log_file), _handler_of_sigint_kept():
         return builder.getOrCreate()
+
+
+@contextmanager
+def _handler_of_sigint_kept() -> Iterator[None]:
+    """Keep the program's own answer to Ctrl-C: a new SparkContext puts one in its place that cancels the batch."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
