@@ -140,6 +140,13 @@ class ManyRuns:
         self._process.stdin.write(json.dumps([str(argument) for argument in arguments]) + "\n")
         self._process.stdin.flush()
 
+    def wait_until(self, holds: Callable[[], bool], what: str) -> None:
+        """Return as soon as something holds while a command runs."""
+        deadline = time.monotonic() + _END_TIMEOUT_S
+        while not holds():
+            assert time.monotonic() < deadline, f"{_END_TIMEOUT_S} s, and not yet: {what}"
+            time.sleep(_POLL_S)
+
     def wait(self) -> Ended:
         """Wait for the end of the command that was started."""
         assert self._process.stdout is not None

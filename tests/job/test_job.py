@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
+from streaming.checkpoint import Checkpoint
 from streaming.tables import REJECTED_EVENTS, TABLES
-from tests.job.commands import Ended
+from tests.job.commands import Ended, ManyRuns
+from tests.job.conftest import once
 from tests.job.recordings import ALLOWED_LATENESS_MS, Line, cut, disordered, write_files
 from tests.job.told import OF_THE_CUT, differences, rows_of, told, told_twice
+from tests.kit.brokers import Broker
+from tests.kit.topics import create_topic, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
-NOT_AN_EVENT = [b"no JSON at all\n", b'{"type": "heartbeat"}\n', b"\xff\xfe\x00\n"]
 
 
 def test_a_recording_fills_every_table(whole: Path) -> None:
@@ -44,8 +50,9 @@ def _by_spark(spark: SparkSession, tables: Path, name: str) -> DataFrame:
 def test_a_run_without_flush_leaves_newer_events_waiting_and_the_next_run_decides_them(
     whole: Path, lines: list[Line], run_once: Callable[..., Ended], tmp_path: Path
 ) -> None:
-    texts = cut(disordered(lines, seed=2), 4)
-    newest = max(one.event_time for one in disordered(lines, seed=2)[: len(lines) * 3 // 8])
+    delivered = disordered(lines, seed=2)
+    texts = cut(delivered, 4)
+    newest = max(one.event_time for one in delivered[: sum(text.count(b"\n") for text in texts[:2])])
     write_files(tmp_path / "events", texts[:2])
     assert run_once(tmp_path / "events", tmp_path).exit_code == 0
     decided = told(tmp_path / "tables")["rebalances"]
@@ -61,3 +68,89 @@ def test_a_run_without_flush_leaves_newer_events_waiting_and_the_next_run_decide
 
 def _event_times(tables: Path) -> list[int]:
     return [round(row.timestamp() * 1000) for row in rows_of(tables, "rebalances")["event_time"].to_pylist()]
+
+
+def test_garbage_of_every_kind_is_kept_and_stops_nothing(
+    whole: Path, lines: list[Line], runs: ManyRuns, config: Path, tmp_path: Path
+) -> None:
+    texts = cut(disordered(lines, seed=3), 3)
+    chance = random.Random(3)
+    garbage = [
+        b"no JSON at all",
+        b'{"type": "heartbeat"}',
+        b'{"schema_version": 1, "type": "clock"',
+        b"[" * 50_000,
+        b"x" * 17_000_000,  # longer than an event may be
+        b"\xff\xfe\x00\x01",
+        *(bytes(byte for byte in chance.randbytes(200) if byte not in b"\n") for _ in range(50)),
+    ]
+    write_files(tmp_path / "events", [garbage[0] + b"\n" + texts[0], b"\n".join(garbage[1:]), *texts[1:], b"", b"gone"])
+    (tmp_path / "events" / "a folder.jsonl").mkdir()
+    (tmp_path / "events" / "half.jsonl.tmp").write_bytes(b"not yet")
+    (tmp_path / "events" / "nowhere.jsonl").symlink_to(tmp_path / "nowhere")
+    runs.start(once(tmp_path / "events", tmp_path, config, ["--flush", "--max-files-per-batch", "1"]))
+    first_batch = tmp_path / "checkpoint/query/commits/0"
+    runs.wait_until(first_batch.exists, "the first batch is done")
+    (tmp_path / "events" / "000005.jsonl").unlink()
+    ended = runs.wait()
+    assert ended.exit_code == 0, ended.said[-3000:]
+    kept = rows_of(tmp_path / "tables", "rejected_events").to_pylist()
+    assert Counter(row["raw_sha256"] for row in kept) == Counter(sha256(raw).hexdigest() for raw in garbage)
+    assert all(row["raw_length"] > 65_536 or row["raw_length"] >= len(row["raw"].encode()) // 4 for row in kept)
+    expected = told(whole) | {"rejected_events": Counter()}
+    assert differences(expected, told(tmp_path / "tables") | {"rejected_events": Counter()}) == []
+
+
+@pytest.mark.broker
+def test_events_from_a_topic_give_the_tables_that_events_from_a_folder_give(
+    whole: Path, lines: list[Line], runs: ManyRuns, config: Path, kafka41: Broker, tmp_path: Path
+) -> None:
+    create_topic(kafka41, "rebalance-events", 3)
+    delivered = disordered(lines, seed=4)
+    not_text = b"\x00\xff is no event"
+    for partition in range(3):
+        send(kafka41, "rebalance-events", [one.text for one in delivered[partition::3]], partition)
+    send(kafka41, "rebalance-events", [not_text], 2)
+    topic = f"{kafka41.bootstrap}/rebalance-events"
+    folders = ["--tables", tmp_path / "tables", "--checkpoint", tmp_path / "checkpoint", "--config", config]
+    ended = runs.run(["run", "--kafka-events", topic, *folders, "--once", "--flush"])
+    assert ended.exit_code == 0, ended.said[-3000:]
+    rejected = rows_of(tmp_path / "tables", "rejected_events").to_pylist()
+    last = len(delivered[2::3])
+    assert [(row["source"], row["position"]) for row in rejected] == [("topic", f"rebalance-events-2:{last}")]
+    assert rejected[0]["raw_sha256"] == sha256(not_text).hexdigest()
+    expected = told(whole) | {"rejected_events": Counter()}
+    assert differences(expected, told(tmp_path / "tables") | {"rejected_events": Counter()}) == []
+
+
+def test_a_checkpoint_refuses_other_sources_and_another_number_of_shards(
+    runs: ManyRuns, config: Path, tmp_path: Path
+) -> None:
+    identity = Checkpoint(tmp_path / "checkpoint").open(
+        shards=4, shuffle_partitions=2, sources=["control", f"events:{tmp_path / 'events'}"]
+    )
+    (tmp_path / "events").mkdir()
+    (tmp_path / "others").mkdir()
+    other_sources = runs.run(once(tmp_path / "others", tmp_path, config))
+    assert other_sources.exit_code == 2
+    assert str(tmp_path / "others") in other_sources.said
+    assert "--checkpoint" in other_sources.said
+    other_shards = runs.run(once(tmp_path / "events", tmp_path, config, ["--shards", "5"]))
+    assert other_shards.exit_code == 2
+    assert "--shards 4" in other_shards.said
+    assert not (tmp_path / "tables").exists()
+    assert Checkpoint(tmp_path / "checkpoint").read() == identity
+
+
+def test_every_mistake_of_usage_is_named_at_once(runs: ManyRuns, tmp_path: Path) -> None:
+    mistaken = tmp_path / "mistaken.toml"
+    mistaken.write_text('[time]\nallowed_lateness_ms = -1\nsilence = "perhaps"\n[jop]\ntables = "t"\n')
+    settings = runs.run(["run", "--config", mistaken, "--shards", "0"])
+    assert settings.exit_code == 2
+    for mistake in ("time.allowed_lateness_ms", "time.silence", "jop", "state.shards"):
+        assert mistake in settings.said
+    usage = runs.run(["run", "--flush", "--kafka", "127.0.0.1:1", "--events", tmp_path / "nowhere"])
+    assert usage.exit_code == 2
+    for mistake in ("--flush goes with --once", "--kafka needs --cluster", "there is no such folder"):
+        assert mistake in usage.said
+    assert "Traceback" not in settings.said + usage.said
