@@ -9,12 +9,14 @@ from collections.abc import Sequence
 
 from udfs.errors import StrategyError
 from udfs.events import QueueRef
-from udfs.java import hash_map_order, hashed_order, sorted_strings, table_size_for
+from udfs.java import TREEIFY_THRESHOLD, hash_map_order, hashed_order, sorted_strings, table_size_for
 from udfs.strategies.problem import Assignment, Participant, Problem, Topic
 from udfs.strategies.subscriptions import by_queue_id
 
-# (topic, partition): topics as indexes into ServerGroup.topics, partitions by number.
-TopicPartition = tuple[int, int]
+# A topic, as an index into ServerGroup.topics, and some of its partitions in an order that counts.
+Partitions = tuple[int, list[int]]
+# HashMap mixes the upper 16 bits of a hash into the lower ones: smaller numbers stay what they are.
+_UNSPREAD = 1 << 16
 
 
 def copied_set_table(size: int) -> int:
@@ -26,8 +28,14 @@ def integers_in_set_order(numbers: Sequence[int]) -> list[int]:
     """Answer the order in which ``new HashSet<>(numbers)`` iterates."""
     distinct = list(dict.fromkeys(numbers))
     table = copied_set_table(len(numbers))
-    if distinct and max(distinct) < table:
+    largest = max(distinct, default=0)
+    if largest < table:
         return sorted(distinct)
+    mask = table - 1
+    if largest < _UNSPREAD and (
+        len(distinct) <= TREEIFY_THRESHOLD or len({number & mask for number in distinct}) == len(distinct)
+    ):
+        return sorted(distinct, key=mask.__and__)
     return [distinct[place] for place in hashed_order(distinct, table)]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from udfs.errors import StrategyError
-from udfs.strategies.kafka_server import ServerGroup, TopicPartition
+from udfs.strategies.kafka_server import Partitions, ServerGroup
 from udfs.strategies.kafka_server_uniform_mixed import deal_mixed
 from udfs.strategies.problem import Assignment, Problem
 
@@ -39,18 +41,33 @@ def _deal_equal(group: ServerGroup) -> list[dict[int, list[int]]]:
     pool = _free(group, topics)
     size, extras = divmod(sum(group.counts[topic] for topic in topics), len(group.members))
     held, unfilled = _keep(group, set(topics), size, extras, pool)
-    start = 0
-    for member, quota in unfilled:
-        by_topic = held[member]
-        for topic, number in pool[start : start + quota]:
-            by_topic.setdefault(topic, []).append(number)
-        start += quota
-    if start < len(pool):
+    left = _hand_out(pool, unfilled, held)
+    if left:
         raise StrategyError("partition_assignor", "Partitions were left unassigned")
     return held
 
 
-def _free(group: ServerGroup, topics: list[int]) -> list[TopicPartition]:
+def _hand_out(
+    pool: Sequence[Partitions], unfilled: Sequence[tuple[int, int]], held: Sequence[dict[int, list[int]]]
+) -> bool:
+    """Fill the members from the pool, each to its quota in one go; answer whether something is left."""
+    wanting = iter(unfilled)
+    member, quota = next(wanting, (0, 0))
+    for topic, numbers in pool:
+        start = 0
+        while start < len(numbers):
+            if not quota:
+                member, quota = next(wanting, (0, 0))
+                if not quota:
+                    return True
+            taken = numbers[start : start + quota]
+            held[member].setdefault(topic, []).extend(taken)
+            start += len(taken)
+            quota -= len(taken)
+    return False
+
+
+def _free(group: ServerGroup, topics: Sequence[int]) -> list[Partitions]:
     """Answer the partitions that nobody was to hold, topics in the order given."""
     taken = {topic: bytearray(group.counts[topic]) for topic in topics}
     for target in group.targets:
@@ -61,16 +78,13 @@ def _free(group: ServerGroup, topics: list[int]) -> list[TopicPartition]:
                     if number < len(flags):
                         flags[number] = 1
     return [
-        (topic, number)
+        (topic, [number for number, flag in enumerate(flags) if not flag] if any(flags) else list(range(len(flags))))
         for topic, flags in taken.items()
-        if not all(flags)
-        for number, flag in enumerate(flags)
-        if not flag
     ]
 
 
 def _keep(
-    group: ServerGroup, topics: set[int], size: int, extras: int, pool: list[TopicPartition]
+    group: ServerGroup, topics: set[int], size: int, extras: int, pool: list[Partitions]
 ) -> tuple[list[dict[int, list[int]]], list[tuple[int, int]]]:
     """Keep what was held up to each member's quota; what is above it goes to the pool.
 
@@ -89,7 +103,8 @@ def _keep(
             kept_numbers = numbers[:quota]
             if kept_numbers:
                 kept[topic] = kept_numbers
-            pool += [(topic, number) for number in numbers[quota:]]
+            if len(numbers) > quota:
+                pool.append((topic, numbers[quota:]))
             quota -= len(kept_numbers)
         # The extra is given up unless this is one of the last members that must take it.
         if quota > 0 and may_have_extra and count - member > extras:
