@@ -130,16 +130,21 @@ def java_time_s(running: Running, case: dict[str, Any]) -> float | None:
 
 
 def measure(oracle: Oracle, name: str) -> None:
-    """Measure one strategy on each of its groups."""
+    """Measure one strategy on each of its groups; tell how both times grow from one size to the next."""
+    before: dict[tuple[bool, bool], tuple[float, float]] = {}
     for group in groups(name):
         case = case_of(name, group)
         ours = our_time_s(name, read_problem(msgspec.convert(case, AskedCase)))
         with Running(oracle, _LIMIT_MS) as running:
             java = java_time_s(running, case)
-        theirs, ratio = f"> {_LIMIT_MS / 2:8.0f}", f"< {ours / _LIMIT_MS * 2e3:6.4f}"
+        theirs, ratio, growth = f"> {_LIMIT_MS / 2:8.0f}", f"< {ours / _LIMIT_MS * 2e3:6.4f}", ""
         if java is not None:
             theirs, ratio = f"{java * 1e3:10.1f}", f"{ours / java:8.4f}"
-        print(f"{name:30} {group.name:42} ours {ours * 1e3:9.1f} ms   Java {theirs} ms   ratio {ratio}")
+            kind = (group.mixed, group.incremental)
+            if kind in before:
+                growth = f"   ours × {ours / before[kind][0]:.1f}, Java × {java / before[kind][1]:.1f}"
+            before[kind] = (ours, java)
+        print(f"{name:30} {group.name:42} ours {ours * 1e3:9.1f} ms   Java {theirs} ms   ratio {ratio}{growth}")
         sys.stdout.flush()
 
 
