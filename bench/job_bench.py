@@ -38,7 +38,10 @@ HEARTBEATS = 333_000
 WARM_UP = 4
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "12"))
 MEMORY_BATCHES = int(os.environ.get("BENCH_MEMORY_BATCHES", "200"))
-_PLAIN_SCHEMA = "schema_version INT, type STRING, event_time BIGINT, system STRING, cluster STRING, `group` STRING, member_id STRING"
+_PLAIN_SCHEMA = (
+    "schema_version INT, type STRING, event_time BIGINT, system STRING, cluster STRING, `group` STRING,"
+    " member_id STRING"
+)
 _PARSED = pa.schema(
     [(name, pa.string()) for name in ("system", "cluster", "group", "member_id")] + [("event_time", pa.int64())]
 )
@@ -73,7 +76,7 @@ def main() -> None:
 
 
 def _measure(spark: SparkSession, rules: Rules, work: Path) -> None:
-    shape = FleetShape()
+    shape = FleetShape(groups=int(os.environ.get("BENCH_GROUPS", "100000")))
     folders = {name: work / name for name in ("job", "own", "plain")}
     for folder in folders.values():
         folder.mkdir()
@@ -113,7 +116,7 @@ def _measure(spark: SparkSession, rules: Rules, work: Path) -> None:
     for name in ("own", "plain"):
         queries[name].stop()
     sink.writes = True
-    _memory(spark, queries["job"], shape, folders["job"], now_ms)
+    _memory(queries["job"], shape, folders["job"], now_ms)
     queries["job"].stop()
 
 
@@ -131,7 +134,7 @@ def _report(median: dict[str, float], job: StreamingQuery, shape: FleetShape, co
     _say(f"state bytes for each member: {states / shape.members:.1f} (goal 32, aim 16)")
 
 
-def _memory(spark: SparkSession, job: StreamingQuery, shape: FleetShape, folder: Path, now_ms: int) -> None:
+def _memory(job: StreamingQuery, shape: FleetShape, folder: Path, now_ms: int) -> None:
     """Watch the memory of all processes of the job over many batches."""
     sizes = []
     for number in range(MEMORY_BATCHES):
@@ -146,7 +149,7 @@ def _memory(spark: SparkSession, job: StreamingQuery, shape: FleetShape, folder:
         quarter = max(1, len(sizes) // 4)
         early, late = statistics.median(sizes[quarter : 2 * quarter] or sizes), statistics.median(sizes[-quarter:])
         _say(
-            f"memory over {len(sizes)} batches: second quarter {early:.0f} MB, last quarter {late:.0f} MB ({late / early:.2f})"
+            f"memory over {len(sizes)} batches: second quarter {early:.0f} MB, last {late:.0f} MB ({late / early:.2f})"
         )
 
 

@@ -12,7 +12,6 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 import msgspec
-from deltalake import DeltaTable
 
 from streaming import logs
 from streaming.checkpoint import Checkpoint, ControlFolder
@@ -24,7 +23,8 @@ from streaming.session import start_session
 from streaming.settings import Settings
 from streaming.sink import Sink
 from streaming.sources import control_source, folder_source, topic_source
-from streaming.tables import GROUPS, Row
+from streaming.tables import FINDINGS, GROUPS, Row
+from streaming.views.reading import Reader
 from udfs.combining import FollowedCluster
 from udfs.consumer_offsets import GroupPatterns
 
@@ -127,6 +127,7 @@ class Job:
         try:
             materialiser = Materialiser(tables, self.settings.job.materialize_interval_ms)
             materialiser.start()
+            self._watch.begin(tables)
             sink = Sink(tables, identity.app_id, materialiser, tell=self._watch.decided)
             start = self._starter(spark, sink, follower)
             try:
@@ -300,26 +301,49 @@ class Watch:
     def __init__(self, status: LiveStatus) -> None:
         self._status = status
         self._groups: dict[tuple[str, str], tuple[str, int]] = {}
+        self._open_findings: set[str] = set()
+        self._changed_ms: dict[str, int] = {}
         self._batch: int | None = None
         self._offsets: dict[int, int] = {}
         self.progressed = False
         self.caught_up = False
 
+    def begin(self, tables: Path) -> None:
+        """Take in what the tables hold from earlier runs."""
+        reader = Reader(tables)
+        for row in reader.read(GROUPS.name, columns=["cluster", "group_id", "system", "members"]).to_pylist():
+            self._groups[row["cluster"], row["group_id"]] = (row["system"], row["members"])
+        findings = reader.read(FINDINGS.name, columns=["finding_id", "closed_at"]).to_pylist()
+        self._open_findings = {row["finding_id"] for row in findings if row["closed_at"] is None}
+        self._status.findings = len(self._open_findings)
+        self._status.clusters = tuple(self._clusters())
+
     def decided(self, rebalances: Sequence[Row], changes: Sequence[Row], rejected: int) -> None:
         """Take in what a batch decided; called by the sink."""
         for change in changes:
-            name = (change["cluster"], change["group_id"])
-            if change["kind"] == "group_changed":
-                body = msgspec.json.decode(change["body"])
-                self._groups[name] = (body["system"], body["members"])
-            elif change["kind"] == "group_removed":
-                self._groups.pop(name, None)
+            self._take(change)
+        self._status.findings = len(self._open_findings)
         self._status.rejected += rejected
         self._status.saw(rebalances)
         if rebalances:
             newest = max(row["event_time"] for row in rebalances)
             self._status.delay_ms = max(0, time.time_ns() // 1_000_000 - newest)
         self._status.clusters = tuple(self._clusters())
+
+    def _take(self, change: Row) -> None:
+        cluster = change["cluster"]
+        self._changed_ms[cluster] = max(change["event_time"], self._changed_ms.get(cluster, 0))
+        name = (change["cluster"], change["group_id"])
+        if change["kind"] == "group_removed":
+            self._groups.pop(name, None)
+        elif change["kind"] in ("group_changed", "finding_opened", "finding_closed"):
+            body = msgspec.json.decode(change["body"])
+            if change["kind"] == "group_changed":
+                self._groups[name] = (body["system"], body["members"])
+            elif change["kind"] == "finding_opened":
+                self._open_findings.add(body["finding_id"])
+            else:
+                self._open_findings.discard(body["finding_id"])
 
     def progress(self, query: StreamingQuery) -> None:
         """Take in the query's last progress, once."""
@@ -365,7 +389,13 @@ class Watch:
         for (cluster, _), group in sorted(self._groups.items()):
             found.setdefault(cluster, []).append(group)
         return [
-            ClusterStatus(cluster, groups[0][0], len(groups), sum(members for _, members in groups))
+            ClusterStatus(
+                cluster,
+                groups[0][0],
+                len(groups),
+                sum(members for _, members in groups),
+                self._changed_ms.get(cluster),
+            )
             for cluster, groups in found.items()
         ]
 
@@ -399,8 +429,7 @@ def clusters_of(spark: SparkSession, checkpoint: Path) -> list[str]:
 
 def clusters_in(tables: Path) -> list[str]:
     """Answer the clusters that the tables know."""
-    groups = DeltaTable(str(tables / GROUPS.name))
-    return sorted(set(groups.to_pyarrow_table(columns=["cluster"])["cluster"].to_pylist()))
+    return sorted(set(Reader(tables).read(GROUPS.name, columns=["cluster"])["cluster"].to_pylist()))
 
 
 def _first_line(error: BaseException) -> str:

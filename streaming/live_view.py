@@ -22,7 +22,6 @@ KEPT_REBALANCES = 200
 KEPT_NOTES = 20
 # From this width on there is room for more columns.
 MIDDLE = 100
-SILENT_AFTER_MS = 30_000
 
 # What a kind of trigger is called in a sentence about one member or topic, and in which colour.
 WORDS = {
@@ -116,13 +115,13 @@ class SeenRebalance:
 
 @dataclass(frozen=True)
 class ClusterStatus:
-    """One cluster now. ``newest_ms`` is its newest event time; None = not known."""
+    """One cluster now. ``changed_ms`` is the event time of its last change; None = not known."""
 
     name: str
     system: str
     groups: int
     members: int
-    newest_ms: int | None = None
+    changed_ms: int | None = None
     note: str | None = None
 
 
@@ -292,17 +291,15 @@ def _clusters(clusters: Iterable[ClusterStatus], now_ms: int, width: int) -> Tab
     table.add_column("system", no_wrap=True, width=8)
     table.add_column("groups", no_wrap=True, justify="right", width=9)
     table.add_column("members", no_wrap=True, justify="right", width=11)
-    table.add_column("newest event", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column("last change", no_wrap=True, overflow="ellipsis", ratio=1)
     for cluster in clusters:
-        age = None if cluster.newest_ms is None else max(0, now_ms - cluster.newest_ms)
-        silent = age is not None and age > SILENT_AFTER_MS
-        said = "–" if age is None else f"{_span(age)} ago"
+        changed = "–" if cluster.changed_ms is None else f"{_span(max(0, now_ms - cluster.changed_ms))} ago"
         table.add_row(
             cluster.name,
             cluster.system,
             _count(cluster.groups),
             _count(cluster.members),
-            Text(cluster.note or (f"silent: {said}" if silent else said), style="yellow" if silent else ""),
+            Text(cluster.note or changed, style="yellow" if cluster.note else ""),
         )
     return table
 

@@ -61,7 +61,7 @@ def demo(
     )
     logs.configure(settings.log.level, settings.log.format)
     job = Job(settings)
-    fleet = Fleet(seed, start_ms=now_ms(), groups=groups, members=members, speed=4.0, short_sessions=True)
+    fleet = Fleet(seed, start_ms=now_ms(), groups=groups, members=members, speed=2.0, short_sessions=True)
     ending = threading.Timer((length_ms or 0) / 1000, job.stop.ask)
     ending.daemon = True
     with job.stop.by_signals(), LiveView(job.status), LiveWriter(fleet, events, folder / "truth.jsonl"):

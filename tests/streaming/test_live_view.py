@@ -81,10 +81,16 @@ def test_the_newest_rebalance_comes_first_with_its_cause() -> None:
     assert "0123456789ab joined" in text
 
 
-def test_a_cluster_that_tells_nothing_is_said_to_be_silent() -> None:
+def test_each_cluster_says_when_something_changed_last() -> None:
     lines = shown(status(), 100, 30)
-    assert any("rocketmq-orders" in text and "silent: 1 min 1 s ago" in text for text in lines)
-    assert not any("kafka-main" in text and "silent" in text for text in lines)
+    assert any("rocketmq-orders" in text and text.rstrip().endswith("1 min 1 s ago") for text in lines)
+
+
+def test_a_note_about_a_cluster_goes_before_its_last_change() -> None:
+    one = LiveStatus(clusters=(ClusterStatus("kafka-main", "kafka", 1, 2, NOW, note="away"),))
+    (text,) = [line for line in shown(one, 100, 30) if "kafka-main" in line]
+    assert "away" in text
+    assert "ago" not in text
 
 
 def test_a_failed_rebalance_says_so() -> None:
