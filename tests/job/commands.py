@@ -15,6 +15,19 @@ from typing import NamedTuple
 
 import psutil
 
+# Settings for small runs.
+CONFIG = """
+[job]
+materialize_interval_ms = 0
+trigger_interval_ms = 0
+
+[spark]
+driver_memory = "1g"
+
+[state]
+shards = 4
+shuffle_partitions = 2
+"""
 MONITOR = [sys.executable, "-m", "tests.job.commands"]
 _ROOT = Path(__file__).parents[2]
 _POLL_S = 0.02
@@ -22,6 +35,17 @@ _POLL_S = 0.02
 _END_TIMEOUT_S = 240
 # Short-lived JVMs: what the second compiler and a parallel collector would cost, they never earn back.
 _QUICK_START = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+
+
+def once(events: Path, place: Path, config: Path, more: Sequence[str | Path] = ()) -> list[str | Path]:
+    """Answer the arguments of a run that reads what is there."""
+    return [*follow(events, place, config), "--once", *more]
+
+
+def follow(events: Path, place: Path, config: Path) -> list[str | Path]:
+    """Answer the arguments of a run that goes on until stopped."""
+    folders = ["--events", events, "--tables", place / "tables", "--checkpoint", place / "checkpoint"]
+    return ["run", *folders, "--config", config]
 
 
 class Ended(NamedTuple):

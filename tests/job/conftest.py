@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.job.commands import Ended, ManyRuns
+from tests.job.commands import CONFIG, Ended, ManyRuns, once
 from tests.job.recordings import Line, cut, disordered, fleet_lines, write_files
-
-CONFIG = """
-[job]
-materialize_interval_ms = 0
-trigger_interval_ms = 0
-
-[spark]
-driver_memory = "1g"
-
-[state]
-shards = 4
-shuffle_partitions = 2
-"""
 
 
 @pytest.fixture(scope="session")
@@ -48,17 +35,6 @@ def run_once(runs: ManyRuns, config: Path) -> Callable[..., Ended]:
         return runs.run(once(events, place, config, more))
 
     return run
-
-
-def once(events: Path, place: Path, config: Path, more: Sequence[str | Path] = ()) -> list[str | Path]:
-    """Answer the arguments of a run that reads what is there."""
-    return [*follow(events, place, config), "--once", *more]
-
-
-def follow(events: Path, place: Path, config: Path) -> list[str | Path]:
-    """Answer the arguments of a run that goes on until stopped."""
-    folders = ["--events", events, "--tables", place / "tables", "--checkpoint", place / "checkpoint"]
-    return ["run", *folders, "--config", config]
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,7 @@ import pytest
 from streaming.delta_files import DeltaFiles
 from streaming.materialise import Materialiser
 from streaming.tables import CHANGES
-from tests.job.commands import Ended, Running
-from tests.job.conftest import CONFIG, follow
+from tests.job.commands import CONFIG, Ended, Running, follow
 from tests.job.recordings import Line, cut, disordered, write_files
 from tests.job.told import differences, rows_of, told
 
