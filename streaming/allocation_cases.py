@@ -116,6 +116,7 @@ def read_problem(case: Case) -> Problem:
     the earlier one.
     """
     members: dict[str, Participant] = {}
+    subscriptions: dict[tuple[str, ...], tuple[str, ...]] = {}
     for member in case.members or ():
         member_id = member.member_id
         if not case.strategy.startswith("kafka."):
@@ -129,7 +130,8 @@ def read_problem(case: Case) -> Problem:
             instance_id=member.instance_id,
             rack=member.rack,
             client_library=member.client_library,
-            subscriptions=member.subscriptions or (),
+            # Equal lists become one object, which strategies compare at no cost.
+            subscriptions=subscriptions.setdefault(member.subscriptions or (), member.subscriptions or ()),
             strategies=member.strategies or (),
             owned=member.owned,
             generation=member.generation,

@@ -11,7 +11,7 @@ from udfs.errors import StrategyError
 from udfs.events import QueueRef
 from udfs.java import TREEIFY_THRESHOLD, hash_map_order, hashed_order, sorted_strings, table_size_for
 from udfs.strategies.problem import Assignment, Participant, Problem, Topic
-from udfs.strategies.subscriptions import by_queue_id
+from udfs.strategies.subscriptions import by_queue_id, kinds_of
 
 # A topic, as an index into ServerGroup.topics, and some of its partitions in an order that counts.
 Partitions = tuple[int, list[int]]
@@ -60,14 +60,14 @@ class ServerGroup:
         self.queues: list[list[QueueRef]] = [by_queue_id(topic) for topic in self.topics]
         self.counts = [len(queues) for queues in self.queues]
         self._places = {topic.name: place for place, topic in enumerate(self.topics)}
-        self._names: list[tuple[str, ...]] = [member.subscriptions for member in self.members]
-        self.homogeneous = len({frozenset(names) for names in set(self._names)}) <= 1
-        known: dict[tuple[str, ...], list[int]] = {}
+        self._names, kinds = kinds_of(self.members)
+        self._first_kind = kinds[0]
+        self.homogeneous = len({frozenset(names) for names in self._names}) <= 1
+        topics_of_kind = []
         for names in self._names:
-            if names not in known:
-                order = hash_map_order(names, copied_set_table(len(names)))
-                known[names] = [self._places[name] for name in order if name in self._places]
-        self.subscriptions: list[list[int]] = [known[names] for names in self._names]
+            order = hash_map_order(names, copied_set_table(len(names)))
+            topics_of_kind.append([self._places[name] for name in order if name in self._places])
+        self.subscriptions: list[list[int]] = [topics_of_kind[kind] for kind in kinds]
         self.targets: list[dict[int, list[int]]] = [self._target(member) for member in self.members]
 
     def _target(self, member: Participant) -> dict[int, list[int]]:
@@ -93,7 +93,7 @@ class ServerGroup:
 
     def first_names(self) -> int:
         """Answer how many topics the first member names."""
-        return len(set(self._names[0]))
+        return len(set(self._names[self._first_kind]))
 
     def answer(self, held: Sequence[dict[int, list[int]]]) -> Assignment:
         """Turn partitions by member and topic into queues, sorted."""

@@ -43,10 +43,10 @@ class _Deal:
         self.topics: list[list[int]] = [[] for _ in group.members]
         self.subscribed: list[frozenset[int]] = [frozenset() for _ in group.members]
         self.most = [0] * len(group.members)
-        members_by_names: dict[tuple[str, ...], list[int]] = {}
+        members_of_kind: list[list[int]] = [[] for _ in group.subscriptions]
         for member in group.reading_order:
-            members_by_names.setdefault(group.members[member].subscriptions, []).append(member)
-        for names, members in members_by_names.items():
+            members_of_kind[group.kinds[member]].append(member)
+        for names, members in zip(group.subscriptions, members_of_kind, strict=True):
             topics = [group.place_of_topic[name] for name in names if name in group.place_of_topic]
             counted = sum(group.counts[topic] for topic in topics)
             most = group.total if len(topics) == len(group.topics) else counted

@@ -8,7 +8,7 @@ from udfs.events import QueueRef
 from udfs.java import hash_map_order, sorted_strings
 from udfs.strategies.kafka_range import replica_racks
 from udfs.strategies.problem import Assignment, Participant, Problem
-from udfs.strategies.subscriptions import by_queue_id
+from udfs.strategies.subscriptions import by_queue_id, kinds_of
 
 _NO_GENERATION = -1  # AbstractStickyAssignor.DEFAULT_GENERATION
 
@@ -53,7 +53,8 @@ class StickyGroup:
         self._read_racks()
 
     def _number_partitions(self) -> None:
-        names = {name for names in {member.subscriptions for member in self.members} for name in names}
+        self.subscriptions, self.kinds = kinds_of(self.members)
+        names = set().union(*self.subscriptions)
         topics = self._problem.topics
         self.topics = sorted_strings(name for name in names if name in topics and topics[name].queues)
         self.place_of_topic = {name: place for place, name in enumerate(self.topics)}
@@ -96,19 +97,18 @@ class StickyGroup:
         return self.queues[number].queue_id
 
     def _subscriptions_are_equal(self) -> bool:
-        first: tuple[str, ...] = ()
         wanted: frozenset[str] = frozenset()
-        compared: dict[tuple[str, ...], bool] = {}
+        compared: set[int] = set()
         for member in self.reading_order:
-            names = self.members[member].subscriptions
+            kind = self.kinds[member]
+            names = self.subscriptions[kind]
             if not wanted:
                 # Members without any topic that are read before the first with one do not count.
-                first, wanted = names, frozenset(names)
-            elif names != first:
-                if names not in compared:
-                    compared[names] = len(names) == len(wanted) and wanted.issuperset(names)
-                if not compared[names]:
+                wanted = frozenset(names)
+            elif kind not in compared:
+                if len(names) != len(wanted) or not wanted.issuperset(names):
                     return False
+                compared.add(kind)
         return True
 
     def _settle_claims(self) -> None:

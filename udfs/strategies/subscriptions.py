@@ -10,17 +10,34 @@ from udfs.java import string_order
 from udfs.strategies.problem import Participant, Problem, Topic
 
 
+def kinds_of(members: Sequence[Participant]) -> tuple[list[tuple[str, ...]], list[int]]:
+    """Answer the distinct lists of subscriptions, and for each member the place of its own among them.
+
+    Lists that are one object are compared no further: thousands of topics take their time.
+    """
+    places: dict[tuple[str, ...], int] = {}
+    known: dict[int, int] = {}
+    found = []
+    for member in members:
+        names = member.subscriptions
+        place = known.get(id(names))
+        if place is None:
+            place = known[id(names)] = places.setdefault(names, len(places))
+        found.append(place)
+    return list(places), found
+
+
 def subscribers_by_topic(members: Sequence[Participant]) -> dict[str, list[int]]:
     """Answer each subscribed topic's subscribers as ascending indexes into ``members``.
 
     Returns: topics with the same subscribers share one list, so that ``is`` tells them.
     """
-    members_by_subscriptions: dict[tuple[str, ...], list[int]] = {}
-    for index, member in enumerate(members):
-        members_by_subscriptions.setdefault(member.subscriptions, []).append(index)
+    subscriptions, places = kinds_of(members)
+    kinds: list[list[int]] = [[] for _ in subscriptions]
+    for index, place in enumerate(places):
+        kinds[place].append(index)
     kinds_by_topic: dict[str, list[int]] = {}
-    kinds = list(members_by_subscriptions.values())
-    for kind, topics in enumerate(members_by_subscriptions):
+    for kind, topics in enumerate(subscriptions):
         for topic in dict.fromkeys(topics):
             kinds_by_topic.setdefault(topic, []).append(kind)
     lists: dict[tuple[int, ...], list[int]] = {}
