@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Spark's reader by the admin client leaves internal topics out, without a word; the one by a consumer reads them.
 _READ_INTERNAL_TOPICS = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+# That reader waits for a broker that is away and cannot be interrupted: whoever stops the query waits no longer.
+_STOP_TIMEOUT, _STOP_TIMEOUT_MS = "spark.sql.streaming.stopTimeout", "10000"
 
 
 def offsets_source(
@@ -29,6 +31,7 @@ def offsets_source(
         partitions: How many the topic has; it never changes while the cluster lives.
     """
     spark.conf.set(_READ_INTERNAL_TOPICS, "true")
+    spark.conf.set(_STOP_TIMEOUT, _STOP_TIMEOUT_MS)
     reader = (
         spark.readStream.format("kafka")
         .options(**options.spark())
