@@ -1,0 +1,67 @@
+"""A disk of a few megabytes that fills up, or that nobody may write, without being root: in a namespace of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.job.commands import ManyRuns
+
+_SIZE = "48m"
+_ATTEMPTS = 100
+# The shell mounts the disk where only it and what it becomes see it.
+_MOUNT = f'mount -t tmpfs -o size={_SIZE} tmpfs "$0" && exec "$@"'
+
+
+class SmallDisk:
+    """The disk, and the process that runs on it.
+
+    Args:
+        folder: Where it is mounted, for the process alone.
+    """
+
+    def __init__(self, folder: Path, runs: ManyRuns) -> None:
+        self.folder = folder
+        self.runs = runs
+        self._ballast = self.seen_from_outside / "ballast"
+
+    @property
+    def seen_from_outside(self) -> Path:
+        """Answer the path under which other processes see it."""
+        return Path(f"/proc/{self.runs.pid}/root{self.folder}")
+
+    def fill(self, leave_bytes: int) -> None:
+        """Leave room for no more than this."""
+        room = os.statvfs(self.seen_from_outside)
+        with self._ballast.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - leave_bytes)
+
+    def empty(self) -> None:
+        """Give the room back."""
+        self._ballast.unlink()
+
+    def allow_writing(self, allowed: bool) -> None:
+        """Make it read-only as soon as no file is being written, or writable again."""
+        within = ["nsenter", "--user", "--mount", "--preserve-credentials", f"--target={self.runs.pid}"]
+        options = f"remount,{'rw' if allowed else 'ro'},size={_SIZE}"
+        for attempts_left in reversed(range(_ATTEMPTS)):
+            done = subprocess.run([*within, "mount", "-o", options, self.folder], capture_output=True, text=True)
+            if done.returncode == 0:
+                return
+            assert attempts_left, done.stderr
+
+
+@contextmanager
+def small_disk(folder: Path, said: Path) -> Iterator[SmallDisk]:
+    """Mount a small disk at the folder, for a process that runs commands."""
+    folder.mkdir()
+    runs = ManyRuns(said, ["unshare", "--map-root-user", "--mount", "sh", "-c", _MOUNT, folder])
+    try:
+        # Until it answers, nothing is mounted yet.
+        assert runs.run(["allocate", "--help"]).exit_code == 0, said.read_text()
+        yield SmallDisk(folder, runs)
+    finally:
+        runs.close()

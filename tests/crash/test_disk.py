@@ -1,0 +1,102 @@
+"""The disk is full or read-only: the job says so and stops, and goes on when there is a way again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.crash.recording import write_busy_files
+from tests.crash.small_disk import small_disk
+from tests.job.commands import CONFIG, ManyRuns, once
+from tests.job.told import differences, told, told_twice
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+_FILES = 6
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of events."""
+    folder = tmp_path_factory.mktemp("recording") / "events"
+    write_busy_files(folder, _FILES)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def config(events: Path) -> Path:
+    """Settings: tables follow at once."""
+    path = events.parent / "monitor.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(events: Path, config: Path, runs: ManyRuns) -> Path:
+    """The tables of a run that had room."""
+    place = events.parent / "whole"
+    ended = runs.run(once(events, place, config, ["--flush"]))
+    assert ended.exit_code == 0, ended.said[-3000:]
+    return place / "tables"
+
+
+def _arguments(events: Path, config: Path, tables: Path, checkpoint: Path) -> list[str | Path]:
+    folders = ["--events", events, "--tables", tables, "--checkpoint", checkpoint, "--config", config]
+    return ["run", *folders, "--once", "--flush", "--max-files-per-batch", "2"]
+
+
+@pytest.mark.parametrize(
+    ("full", "room"),
+    [
+        pytest.param("tables", 150_000, id="of the tables, soon"),
+        pytest.param("tables", 400_000, id="of the tables, later"),
+        pytest.param("checkpoint", 60_000, id="of the checkpoint"),
+    ],
+)
+def test_a_full_disk_stops_the_job_with_a_clear_message_and_room_lets_it_go_on(
+    full: str, room: int, events: Path, config: Path, whole: Path, tmp_path: Path
+) -> None:
+    with small_disk(tmp_path / "small", tmp_path / "said.txt") as disk:
+        folders = {"tables": tmp_path / "tables", "checkpoint": tmp_path / "checkpoint"}
+        folders |= {full: disk.folder / full}
+        arguments = _arguments(events, config, folders["tables"], folders["checkpoint"])
+        disk.fill(leave_bytes=room)
+        ended = disk.runs.run(arguments)
+        _says_plainly(ended.said, ended.exit_code, "No space left on device", folders[full])
+        disk.empty()
+        ended = disk.runs.run(arguments)
+        assert ended.exit_code == 0, ended.said[-3000:]
+        tables = disk.seen_from_outside / "tables" if full == "tables" else folders["tables"]
+        assert differences(told(whole), told(tables)) == []
+        assert told_twice(tables) == []
+
+
+def test_tables_that_may_not_be_written_stop_the_job_and_it_goes_on_when_they_may(
+    events: Path, config: Path, whole: Path, tmp_path: Path
+) -> None:
+    with small_disk(tmp_path / "small", tmp_path / "said.txt") as disk:
+        arguments = _arguments(events, config, disk.folder / "tables", tmp_path / "checkpoint")
+        disk.allow_writing(False)
+        ended = disk.runs.run(arguments)
+        _says_plainly(ended.said, ended.exit_code, "Read-only file system", disk.folder)
+        disk.allow_writing(True)
+        disk.runs.start(arguments)
+        first_batch = tmp_path / "checkpoint/query/commits/0"
+        disk.runs.wait_until(first_batch.exists, "the first batch is done")
+        disk.allow_writing(False)
+        ended = disk.runs.wait()
+        _says_plainly(ended.said, ended.exit_code, "Read-only file system", disk.folder)
+        disk.allow_writing(True)
+        ended = disk.runs.run(arguments)
+        assert ended.exit_code == 0, ended.said[-3000:]
+        assert differences(told(whole), told(disk.seen_from_outside / "tables")) == []
+
+
+def _says_plainly(said: str, exit_code: int, what: str, where: Path) -> None:
+    """Somebody who reads the last lines must learn what is wrong, and where."""
+    assert exit_code != 0
+    last = "\n".join(said.splitlines()[-5:])
+    assert what in last, said[-6000:]
+    assert str(where) in last, said[-6000:]
+    assert "Traceback" not in last
+    assert "Logical Plan" not in said
