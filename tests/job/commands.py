@@ -137,13 +137,14 @@ class ManyRuns:
 
     Args:
         said: File for its standard error.
+        within: Command that starts the process, and becomes it.
     """
 
-    def __init__(self, said: Path) -> None:
+    def __init__(self, said: Path, within: Sequence[str | Path] = ()) -> None:
         self._said = said
         with said.open("ab") as file:
             self._process = subprocess.Popen(
-                [*MONITOR, "--many"],
+                [*map(str, within), *MONITOR, "--many"],
                 cwd=_ROOT,
                 env=os.environ | _QUICK_START,
                 stdin=subprocess.PIPE,
@@ -151,6 +152,11 @@ class ManyRuns:
                 stderr=file,
                 text=True,
             )
+
+    @property
+    def pid(self) -> int:
+        """Answer the process's id."""
+        return self._process.pid
 
     def run(self, arguments: Sequence[str | Path]) -> Ended:
         """Run one command to its end."""
