@@ -45,7 +45,8 @@ def configure(level: Level = "info", form: Literal["auto", "text", "json"] = "au
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    # What it tells as errors comes back as the query's exception, too.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
 
 def logger(name: str) -> structlog.stdlib.BoundLogger:

@@ -1,0 +1,60 @@
+"""Why a job failed, out of what Spark says."""
+
+from __future__ import annotations
+
+import pytest
+
+from streaming.failure import JobFailedError, failures_in_words, reason
+from streaming.settings import load
+
+# As Spark 4.2 tells them, shortened.
+IN_PYTHON = """[STREAM_FAILED] Query [id = 94f0106a] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] \
+An error occurred in the user provided function in foreach batch sink. Reason: An exception was raised by the Python \
+Proxy. Return Message: Traceback (most recent call last):
+  File "streaming/delta_files.py", line 263, in _write
+    pq.write_table(part, self.folder / path, compression="zstd", row_group_size=ROWS_PER_FILE // 4)
+  File "pyarrow/error.pxi", line 92, in pyarrow.lib.check_status
+OSError: [Errno 30] Failed to open local file '/t/rebalances/p.parquet'. Detail: [errno 30] Read-only file system
+ SQLSTATE: 39000 SQLSTATE: XXKST
+=== Streaming Query ===
+Current State: ACTIVE
+java.lang.NotTheCauseException: this is the plan
+"""
+IN_JAVA = """[STREAM_FAILED] Query [id = cff3abd8] terminated with exception: Traceback (most recent call last):
+    raise Py4JJavaError(
+py4j.protocol.Py4JJavaError: An error occurred while calling o225.count.
+: org.apache.spark.SparkException: [CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT] Error writing. SQLSTATE: 58030
+\tat org.apache.spark.util.SparkErrorUtils.tryWithSafeFinally(SparkErrorUtils.scala:86)
+Caused by: org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device
+\t... 73 more
+Caused by: java.io.IOException: No space left on device
+\tat java.base/java.io.FileOutputStream.writeBytes(Native Method)
+\t... 73 more
+"""
+
+
+def test_the_cause_of_all_is_told_and_not_the_way_to_it() -> None:
+    assert reason(RuntimeError(IN_PYTHON)) == (
+        "OSError: [Errno 30] Failed to open local file '/t/rebalances/p.parquet'."
+        " Detail: [errno 30] Read-only file system"
+    )
+    assert reason(RuntimeError(IN_JAVA)) == "java.io.IOException: No space left on device"
+
+
+def test_where_no_error_is_named_the_first_line_is_told() -> None:
+    assert reason(OSError(28, "No space left on device", "/t/x")) == "[Errno 28] No space left on device: '/t/x'"
+    assert reason(RuntimeError("\n[STREAM_FAILED] Query ended. SQLSTATE: XXKST\nmore")) == (
+        "[STREAM_FAILED] Query ended."
+    )
+    assert reason(RuntimeError()) == "RuntimeError"
+
+
+def test_a_disk_that_is_full_fails_the_job_and_says_where_and_what_next() -> None:
+    settings = load(None, {"job.tables": "/t", "job.checkpoint": "/c"})
+    with pytest.raises(JobFailedError, match=r"No space left.*\n.*/t\n.*/c .*\n.*goes on"), failures_in_words(settings):
+        raise OSError(28, "No space left on device")
+
+
+def test_a_defect_keeps_its_traceback() -> None:
+    with pytest.raises(ZeroDivisionError), failures_in_words(load(None)):
+        raise ZeroDivisionError
