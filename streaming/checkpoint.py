@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -133,16 +134,18 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 class ControlFolder:
-    """Marks for the query: one small file each, named so that they are read in the order in which they were made."""
+    """Marks for the query: one small file each, named so that they are read in the order in which they were made.
+
+    The query deletes what it has read, so names count nanoseconds: none comes twice.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._next = 1 + max((int(file.name.split("-")[0]) for file in folder.glob("*-*.json")), default=0)
+        self._last = max((int(file.name.split("-")[0]) for file in folder.glob("*-*.json")), default=0)
 
     def mark(self, kind: str, clusters: Mapping[str, Mapping[str, object]]) -> None:
         """Write one mark for each of the clusters, e.g. ``mark("flush", {"c1": {}})``."""
-        lines = [
-            json.dumps({"control": kind, "cluster": cluster, **more}) for cluster, more in sorted(clusters.items())
-        ]
-        write_atomically(self._folder / f"{self._next:012d}-{kind}.json", ("\n".join(lines) + "\n").encode())
-        self._next += 1
+        marks = ({"control": kind, "cluster": cluster, **more} for cluster, more in sorted(clusters.items()))
+        self._last = max(self._last + 1, time.time_ns())
+        text = "".join(f"{json.dumps(mark)}\n" for mark in marks)
+        write_atomically(self._folder / f"{self._last:020d}-{kind}.json", text.encode())

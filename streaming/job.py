@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-import msgspec
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 from streaming import logs
 from streaming.checkpoint import Checkpoint, ControlFolder
-from streaming.live_view import ClusterStatus, LiveStatus, LiveView
+from streaming.live_view import LiveStatus, LiveView
 from streaming.logs import logger
 from streaming.materialise import Materialiser
 from streaming.query import decisions, packets, start_query
 from streaming.session import start_session
 from streaming.settings import Settings
 from streaming.sink import Sink
-from streaming.sources import control_source, folder_source, topic_source
-from streaming.tables import FINDINGS, GROUPS, Row
-from streaming.views.reading import Reader
+from streaming.sources import collected_source, control_source, folder_source, topic_source
+from streaming.ticker import Ticker
+from streaming.watch import Watch
 from udfs.combining import FollowedCluster
 from udfs.consumer_offsets import GroupPatterns
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from streaming.kafka.follower import KafkaFollower
 
-_OFFSETS_TOPIC = "__consumer_offsets"
+FAILED_EXIT = 1
 _LOOK_EVERY_S = 0.25
 _RESTART_AFTER_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 _log = logger("job")
@@ -146,6 +147,11 @@ class Job:
             spark.stop()
         _log.info("stopped", rebalances=self.status.rebalances_seen, events=self.status.events)
 
+    @property
+    def spark_log(self) -> Path:
+        """Answer where Spark's own words go."""
+        return self._checkpoint.spark_log
+
     def when_running(self, call: Callable[[], None]) -> None:
         """Have this called once, when the first batch has been read."""
         self._when_running = call
@@ -201,7 +207,7 @@ class Job:
             )
         if follower is not None:
             found.append(follower.source(spark, max_offsets_per_batch=settings.job.max_offsets_per_batch))
-            found.append(folder_source(spark, self._checkpoint.collected, max_files_per_batch=1000, source="collected"))
+            found.append(collected_source(spark, self._checkpoint.collected))
         return found
 
     # -- one pass -----------------------------------------------------------------------------------------------
@@ -255,13 +261,22 @@ class Job:
             error = self._watch_over(query, follower, materialiser, ticker)
             if error is None:
                 return
-            if follower is None or not follower.is_connection_error(error):
+            reason = self._connection_error(error)
+            if reason is None:
                 raise error
             pause_s = _RESTART_AFTER_S[min(failures, len(_RESTART_AFTER_S) - 1)]
             failures = 0 if self._watch.progressed else failures + 1
             self.status.state = "reconnecting"
-            _log.warning("the source is away; the query starts again", pause_s=pause_s, reason=_first_line(error))
+            _log.warning("the source is away; the query starts again", pause_s=pause_s, reason=reason)
             self.stop.wait(pause_s)
+
+    def _connection_error(self, error: BaseException) -> str | None:
+        """Answer how a broker's being away ended the query; None when it was something else."""
+        if not (self.settings.kafka.bootstrap_servers or self.settings.kafka_events.topic):
+            return None
+        from streaming.kafka.errors import connection_error
+
+        return connection_error(error)
 
     def _watch_over(
         self, query: StreamingQuery, follower: KafkaFollower | None, materialiser: Materialiser, ticker: Ticker
@@ -302,155 +317,37 @@ class Job:
             _log.warning("the source does not let go of a broker that is away; the job ends without it")
 
 
-class Watch:
-    """Fills the live status from what the query and the sink tell."""
-
-    def __init__(self, status: LiveStatus) -> None:
-        self._status = status
-        self._groups: dict[tuple[str, str], tuple[str, int]] = {}
-        self._open_findings: set[str] = set()
-        self._changed_ms: dict[str, int] = {}
-        self._batch: int | None = None
-        self._offsets: dict[int, int] = {}
-        self.progressed = False
-        self.caught_up = False
-
-    def begin(self, tables: Path) -> None:
-        """Take in what the tables hold from earlier runs."""
-        reader = Reader(tables)
-        for row in reader.read(GROUPS.name, columns=["cluster", "group_id", "system", "members"]).to_pylist():
-            self._groups[row["cluster"], row["group_id"]] = (row["system"], row["members"])
-        findings = reader.read(FINDINGS.name, columns=["finding_id", "closed_at"]).to_pylist()
-        self._open_findings = {row["finding_id"] for row in findings if row["closed_at"] is None}
-        self._status.findings = len(self._open_findings)
-        self._status.clusters = tuple(self._clusters())
-
-    def decided(self, rebalances: Sequence[Row], changes: Sequence[Row], rejected: int) -> None:
-        """Take in what a batch decided; called by the sink."""
-        for change in changes:
-            self._take(change)
-        self._status.findings = len(self._open_findings)
-        self._status.rejected += rejected
-        self._status.saw(rebalances)
-        if rebalances:
-            newest = max(row["event_time"] for row in rebalances)
-            self._status.delay_ms = max(0, time.time_ns() // 1_000_000 - newest)
-        self._status.clusters = tuple(self._clusters())
-
-    def _take(self, change: Row) -> None:
-        cluster = change["cluster"]
-        self._changed_ms[cluster] = max(change["event_time"], self._changed_ms.get(cluster, 0))
-        name = (change["cluster"], change["group_id"])
-        if change["kind"] == "group_removed":
-            self._groups.pop(name, None)
-        elif change["kind"] in ("group_changed", "finding_opened", "finding_closed"):
-            body = msgspec.json.decode(change["body"])
-            if change["kind"] == "group_changed":
-                self._groups[name] = (body["system"], body["members"])
-            elif change["kind"] == "finding_opened":
-                self._open_findings.add(body["finding_id"])
-            else:
-                self._open_findings.discard(body["finding_id"])
-
-    def progress(self, query: StreamingQuery) -> None:
-        """Take in the query's last progress, once."""
-        last = query.lastProgress
-        if last is None:
-            return
-        self.caught_up = last["numInputRows"] == 0 or not query.status["isDataAvailable"]
-        # Also when nothing came: after a start, and behind the ends of transactions, which are no rows.
-        for source in last["sources"]:
-            self._note_offsets(source.get("endOffset"))
-        if last["batchId"] == self._batch or last["numInputRows"] == 0:
-            return
-        self._batch = last["batchId"]
-        self.progressed = True
-        self._status.batch = last["batchId"]
-        self._status.batch_ms = last["durationMs"].get("triggerExecution")
-        self._status.events += last["numInputRows"]
-        self._status.events_per_second = last.get("processedRowsPerSecond") or 0.0
-        _log.info(
-            "batch",
-            batch=self._batch,
-            events=last["numInputRows"],
-            duration_ms=self._status.batch_ms,
-            rebalances=self._status.rebalances_seen,
-        )
-
-    def offsets_read(self) -> dict[int, int]:
-        """Answer up to where each partition of ``__consumer_offsets`` has been read and decided."""
-        return self._offsets
-
-    def _note_offsets(self, end: object) -> None:
-        # Spark tells offsets as the JSON of its own log.
-        if isinstance(end, str):
-            try:
-                end = msgspec.json.decode(end)
-            except msgspec.DecodeError:
-                return
-        if isinstance(end, dict) and _OFFSETS_TOPIC in end:
-            self._offsets = {int(partition): int(offset) for partition, offset in end[_OFFSETS_TOPIC].items()}
-
-    def _clusters(self) -> list[ClusterStatus]:
-        found: dict[str, list[tuple[str, int]]] = {}
-        for (cluster, _), group in sorted(self._groups.items()):
-            found.setdefault(cluster, []).append(group)
-        return [
-            ClusterStatus(
-                cluster,
-                groups[0][0],
-                len(groups),
-                sum(members for _, members in groups),
-                self._changed_ms.get(cluster),
-            )
-            for cluster, groups in found.items()
-        ]
-
-
-class Ticker:
-    """Moves the clocks on where the user chose that silence expires: ticks, as files that replay."""
-
-    def __init__(self, settings: Settings, control: ControlFolder, tables: Path) -> None:
-        self._wanted = settings.time.silence == "expire"
-        self._control = control
-        self._tables = tables
-        self._every_s = max(1.0, settings.job.trigger_interval_ms / 1000)
-        self._last = time.monotonic()
-
-    def tick_if_due(self, *, caught_up: bool) -> None:
-        """Write a tick, only when the last batch ended at the newest offsets: else it would run ahead of events."""
-        if not self._wanted or not caught_up or time.monotonic() - self._last < self._every_s:
-            return
-        self._last = time.monotonic()
-        clusters = clusters_in(self._tables)
-        if clusters:
-            now_ms = time.time_ns() // 1_000_000
-            self._control.mark("tick", {cluster: {"time": now_ms} for cluster in clusters})
-
-
 def clusters_of(spark: SparkSession, checkpoint: Path) -> list[str]:
     """Answer the clusters that a checkpoint's state knows, also those of which nothing was decided yet."""
     keys = spark.read.format("statestore").load(str(checkpoint)).selectExpr("key.cluster AS cluster").distinct()
     return sorted(row["cluster"] for row in keys.collect() if row["cluster"])
 
 
-def clusters_in(tables: Path) -> list[str]:
-    """Answer the clusters that the tables know."""
-    return sorted(set(Reader(tables).read(GROUPS.name, columns=["cluster"])["cluster"].to_pylist()))
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
-
-
 def run_job(settings: Settings, *, once: bool = False, flush: bool = False) -> int:
     """Run the job as a command does: logs or a live view, signals, exit code."""
     logs.configure(settings.log.level, settings.log.format)
     job = Job(settings)
-    with job.stop.by_signals():
-        if once:
-            job.run(once=True, flush=flush)
-        else:
-            with LiveView(job.status):
-                job.run()
+    try:
+        with job.stop.by_signals():
+            if once:
+                job.run(once=True, flush=flush)
+            else:
+                with LiveView(job.status):
+                    job.run()
+    except PySparkException as error:
+        # Its text holds the stacks of two virtual machines; they are in the file.
+        _log.error("the job failed", reason=last_cause(error), details=str(job.spark_log))
+        return FAILED_EXIT
     return 0
+
+
+def last_cause(error: BaseException) -> str:
+    """Answer the innermost cause that an error's text names: what the user may be able to mend."""
+    text = str(error)
+    causes = re.findall(r"Caused by: ([^\n]+)", text)
+    python = re.findall(r"^([\w.]*(?:Error|Exception)): ([^\n]+)", text, re.MULTILINE)
+    if causes:
+        return str(causes[-1])[:500]
+    if python:
+        return f"{python[-1][0]}: {python[-1][1]}"[:500]
+    return (text.strip().splitlines() or [type(error).__name__])[0][:500]

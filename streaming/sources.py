@@ -33,13 +33,25 @@ _GLOB_CHARACTER = re.compile(r"[\[\]{}*?\\]")
 _ANY_AGE = "36500d"
 
 
+# How long a disposable file that is still there is known to have been read.
+_DISPOSABLE_AGE = "1d"
+
+
 def folder_source(
-    spark: SparkSession, folder: str | Path, *, max_files_per_batch: int, source: str = "events"
+    spark: SparkSession,
+    folder: str | Path,
+    *,
+    max_files_per_batch: int,
+    source: str = "events",
+    disposable: bool = False,
 ) -> DataFrame:
     """Read the lines of the files in a folder, each file once.
 
     Files come in by rename and never change. Hidden files and unfinished ones are not read; what is compressed
     (``.gz``, ``.bz2``, ``.zst``) is read as its name says. A file that is gone again is passed over.
+
+    Args:
+        disposable: The files are the job's own: each is deleted once the batch that read it is committed.
     """
     from pyspark.sql import functions
 
@@ -49,7 +61,8 @@ def folder_source(
         # Only a line feed ends a line: a lone carriage return is white space in JSON.
         .option("lineSep", "\n")
         .option("maxFilesPerTrigger", max_files_per_batch)
-        .option("maxFileAge", _ANY_AGE)
+        .option("maxFileAge", _DISPOSABLE_AGE if disposable else _ANY_AGE)
+        .option("cleanSource", "delete" if disposable else "off")
         .option("ignoreMissingFiles", True)
         .option("recursiveFileLookup", True)
         .load(_GLOB_CHARACTER.sub(r"\\\g<0>", str(folder)))
@@ -68,7 +81,12 @@ def folder_source(
 
 def control_source(spark: SparkSession, folder: str | Path) -> DataFrame:
     """Read the driver's own marks."""
-    return folder_source(spark, folder, max_files_per_batch=1000, source=CONTROL)
+    return folder_source(spark, folder, max_files_per_batch=1000, source=CONTROL, disposable=True)
+
+
+def collected_source(spark: SparkSession, folder: str | Path) -> DataFrame:
+    """Read the events of collectors that run beside the job."""
+    return folder_source(spark, folder, max_files_per_batch=1000, source="collected", disposable=True)
 
 
 def topic_source(

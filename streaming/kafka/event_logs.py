@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -50,8 +51,9 @@ class Memory:
 class EventFiles(Memory):
     """Appends events to a folder. One writer for each name.
 
-    Each file is closed by a rename and never changed again: it shows itself whole or not at all. Files are numbered,
-    so that the order of their names is the order in which they were written; after a restart the numbers go on.
+    Each file is closed by a rename and never changed again: it shows itself whole or not at all. Names count
+    nanoseconds, so that their order is the order in which files were written, and none comes twice, though readers may
+    delete what they have read.
 
     Args:
         folder: Made when missing.
@@ -64,7 +66,7 @@ class EventFiles(Memory):
         self._folder = folder
         self._name = name
         written = (file.name.removesuffix(f"-{name}.jsonl") for file in folder.glob(f"*-{name}.jsonl"))
-        self._next = 1 + max((int(number) for number in written if number.isdigit()), default=0)
+        self._last = max((int(number) for number in written if number.isdigit()), default=0)
 
     @property
     def folder(self) -> Path:
@@ -75,9 +77,10 @@ class EventFiles(Memory):
         """Write events into one new file; none write none."""
         if not events:
             return
-        path = self._folder / f"{self._next:012d}-{self._name}.jsonl"
+        number = max(self._last + 1, time.time_ns())
+        path = self._folder / f"{number:020d}-{self._name}.jsonl"
         write_whole(path, b"".join(msgspec.json.encode(event) + b"\n" for event in events))
-        self._next += 1
+        self._last = number
 
 
 class EventTopic(Memory):

@@ -53,11 +53,23 @@ def test_a_foreign_query_is_refused(tmp_path: Path) -> None:
         opened(tmp_path)
 
 
-def test_marks_are_numbered_on_after_a_restart(tmp_path: Path) -> None:
+def test_marks_are_read_in_the_order_in_which_they_were_made(tmp_path: Path) -> None:
     ControlFolder(tmp_path).mark("flush", {"b": {}, "a": {}})
     ControlFolder(tmp_path).mark("tick", {"a": {"time": 5}})
     files = sorted(file.name for file in tmp_path.iterdir())
-    assert files == ["000000000001-flush.json", "000000000002-tick.json"]
+    assert [file.split("-")[1] for file in files] == ["flush.json", "tick.json"]
     lines = [json.loads(line) for line in (tmp_path / files[0]).read_text().splitlines()]
     assert lines == [{"control": "flush", "cluster": "a"}, {"control": "flush", "cluster": "b"}]
     assert json.loads((tmp_path / files[1]).read_text()) == {"control": "tick", "cluster": "a", "time": 5}
+
+
+def test_no_mark_takes_a_name_that_was_there_before(tmp_path: Path) -> None:
+    names = set()
+    for _ in range(3):
+        control = ControlFolder(tmp_path)
+        for _ in range(3):
+            control.mark("tick", {"a": {"time": 5}})
+            (file,) = tmp_path.iterdir()
+            names.add(file.name)
+            file.unlink()
+    assert len(names) == 9
