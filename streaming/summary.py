@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -148,24 +151,24 @@ def _summary(connection: Any, tables_root: Path) -> Summary:
 
 def _commands(rows: Any, tables_root: Path) -> list[str]:
     """Answer commands that have something to tell about these very tables."""
-    where = f"--tables {tables_root}"
-    commands = [f"{PROGRAM} show groups {where}"]
+    program, where = called_as(), f"--tables {tables_root}"
+    commands = [f"{program} show groups {where}"]
     grave = rows(
         """select rebalance_id from rebalances
            order by trigger not in ('session_expired', 'member_left'), queues_moved desc, event_time desc, rebalance_id
            limit 1"""
     )
-    commands += [f"{PROGRAM} explain {rebalance_id} {where}" for (rebalance_id,) in grave]
+    commands += [f"{program} explain {rebalance_id} {where}" for (rebalance_id,) in grave]
     busiest = rows(
         """select cluster, group_id from rebalances
            group by cluster, group_id order by count(*) desc, cluster, group_id limit 1"""
     )
-    commands += [f"{PROGRAM} show group {group} --cluster {cluster} {where}" for cluster, group in busiest]
+    commands += [f"{program} show group {group} --cluster {cluster} {where}" for cluster, group in busiest]
     owned = rows(
         """select topic, queue_id, group_id from assignments where valid_to is null and queue_id >= 0
            order by cluster, group_id, topic, queue_id limit 1"""
     )
-    commands += [f"{PROGRAM} who-owned {topic} {queue} --group {group} {where}" for topic, queue, group in owned]
+    commands += [f"{program} who-owned {topic} {queue} --group {group} {where}" for topic, queue, group in owned]
     return commands
 
 
@@ -232,3 +235,11 @@ def _print_rows(console: Console, headings: tuple[str, ...], rows: list[tuple[st
         ]
         text = Text("  ".join(cells).rstrip(), style="" if number else "bold", no_wrap=True, overflow="ellipsis")
         console.print(text, no_wrap=True, overflow="ellipsis", crop=True)
+
+
+def called_as() -> str:
+    """Answer how this program was called, so that what is printed can be copied: its name where the PATH finds it."""
+    called = Path(sys.argv[0])
+    if called.name != PROGRAM or shutil.which(PROGRAM) == str(called):
+        return PROGRAM
+    return os.path.relpath(called) if called.is_relative_to(Path.cwd()) else str(called)
