@@ -3,47 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from streaming.logs import logger
-
-if TYPE_CHECKING:
-    from streaming.settings import Settings
-
+WAY_OUT = "nothing is lost: when the cause is gone, the same command goes on where this one stopped"
 # How tracebacks of Python and of Java name an error; in both the cause of all stands last.
 _NAMED = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*\w*(?:Error|Exception): .+$", re.MULTILINE)
 _SQLSTATE = re.compile(r"\s+SQLSTATE: \w+")
 _PLAN = "=== Streaming Query ==="
 _LONGEST = 500
-_log = logger("job")
-
-
-class JobFailedError(Exception):
-    """A job that could not go on; the message says why, and that the next start goes on."""
-
-
-@contextmanager
-def failures_in_words(settings: Settings) -> Iterator[None]:
-    """Let what makes the job fail inside come out as a JobFailedError; the traceback is logged for debugging.
-
-    Raises:
-        JobFailedError: The query failed, or a disk would not.
-    """
-    from pyspark.errors import StreamingQueryException
-
-    try:
-        yield
-    except (StreamingQueryException, OSError) as error:
-        _log.debug("the job failed", exc_info=True)
-        checkpoint = settings.job.checkpoint.absolute()
-        raise JobFailedError(
-            f"the job stopped: {reason(error)}\n"
-            f"  tables: {settings.job.tables.absolute()}\n"
-            f"  checkpoint: {checkpoint} (spark.log there tells all)\n"
-            "  Nothing is lost: when the cause is gone, the same command goes on where this one stopped."
-        ) from error
 
 
 def reason(error: BaseException) -> str:

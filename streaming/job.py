@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import threading
 import time
@@ -17,6 +16,7 @@ from pyspark.errors import PySparkException
 
 from streaming import logs
 from streaming.checkpoint import Checkpoint, ControlFolder
+from streaming.failure import WAY_OUT, reason
 from streaming.live_view import LiveStatus, LiveView
 from streaming.logs import logger
 from streaming.materialise import Materialiser
@@ -334,20 +334,8 @@ def run_job(settings: Settings, *, once: bool = False, flush: bool = False) -> i
             else:
                 with LiveView(job.status):
                     job.run()
-    except PySparkException as error:
+    except (PySparkException, OSError) as error:
         # Its text holds the stacks of two virtual machines; they are in the file.
-        _log.error("the job failed", reason=last_cause(error), details=str(job.spark_log))
+        _log.error("the job failed", reason=reason(error), details=str(job.spark_log), way_out=WAY_OUT)
         return FAILED_EXIT
     return 0
-
-
-def last_cause(error: BaseException) -> str:
-    """Answer the innermost cause that an error's text names: what the user may be able to mend."""
-    text = str(error)
-    causes = re.findall(r"Caused by: ([^\n]+)", text)
-    python = re.findall(r"^([\w.]*(?:Error|Exception)): ([^\n]+)", text, re.MULTILINE)
-    if causes:
-        return str(causes[-1])[:500]
-    if python:
-        return f"{python[-1][0]}: {python[-1][1]}"[:500]
-    return (text.strip().splitlines() or [type(error).__name__])[0][:500]

@@ -18,14 +18,12 @@ from streaming.commands.show import app as show
 from streaming.commands.simulate import simulate
 from streaming.commands.state import app as state
 from streaming.commands.who_owned import who_owned
-from streaming.failure import JobFailedError
 from streaming.settings import SettingsError
 from streaming.setup_error import SetupError
 from streaming.table_error import TableError
 from udfs.errors import StateVersionError
 
 USAGE = 2
-FAILED = 1
 
 app = typer.Typer(
     name="rebalance-monitor",
@@ -55,9 +53,6 @@ def run_app() -> None:
         _complain("settings that cannot be used:", *(f"  {mistake}" for mistake in error.mistakes))
     except (SetupError, CheckpointError, StateVersionError, TableError) as error:
         _complain(f"error: {error}")
-    except JobFailedError as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(FAILED)
     except BrokenPipeError:
         # Whoever read our output has seen enough, e.g. head(1).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -72,11 +72,9 @@ def run(
         os.environ,
     )
     _check_usage(settings, once=once, flush=flush)
-    from streaming.failure import failures_in_words
     from streaming.job import run_job
 
-    with failures_in_words(settings):
-        sys.exit(run_job(settings, once=once, flush=flush))
+    sys.exit(run_job(settings, once=once, flush=flush))
 
 
 def _pairs(options: list[str]) -> dict[str, str]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from streaming.failure import JobFailedError, failures_in_words, reason
-from streaming.settings import load
+from streaming.failure import reason
 
 # As Spark 4.2 tells them, shortened.
 IN_PYTHON = """[STREAM_FAILED] Query [id = 94f0106a] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] \
@@ -47,14 +44,3 @@ def test_where_no_error_is_named_the_first_line_is_told() -> None:
         "[STREAM_FAILED] Query ended."
     )
     assert reason(RuntimeError()) == "RuntimeError"
-
-
-def test_a_disk_that_is_full_fails_the_job_and_says_where_and_what_next() -> None:
-    settings = load(None, {"job.tables": "/t", "job.checkpoint": "/c"})
-    with pytest.raises(JobFailedError, match=r"No space left.*\n.*/t\n.*/c .*\n.*goes on"), failures_in_words(settings):
-        raise OSError(28, "No space left on device")
-
-
-def test_a_defect_keeps_its_traceback() -> None:
-    with pytest.raises(ZeroDivisionError), failures_in_words(load(None)):
-        raise ZeroDivisionError
