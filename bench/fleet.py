@@ -7,6 +7,9 @@ from pathlib import Path
 
 from streaming.checkpoint import write_atomically
 
+# Long enough for the fleet to be seen after the ids of its joins are forgotten.
+SESSION_TIMEOUT_MS = 1_800_000
+
 
 @dataclass(frozen=True)
 class FleetShape:
@@ -51,7 +54,8 @@ def write_seed(shape: FleetShape, folder: Path, files: int = 20) -> None:
             lines.append(
                 f'{head},"group":"{group}","member_id":"{member}","client_id":"{member}",'
                 f'"host":"/10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}",'
-                f'"subscriptions":["topic-{topic:04d}"],"strategies":["range"],"session_timeout_ms":45000}}'
+                f'"subscriptions":["topic-{topic:04d}"],"strategies":["range"],'
+                f'"session_timeout_ms":{SESSION_TIMEOUT_MS}}}'
             )
         write_atomically(folder / f"seed-{file + 1:03d}-members.jsonl", ("\n".join(lines) + "\n").encode())
 
@@ -73,3 +77,8 @@ def write_heartbeats(shape: FleetShape, folder: Path, name: str, numbers: range,
     for file in range(files):
         part = lines[file * step : (file + 1) * step]
         write_atomically(folder / f"{name}-{file}.jsonl", ("\n".join(part) + "\n").encode())
+
+
+def write_clock(shape: FleetShape, folder: Path, time_ms: int) -> None:
+    """Write that the source has told everything up to then."""
+    write_atomically(folder / f"clock-{time_ms}.jsonl", f"{_common('clock', shape.cluster, time_ms)}}}\n".encode())

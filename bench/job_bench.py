@@ -15,24 +15,25 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psutil
 import pyarrow as pa
 
-from bench.fleet import FleetShape, write_heartbeats, write_seed
+from bench.fleet import FleetShape, write_clock, write_heartbeats, write_seed
 from streaming.materialise import Materialiser
 from streaming.query import decisions, packets, start_query
 from streaming.session import start_session
 from streaming.settings import load
 from streaming.sink import Sink
 from streaming.sources import folder_source
+from streaming.state_reader import read_shards
 from udfs.parsing import decode_lines
 from udfs.rules import Rules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming import StreamingQuery, StreamingQueryProgress
 
 HEARTBEATS = 333_000
 WARM_UP = 4
@@ -95,9 +96,9 @@ def _measure(spark: SparkSession, rules: Rules, work: Path) -> None:
         "plain": _to_nothing(_plain_parse(_lines(spark, folders["plain"])), work / "checkpoint-plain"),
     }
     began = time.monotonic()
-    # Heartbeats of everybody move the clock past the joins, so that what is measured is a settled fleet.
+    # Heartbeats of everybody, after the ids of the joins are forgotten: what is measured is a settled fleet.
     queries["job"].processAllAvailable()
-    now_ms = shape.start_ms + 20_000
+    now_ms = shape.start_ms + rules.repeat_span_ms + 20_000
     write_heartbeats(shape, folders["job"], "settle", range(shape.members), now_ms)
     queries["job"].processAllAvailable()
     _say(f"seeded {shape.members:,} members in {shape.groups:,} groups in {time.monotonic() - began:.0f} s")
@@ -112,7 +113,12 @@ def _measure(spark: SparkSession, rules: Rules, work: Path) -> None:
             write_heartbeats(shape, folders[name], f"beat-{number:06d}", chosen, now_ms)
             times[kind].append(_batch_ms(query))
     median = {kind: statistics.median(values[WARM_UP:]) for kind, values in times.items()}
-    _report(median, queries["job"], shape, _commits(tables) - before)
+    commits = _commits(tables) - before
+    last = queries["job"].lastProgress
+    # The clock goes past the last heartbeats: nothing waits, everybody is silent.
+    write_clock(shape, folders["job"], now_ms + 10_000)
+    queries["job"].processAllAvailable()
+    _report(median, last, shape, commits, _state_bytes(spark, work / "checkpoint-job"))
     for name in ("own", "plain"):
         queries[name].stop()
     sink.writes = True
@@ -120,18 +126,17 @@ def _measure(spark: SparkSession, rules: Rules, work: Path) -> None:
     queries["job"].stop()
 
 
-def _report(median: dict[str, float], job: StreamingQuery, shape: FleetShape, commits: int) -> None:
+def _report(median: dict[str, float], last: StreamingQueryProgress, shape: FleetShape, commits: int, size: int) -> None:
     parse = min(median["own"], median["plain"])
-    state = job.lastProgress["stateOperators"][0]
+    state = last["stateOperators"][0]
     for kind, value in median.items():
         _say(f"median batch, {kind}: {value:.0f} ms")
     _say(f"job / parsing alone (the faster of the two): {median['job, real sink'] / parse:.2f} (goal 2.0, aim 1.5)")
     _say(f"job / the same with a no-op sink: {median['job, real sink'] / median['job, no-op sink']:.2f} (goal 1.2)")
     _say(f"commits of tables in batches of mere heartbeats: {commits} (goal 0)")
-    _say(f"parts of the job's last batch: {dict(job.lastProgress['durationMs'])}")
+    _say(f"parts of the job's last batch: {dict(last['durationMs'])}")
     _say(f"state operator: updates {state['allUpdatesTimeMs']} ms, commit {state['commitTimeMs']} ms")
-    states = _state_bytes(job)
-    _say(f"state bytes for each member: {states / shape.members:.1f} (goal 32, aim 16)")
+    _say(f"state bytes for each silent member: {size / shape.members:.1f} (goal 32, aim 16)")
 
 
 def _memory(job: StreamingQuery, shape: FleetShape, folder: Path, now_ms: int) -> None:
@@ -166,15 +171,9 @@ def _own_mb(process: psutil.Process) -> float:
         return 0.0
 
 
-def _state_bytes(job: StreamingQuery) -> int:
+def _state_bytes(spark: SparkSession, checkpoint: Path) -> int:
     """Answer the sum of the shards' values, read from the state store."""
-    from pyspark.sql import SparkSession, functions
-
-    spark = SparkSession.active()
-    checkpoint = next(iter(job._jsq.streamingQuery().resolvedCheckpointRoot().split("file:")[-1:]))
-    values = spark.read.format("statestore").load(checkpoint)
-    total: Any = values.select(functions.sum(functions.length("value.groupState.state"))).first()
-    return int(total[0])
+    return sum(len(stored.data) for stored in read_shards(spark, checkpoint))
 
 
 def _lines(spark: SparkSession, folder: Path) -> DataFrame:
