@@ -16,7 +16,7 @@ import pytest
 from streaming.tables import TABLES
 from tests.crash.commits import KINDS, Place, Standing, newest_kind, proven
 from tests.crash.recording import write_busy_files
-from tests.job.commands import CONFIG, ManyRuns, Running, once
+from tests.job.commands import CONFIG, ManyRuns, Running, follow, once
 from tests.job.told import differences, told, told_twice
 
 # CRASH_SEED=7 makes other choices.
@@ -43,7 +43,8 @@ class Killer:
 
     Args:
         place: Its checkpoint and tables.
-        start: Starts the job, with the tables following at once or beside the batches.
+        start: Starts the job, either to read what is there, with the tables following at once, or to go on until
+            stopped, with the tables following beside the batches.
         at_most: So many kills, whatever they hit.
     """
 
@@ -117,13 +118,15 @@ def test_a_job_that_is_killed_again_and_again_tells_what_an_undisturbed_one_tell
     write_busy_files(tmp_path / "events", files=2 * kills + 6)
     (tmp_path / "at_once.toml").write_text(_AT_ONCE)
     (tmp_path / "beside.toml").write_text(_BESIDE_THE_BATCHES)
-    one_file_a_batch = ["--flush", "--max-files-per-batch", "1"]
+    one_file_a_batch = ["--max-files-per-batch", "1"]
 
     place = Place(tmp_path / "killed", _SHUFFLE_PARTITIONS)
 
-    def start(at_once: bool) -> Running:
-        config = tmp_path / ("at_once.toml" if at_once else "beside.toml")
-        return Running(once(tmp_path / "events", place.root, config, one_file_a_batch), tmp_path / "said.txt")
+    def start(to_the_end: bool) -> Running:
+        config = tmp_path / ("at_once.toml" if to_the_end else "beside.toml")
+        how = ["--once", "--flush"] if to_the_end else []
+        arguments = [*follow(tmp_path / "events", place.root, config), *one_file_a_batch, *how]
+        return Running(arguments, tmp_path / "said.txt")
 
     place.root.mkdir()
     killer = Killer(place, start, chance, kills + _MORE_TRIES)
@@ -137,7 +140,7 @@ def test_a_job_that_is_killed_again_and_again_tells_what_an_undisturbed_one_tell
     assert last.exit_code == 0, last.said[-3000:]
 
     undisturbed = tmp_path / "undisturbed"
-    ended = runs.run(once(tmp_path / "events", undisturbed, tmp_path / "at_once.toml", one_file_a_batch))
+    ended = runs.run(once(tmp_path / "events", undisturbed, tmp_path / "at_once.toml", ["--flush", *one_file_a_batch]))
     assert ended.exit_code == 0, ended.said[-3000:]
     expected = told(undisturbed / "tables")
     assert all(expected.values()), "every table must have something that could go missing"
