@@ -51,40 +51,54 @@ def run(
     Runs until stopped (Ctrl-C or SIGTERM finish the batch); with --once until all input is read.
     """
     servers, topic = _events_topic(kafka_events)
-    settings = load(
-        config,
-        {
-            "events.folder": None if events is None else str(events.absolute()),
-            # With a topic of events and no cluster to name, --kafka says only where the topic is.
-            "kafka.bootstrap_servers": None if topic and not cluster else kafka,
-            "kafka.cluster": cluster,
-            "kafka.include_groups": include_group or None,
-            "kafka.exclude_groups": exclude_group or None,
-            "kafka_events.topic": topic,
-            "kafka_events.bootstrap_servers": servers or (kafka if topic else None),
-            "job.tables": tables,
-            "job.checkpoint": checkpoint,
-            "job.max_files_per_batch": max_files_per_batch,
-            "time.allowed_lateness_ms": span_ms(allowed_lateness),
-            "state.shards": shards,
-            **{f"kafka.options.{key}": value for key, value in _pairs(kafka_option or []).items()},
-        },
-        os.environ,
-    )
-    _check_usage(settings, once=once, flush=flush)
+    options, mistakes = _pairs(kafka_option or [])
+    lateness_ms = None
+    try:
+        lateness_ms = span_ms(allowed_lateness)
+    except typer.BadParameter as error:
+        mistakes.append(f"--allowed-lateness: {error.message}")
+    try:
+        settings = load(
+            config,
+            {
+                "events.folder": None if events is None else str(events.absolute()),
+                # With a topic of events and no cluster to name, --kafka says only where the topic is.
+                "kafka.bootstrap_servers": None if topic and not cluster else kafka,
+                "kafka.cluster": cluster,
+                "kafka.include_groups": include_group or None,
+                "kafka.exclude_groups": exclude_group or None,
+                "kafka_events.topic": topic,
+                "kafka_events.bootstrap_servers": servers or (kafka if topic else None),
+                "job.tables": tables,
+                "job.checkpoint": checkpoint,
+                "job.max_files_per_batch": max_files_per_batch,
+                "time.allowed_lateness_ms": lateness_ms,
+                "state.shards": shards,
+                **{f"kafka.options.{key}": value for key, value in options.items()},
+            },
+            os.environ,
+        )
+    except SettingsError as error:
+        given = events or kafka or kafka_events or config
+        raise SettingsError([*mistakes, *error.mistakes, *_misused(events, bool(given), once, flush)]) from error
+    mistakes += _misused(settings.events.folder, _has_source(settings), once, flush) + _incomplete(settings)
+    if mistakes:
+        raise SettingsError(mistakes)
     from streaming.job import run_job
 
     sys.exit(run_job(settings, once=once, flush=flush))
 
 
-def _pairs(options: list[str]) -> dict[str, str]:
-    pairs = {}
+def _pairs(options: list[str]) -> tuple[dict[str, str], list[str]]:
+    """Answer the options, and what is wrong with them."""
+    pairs, mistakes = {}, []
     for option in options:
         key, equals, value = option.partition("=")
-        if not equals:
-            raise typer.BadParameter(f"--kafka-option {option!r}: write KEY=VALUE")
-        pairs[key] = value
-    return pairs
+        if equals:
+            pairs[key] = value
+        else:
+            mistakes.append(f"--kafka-option {option!r}: write KEY=VALUE")
+    return pairs, mistakes
 
 
 def _events_topic(text: str | None) -> tuple[str | None, str | None]:
@@ -94,19 +108,29 @@ def _events_topic(text: str | None) -> tuple[str | None, str | None]:
     return (servers if slash else None), topic
 
 
-def _check_usage(settings: Settings, *, once: bool, flush: bool) -> None:
+def _has_source(settings: Settings) -> bool:
+    return bool(settings.events.folder or settings.kafka.bootstrap_servers or settings.kafka_events.topic)
+
+
+def _misused(folder: str | Path | None, has_source: bool, once: bool, flush: bool) -> list[str]:
+    """Answer what is wrong whatever the settings say otherwise."""
     mistakes = []
-    if not (settings.events.folder or settings.kafka.bootstrap_servers or settings.kafka_events.topic):
+    if not has_source:
         mistakes.append("nothing to read: give --events DIR, --kafka HOST:PORT --cluster NAME, or --kafka-events TOPIC")
     if flush and not once:
         mistakes.append("--flush goes with --once")
+    if folder and not Path(folder).is_dir():
+        mistakes.append(f"--events {folder}: there is no such folder")
+    return mistakes
+
+
+def _incomplete(settings: Settings) -> list[str]:
+    """Answer which settings lack others."""
+    mistakes = []
     if settings.kafka.bootstrap_servers and not settings.kafka.cluster:
         mistakes.append("--kafka needs --cluster NAME: under which name shall the tables know this cluster?")
     if settings.kafka_events.topic and not (
         settings.kafka_events.bootstrap_servers or settings.kafka.bootstrap_servers
     ):
         mistakes.append("--kafka-events needs a broker: --kafka-events HOST:PORT/TOPIC")
-    if settings.events.folder and not Path(settings.events.folder).is_dir():
-        mistakes.append(f"--events {settings.events.folder}: there is no such folder")
-    if mistakes:
-        raise SettingsError(mistakes)
+    return mistakes
