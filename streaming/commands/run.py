@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from streaming.commands.spans import span_ms
-from streaming.settings import Settings, SettingsError, load
+from streaming.settings import ENVIRONMENT_PREFIX, Settings, SettingsError, load
 
 
 def run(
@@ -79,8 +79,15 @@ def run(
             os.environ,
         )
     except SettingsError as error:
-        given = events or kafka or kafka_events or config
-        raise SettingsError([*mistakes, *error.mistakes, *_misused(events, bool(given), once, flush)]) from error
+        # A source may also stand in what could not be loaded.
+        given = [
+            events,
+            kafka,
+            kafka_events,
+            config,
+            *(key for key in os.environ if key.startswith(ENVIRONMENT_PREFIX)),
+        ]
+        raise SettingsError([*mistakes, *error.mistakes, *_misused(events, any(given), once, flush)]) from error
     mistakes += _misused(settings.events.folder, _has_source(settings), once, flush) + _incomplete(settings)
     if mistakes:
         raise SettingsError(mistakes)

@@ -144,12 +144,21 @@ def test_a_checkpoint_refuses_other_sources_and_another_number_of_shards(
 def test_every_mistake_of_usage_is_named_at_once(runs: ManyRuns, tmp_path: Path) -> None:
     mistaken = tmp_path / "mistaken.toml"
     mistaken.write_text('[time]\nallowed_lateness_ms = -1\nsilence = "perhaps"\n[jop]\ntables = "t"\n')
-    settings = runs.run(["run", "--config", mistaken, "--shards", "0"])
-    assert settings.exit_code == 2
-    for mistake in ("time.allowed_lateness_ms", "time.silence", "jop", "state.shards"):
-        assert mistake in settings.said
-    usage = runs.run(["run", "--flush", "--kafka", "127.0.0.1:1", "--events", tmp_path / "nowhere"])
-    assert usage.exit_code == 2
-    for mistake in ("--flush goes with --once", "--kafka needs --cluster", "there is no such folder"):
-        assert mistake in usage.said
-    assert "Traceback" not in settings.said + usage.said
+    nowhere = tmp_path / "nowhere"
+    settings = ["time.allowed_lateness_ms", "time.silence", "jop", "state.shards"]
+    usage = ["--flush goes with --once", f"--events {nowhere}"]
+    asked = {
+        ("--config", mistaken, "--shards", "0", "--flush", "--events", nowhere): [*settings, *usage],
+        ("--shards", "0", "--flush"): ["state.shards", "nothing to read", "--flush goes with --once"],
+        ("--allowed-lateness", "2x", "--kafka-option", "a", "--kafka", "127.0.0.1:1", "--events", nowhere): [
+            "--allowed-lateness: '2x'",
+            "--kafka-option 'a'",
+            "--kafka needs --cluster",
+            f"--events {nowhere}",
+        ],
+    }
+    for arguments, mistakes in asked.items():
+        ended = runs.run(["run", *arguments])
+        assert ended.exit_code == 2, arguments
+        assert [mistake for mistake in mistakes if mistake not in ended.said] == [], ended.said
+        assert "Traceback" not in ended.said
