@@ -8,6 +8,7 @@ WAY_OUT = "nothing is lost: when the cause is gone, the same command goes on whe
 # How tracebacks of Python and of Java name an error; in both the cause of all stands last.
 _NAMED = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*\w*(?:Error|Exception): .+$", re.MULTILINE)
 _SQLSTATE = re.compile(r"\s+SQLSTATE: \w+")
+_FILE = re.compile(r"Encountered error while reading file (\S+)\.\s")
 _PLAN = "=== Streaming Query ==="
 _LONGEST = 500
 
@@ -22,4 +23,6 @@ def reason(error: BaseException) -> str:
     said = str(error).partition(_PLAN)[0]
     named = _NAMED.findall(said)
     first = next((line for line in said.splitlines() if line.strip()), type(error).__name__)
-    return _SQLSTATE.sub("", (named[-1] if named else first).removeprefix("Caused by: "))[:_LONGEST]
+    cause = _SQLSTATE.sub("", (named[-1] if named else first).removeprefix("Caused by: "))[:_LONGEST]
+    file = _FILE.search(said)
+    return f"{cause} ({file[1]})" if file else cause

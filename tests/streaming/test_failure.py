@@ -44,3 +44,15 @@ def test_where_no_error_is_named_the_first_line_is_told() -> None:
         "[STREAM_FAILED] Query ended."
     )
     assert reason(RuntimeError()) == "RuntimeError"
+
+
+def test_a_file_that_cannot_be_read_is_named() -> None:
+    said = """[STREAM_FAILED] Query [id = 1] terminated with exception: Traceback (most recent call last):
+: org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file \
+file:///events/2.jsonl.gz.  SQLSTATE: KD001
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.cannotReadFilesError(QueryExecutionErrors.scala:856)
+Caused by: java.io.EOFException: Unexpected end of input stream
+"""
+    assert reason(RuntimeError(said)) == (
+        "java.io.EOFException: Unexpected end of input stream (file:///events/2.jsonl.gz)"
+    )
