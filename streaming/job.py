@@ -326,7 +326,11 @@ def clusters_of(spark: SparkSession, checkpoint: Path) -> list[str]:
 def run_job(settings: Settings, *, once: bool = False, flush: bool = False) -> int:
     """Run the job as a command does: logs or a live view, signals, exit code."""
     logs.configure(settings.log.level, settings.log.format)
-    job = Job(settings)
+    return supervise(Job(settings), once=once, flush=flush)
+
+
+def supervise(job: Job, *, once: bool = False, flush: bool = False) -> int:
+    """Run a job that signals may stop, shown on a terminal; answer its exit code, and say in words why it failed."""
     try:
         with job.stop.by_signals():
             if once:

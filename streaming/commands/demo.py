@@ -36,8 +36,7 @@ def demo(
     from rich.console import Console
 
     from streaming import logs
-    from streaming.job import Job
-    from streaming.live_view import LiveView
+    from streaming.job import Job, supervise
     from streaming.settings import load
     from streaming.simulator.fleet import Fleet
     from streaming.simulator.live import LiveWriter, now_ms
@@ -64,13 +63,14 @@ def demo(
     fleet = Fleet(seed, start_ms=now_ms(), groups=groups, members=members, speed=2.0, short_sessions=True)
     ending = threading.Timer((length_ms or 0) / 1000, job.stop.ask)
     ending.daemon = True
-    with job.stop.by_signals(), LiveView(job.status), LiveWriter(fleet, events, folder / "truth.jsonl"):
-        if length_ms is not None:
-            # What counts is the time in which there is something to see: from the first batch on.
-            job.when_running(ending.start)
-        job.run()
+    if length_ms is not None:
+        # What counts is the time in which there is something to see: from the first batch on.
+        job.when_running(ending.start)
+    with LiveWriter(fleet, events, folder / "truth.jsonl"):
+        exit_code = supervise(job)
     ending.cancel()
     print_summary(summarise(tables), Console())
+    sys.exit(exit_code)
 
 
 def _empty(folder: Path) -> None:
