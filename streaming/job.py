@@ -302,7 +302,9 @@ class Job:
         """Let the running batch end, then stop; what is cut off is done again at the next start."""
         self.status.state = "finishing the batch"
         deadline = time.monotonic() + self.settings.job.stop_timeout_ms / 1000
-        while query.isActive and query.status["isTriggerActive"]:
+        asked_after = _last_batch(query)
+        # One batch may follow another without a pause: what was running when the stop was asked for has ended then.
+        while query.isActive and query.status["isTriggerActive"] and _last_batch(query) == asked_after:
             if self.stop.urgent or time.monotonic() > deadline:
                 _log.warning("the batch was cut off; it will be done again at the next start")
                 break
@@ -315,6 +317,11 @@ class Job:
             if "java.util.concurrent.TimeoutException" not in str(error):
                 raise
             _log.warning("the source does not let go of a broker that is away; the job ends without it")
+
+
+def _last_batch(query: StreamingQuery) -> int | None:
+    last = query.lastProgress
+    return None if last is None else int(last["batchId"])
 
 
 def clusters_of(spark: SparkSession, checkpoint: Path) -> list[str]:

@@ -317,7 +317,8 @@ def _rebalances(status: LiveStatus, room: int, width: int) -> RenderableType:
     table.add_column("cause", no_wrap=True, overflow="ellipsis", ratio=1)
     for one in list(status.rebalances)[:room]:
         _, colour = WORDS.get(one.trigger, ("", ""))
-        cause = Text(cause_in_words(one.triggers, one.group_id, 16 if width < MIDDLE else max(16, width - 85)), style=colour)
+        id_width = 16 if width < MIDDLE else max(16, width - 85)
+        cause = Text(cause_in_words(one.triggers, one.group_id, id_width), style=colour)
         if one.failed:
             cause = Text.assemble(("failed: ", "bold red"), cause)
         moment = datetime.datetime.fromtimestamp(one.event_time / 1_000, datetime.UTC)
