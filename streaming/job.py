@@ -347,6 +347,8 @@ def supervise(job: Job, *, once: bool = False, flush: bool = False) -> int:
                     job.run()
     except (PySparkException, OSError) as error:
         # Its text holds the stacks of two virtual machines; they are in the file.
-        _log.error("the job failed", reason=reason(error), details=str(job.spark_log), way_out=WAY_OUT)
+        # A full disk does not say which it is.
+        tables = str(settings.job.tables.absolute())
+        _log.error("the job failed", reason=reason(error), tables=tables, details=str(job.spark_log), way_out=WAY_OUT)
         return FAILED_EXIT
     return 0
