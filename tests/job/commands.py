@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -34,7 +36,7 @@ _POLL_S = 0.02
 # Generous: the machine may be busy with other things.
 _END_TIMEOUT_S = 240
 # Short-lived JVMs: what the second compiler and a parallel collector would cost, they never earn back.
-_QUICK_START = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def once(events: Path, place: Path, config: Path, more: Sequence[str | Path] = ()) -> list[str | Path]:
@@ -46,6 +48,15 @@ def follow(events: Path, place: Path, config: Path) -> list[str | Path]:
     """Answer the arguments of a run that goes on until stopped."""
     folders = ["--events", events, "--tables", place / "tables", "--checkpoint", place / "checkpoint"]
     return ["run", *folders, "--config", config]
+
+
+def _environment(scratch: Path) -> dict[str, str]:
+    """Answer the environment of a job that leaves nothing behind outside this folder, however it ends."""
+    return os.environ | {
+        "JDK_JAVA_OPTIONS": f"{_QUICK_START} -Djava.io.tmpdir={scratch}",
+        "SPARK_LOCAL_DIRS": str(scratch),
+        "TMPDIR": str(scratch),
+    }
 
 
 class Ended(NamedTuple):
@@ -66,11 +77,12 @@ class Running:
     def __init__(self, arguments: Sequence[str | Path], said: Path) -> None:
         self._said = said
         self._start = said.stat().st_size if said.exists() else 0
+        self._scratch = Path(tempfile.mkdtemp(prefix="scratch", dir=said.parent))
         with said.open("ab") as file:
             self._process = subprocess.Popen(
                 [*MONITOR, *map(str, arguments)],
                 cwd=_ROOT,
-                env=os.environ | _QUICK_START,
+                env=_environment(self._scratch),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=file,
@@ -124,6 +136,7 @@ class Running:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(left, timeout=30)
+        shutil.rmtree(self._scratch, ignore_errors=True)
 
 
 def _session(process: psutil.Process) -> int | None:
@@ -142,11 +155,12 @@ class ManyRuns:
 
     def __init__(self, said: Path, within: Sequence[str | Path] = ()) -> None:
         self._said = said
+        self._scratch = Path(tempfile.mkdtemp(prefix="scratch", dir=said.parent))
         with said.open("ab") as file:
             self._process = subprocess.Popen(
                 [*map(str, within), *MONITOR, "--many"],
                 cwd=_ROOT,
-                env=os.environ | _QUICK_START,
+                env=_environment(self._scratch),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=file,
@@ -195,6 +209,7 @@ class ManyRuns:
         finally:
             self._process.kill()
             self._process.stdout.close()
+            shutil.rmtree(self._scratch, ignore_errors=True)
 
 
 def _serve() -> None:
