@@ -348,7 +348,7 @@ def supervise(job: Job, *, once: bool = False, flush: bool = False) -> int:
     except (PySparkException, OSError) as error:
         # Its text holds the stacks of two virtual machines; they are in the file.
         # A full disk does not say which it is.
-        tables = str(settings.job.tables.absolute())
+        tables = str(job.settings.job.tables.absolute())
         _log.error("the job failed", reason=reason(error), tables=tables, details=str(job.spark_log), way_out=WAY_OUT)
         return FAILED_EXIT
     return 0
