@@ -47,5 +47,16 @@ def test_nothing_but_whole_files_shows(tmp_path: Path) -> None:
     assert log.read_memory() is None
     log.append([clock(1)])
     log.keep_memory(b"x")
-    assert [file.name for file in tmp_path.iterdir() if not file.name.startswith(".")] == ["000000000001-kafka.jsonl"]
+    (name,) = (file.name for file in tmp_path.iterdir() if not file.name.startswith("."))
+    assert name.endswith("-kafka.jsonl")
     assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_no_file_takes_a_name_that_was_there_before(tmp_path: Path) -> None:
+    names = set()
+    for _ in range(5):
+        EventFiles(tmp_path, "kafka").append([clock(1)])
+        (file,) = tmp_path.glob("*.jsonl")
+        names.add(file.name)
+        file.unlink()
+    assert len(names) == 5
