@@ -98,7 +98,7 @@ def _measure(spark: SparkSession, rules: Rules, work: Path) -> None:
     began = time.monotonic()
     # Heartbeats of everybody, after the ids of the joins are forgotten: what is measured is a settled fleet.
     queries["job"].processAllAvailable()
-    now_ms = shape.start_ms + rules.repeat_span_ms + 20_000
+    now_ms = shape.start_ms + 2 * rules.repeat_span_ms
     write_heartbeats(shape, folders["job"], "settle", range(shape.members), now_ms)
     queries["job"].processAllAvailable()
     _say(f"seeded {shape.members:,} members in {shape.groups:,} groups in {time.monotonic() - began:.0f} s")
