@@ -212,6 +212,11 @@ def load(
         raise SettingsError([_sentence(problem, origins) for problem in error.errors()]) from error
 
 
+def is_setting(variable: str) -> bool:
+    """Say whether an environment variable stands for a setting of the job."""
+    return variable.startswith(ENVIRONMENT_PREFIX) and variable.removeprefix(ENVIRONMENT_PREFIX) not in _OTHER_VARIABLES
+
+
 def duration_ms(text: str) -> int:
     """Read a span of time as people write it: ``250ms``, ``2s``, ``10m``, ``1h``, ``2d``; a bare number is seconds.
 
@@ -246,11 +251,7 @@ def _read(path: Path, mistakes: list[str]) -> dict[str, Any]:
 
 
 def _environment(env: Mapping[str, str], mistakes: list[str]) -> dict[str, Any]:
-    ours = {
-        key: value
-        for key, value in env.items()
-        if key.startswith(ENVIRONMENT_PREFIX) and key.removeprefix(ENVIRONMENT_PREFIX) not in _OTHER_VARIABLES
-    }
+    ours = {key: value for key, value in env.items() if is_setting(key)}
     layer: dict[str, Any] = {}
     for key, value in sorted(ours.items()):
         section, _, name = key.removeprefix(ENVIRONMENT_PREFIX).lower().partition("__")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from streaming.commands.spans import span_ms
-from streaming.settings import ENVIRONMENT_PREFIX, Settings, SettingsError, load
+from streaming.settings import Settings, SettingsError, is_setting, load
 
 
 def run(
@@ -85,7 +85,7 @@ def run(
             kafka,
             kafka_events,
             config,
-            *(key for key in os.environ if key.startswith(ENVIRONMENT_PREFIX)),
+            *filter(is_setting, os.environ),
         ]
         raise SettingsError([*mistakes, *error.mistakes, *_misused(events, any(given), once, flush)]) from error
     mistakes += _misused(settings.events.folder, _has_source(settings), once, flush) + _incomplete(settings)

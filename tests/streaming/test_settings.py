@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streaming.conf_folder import conf_file
-from streaming.settings import SettingsError, duration_ms, load
+from streaming.settings import SettingsError, duration_ms, is_setting, load
 from udfs.rules import Rules
 
 
@@ -48,6 +48,12 @@ def test_every_mistake_is_named_with_its_place(tmp_path: Path) -> None:
     assert "'(' is no regular expression" in text
     assert "the command line: state.shards" in text
     assert "the environment: job.stop_timeout_ms" in text
+
+
+def test_the_place_of_the_cache_is_no_setting_of_the_job() -> None:
+    assert is_setting("REBALANCE_MONITOR_TIME__SETTLE_MS")
+    assert not is_setting("REBALANCE_MONITOR_CACHE")
+    assert load(env={"REBALANCE_MONITOR_CACHE": "/somewhere"}) == load()
 
 
 @pytest.mark.parametrize("content", [b"[time\n", b"\xff\xfe"])
