@@ -165,7 +165,7 @@ def _span_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _ended(row: Row, begin: str, end: str, at: int) -> Row | None:
-    """Answer the row with its end; what has no length leaves no row (DESIGN: spans of no length are not written)."""
+    """Answer the row with its end; what has no length leaves no row."""
     return None if at <= row[begin] else {**row, end: at}
 
 

@@ -206,7 +206,7 @@ AnyEvent: TypeAlias = (
     | AssignmentReported
 )
 
-# The order in which events of one moment apply (DESIGN: ruling 18).
+# The order in which events of one moment apply.
 ORDER_AT_ONE_MOMENT: dict[type[Event] | type[MemberEvent], int] = {
     TopicQueues: 0,
     GroupSettings: 1,

@@ -45,14 +45,14 @@ class TopicsView(Protocol):
         """
 
     def first_known(self, topic: str) -> tuple[QueueInfo, ...] | None:
-        """Answer the first queues ever known of the topic since it was last unknown (ruling 8)."""
+        """Answer the first queues ever known of the topic since it was last unknown."""
 
     def topic_id(self, topic: str) -> str | None:
         """Answer Kafka's UUID of the topic where it was told."""
 
 
 class RepeatLedger(Protocol):
-    """The remembered ids of one group (ruling 11)."""
+    """The remembered ids of one group."""
 
     def is_repeat(self, event_id: str, time_ms: int) -> bool:
         """Judge an event as it is applied, and remember it when it is the first with its id.
@@ -96,7 +96,7 @@ class Advanced(msgspec.Struct, kw_only=True):
         session_timeouts_ms: Its session timeout, for the same members.
         topics: Topics that the group's members subscribe to: sorted, distinct.
         wake_at: The group must be advanced again once the clock is past this, even if nothing is due.
-        last_applied_ms: The last thing applied: a change by ruling 1, an expiry, a snapshot.
+        last_applied_ms: The last thing applied: a change that makes a rebalance, an expiry, a snapshot.
         unheeded: Ids of late events that changed nothing, as a heartbeat of a member that had left: they are not
             late after all, and nobody lists them.
         rebalances, changes, rejected: In the order in which they were decided. Late events are listed by the shard.

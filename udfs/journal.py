@@ -27,7 +27,7 @@ TriggerKind: TypeAlias = Literal[
     "late_evidence",
     "unexplained",
 ]
-# The main trigger is the first of these that is present (DESIGN: ruling 4).
+# The main trigger is the first of these that is present.
 TRIGGER_ORDER: tuple[TriggerKind, ...] = get_args(TriggerKind)
 
 

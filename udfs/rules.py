@@ -32,7 +32,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     vote_tie_order: Literal["1.0", "4.x"] = "4.x"
 
     def session_timeout_ms(self, system: str) -> int:
-        """Answer the system's default session timeout (DESIGN: ruling 6)."""
+        """Answer the system's default session timeout."""
         return {
             "kafka": self.kafka_session_timeout_ms,
             "rocketmq": self.rocketmq_session_timeout_ms,

@@ -31,7 +31,7 @@ class Record(msgspec.Struct, array_like=True):
     """What the cold blocks hold of one group.
 
     Attributes:
-        last_applied: The last thing applied: a change by ruling 1, an expiry, a snapshot.
+        last_applied: The last thing applied: a change that makes a rebalance, an expiry, a snapshot.
         seen: Only where the keys of two members collide: the group then has no rows in the hot columns, every
             heartbeat of it is looked at, and this is what its members were last seen at.
         group: The group's own encoding.

@@ -10,7 +10,7 @@ from streaming.simulator.timeline import EXPIRY, HEARTBEAT
 from streaming.simulator.truth import Cause
 from udfs.events import Heartbeat, MemberJoined, MemberLeft
 
-# What the contract says of members that do not tell their own (DESIGN of sessions; conf/default.toml).
+# What the contract says of members that do not tell their own (conf/default.toml).
 DEFAULT_SESSION_TIMEOUT_MS = {"kafka": 45_000, "rocketmq": 120_000, "metaq": 30_000}
 HEARTBEAT_INTERVAL_MS = {"kafka": 3_000, "rocketmq": 10_000, "metaq": 5_000}
 STRATEGIES = {

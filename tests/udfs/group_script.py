@@ -1,4 +1,4 @@
-"""Tells one group its events, cut into batches at given clocks, and keeps what it decided. It knows no ruling but
+"""Tells one group its events, cut into batches at given clocks, and keeps what it decided. It knows no rule but
 when an event is due and when it is late."""
 
 from __future__ import annotations

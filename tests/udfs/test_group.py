@@ -34,7 +34,7 @@ def test_changes_of_one_moment_are_one_rebalance_with_the_gravest_cause_first() 
     assert script.run(21).told()[1:] == ["20 #2 1->1 member_left:a member_joined:b queue_count_changed:t"]
 
 
-def test_the_order_of_causes_is_the_order_of_ruling() -> None:
+def test_the_order_of_causes_is_the_one_of_the_contract() -> None:
     assert TRIGGER_ORDER == (
         "group_created",
         "session_expired",

@@ -1,4 +1,4 @@
-"""Remembered ids: ruling 11, and how they are swept out."""
+"""Remembered ids: when an event is a repeat, and how they are swept out."""
 
 from __future__ import annotations
 
