@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.checkpoint import write_atomically
+from streaming.atomic_file import write_atomically
 
 # Long enough for the fleet to be seen after the ids of its joins are forgotten.
 SESSION_TIMEOUT_MS = 1_800_000

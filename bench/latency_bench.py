@@ -16,7 +16,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from streaming import logs
-from streaming.checkpoint import write_atomically
+from streaming.atomic_file import write_atomically
 from streaming.job import Job
 from streaming.settings import load
 

@@ -12,13 +12,14 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
+
+from streaming.atomic_file import write_atomically
 
 IDENTITY_VERSION = 1
 
@@ -121,16 +122,6 @@ class Checkpoint:
                 " its state with `state export` and begin a new checkpoint from that."
             )
         return found
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file that is there whole or not at all."""
-    hidden = path.with_name(f".{path.name}.tmp")
-    with hidden.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    hidden.replace(path)
 
 
 class ControlFolder:

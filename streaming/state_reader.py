@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from streaming.checkpoint import write_atomically
+from streaming.atomic_file import write_atomically
 from udfs.packing import REJECTED_CLUSTER, cluster_key, shard_of
 from udfs.restoring import export_shard
 from udfs.shard_state import ShardState

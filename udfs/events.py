@@ -59,6 +59,17 @@ class QueueOffset(msgspec.Struct, frozen=True, omit_defaults=True):
     offset: Offset | None = None
 
 
+class HeldQueue(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
+    """One queue as a member says it holds it; what is beyond the queue's name is told where the source knows it."""
+
+    topic: Name
+    queue_id: QueueId
+    broker: str | None = None
+    locked: bool | None = None  # extra: of ordered consumption: the broker lets nobody else read it
+    last_pull_at: Moment | None = None  # extra: of this member
+    last_consume_at: Moment | None = None  # extra
+
+
 class QueueInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """One queue as a topic has it. ``racks`` (all replicas' racks) goes before ``rack``."""
 
@@ -76,6 +87,9 @@ class MemberFields(msgspec.Struct, kw_only=True, omit_defaults=True):
     instance_id: str | None = None
     rack: str | None = None
     client_library: str | None = None  # extra: java-4.1, librdkafka, ...
+    client_version: str | None = None  # extra: as the source names it: V5_5_0
+    language: str | None = None  # extra: of the client: JAVA, GO, ...
+    ordered: bool | None = None  # extra: consumes in order: takes a queue over only with the broker's lock
     subscriptions: tuple[Name, ...] | None = None
     strategies: tuple[Name, ...] | None = None
     strategy_settings: dict[str, object] | None = None
@@ -93,6 +107,33 @@ class MemberInfo(MemberFields, kw_only=True):
     joined_at: Moment | None = None
     last_heartbeat_at: Moment | None = None
     lives_by: Literal["heartbeats", "snapshots"] | None = None
+
+
+class Departure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a member went that a snapshot shows no more, as far as its source could tell.
+
+    Attributes:
+        host: Tells apart two connections of one id. at: When, if that was seen; never after the snapshot.
+        evidence: What was seen, in words. inferred: Concluded from the evidence, not told.
+    """
+
+    member_id: Name
+    kind: Literal["left", "expired"]
+    host: str | None = None
+    at: Moment | None = None
+    evidence: str | None = None
+    inferred: bool = True
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something wrong with a group that only its source can see; ``findings`` knows the kinds.
+
+    A snapshot that carries observations carries all that stand: those of the snapshot before that are missing in it
+    are over.
+    """
+
+    kind: Name
+    detail: str | None = None
 
 
 class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
@@ -147,6 +188,7 @@ class GroupSettings(Event, kw_only=True, tag_field="type", tag="group_settings")
     mode: Mode | None = None
     strategy: str | None = None
     strategy_settings: dict[str, object] | None = None
+    inferred: bool = False  # extra: concluded from what members hold, not told
 
 
 class GroupSnapshot(Event, kw_only=True, tag_field="type", tag="group_snapshot"):
@@ -164,6 +206,8 @@ class GroupSnapshot(Event, kw_only=True, tag_field="type", tag="group_snapshot")
     leader: str | None = None
     members: tuple[MemberInfo, ...] = ()
     assignments: dict[str, tuple[QueueRef, ...]] | None = None
+    departures: tuple[Departure, ...] | None = None  # extra
+    observations: tuple[Observation, ...] | None = None  # extra
     restored: bool = False
     generation_source: Literal["reported", "counted"] | None = None
     last_rebalance_id: str | None = None
@@ -189,8 +233,9 @@ class GroupDeleted(Event, kw_only=True, tag_field="type", tag="group_deleted"):
 class AssignmentReported(Event, kw_only=True, tag_field="type", tag="assignment_reported"):
     group: Name
     member_id: Name
-    queues: tuple[QueueRef, ...]
+    queues: tuple[HeldQueue, ...]
     generation: Generation | None = None
+    host: str | None = None  # extra: tells apart two connections of one id
 
 
 AnyEvent: TypeAlias = (

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from udfs.events import Mode, QueueInfo, QueueRef, System
+from udfs.events import HeldQueue, Mode, QueueInfo, QueueRef, System
 from udfs.journal import GroupChanged, LeftReason, Trigger, TriggerKind
 
 # (topic, broker, queue id); Kafka's partitions have no broker.
@@ -73,7 +73,7 @@ class WaitingReport(msgspec.Struct, array_like=True):
 
     generation: int
     member_id: str
-    queues: tuple[QueueRef, ...]
+    queues: tuple[HeldQueue, ...]
     time: int
 
 
@@ -168,9 +168,9 @@ class Group(msgspec.Struct, kw_only=True):
         return sorted({topic for member in self.members.values() for topic in member.subscriptions or ()})
 
 
-def key_of(queue: QueueRef | QueueInfo, system: System, topic: str | None = None) -> Queue:
+def key_of(queue: QueueRef | HeldQueue | QueueInfo, system: System, topic: str | None = None) -> Queue:
     """Answer the queue's key; a partition of Kafka is the same whichever broker leads it."""
-    name = queue.topic if isinstance(queue, QueueRef) else topic or ""
+    name = topic or "" if isinstance(queue, QueueInfo) else queue.topic
     return (name, None if system == "kafka" else queue.broker, queue.queue_id)
 
 

@@ -12,6 +12,7 @@ from udfs.events import (
     GroupSettings,
     GroupSnapshot,
     Heartbeat,
+    HeldQueue,
     MemberFields,
     MemberJoined,
     Progress,
@@ -71,7 +72,7 @@ def _described_names(member: MemberFields) -> Iterator[tuple[str, str]]:
     yield from _queue_names(member.owned or ())
 
 
-def _queue_names(queues: Iterable[QueueRef | QueueOffset | QueueInfo]) -> Iterator[tuple[str, str]]:
+def _queue_names(queues: Iterable[QueueRef | HeldQueue | QueueOffset | QueueInfo]) -> Iterator[tuple[str, str]]:
     for queue in queues:
         if not isinstance(queue, QueueInfo):
             yield "topic", queue.topic
@@ -121,7 +122,7 @@ def _member_fault(member: MemberFields, path: str) -> Rejection | None:
     )
 
 
-def _twice(queues: Iterable[QueueRef], path: str) -> Rejection | None:
+def _twice(queues: Iterable[QueueRef | HeldQueue], path: str) -> Rejection | None:
     seen = set()
     for queue in queues:
         if queue in seen:

@@ -14,7 +14,7 @@ import typer
 from streaming.settings import SettingsError, load
 
 if TYPE_CHECKING:
-    from streaming.kafka.event_logs import EventLog
+    from streaming.event_log import EventLog
     from streaming.kafka.options import KafkaOptions
 
 
@@ -128,13 +128,13 @@ def _client_options(pairs: list[str]) -> dict[str, str]:
 
 
 def _folder_logs(folder: Path) -> tuple[EventLog, EventLog]:
-    from streaming.kafka.event_logs import EventFiles
+    from streaming.event_log import EventFiles
 
     return EventFiles(folder, "kafka"), EventFiles(folder, "groups")
 
 
 def _topic_logs(place: str, options: KafkaOptions, memory: Path) -> tuple[EventLog, EventLog]:
-    from streaming.kafka.event_logs import EventTopic
+    from streaming.event_log import EventTopic
 
     servers, slash, topic = place.rpartition("/")
     settings = options.librdkafka() | ({"bootstrap.servers": servers} if slash else {})

@@ -23,9 +23,9 @@ from typing import Literal, TypeAlias
 import msgspec
 from confluent_kafka import KafkaError, KafkaException
 
+from streaming.event_log import EventLog
 from streaming.kafka.broker_clock import BrokerClock
 from streaming.kafka.cluster_view import REFUSALS, ClusterView, now_ms
-from streaming.kafka.event_logs import EventLog
 from streaming.kafka.options import KafkaOptions
 from streaming.kafka.topic_watch import TopicWatch
 from streaming.logs import logger

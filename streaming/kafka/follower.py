@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from streaming.event_log import EventFiles
 from streaming.kafka.collector import CollectorStatus, KafkaCollector, OffsetsRead
 from streaming.kafka.errors import is_connection_error
-from streaming.kafka.event_logs import EventFiles
 from streaming.kafka.options import KafkaOptions
 from streaming.kafka.rights import offsets_partitions, require_rights
 from streaming.kafka.source import offsets_source

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Message, TopicPartition
 
+from streaming.event_log import EventLog
 from streaming.kafka.cluster_view import CLIENT_LOG, GROUP_PREFIX, OFFSETS_TOPIC
-from streaming.kafka.event_logs import EventLog
 from streaming.kafka.options import KafkaOptions
 from streaming.logs import logger
 from udfs.consumer_offsets import NO_TIMESTAMP, GroupPatterns, events_of, raw_of

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+from streaming.atomic_file import write_atomically
 from streaming.logs import logger
 from streaming.simulator.fleet import Fleet
 from streaming.simulator.lines import line
-from streaming.simulator.recording import close_by_rename
 from streaming.simulator.truth import truth_lines
 
 WRITE_INTERVAL_S = 1.0
@@ -68,7 +68,7 @@ class LiveWriter:
         if text:
             self.events += text.count(b"\n")
             self._written.append(self._folder / f"{time_ms:015d}.jsonl")
-            close_by_rename(self._written[-1], text)
+            write_atomically(self._written[-1], text)
         truth = self._fleet.take_truth()
         if self._truth_file is not None and truth:
             with self._truth_file.open("ab") as file:

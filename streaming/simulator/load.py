@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.atomic_file import write_atomically
 from streaming.simulator.fleet import RECORDINGS_START_MS
-from streaming.simulator.recording import close_by_rename
 
 CLUSTER = "kafka-load"
 TOPICS = 1_000
@@ -104,7 +104,7 @@ def write_load(folder: Path, *, groups: int, members: int, rounds: int) -> dict[
     def write(name: str, text: bytes) -> None:
         nonlocal written
         written += len(text)
-        close_by_rename(folder / f"{name}.jsonl", text)
+        write_atomically(folder / f"{name}.jsonl", text)
 
     write("00000-topics", fleet.topics(RECORDINGS_START_MS))
     for number in range(rounds + 1):

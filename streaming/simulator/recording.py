@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from streaming.atomic_file import write_atomically
 from streaming.simulator.fleet import Fleet
 from streaming.simulator.lines import line
 from streaming.simulator.truth import rfc3339, truth_lines
@@ -55,10 +56,10 @@ def record(fleet: Fleet, out: Path, duration_ms: int) -> Recording:
         events += len(deliveries)
         for source, lines in sorted(texts.items()):
             names.append(folder / f"{(span_end - fleet.start_ms) // FILE_SPAN_MS:06d}-{source}.jsonl")
-            close_by_rename(names[-1], b"".join(lines))
+            write_atomically(names[-1], b"".join(lines))
     _order_by_time(names)
     truth = fleet.truth
-    close_by_rename(out / "truth.jsonl", truth_lines(truth))
+    write_atomically(out / "truth.jsonl", truth_lines(truth))
     return Recording(
         events_folder=str(folder),
         truth_file=str(out / "truth.jsonl"),
@@ -68,13 +69,6 @@ def record(fleet: Fleet, out: Path, duration_ms: int) -> Recording:
         from_time=rfc3339(fleet.start_ms),
         to_time=rfc3339(end),
     )
-
-
-def close_by_rename(path: Path, content: bytes) -> None:
-    """Write a file so that nobody ever sees half of it."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    unfinished.write_bytes(content)
-    unfinished.replace(path)
 
 
 def _order_by_time(names: list[Path]) -> None:

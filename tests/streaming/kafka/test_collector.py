@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from streaming.event_log import EventFiles
 from streaming.kafka.cluster_view import ClusterView
 from streaming.kafka.collector import KafkaCollector
-from streaming.kafka.event_logs import EventFiles
 from streaming.kafka.options import KafkaOptions
 from streaming.kafka.record_reader import RecordReader, fold
 from streaming.kafka.rights import offsets_partitions

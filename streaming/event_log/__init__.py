@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Protocol
 import msgspec
 from confluent_kafka import KafkaException, Producer
 
+from streaming.atomic_file import write_atomically
 from streaming.kafka.cluster_view import CLIENT_LOG
 from udfs.events import AnyEvent
 
@@ -45,7 +45,7 @@ class Memory:
 
     def keep_memory(self, content: bytes) -> None:
         """Keep this instead."""
-        write_whole(self._path, content)
+        write_atomically(self._path, content)
 
 
 class EventFiles(Memory):
@@ -79,7 +79,7 @@ class EventFiles(Memory):
             return
         number = max(self._last + 1, time.time_ns())
         path = self._folder / f"{number:020d}-{self._name}.jsonl"
-        write_whole(path, b"".join(msgspec.json.encode(event) + b"\n" for event in events))
+        write_atomically(path, b"".join(msgspec.json.encode(event) + b"\n" for event in events))
         self._last = number
 
 
@@ -123,13 +123,3 @@ class EventTopic(Memory):
         self._producer.flush()
         if failures:
             raise failures[0]
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that is there whole or not at all."""
-    hidden = path.with_name(f".{path.name.lstrip('.')}.tmp")
-    with hidden.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    hidden.replace(path)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from streaming.kafka.event_logs import EventFiles
+from streaming.event_log import EventFiles
 from udfs.events import AnyEvent, Clock
 
 

@@ -1,0 +1,52 @@
+"""Shell: what every collector of a live cluster is to the job and to `collect`."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, TypeAlias
+
+import msgspec
+
+State: TypeAlias = Literal["starting", "connected", "away", "refused", "unwritable"]
+
+
+class CollectorStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How it goes.
+
+    Attributes:
+        cluster: Its name in the events.
+        state: ``starting``; ``connected``; ``away``: it cannot be reached; ``refused``: it does not let us in;
+            ``unwritable``: the log of events cannot be written.
+        since_ms: When that began.
+        detail: What is wrong, in words, when something is.
+        clock_ms: The last ``clock`` that was written.
+        unpolled: How much of the last round was not seen in time (groups).
+    """
+
+    cluster: str
+    state: State = "starting"
+    since_ms: int = 0
+    detail: str | None = None
+    topics: int = 0
+    groups: int = 0
+    clock_ms: int | None = None
+    unpolled: int = 0
+
+
+class Collector(Protocol):
+    """Watches or polls one cluster from ``start`` to ``stop`` and appends events to an ``EventLog``.
+
+    It reads only, survives the cluster's being away, and goes on after a restart from the log's memory without
+    telling anything that did not happen.
+    """
+
+    def start(self) -> None:
+        """Begin, in threads of its own."""
+
+    def stop(self) -> None:
+        """End, and wait for the end; what was seen is written."""
+
+    def observe_once(self) -> bool:
+        """Look at everything once, in this thread, and write it, its ``clock`` last; answer whether it answered."""
+
+    def status(self) -> CollectorStatus:
+        """Answer how it goes, at any time, from any thread."""
