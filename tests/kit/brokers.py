@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient
 from streaming.java import find_java
 from tests.kit.jars import class_path
 from tests.kit.processes import JavaServer, free_port, listens
+from tests.kit.zookeeper import running_zookeeper
 
 _START_TIMEOUT_S = 120
 _READY_TIMEOUT_S = 2
@@ -216,28 +217,8 @@ def kafka_10(folder: Path, settings: Mapping[str, str] | None = None) -> Iterato
 @contextlib.contextmanager
 def zookeeper(folder: Path) -> Iterator[str]:
     """Run a ZooKeeper 3.9.4 and yield where it listens, `127.0.0.1:PORT`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    port = free_port()
-    written = _write_properties(
-        folder / "zoo.cfg",
-        {
-            "tickTime": "1000",
-            "dataDir": str(folder / "data"),
-            "clientPort": str(port),
-            "clientPortAddress": "127.0.0.1",
-            "admin.enableServer": "false",
-            "maxClientCnxns": "100",
-            "minSessionTimeout": "2000",
-        },
-    )
-    options = ["-Xms32m", "-Xmx128m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
-    main = ["org.apache.zookeeper.server.ZooKeeperServerMain", str(written)]
-    server = JavaServer("zookeeper", folder, class_path("zookeeper-3.9.4", "Guarded"), options, main)
-    try:
-        server.start(lambda: listens(port), _START_TIMEOUT_S)
-        yield f"127.0.0.1:{port}"
-    finally:
-        server.stop()
+    with running_zookeeper(folder) as keeper:
+        yield keeper.address
 
 
 def _write_properties(path: Path, properties: Mapping[str, str]) -> Path:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     # Not at run time: a test of the core shall not wait for librdkafka to load.
     from tests.kit.brokers import Broker
     from tests.kit.members import Member
+    from tests.kit.metaq import MetaqCluster
+    from tests.kit.metaq_members import MetaqMember
 
 
 @pytest.fixture(scope="session")
@@ -50,3 +52,21 @@ def new_member() -> Iterator[Callable[..., Member]]:
 
     with ExitStack() as running:
         yield lambda *arguments, **more: running.enter_context(start_member(*arguments, **more))
+
+
+@pytest.fixture(scope="session")
+def metaq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetaqCluster]:
+    """A MetaQ 1.4 broker with its ZooKeeper, and the topic `kit-orders` of 12 partitions."""
+    from tests.kit.metaq import metaq_cluster
+
+    with metaq_cluster(tmp_path_factory.mktemp("metaq"), {"kit-orders": 12}) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def new_metaq_member() -> Iterator[Callable[..., MetaqMember]]:
+    """Start members as `start_metaq_member` does; those that still run at the end are killed."""
+    from tests.kit.metaq_members import start_metaq_member
+
+    with ExitStack() as running:
+        yield lambda *arguments, **more: running.enter_context(start_metaq_member(*arguments, **more))
