@@ -1,0 +1,89 @@
+"""Shell: a log of events in a folder: files of JSON lines, each there whole or not at all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from streaming.atomic_file import write_atomically
+from streaming.event_log.backlog import Backlog
+from streaming.event_log.log import Limits, Memory, Record
+from streaming.event_log.segments import Segments
+from udfs.events import AnyEvent
+
+
+class EventFiles:
+    """Appends events to a folder. One writer for each name.
+
+    What is appended at once is a file of its own, or several when it is long: closed by a rename before ``append``
+    returns, and never changed again. So readers see each round of a collector at once, whole.
+
+    Args:
+        folder: Made when missing.
+        name: Of the writer; it goes into the names of the files.
+
+    Raises:
+        OSError: The folder cannot be made or read.
+    """
+
+    def __init__(self, folder: Path, name: str, limits: Limits | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._limits = limits or Limits()
+        self._segments = Segments(folder, name, self._limits)
+        self._segments.drop_unfinished()
+        memory = Memory(folder / f".{name}.memory")  # hidden from readers of the folder
+        limit = self._limits.memory_bytes
+        self._backlog = Backlog(self._write, memory, limit_bytes=limit, log_name=f"{folder} ({name})")
+
+    @property
+    def folder(self) -> Path:
+        """Where the files lie."""
+        return self._folder
+
+    def append(self, events: Sequence[AnyEvent]) -> None:
+        """Write events into new files; none write none.
+
+        Raises:
+            LogFull: The disk cannot be written, and enough events wait for it.
+        """
+        self._backlog.append(events)
+
+    def read_memory(self) -> bytes | None:
+        """Answer what ``keep_memory`` kept last."""
+        return self._backlog.read_memory()
+
+    def keep_memory(self, content: bytes) -> None:
+        """Keep this for the next start."""
+        self._backlog.keep_memory(content)
+
+    def trouble(self) -> str | None:
+        """Answer why events wait in memory."""
+        return self._backlog.trouble()
+
+    def flush(self) -> bool:
+        """Try to write what waits; answer whether nothing waits any more."""
+        return self._backlog.flush()
+
+    def _write(self, records: list[Record]) -> None:
+        """Write segment after segment; what is written is taken from the front."""
+        self._segments.retain(time.time_ns())
+        while records:
+            count = _as_many_as_fit(records, self._limits.segment_bytes)
+            content = b"".join(record.value + b"\n" for record in records[:count])
+            number, path = self._segments.next(time.time_ns())
+            # Spark reads files in the order of their age, in milliseconds: it is that of their names.
+            write_atomically(path, content, modified_ns=number)
+            self._segments.add(number, len(content))
+            del records[:count]
+
+
+def _as_many_as_fit(records: Sequence[Record], segment_bytes: int) -> int:
+    """Answer how many records from the front fit into a segment; at least one."""
+    size = 0
+    for count, record in enumerate(records):
+        size += len(record.value) + 1
+        if count and size > segment_bytes:
+            return count
+    return len(records)

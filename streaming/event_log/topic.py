@@ -1,0 +1,159 @@
+"""Shell: a log of events on a Kafka topic: one a record, in order, survived by nothing less than the topic."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from streaming.event_log.backlog import Backlog
+from streaming.event_log.log import Limits, Memory, Record
+from streaming.kafka.cluster_view import CLIENT_LOG
+from streaming.logs import logger
+from udfs.events import AnyEvent
+
+# How long an append waits for the broker; and while it is known to be away.
+_WAIT_S = 10.0
+_WAIT_AWAY_S = 0.5
+_POLL_S = 0.1
+_LONGEST_EVENT_BYTES = 16 * 1024 * 1024
+_OURS = {
+    "enable.idempotence": True,
+    "linger.ms": 20,
+    # A broker judges what is compressed; the client judges before.
+    "compression.type": "lz4",
+    "message.max.bytes": _LONGEST_EVENT_BYTES,
+    # What was produced is tried for ever, in its order: it never fails for the broker's being away.
+    "message.timeout.ms": 0,
+}
+_log = logger("events")
+
+
+class EventTopic:
+    """Appends events to a Kafka topic, one a record.
+
+    The key is the cluster: so all of a cluster lies in one partition, in the order in which it was appended, and a
+    ``clock`` is never read before what it stands behind. One append is delivered whole before the next begins.
+
+    Args:
+        settings: Of a librdkafka producer; they go before our own.
+        memory: A local file; who loses it reads all again, and repeats have no effect.
+        wait_s: How long one append waits for the broker, before its events wait in memory.
+
+    Raises:
+        OSError: The folder of the memory cannot be made.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        settings: Mapping[str, str],
+        memory: Path,
+        limits: Limits | None = None,
+        *,
+        wait_s: float = _WAIT_S,
+        producer: Callable[[dict[str, object]], Producer] = Producer,
+    ) -> None:
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        self._topic = topic
+        self._settings = {**_OURS, **settings, "error_cb": self._hear, "logger": CLIENT_LOG}
+        self._make_producer = producer
+        self._producer = producer(dict(self._settings))
+        self._wait_s = wait_s
+        self._away = False
+        self._heard: str | None = None
+        # Of the append that is being delivered, from its front.
+        self._sent: list[_Delivery] = []
+        limit = (limits or Limits()).memory_bytes
+        self._backlog = Backlog(self._write, Memory(memory), limit_bytes=limit, log_name=f"topic {topic}")
+
+    def append(self, events: Sequence[AnyEvent]) -> None:
+        """Produce events, and wait until the broker has all of them, but not for ever.
+
+        Raises:
+            LogFull: The broker is away or refuses, and enough events wait for it.
+        """
+        self._backlog.append(events)
+
+    def read_memory(self) -> bytes | None:
+        """Answer what ``keep_memory`` kept last."""
+        return self._backlog.read_memory()
+
+    def keep_memory(self, content: bytes) -> None:
+        """Keep this for the next start."""
+        self._backlog.keep_memory(content)
+
+    def trouble(self) -> str | None:
+        """Answer why events wait in memory."""
+        return self._backlog.trouble()
+
+    def flush(self) -> bool:
+        """Try to write what waits; answer whether nothing waits any more."""
+        return self._backlog.flush()
+
+    def _write(self, records: list[Record]) -> None:
+        """Produce what is not produced yet, and wait; what was delivered is taken from the front."""
+        deadline = time.monotonic() + (_WAIT_AWAY_S if self._away else self._wait_s)
+        try:
+            self._produce(records, deadline)
+            while any(sent.is_open for sent in self._sent) and time.monotonic() < deadline:
+                self._producer.poll(_POLL_S)
+        finally:
+            failure = self._take_delivered(records)
+            self._away = bool(records)
+        if records:
+            why = failure or self._heard or "the broker does not answer"
+            raise OSError(f"topic {self._topic}: {why}")
+        self._heard = None
+
+    def _produce(self, records: list[Record], deadline: float) -> None:
+        while len(self._sent) < len(records):
+            record = records[len(self._sent)]
+            delivery = _Delivery()
+            try:
+                self._producer.produce(self._topic, record.value, record.key, on_delivery=delivery.done)
+            except BufferError:
+                if time.monotonic() >= deadline:
+                    return
+                self._producer.poll(_POLL_S)
+                continue
+            except KafkaException as error:
+                delivery.done(error.args[0], None)
+            self._sent.append(delivery)
+
+    def _take_delivered(self, records: list[Record]) -> str | None:
+        """Take what was delivered from the front, up to the first that was not; answer why that one failed."""
+        while self._sent and not self._sent[0].is_open:
+            error = self._sent[0].error
+            if error is not None and error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
+                break
+            if error is not None:
+                # It would never be taken, and all behind it wait.
+                _log.error("an event is left out: longer than the topic allows", bytes=len(records[0].value))
+            del self._sent[0], records[0]
+        failed = next((sent.error for sent in self._sent if not sent.is_open and sent.error is not None), None)
+        if failed is None:
+            return None
+        if not any(sent.is_open for sent in self._sent):
+            # What stands behind a failed one is produced again behind it: repeats have no effect, another order has.
+            self._sent.clear()
+            if failed.fatal() or failed.code() == KafkaError._FATAL:
+                self._producer = self._make_producer(dict(self._settings))
+        return str(failed.str())
+
+    def _hear(self, error: KafkaError) -> None:
+        self._heard = error.str()
+
+
+class _Delivery:
+    """What became of one record."""
+
+    def __init__(self) -> None:
+        self.is_open = True
+        self.error: KafkaError | None = None
+
+    def done(self, error: KafkaError | None, _message: Message | None) -> None:
+        self.error = error
+        self.is_open = False
