@@ -66,6 +66,7 @@ class HeldQueue(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
     queue_id: QueueId
     broker: str | None = None
     locked: bool | None = None  # extra: of ordered consumption: the broker lets nobody else read it
+    held_since: Moment | None = None  # extra: when it took the queue over, where that is told (MetaQ's owner node)
     last_pull_at: Moment | None = None  # extra: of this member
     last_consume_at: Moment | None = None  # extra
 
@@ -113,12 +114,13 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a member went that a snapshot shows no more, as far as its source could tell.
 
     Attributes:
+        kind: ``gone``: nothing decides; the evidence says what was seen.
         host: Tells apart two connections of one id. at: When, if that was seen; never after the snapshot.
         evidence: What was seen, in words. inferred: Concluded from the evidence, not told.
     """
 
     member_id: Name
-    kind: Literal["left", "expired"]
+    kind: Literal["left", "expired", "gone"]
     host: str | None = None
     at: Moment | None = None
     evidence: str | None = None

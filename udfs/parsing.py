@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -37,6 +37,7 @@ from udfs.soundness import fault_of
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
+_Told = TypeVar("_Told", bound=msgspec.Struct)
 
 
 class BareHeartbeat(
@@ -175,7 +176,32 @@ def _read_times(event: AnyEvent, batch_ms: int, rules: Rules) -> Rejection | Non
                     if isinstance(read, Rejection):
                         return read
                     setattr(thing, name, read)
+        departures = _timed(event.departures or (), ("at",))
+        if isinstance(departures, Rejection):
+            return departures
+        event.departures = departures if event.departures else event.departures
+    elif isinstance(event, AssignmentReported):
+        queues = _timed(event.queues, ("held_since", "last_pull_at", "last_consume_at"))
+        if isinstance(queues, Rejection):
+            return queues
+        event.queues = queues
     return None
+
+
+def _timed(told: tuple[_Told, ...], names: tuple[str, ...]) -> tuple[_Told, ...] | Rejection:
+    """Read the times inside of what an event tells."""
+    timed = []
+    for thing in told:
+        moments: dict[str, int] = {}
+        for name in names:
+            moment = getattr(thing, name)
+            if moment is not None:
+                read = _time_of(moment, name)
+                if isinstance(read, Rejection):
+                    return read
+                moments[name] = read
+        timed.append(msgspec.structs.replace(thing, **moments))
+    return tuple(timed)
 
 
 def _time_of(moment: int | str, name: str) -> int | Rejection:

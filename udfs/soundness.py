@@ -62,6 +62,8 @@ def _names(event: AnyEvent) -> Iterator[tuple[str, str]]:
         for member_id, queues in (event.assignments or {}).items():
             yield "assignments", member_id
             yield from _queue_names(queues)
+        yield from (("departures", departure.member_id) for departure in event.departures or ())
+        yield from (("observations", observation.kind) for observation in event.observations or ())
     if isinstance(event, Heartbeat | MemberJoined):
         yield from _described_names(event)
 
@@ -125,12 +127,13 @@ def _member_fault(member: MemberFields, path: str) -> Rejection | None:
 def _twice(queues: Iterable[QueueRef | HeldQueue], path: str) -> Rejection | None:
     seen = set()
     for queue in queues:
-        if queue in seen:
+        key = (queue.topic, queue.broker, queue.queue_id)
+        if key in seen:
             return Rejection(
                 "duplicate_queue",
                 f"topic {queue.topic!r:.100}, broker {queue.broker!r}, {queue.queue_id} - at `{path}`",
             )
-        seen.add(queue)
+        seen.add(key)
     return None
 
 

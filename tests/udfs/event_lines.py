@@ -14,6 +14,9 @@ DESCRIPTION: dict[str, Any] = {
     "host": "10.0.0.7",
     "instance_id": "i1",
     "rack": "r1",
+    "client_version": "V5_5_0",
+    "language": "JAVA",
+    "ordered": True,
     "subscriptions": ["orders", "refunds"],
     "strategies": ["range", "roundrobin"],
     "strategy_settings": {"virtual_nodes": 10, "racks": {"a": [1, 2.5, None, "x", True]}},
@@ -46,6 +49,7 @@ SOUND: dict[str, dict[str, Any]] = {
         "mode": "broadcasting",
         "strategy": "AVG",
         "strategy_settings": {"rooms": ["a"]},
+        "inferred": True,
     },
     "group_snapshot": {
         **COMMON,
@@ -58,6 +62,11 @@ SOUND: dict[str, dict[str, Any]] = {
         "leader": "m1",
         "members": [{"member_id": "m1", **DESCRIPTION}, {"member_id": "m2"}],
         "assignments": {"m1": [QUEUE], "m2": []},
+        "departures": [
+            {"member_id": "m0", "kind": "left", "host": "10.0.0.6:4711", "at": NOW - 300, "evidence": "unregistered"},
+            {"member_id": "m9", "kind": "expired", "inferred": False},
+        ],
+        "observations": [{"kind": "brokers_disagree", "detail": "b0 lists m1"}, {"kind": "something_new"}],
     },
     "clock": {**COMMON, "type": "clock"},
     "progress": {**COMMON, "type": "progress", "group": "g1", "queues": [{**QUEUE, "offset": 99}]},
@@ -67,7 +76,11 @@ SOUND: dict[str, dict[str, Any]] = {
         "type": "assignment_reported",
         **MEMBER,
         "generation": 7,
-        "queues": [QUEUE],
+        "host": "10.0.0.7:4711",
+        "queues": [
+            {**QUEUE, "locked": True, "held_since": NOW - 9_000, "last_pull_at": NOW - 20, "last_consume_at": NOW - 30},
+            {"topic": "orders", "queue_id": 4},
+        ],
     },
 }
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 
 from tests.udfs.event_lines import COMMON, MEMBER, NOW, QUEUE, SOUND, envelope, line, with_field, without_field
-from udfs.events import Clock, GroupSnapshot, Heartbeat
+from udfs.events import AssignmentReported, Clock, GroupSnapshot, Heartbeat
 from udfs.packing import carry_event
 from udfs.parsing import BareHeartbeat, admit, decode_lines, is_blank, parse
 from udfs.rejection import Rejection
@@ -146,6 +146,22 @@ BAD_INPUTS = [
     (with_field("event_time", NOW + 600_001), "event_time_ahead_of_clock"),
     (with_field("joined_at", "yesterday", "group_snapshot"), "joined_at_unparsable"),
     (with_field("joined_at", 0, "group_snapshot"), "joined_at_before_2000"),
+    (with_field("queues", [{**QUEUE, "last_pull_at": 0}], "assignment_reported"), "last_pull_at_before_2000"),
+    (with_field("queues", [{**QUEUE, "held_since": "now"}], "assignment_reported"), "held_since_unparsable"),
+    (with_field("queues", [{**QUEUE, "locked": 1}], "assignment_reported"), "ill_typed_locked"),
+    (
+        with_field("queues", [{**QUEUE, "last_pull_at": NOW}, {**QUEUE, "locked": True}], "assignment_reported"),
+        "duplicate_queue",
+    ),
+    (with_field("departures", [{"member_id": "m", "kind": "left", "at": 5}], "group_snapshot"), "at_before_2000"),
+    (with_field("departures", [{"member_id": "m", "kind": "died"}], "group_snapshot"), "unknown_kind"),
+    (with_field("departures", [{"kind": "left"}], "group_snapshot"), "missing_member_id"),
+    (
+        with_field("departures", [{"member_id": "a\tb", "kind": "left"}], "group_snapshot"),
+        "control_character_in_departures",
+    ),
+    (with_field("observations", [{"kind": ""}], "group_snapshot"), "empty_kind"),
+    (with_field("observations", [{"kind": "a\nb"}], "group_snapshot"), "control_character_in_observations"),
     # envelopes
     (line(envelope(specversion="0.3")), "cloudevent_unknown_specversion"),
     (line(envelope(specversion=1)), "cloudevent_unknown_specversion"),
@@ -269,6 +285,18 @@ def test_the_same_content_has_the_same_id_whatever_its_notation() -> None:
     other = carry_event(parse(with_field("reason", "crash", "member_left"), NOW, RULES), "", "").event_id
     assert len(ids) == 1
     assert other not in ids
+
+
+def test_times_inside_of_lists_may_be_text_too() -> None:
+    event = parse(
+        with_field("queues", [{**QUEUE, "last_pull_at": "2026-11-21T07:11:58.5Z"}], "assignment_reported"), NOW, RULES
+    )
+    assert isinstance(event, AssignmentReported)
+    assert event.queues[0].last_pull_at == NOW - 1_500
+    departure = {"member_id": "m", "kind": "left", "at": "2026-11-21T08:11:58.5+01:00"}
+    snapshot = parse(with_field("departures", [departure], "group_snapshot"), NOW, RULES)
+    assert isinstance(snapshot, GroupSnapshot)
+    assert [one.at for one in snapshot.departures or ()] == [NOW - 1_500]
 
 
 def test_blank_lines_are_nothing() -> None:

@@ -30,6 +30,7 @@ BEYOND_A_SCHEMA = {
     "event_time_before_2000": "as text",
     "event_time_after_2100": "as text",
     "joined_at_before_2000": "as text",
+    "held_since_unparsable": "calendar days",
     "queue_count_differs": "two fields",
     "duplicate_queue": "equal in some fields",
     "duplicate_member": "equal in some fields",
