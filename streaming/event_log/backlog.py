@@ -59,7 +59,7 @@ class Backlog:
             return
         size = sum(len(record.value) + 1 for record in records)
         with self._turn:
-            if self._waiting_bytes and self._waiting_bytes + size > self._limit_bytes and not self.flush():
+            if self._is_too_much(size) and not self.flush() and self._is_too_much(size):
                 self._refuse()
             self._waiting.append(_Append(records, size))
             self._waiting_bytes += size
@@ -95,6 +95,9 @@ class Backlog:
                     return False
             self._can_again()
             return True
+
+    def _is_too_much(self, more_bytes: int) -> bool:
+        return self._waiting_bytes > 0 and self._waiting_bytes + more_bytes > self._limit_bytes
 
     def _write_first(self) -> None:
         first = self._waiting[0]

@@ -1,4 +1,4 @@
-"""Shell: a log of events on a Kafka topic: one a record, in order, survived by nothing less than the topic."""
+"""Shell: a log of events on a Kafka topic: one a record, in order, whether the broker is there or away for a while."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ class EventTopic:
         if not any(sent.is_open for sent in self._sent):
             # What stands behind a failed one is produced again behind it: repeats have no effect, another order has.
             self._sent.clear()
-            if failed.fatal() or failed.code() == KafkaError._FATAL:
-                self._producer = self._make_producer(dict(self._settings))
+            # A client that was refused keeps its old login, and for minutes what it knows of topics.
+            self._producer = self._make_producer(dict(self._settings))
         return str(failed.str())
 
     def _hear(self, error: KafkaError) -> None:
