@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
+
+from streaming.event_log import EventLog
 
 State: TypeAlias = Literal["starting", "connected", "away", "refused", "unwritable"]
 
@@ -32,11 +34,20 @@ class CollectorStatus(msgspec.Struct, frozen=True, kw_only=True):
     unpolled: int = 0
 
 
+AnyStatus = TypeVar("AnyStatus", bound=CollectorStatus)
+
+
+def seen_with_log(status: AnyStatus, log: EventLog) -> AnyStatus:
+    """Answer the status with the trouble of the log, if it has any: what is seen is not told then."""
+    trouble = log.trouble()
+    return status if trouble is None else msgspec.structs.replace(status, state="unwritable", detail=trouble)
+
+
 class Collector(Protocol):
     """Watches or polls one cluster from ``start`` to ``stop`` and appends events to an ``EventLog``.
 
     It reads only, survives the cluster's being away, and goes on after a restart from the log's memory without
-    telling anything that did not happen.
+    telling anything that did not happen. A change of its state is told in the program's own log.
     """
 
     def start(self) -> None:

@@ -18,11 +18,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal, TypeAlias
 
 import msgspec
 from confluent_kafka import KafkaError, KafkaException
 
+from streaming.collecting import CollectorStatus, State, seen_with_log
 from streaming.event_log import EventLog
 from streaming.kafka.broker_clock import BrokerClock
 from streaming.kafka.cluster_view import REFUSALS, ClusterView, now_ms
@@ -32,35 +32,23 @@ from streaming.logs import logger
 from udfs.events import SCHEMA_VERSION, AnyEvent, Clock
 
 OffsetsRead = Callable[[], Mapping[int, int]]
-State: TypeAlias = Literal["starting", "connected", "away", "refused", "unwritable"]
 
 _LOOK_EVERY_S = 0.25  # whether the query has read what a round noted
 _LONGEST_PAUSE_S = 30.0
+_STOP_S = 8.0
 _MAX_WAITING_ROUNDS = 10_000  # about half a day of a query that does not come along; then the oldest go
 _log = logger("kafka")
 
 
-@dataclass(frozen=True)
-class CollectorStatus:
-    """How it goes.
+class KafkaStatus(CollectorStatus, frozen=True, kw_only=True):
+    """How it goes with a Kafka cluster.
 
     Attributes:
-        state: ``starting``; ``connected``; ``away``: it cannot be reached; ``refused``: it does not let us in;
-            ``unwritable``: our own log of events cannot be written.
-        since_ms: When that began.
-        detail: What the client says, when something is wrong.
-        topics: How many topics are known.
-        clock_ms: The last ``clock`` that was written.
         unread: How many records of ``__consumer_offsets`` the query has still to read.
         lost: How many were deleted by the cluster before the query read them.
         ahead_ms: By how much this machine's clock is taken to be ahead of the brokers'.
     """
 
-    state: State = "starting"
-    since_ms: int = 0
-    detail: str | None = None
-    topics: int = 0
-    clock_ms: int | None = None
     unread: int | None = None
     lost: int = 0
     ahead_ms: int = 0
@@ -105,7 +93,7 @@ class KafkaCollector:
         self._owed: deque[_Round] = deque(maxlen=_MAX_WAITING_ROUNDS)
         self._ends: Mapping[int, int] = {}
         self._ends_at_ms = 0
-        self._status = CollectorStatus(since_ms=now_ms())
+        self._status = KafkaStatus(cluster=options.cluster, since_ms=now_ms())
         self._stop = threading.Event()
         self._turn = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="kafka-collector", daemon=True)
@@ -124,16 +112,19 @@ class KafkaCollector:
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and wait for the end."""
+        """End, and wait for the end; a broker that is just being waited for is not waited for long."""
         self._stop.set()
         if self._thread.ident is not None:
-            self._thread.join()
+            self._thread.join(_STOP_S)
+            if self._thread.is_alive():
+                _log.warning("the cluster does not answer; its collector ends with the process")
+                return
         with self._turn:
             self._hang_up()
 
-    def status(self) -> CollectorStatus:
+    def status(self) -> KafkaStatus:
         """Answer how it goes, at any time, from any thread."""
-        return self._status
+        return seen_with_log(self._status, self._log)
 
     def observe_once(self) -> bool:
         """Take one round now, in this thread; answer whether the cluster answered."""
@@ -276,7 +267,8 @@ class KafkaCollector:
         if state != before.state:
             tell = _log.info if state == "connected" else _log.warning
             tell(f"cluster {state}", cluster=self._options.cluster, detail=detail)
-        self._status = CollectorStatus(
+        self._status = KafkaStatus(
+            cluster=self._options.cluster,
             state=state,
             since_ms=before.since_ms if state == before.state else now_ms(),
             detail=detail,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Message, TopicPartition
 
-from streaming.event_log import EventLog
+from streaming.event_log import EventLog, LogFull
 from streaming.kafka.cluster_view import CLIENT_LOG, GROUP_PREFIX, OFFSETS_TOPIC
 from streaming.kafka.options import KafkaOptions
 from streaming.logs import logger
@@ -36,8 +36,11 @@ class RecordReader:
         self._cluster = options.cluster
         self._patterns = GroupPatterns(options.include_groups, options.exclude_groups)
         self._event_log = log
-        self._written = _remembered(log)
-        self._read = dict(self._written)
+        # Read; taken by the log, which may have to wait for its disk; there for good.
+        self._read = _remembered(log)
+        self._taken = dict(self._read)
+        self._written = dict(self._read)
+        self._log_is_full = False
         self._gathered: list[AnyEvent] = []
         self._gathered_since = time.monotonic()
         self.rejected = 0
@@ -62,26 +65,45 @@ class RecordReader:
         return self._written
 
     def step(self) -> None:
-        """Read what comes within half a second, and append it to the log when it is time."""
-        for message in self._consumer.consume(_RECORDS_AT_ONCE, _WAIT_S):
-            self._take(message)
-        old = time.monotonic() - self._gathered_since >= _GATHER_S
-        if self._read != self._written and (old or len(self._gathered) >= _GATHERED_AT_MOST):
-            self.write()
+        """Read what comes within half a second, and append it to the log when it is time.
 
-    def write(self) -> None:
-        """Append all that was read to the log."""
-        self._event_log.append(fold(self._gathered))
-        if self._gathered or self._read != self._written:
+        While the log takes nothing more, nothing is read.
+        """
+        if self._log_is_full:
+            time.sleep(_WAIT_S)
+        else:
+            for message in self._consumer.consume(_RECORDS_AT_ONCE, _WAIT_S):
+                self._take(message)
+        old = time.monotonic() - self._gathered_since >= _GATHER_S
+        if self._read != self._taken and (old or len(self._gathered) >= _GATHERED_AT_MOST):
+            self.write()
+        self._note_written()
+
+    def write(self) -> bool:
+        """Append all that was read to the log; answer whether it took it."""
+        try:
+            self._event_log.append(fold(self._gathered))
+        except LogFull:
+            self._log_is_full = True
+            return False
+        self._log_is_full = False
+        if self._gathered or self._read != self._taken:
             self._event_log.keep_memory(msgspec.json.encode(self._read))
         self._gathered = []
         self._gathered_since = time.monotonic()
-        self._written = dict(self._read)
+        self._taken = dict(self._read)
+        self._note_written()
+        return True
 
     def close(self) -> None:
         """Append what was read, and hang up."""
         self.write()
         self._consumer.close()
+
+    def _note_written(self) -> None:
+        # No clock may stand before records that only wait for a disk.
+        if self._written != self._taken and self._event_log.flush():
+            self._written = self._taken
 
     def _take(self, message: Message) -> None:
         error = message.error()
