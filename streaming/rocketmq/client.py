@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
+from streaming.rocketmq import bodies
+from streaming.rocketmq.codes import RequestCode, ResponseCode
+from streaming.rocketmq.errors import ProtocolError, Refused, RemotingError, Unreachable
+from streaming.rocketmq.frames import Frame
 from streaming.rocketmq.model import (
     Assignment,
     BrokerRuntime,
@@ -21,38 +26,21 @@ from streaming.rocketmq.model import (
     TopicConfig,
     TopicRoute,
 )
+from streaming.rocketmq.server import Limits, Server
 from streaming.rocketmq.signing import Credentials
 
+__all__ = ["DEFAULT_LIMITS", "Limits", "RocketMqClient"]
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What the client allows itself.
-
-    Attributes:
-        request_timeout_s: For an answer of a name server or a broker, where a call says nothing else.
-        relayed_timeout_s: For an answer of a member, which its broker relays.
-        connect_timeout_s: For a connection, with its TLS handshake.
-        requests_in_flight: At most so many to one server at a time; the others wait their turn.
-        relayed_in_flight: At most so many to members of one broker. Each holds one of the broker's 16 threads for
-            administration until the member answers, at most 10 s, whether or not the monitor still waits.
-        first_backoff_s: After a failed connection; doubled up to `longest_backoff_s`, less a random share of half.
-        max_frame_bytes: A longer answer closes the connection.
-    """
-
-    request_timeout_s: float = 3.0
-    relayed_timeout_s: float = 3.0
-    connect_timeout_s: float = 3.0
-    requests_in_flight: int = 64
-    relayed_in_flight: int = 8
-    first_backoff_s: float = 0.5
-    longest_backoff_s: float = 30.0
-    max_frame_bytes: int = 16 * 1024 * 1024
-
+T = TypeVar("T")
 
 DEFAULT_LIMITS: Final = Limits()
+# ConsumerManageProcessor#getConsumerListByGroup: the words count, for the code is that of any error.
+_NOBODY: Final = "no consumer for this group"
+_MAX_OFFSET_LENGTH: Final = 20  # of Long.MIN_VALUE
 
 
 class RocketMqClient:
-    """Asks name servers and brokers; one connection for each address, made when it is first needed.
+    """Asks name servers and brokers: one connection for each address, made when it is first needed.
 
     Brokers are named by the addresses that `cluster_info` tells. Every method may raise `Unreachable`, `TimedOut`,
     `Refused` or `ProtocolError`, all of them `RemotingError`, and nothing else. Time-outs run from the moment a request
@@ -73,50 +61,90 @@ class RocketMqClient:
         tls: ssl.SSLContext | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        raise NotImplementedError
+        if not name_servers:
+            raise ValueError("at least one name server is needed")
+        self._limits = limits
+        self._credentials = credentials
+        self._tls = tls
+        self._name_servers = [self._server(address) for address in dict.fromkeys(name_servers)]
+        self._brokers: dict[str, Server] = {}
+        self._is_closed = False
+
+    @property
+    def connections_open(self) -> int:
+        """How many connections stand: at most one for each name server and broker."""
+        return sum(server.is_connected for server in (*self._name_servers, *self._brokers.values()))
 
     async def __aenter__(self) -> RocketMqClient:
-        raise NotImplementedError
+        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        raise NotImplementedError
+        await self.close()
 
     async def close(self) -> None:
         """Close every connection; requests in flight end with `Unreachable`."""
+        self._is_closed = True
+        brokers, self._brokers = list(self._brokers.values()), {}
+        await asyncio.gather(*(server.close() for server in (*self._name_servers, *brokers)))
 
     async def cluster_info(self) -> ClusterInfo:
         """Ask a name server which brokers there are. Connections to brokers that are gone are closed."""
-        raise NotImplementedError
+        found = await self._ask_name_servers(
+            RequestCode.GET_BROKER_CLUSTER_INFO, {}, bodies.cluster_info, lambda info: bool(info.brokers)
+        )
+        addresses = {address for broker in found.brokers.values() for address in broker.broker_addrs.values()}
+        if addresses:
+            await self._forget_brokers_but(addresses)
+        return found
 
     async def topic_list(self) -> tuple[str, ...]:
         """Ask a name server for all topics, sorted: also ``%RETRY%`` topics, system topics, names of brokers."""
-        raise NotImplementedError
+        return await self._ask_name_servers(
+            RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, {}, bodies.topic_list, lambda topics: bool(topics)
+        )
 
     async def topic_route(self, topic: str) -> TopicRoute | None:
         """Ask a name server where a topic lies; None: it knows no such topic."""
-        raise NotImplementedError
+        return await _unless(
+            ResponseCode.TOPIC_NOT_EXIST,
+            self._ask_name_servers(
+                RequestCode.GET_ROUTEINFO_BY_TOPIC,
+                {"topic": topic, "acceptStandardJsonOnly": "true"},
+                lambda body: bodies.topic_route(topic, body),
+            ),
+        )
 
     async def broker_runtime(self, broker: str) -> BrokerRuntime:
         """Ask a broker about itself: version, time of its start."""
-        raise NotImplementedError
+        return await self._ask(broker, RequestCode.GET_BROKER_RUNTIME_INFO, {}, bodies.broker_runtime)
 
     async def topic_configs(self, broker: str) -> Mapping[str, TopicConfig]:
         """Ask a broker for all its topics, by name."""
-        raise NotImplementedError
+        return await self._ask(broker, RequestCode.GET_ALL_TOPIC_CONFIG, {}, bodies.topic_configs)
 
     async def groups(self, broker: str) -> Mapping[str, SubscriptionGroupConfig]:
         """Ask a broker for all consumer groups that it has settings of, by name: also system groups."""
-        raise NotImplementedError
+        return await self._ask(broker, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, {}, bodies.groups)
 
     async def connections(self, broker: str, group: str) -> ConsumerConnections | None:
         """Ask a broker for the members of a group; None: nobody of this group is connected to it."""
-        raise NotImplementedError
+        return await _unless(
+            ResponseCode.CONSUMER_NOT_ONLINE,
+            self._ask(broker, RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group}, bodies.connections),
+        )
 
     async def consumer_ids(self, broker: str, group: str) -> tuple[str, ...]:
         """Ask a broker for the ids by which members allocate: in no order, duplicates kept; () when there are none."""
-        raise NotImplementedError
+        try:
+            return await self._ask(
+                broker, RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": group}, bodies.consumer_ids
+            )
+        except Refused as error:
+            if error.code == ResponseCode.SYSTEM_ERROR and (error.remark or "").startswith(_NOBODY):
+                return ()
+            raise
 
     async def running_info(
         self, broker: str, group: str, client_id: str, *, timeout_s: float | None = None
@@ -128,27 +156,37 @@ class RocketMqClient:
                 does not know the question (clients of some languages).
             TimedOut: The broker did not say 207 within the time-out (it waits for 10 s itself).
         """
-        raise NotImplementedError
+        fields = {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"}
+        response = await self._broker(broker).answer(
+            RequestCode.GET_CONSUMER_RUNNING_INFO, fields, timeout_s=timeout_s, is_relayed=True
+        )
+        return _read(broker, bodies.running_info, response.body)
 
     async def consume_stats(self, broker: str, group: str, topic: str | None = None) -> ConsumeStats:
-        """Ask a broker how far a group has come in its queues, of one topic or of all.
-
-        Raises:
-            Refused: Code 206 or 1: some versions do not tell when nobody is connected.
-        """
-        raise NotImplementedError
+        """Ask a broker how far a group has come in its queues, of one topic or of all."""
+        fields = {"consumerGroup": group} | ({} if topic is None else {"topic": topic})
+        return await self._ask(broker, RequestCode.GET_CONSUME_STATS, fields, bodies.consume_stats)
 
     async def consumer_offset(self, broker: str, group: str, topic: str, queue_id: int) -> int | None:
         """Ask a broker how far a group has come in one queue; None: it never committed there."""
-        raise NotImplementedError
+        code = RequestCode.QUERY_CONSUMER_OFFSET
+        fields = {"consumerGroup": group, "topic": topic, "queueId": str(queue_id)}
+        response = await _unless(ResponseCode.QUERY_NOT_FOUND, self._broker(broker).answer(code, fields))
+        return None if response is None else _offset(broker, code, response)
 
     async def max_offset(self, broker: str, topic: str, queue_id: int) -> int:
         """Ask a broker for the end of one queue."""
-        raise NotImplementedError
+        code = RequestCode.GET_MAX_OFFSET
+        fields = {"topic": topic, "queueId": str(queue_id)}
+        return _offset(broker, code, await self._broker(broker).answer(code, fields))
 
     async def message_request_modes(self, broker: str) -> tuple[MessageRequestMode, ...]:
         """Ask a broker for the modes that were set, sorted by topic and group; () where it knows none (4.x)."""
-        raise NotImplementedError
+        modes = await _unless(
+            ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
+            self._ask(broker, RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, {}, bodies.message_request_modes),
+        )
+        return modes or ()
 
     async def query_assignment(
         self,
@@ -164,4 +202,100 @@ class RocketMqClient:
 
         It does not say whether the member goes by it: only those with ``clientRebalance=false`` do.
         """
-        raise NotImplementedError
+        asked = {
+            "topic": topic,
+            "consumerGroup": group,
+            "clientId": client_id,
+            "strategyName": strategy,
+            "messageModel": message_model,
+        }
+        response = await _unless(
+            ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
+            self._broker(broker).answer(RequestCode.QUERY_ASSIGNMENT, {}, msgspec.json.encode(asked)),
+        )
+        return None if response is None else _read(broker, bodies.assignments, response.body)
+
+    def _server(self, address: str) -> Server:
+        return Server(address, self._limits, credentials=self._credentials, tls=self._tls)
+
+    def _broker(self, address: str) -> Server:
+        if self._is_closed:
+            raise Unreachable(address, "the client is closed")
+        server = self._brokers.get(address)
+        if server is None:
+            server = self._brokers[address] = self._server(address)
+        return server
+
+    async def _forget_brokers_but(self, addresses: set[str]) -> None:
+        gone = [address for address, server in self._brokers.items() if address not in addresses and server.is_idle]
+        await asyncio.gather(*(self._brokers.pop(address).close() for address in gone))
+
+    async def _ask(self, broker: str, code: RequestCode, fields: Mapping[str, str], decode: Callable[[bytes], T]) -> T:
+        response = await self._broker(broker).answer(code, fields)
+        return _read(broker, decode, response.body)
+
+    async def _ask_name_servers(
+        self,
+        code: RequestCode,
+        fields: Mapping[str, str],
+        decode: Callable[[bytes], T],
+        is_enough: Callable[[T], bool] = lambda _: True,
+    ) -> T:
+        """Ask one name server after the other until one's answer is enough.
+
+        One that was just started knows nothing yet, and says so as if there were nothing. If all that answer say that,
+        it is believed.
+        """
+        poor: list[T] = []
+        errors: list[RemotingError] = []
+        for server in list(self._name_servers):
+            try:
+                answer = _read(server.address, decode, (await server.answer(code, fields)).body)
+            except RemotingError as error:
+                errors.append(error)
+                continue
+            if is_enough(answer):
+                if self._name_servers[0] is not server:
+                    self._name_servers.sort(key=lambda other: other is not server)
+                return answer
+            poor.append(answer)
+        if poor:
+            return poor[0]
+        raise _foremost(errors)
+
+
+async def _unless(code: ResponseCode, answer: Awaitable[T]) -> T | None:
+    """Wait for an answer; None when the server refuses with the code that means: there is none."""
+    try:
+        return await answer
+    except Refused as error:
+        if error.code == code:
+            return None
+        raise
+
+
+def _read(address: str, decode: Callable[[bytes], T], body: bytes) -> T:
+    try:
+        return decode(body)
+    except bodies.BodyError as error:
+        raise ProtocolError(address, error.problem, error.code) from None
+
+
+def _offset(address: str, code: RequestCode, response: Frame) -> int:
+    text = response.fields.get("offset", "")
+    try:
+        if len(text) <= _MAX_OFFSET_LENGTH:
+            return int(text)
+    except ValueError:
+        pass
+    raise ProtocolError(address, f"field offset: no offset but {text[:50]!r}", code)
+
+
+def _foremost(errors: Sequence[RemotingError]) -> RemotingError:
+    """Choose what to say when no name server was of use: a refusal tells most."""
+    for error in errors:
+        if isinstance(error, Refused):
+            return error
+    if len(errors) == 1:
+        return errors[0]
+    return Unreachable(";".join(error.address for error in errors), "; ".join(error.problem for error in errors))

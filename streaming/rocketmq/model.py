@@ -161,8 +161,7 @@ class Subscription(msgspec.Struct, frozen=True, rename="camel"):
     topic: str
     sub_string: str | None = None
     sub_version: int = 0
-    expression_type: str | None = None
-    tags_set: tuple[str, ...] = ()
+    expression_type: str | None = None  # TAG or SQL92
 
 
 class Connection(msgspec.Struct, frozen=True, rename="camel"):
