@@ -1,4 +1,4 @@
-"""Fixtures of the kit, for every test: `kafka41`, `kafka10`, `each_kafka`, `new_member`.
+"""Fixtures of the kit, for every test: `kafka41`, `kafka10`, `each_kafka`, `new_member` and the like.
 
 The two brokers run once for each test process; tests use topics and groups of their own. A test
 that stops its broker or needs other settings starts its own with `tests.kit.brokers`.
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tests.kit.members import Member
     from tests.kit.metaq import MetaqCluster
     from tests.kit.metaq_members import MetaqMember
+    from tests.kit.rocketmq import RocketMq
+    from tests.kit.rocketmq_members import RocketMqMember
 
 
 @pytest.fixture(scope="session")
@@ -70,3 +72,37 @@ def new_metaq_member() -> Iterator[Callable[..., MetaqMember]]:
 
     with ExitStack() as running:
         yield lambda *arguments, **more: running.enter_context(start_metaq_member(*arguments, **more))
+
+
+@pytest.fixture(scope="session")
+def rocketmq55(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RocketMq]:
+    """A RocketMQ 5.5 name server and broker; a hanging member is given up after 6 to 17 s."""
+    from tests.kit.rocketmq import rocketmq_55
+
+    with rocketmq_55(tmp_path_factory.mktemp("rocketmq-5.5"), {"channelExpiredTimeout": "6000"}) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def rocketmq49(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RocketMq]:
+    """A RocketMQ 4.9 name server and broker; a hanging member is given up after two minutes."""
+    from tests.kit.rocketmq import rocketmq_49
+
+    with rocketmq_49(tmp_path_factory.mktemp("rocketmq-4.9")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=["rocketmq55", "rocketmq49"])
+def each_rocketmq(request: pytest.FixtureRequest) -> RocketMq:
+    """Each of the two clusters in turn."""
+    cluster: RocketMq = request.getfixturevalue(request.param)
+    return cluster
+
+
+@pytest.fixture
+def new_rocketmq_member() -> Iterator[Callable[..., RocketMqMember]]:
+    """Start members as `tests.kit.rocketmq_members.start_member` does; those that still run at the end are killed."""
+    from tests.kit.rocketmq_members import start_member
+
+    with ExitStack() as running:
+        yield lambda *arguments, **more: running.enter_context(start_member(*arguments, **more))

@@ -17,10 +17,15 @@ _HERE = Path(__file__).resolve().parent
 _JAVA = _HERE / "java"
 # The programs of java/, and against which jars each is compiled.
 _PROGRAMS = {
-    "Guarded": ("kafka-1.0.2", "kafka-4.1.1", "zookeeper-3.9.4", "metaq-server-1.4.6.2"),
+    "Guarded": (
+        *("kafka-1.0.2", "kafka-4.1.1", "zookeeper-3.9.4", "metaq-server-1.4.6.2"),
+        *("rocketmq-server-4.9.7", "rocketmq-server-5.5.0"),
+    ),
     "GroupMember": ("kafka-1.0.2", "kafka-clients-2.8.2", "kafka-clients-3.9.1", "kafka-4.1.1"),
     "MetaqBroker": ("metaq-server-1.4.6.2",),
     "MetaqMember": ("metaq-server-1.4.6.2",),
+    "RocketMqLoopback": ("rocketmq-server-4.9.7", "rocketmq-server-5.5.0"),
+    "RocketMqMember": ("rocketmq-client-4.9.8", "rocketmq-server-5.5.0"),
 }
 _COMPILE_TIMEOUT_S = 120
 

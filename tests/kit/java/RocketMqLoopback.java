@@ -1,0 +1,48 @@
+import java.net.InetSocketAddress;
+import java.util.Arrays;
+import javassist.CannotCompileException;
+import javassist.ClassPool;
+import javassist.CtClass;
+import javassist.LoaderClassPath;
+import javassist.expr.ExprEditor;
+import javassist.expr.NewExpr;
+
+/**
+ * Runs a main class of RocketMQ with all its listeners on the loopback address.
+ *
+ * The port for slaves (HAService) listens on every address of the machine and no setting changes that; in 4.9 the
+ * others do so too. So, before these classes are used, `new InetSocketAddress(port)` in them becomes
+ * `new InetSocketAddress("127.0.0.1", port)`, with the javassist that both servers bring.
+ */
+public final class RocketMqLoopback {
+    private static final String[] LISTENERS = {
+        "org.apache.rocketmq.remoting.netty.NettyRemotingServer",
+        "org.apache.rocketmq.store.ha.HAService$AcceptSocketService",
+        "org.apache.rocketmq.store.ha.DefaultHAService$AcceptSocketService",
+    };
+
+    public static void main(String[] arguments) throws Exception {
+        ClassLoader loader = RocketMqLoopback.class.getClassLoader();
+        ClassPool classes = new ClassPool(false);
+        classes.appendClassPath(new LoaderClassPath(loader));
+        for (String name : LISTENERS) {
+            if (loader.getResource(name.replace('.', '/') + ".class") != null) {
+                CtClass listener = classes.get(name);
+                listener.instrument(new OnLoopback());
+                listener.toClass(loader, null);
+            }
+        }
+        Class.forName(arguments[0])
+                .getMethod("main", String[].class)
+                .invoke(null, (Object) Arrays.copyOfRange(arguments, 1, arguments.length));
+    }
+
+    private static final class OnLoopback extends ExprEditor {
+        @Override
+        public void edit(NewExpr creation) throws CannotCompileException {
+            boolean everywhere = creation.getClassName().equals(InetSocketAddress.class.getName())
+                    && creation.getSignature().equals("(I)V");
+            if (everywhere) creation.replace("{ $_ = new java.net.InetSocketAddress(\"127.0.0.1\", $1); }");
+        }
+    }
+}

@@ -1,0 +1,326 @@
+"""Real RocketMQ consumers as child processes, which say themselves which queues they hold.
+
+with start_member(cluster, "billing", ["orders"], instance="b1") as member:
+    member.wait_until(lambda: len(member.held()) == 4)
+    member.kill()
+"""
+
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import TracebackType
+
+import msgspec
+
+from streaming.java import find_java
+from tests.kit.jars import class_path
+from tests.kit.rocketmq import RocketMq
+
+_WAIT_S = 90.0
+_RETRY = "%RETRY%"
+# Of the clients, against which jars the program is compiled.
+_JARS = {"4.9.8": "rocketmq-client-4.9.8", "5.5.0": "rocketmq-server-5.5.0"}
+# One for all members: a claim may be about several of them.
+_NEWS = threading.Condition()
+
+# Topic, broker, queue id: -1 for all queues of a broker together (POP).
+Queue = tuple[str, str, int]
+
+
+class HeldQueue(msgspec.Struct, frozen=True):
+    """One queue in a member's own table.
+
+    Attributes:
+        mode: `pull`, or `pop` where the queue is read by message.
+        locked: as the client marks it; true for every queue of a member that does not read in order.
+    """
+
+    topic: str
+    broker: str
+    queue_id: int
+    mode: str
+    locked: bool
+
+    @property
+    def queue(self) -> Queue:
+        """The queue alone."""
+        return (self.topic, self.broker, self.queue_id)
+
+
+class Report(msgspec.Struct, frozen=True):
+    """One line of a member about itself.
+
+    Attributes:
+        event: `started`, `held` (this is what it holds now, seen within 100 ms), `read` (messages came), `done` (a
+            command was carried out), `stopped`, `failed`.
+        at_ms: by the machine's clock, epoch ms.
+        client_id: as it names itself to brokers.
+        held: all that it holds, sorted by topic, broker and queue; also of its retry topic.
+        records: how many messages it consumed since it last said so.
+        command: the command that was carried out.
+        error: why it failed.
+    """
+
+    event: str
+    at_ms: int
+    client_id: str | None = None
+    held: tuple[HeldQueue, ...] = ()
+    records: int = 0
+    command: str | None = None
+    error: str | None = None
+
+
+class RocketMqMember:
+    """One running push consumer. Leaving the `with` block kills it if it still runs."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+        )
+        self._reports: list[Report] = []
+        self._complaints: list[str] = []
+        self._ended = False
+        self._threads = [threading.Thread(target=read, daemon=True) for read in (self._hear, self._hear_complaints)]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> "RocketMqMember":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it closed its output: it stopped, failed or was killed."""
+        return self._ended
+
+    @property
+    def reports(self) -> list[Report]:
+        """All that it said, in order."""
+        with _NEWS:
+            return list(self._reports)
+
+    @property
+    def client_id(self) -> str | None:
+        """What it calls itself; None before it has started."""
+        return next((report.client_id for report in self.reports if report.event == "started"), None)
+
+    @property
+    def records_read(self) -> int:
+        """How many messages it has consumed."""
+        return sum(report.records for report in self.reports)
+
+    def held(self, topic: str | None = None, *, retries: bool = False) -> tuple[Queue, ...]:
+        """Return what it holds by its own last words, sorted.
+
+        Args:
+            topic: only the queues of this one.
+            retries: also those of retry topics, which every member of a group shares beside its own.
+        """
+        words = [report for report in self.reports if report.event in ("held", "stopped")]
+        queues = [one.queue for one in (words[-1].held if words else ())]
+        return tuple(
+            queue
+            for queue in queues
+            if (retries or not queue[0].startswith(_RETRY)) and (topic is None or queue[0] == topic)
+        )
+
+    def wait_until(self, claim: Callable[[], bool], timeout_s: float = _WAIT_S) -> None:
+        """Return as soon as a claim holds; see `wait_until`."""
+        wait_until([self], claim, timeout_s)
+
+    def wait_until_started(self) -> str:
+        """Wait until it has joined and return its client id."""
+        self.wait_until(lambda: self.client_id is not None)
+        assert self.client_id is not None
+        return self.client_id
+
+    def subscribe(self, topic: str, expression: str = "*") -> None:
+        """Subscribe to one more topic."""
+        self._say(f"subscribe {topic} {expression}")
+
+    def unsubscribe(self, topic: str) -> None:
+        """Subscribe to one topic less."""
+        self._say(f"unsubscribe {topic}")
+
+    def suspend(self) -> None:
+        """Consume no more and keep the queues."""
+        self._say("suspend")
+
+    def resume(self) -> None:
+        """Go on consuming."""
+        self._say("resume")
+
+    def freeze(self) -> None:
+        """Stop the whole process (SIGSTOP): a client that hangs; its connections stay open."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let a frozen process go on."""
+        self._process.send_signal(signal.SIGCONT)
+
+    def stop(self, timeout_s: float = _WAIT_S) -> None:
+        """Leave in order and wait for the end."""
+        self._say("shutdown")
+        self._process.wait(timeout_s)
+        self._bury()
+
+    def kill(self) -> None:
+        """End it as a crash does (SIGKILL), and wait until it is gone."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        self._bury()
+
+    def describe(self) -> str:
+        """Tell all that it said, for the message of a failed test."""
+        said = "\n".join(str(report) for report in self.reports)
+        return f"the member said:\n{said}\nand complained:\n{''.join(self._complaints[-20:])}"
+
+    def _say(self, command: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(command + "\n")
+        self._process.stdin.flush()
+
+    def _hear(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            report = msgspec.json.decode(line, type=Report)
+            with _NEWS:
+                self._reports.append(report)
+                _NEWS.notify_all()
+        with _NEWS:
+            self._ended = True
+            _NEWS.notify_all()
+
+    def _hear_complaints(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._complaints.append(line)
+
+    def _bury(self) -> None:
+        for thread in self._threads:
+            thread.join()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None and not pipe.closed:
+                pipe.close()
+
+
+def start_member(
+    cluster: RocketMq,
+    group: str,
+    topics: Sequence[str],
+    *,
+    instance: str | None = None,
+    clients: str | None = None,
+    strategy: str = "AVG",
+    broadcasting: bool = False,
+    ordered: bool = False,
+    client_rebalance: bool = True,
+    unit: str | None = None,
+    client_ip: str = "127.0.0.1",
+    route_interval_ms: int = 1_000,
+    heartbeat_interval_ms: int = 30_000,
+    rebalance_interval_ms: int = 20_000,
+    consume_ms: int = 0,
+    settings: Mapping[str, object] | None = None,
+) -> RocketMqMember:
+    """Start one push consumer.
+
+    Args:
+        cluster: whose client it is.
+        group: its group.
+        topics: what it subscribes to from the start.
+        instance: the middle of its client id, `127.0.0.1@INSTANCE`; two members with the same are duplicates. None
+            leaves the client's own choice: process id and a number, DEFAULT when broadcasting.
+        clients: the version of the client, 4.9.8 or 5.5.0; else the cluster's.
+        strategy: AVG, AVG_BY_CIRCLE, CONSISTENT_HASH, CONFIG, MACHINE_ROOM or MACHINE_ROOM_NEARBY.
+        broadcasting: every member holds every queue.
+        ordered: with locks at the broker.
+        client_rebalance: False lets the brokers allocate (5.x only); needed for POP.
+        unit: a third part of the client id.
+        client_ip: the first part of the client id; it is only a name.
+        route_interval_ms: after which it notices other numbers of queues; the client's default is 30 s.
+        heartbeat_interval_ms: how often it tells brokers that it lives.
+        rebalance_interval_ms: how often it looks by itself, when nobody notified it.
+        consume_ms: how long each batch of messages takes.
+        settings: of strategies: `virtual_nodes`; `queues` (CONFIG: topic/broker/id, comma-separated); `rooms`
+            (MACHINE_ROOM: comma-separated); `broker_rooms`, `member_rooms` (name/room, comma-separated) and `inner`
+            for MACHINE_ROOM_NEARBY. Also `namespace`, `persist_interval_ms`.
+    """
+    version = clients or cluster.clients
+    arguments: dict[str, object] = {
+        "name_server": cluster.address,
+        "group": group,
+        "topics": ",".join(topics),
+        "strategy": strategy,
+        "message_model": "BROADCASTING" if broadcasting else "CLUSTERING",
+        "ordered": str(ordered).lower(),
+        "client_rebalance": str(client_rebalance).lower(),
+        "client_ip": client_ip,
+        "route_interval_ms": route_interval_ms,
+        "heartbeat_interval_ms": heartbeat_interval_ms,
+        "consume_ms": consume_ms,
+        **({"instance": instance} if instance else {}),
+        **({"unit": unit} if unit else {}),
+        **(settings or {}),
+    }
+    home = cluster.folder / "members"
+    home.mkdir(exist_ok=True)
+    return RocketMqMember(
+        [
+            str(find_java().java),
+            *("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+            # Where its logs go, and its offsets when it is broadcasting.
+            *(f"-Duser.home={home}", f"-Drocketmq.client.localOffsetStoreDir={home}/offsets"),
+            f"-Drocketmq.client.rebalance.waitInterval={rebalance_interval_ms}",
+            *("-cp", class_path(_JARS[version], "RocketMqMember"), "RocketMqMember"),
+            *(f"{key}={value}" for key, value in arguments.items()),
+        ]
+    )
+
+
+def wait_until(members: Sequence[RocketMqMember], claim: Callable[[], bool], timeout_s: float = _WAIT_S) -> None:
+    """Return as soon as a claim about these members holds; it is asked again after each report.
+
+    Raises:
+        AssertionError: it did not hold in time, or one of them ended before; with what they said.
+    """
+    with _NEWS:
+        _NEWS.wait_for(lambda: claim() or any(member.has_ended for member in members), timeout_s)
+        if not claim():
+            raise AssertionError("the claim did not come true:\n" + "\n".join(one.describe() for one in members))
+
+
+def wait_until_held(
+    expected: Mapping[RocketMqMember, Collection[Queue]], timeout_s: float = _WAIT_S, *, retries: bool = False
+) -> None:
+    """Wait until each of these members holds exactly these queues (retry topics aside, if not asked for)."""
+    wanted = {member: tuple(sorted(queues)) for member, queues in expected.items()}
+    wait_until(
+        list(wanted), lambda: all(one.held(retries=retries) == queues for one, queues in wanted.items()), timeout_s
+    )
+
+
+def wait_until_dealt(members: Sequence[RocketMqMember], queues: Collection[Queue], timeout_s: float = _WAIT_S) -> None:
+    """Wait until these members hold all these queues, each queue once and each member at least one."""
+
+    def dealt() -> bool:
+        held = [member.held() for member in members]
+        return all(held) and sorted(queue for one in held for queue in one) == sorted(queues)
+
+    wait_until(members, dealt, timeout_s)
+
+
+def queues_of(topic: str, count: int, brokers: Sequence[str] = ("broker-a",)) -> list[Queue]:
+    """Return the queues of a topic that has so many on each of these brokers."""
+    return [(topic, broker, number) for broker in brokers for number in range(count)]
