@@ -6,14 +6,18 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from urllib.parse import unquote
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.whole_files import Lines, Unread, local_path, read_whole, why_unreadable
 from udfs.combining import Combiner, FollowedCluster, Rows, line_position
 from udfs.consumer_offsets import NO_TIMESTAMP
 from udfs.errors import InvariantError
+from udfs.journal import Rejected
 from udfs.packing import encode_packet
+from udfs.rejection import Rejection, rejected
 from udfs.rules import Rules
 
 # What ``combine`` takes: the columns of every source (streaming/sources.py), and the batch's own timestamp.
@@ -26,6 +30,10 @@ _PACKETS = pa.schema([("cluster", pa.string()), ("shard", pa.int32()), ("payload
 
 CONTROL = "control"
 OFFSETS = "offsets"
+EVENTS = "events"
+# Files of the folder of events: ``place`` is a path, ``number`` tells whether to read it or only to look at it.
+FILES = "files"
+READ, LOOK = 1, 0
 
 
 def combine(
@@ -43,8 +51,46 @@ def _combine(
     rules: Rules, followed: FollowedCluster | None, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
+        is_file = pc.equal(batch.column("source"), FILES)
+        if pc.any(is_file).as_py():
+            for file in batch.filter(is_file).to_pylist():
+                yield from _combine_file(file["place"], file["number"] == READ, file["batch_ms"], rules)
+            batch = batch.filter(pc.invert(is_file))
         if batch.num_rows:
             yield combine_batch(batch, rules, followed)
+
+
+def _combine_file(place: str, is_read: bool, batch_ms: int, rules: Rules) -> Iterator[pa.RecordBatch]:
+    """Combine what is in a file that Spark has only named, a block of lines at a time."""
+    path = local_path(place)
+    name = path.name.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    if is_read:
+        pieces = read_whole(path, longest_bytes=rules.max_event_bytes, kept_bytes=rules.raw_limit_bytes)
+    else:
+        pieces = filter(None, [why_unreadable(path)])
+    for piece in pieces:
+        combiner = Combiner(batch_ms, rules)
+        if isinstance(piece, Lines):
+            _read_lines(combiner, name, piece.lines)
+        else:
+            combiner.refuse(_unread(piece, name, batch_ms, rules))
+        yield _packed(combiner)
+
+
+def _read_lines(combiner: Combiner, name: str, lines: list[bytes]) -> None:
+    combiner.read_lines(Rows(EVENTS, pa.array(lines, pa.binary()), lambda index: line_position(name, lines[index])))
+
+
+def _unread(piece: Unread, name: str, batch_ms: int, rules: Rules) -> Rejected:
+    row = rejected(
+        Rejection(piece.reason, piece.detail),
+        piece.beginning,
+        source=EVENTS,
+        position=f"{name}#{piece.sha256[:16]}" if piece.is_line else name,
+        seen_at=batch_ms,
+        raw_limit_bytes=rules.raw_limit_bytes,
+    )
+    return msgspec.structs.replace(row, raw_length=piece.length, raw_sha256=piece.sha256)
 
 
 def combine_batch(batch: pa.RecordBatch, rules: Rules, followed: FollowedCluster | None = None) -> pa.RecordBatch:
@@ -52,6 +98,10 @@ def combine_batch(batch: pa.RecordBatch, rules: Rules, followed: FollowedCluster
     combiner = Combiner(batch.column("batch_ms")[0].as_py(), rules)
     for source in pc.unique(batch.column("source")).to_pylist():
         _read(combiner, source, batch, followed)
+    return _packed(combiner)
+
+
+def _packed(combiner: Combiner) -> pa.RecordBatch:
     packets = combiner.packets()
     return pa.record_batch(
         [

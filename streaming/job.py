@@ -81,7 +81,8 @@ def source_names(settings: Settings) -> list[str]:
     """Answer what the query reads, as the checkpoint remembers it, in the order of the union."""
     names = ["control"]
     if settings.events.folder:
-        names.append(f"events:{Path(settings.events.folder).absolute()}")
+        # Its lines and its files.
+        names += [f"{kind}:{Path(settings.events.folder).absolute()}" for kind in ("events", "files")]
     if settings.kafka_events.topic:
         names.append(f"kafka-events:{settings.kafka_events.topic}")
     if settings.kafka.bootstrap_servers:

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streaming.combine import CONTROL
+from streaming.combine import CONTROL, EVENTS, FILES, LOOK, READ
+from streaming.whole_files import LARGEST_FOR_SPARK_BYTES, READ_HERE
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.streaming import DataStreamReader
 
 # source: its name. place, number: where in it, as a file's name and null, or a partition and an offset.
 # key, timestamp_ms: of a Kafka record, else null. value: the bytes as they came.
@@ -37,40 +39,82 @@ _ANY_AGE = "36500d"
 _DISPOSABLE_AGE = "1d"
 
 
-def folder_source(
-    spark: SparkSession,
-    folder: str | Path,
-    *,
-    max_files_per_batch: int,
-    source: str = "events",
-    disposable: bool = False,
-) -> DataFrame:
+def folder_source(spark: SparkSession, folder: str | Path, *, max_files_per_batch: int) -> DataFrame:
     """Read the lines of the files in a folder, each file once.
 
     Files come in by rename and never change. Hidden files and unfinished ones are not read; what is compressed
-    (``.gz``, ``.bz2``, ``.zst``) is read as its name says. A file that is gone again is passed over.
+    is read as its name says. A file that is gone again, or has no length, is passed over.
 
-    Args:
-        disposable: The files are the job's own: each is deleted once the batch that read it is committed.
+    Two sources of the query, in this order: the lines of plain files, which Spark reads, and the names of all
+    files, of which workers read those that are compressed, very large or of a name that Spark's reader cannot open,
+    and look whether the others can be read at all: Spark passes over in silence what it may not open.
     """
     from pyspark.sql import functions
 
-    lines = (
-        spark.readStream.format("text")
-        .schema("value string")
-        # Only a line feed ends a line: a lone carriage return is white space in JSON.
-        .option("lineSep", "\n")
-        .option("maxFilesPerTrigger", max_files_per_batch)
-        .option("maxFileAge", _DISPOSABLE_AGE if disposable else _ANY_AGE)
-        .option("cleanSource", "delete" if disposable else "off")
+    names = (
+        _files(spark.readStream.format("binaryFile"), max_files_per_batch)
+        # The contents are never asked for: only files that are there are listed.
+        .schema("path string, modificationTime timestamp, length bigint, content binary")
+        .load(_plain(folder))
+        .where(_is_finished())
+        .select(
+            functions.lit(FILES).alias("source"),
+            functions.col("_metadata.file_path").alias("place"),
+            functions.when(_is_read_whole(), READ).otherwise(LOOK).cast("bigint").alias("number"),
+            functions.lit(None).cast("binary").alias("key"),
+            functions.lit(None).cast("binary").alias("value"),
+            functions.lit(None).cast("bigint").alias("timestamp_ms"),
+        )
+    )
+    lines = _files(_text(spark), max_files_per_batch).load(_plain(folder))
+    return _lines(lines.where(_is_finished() & ~_is_read_whole()), EVENTS).unionByName(names)
+
+
+def _own_files(spark: SparkSession, folder: str | Path, source: str) -> DataFrame:
+    """Read the lines of files that the job itself wrote; each is deleted once the batch that read it is committed."""
+    reader = _files(_text(spark), max_files_per_batch=1000)
+    reader = reader.option("maxFileAge", _DISPOSABLE_AGE).option("cleanSource", "delete")
+    return _lines(reader.load(_plain(folder)).where(_is_finished()), source)
+
+
+def _text(spark: SparkSession) -> DataStreamReader:
+    # Only a line feed ends a line: a lone carriage return is white space in JSON.
+    return spark.readStream.format("text").schema("value string").option("lineSep", "\n")
+
+
+def _files(reader: DataStreamReader, max_files_per_batch: int) -> DataStreamReader:
+    return (
+        reader.option("maxFilesPerTrigger", max_files_per_batch)
+        .option("maxFileAge", _ANY_AGE)
         .option("ignoreMissingFiles", True)
         .option("recursiveFileLookup", True)
-        .load(_GLOB_CHARACTER.sub(r"\\\g<0>", str(folder)))
     )
-    file_name = functions.col("_metadata.file_name")
-    return lines.where(~file_name.rlike(_UNFINISHED)).select(
+
+
+def _plain(folder: str | Path) -> str:
+    return _GLOB_CHARACTER.sub(r"\\\g<0>", str(folder))
+
+
+def _is_finished() -> Column:
+    from pyspark.sql import functions
+
+    return ~functions.col("_metadata.file_name").rlike(_UNFINISHED)
+
+
+def _is_read_whole() -> Column:
+    """Answer whether workers read a file by themselves. Spark opens none for which its listing says so."""
+    from pyspark.sql import functions
+
+    is_too_large = functions.col("_metadata.file_size") > LARGEST_FOR_SPARK_BYTES
+    return is_too_large | functions.col("_metadata.file_name").rlike(READ_HERE)
+
+
+def _lines(lines: DataFrame, source: str) -> DataFrame:
+    from pyspark.sql import functions
+
+    return lines.select(
         functions.lit(source).alias("source"),
-        file_name.alias("place"),
+        functions.col("_metadata.file_name").alias("place"),
         functions.lit(None).cast("bigint").alias("number"),
         functions.lit(None).cast("binary").alias("key"),
         # The bytes as they are: the text source does not decode them.
@@ -81,12 +125,12 @@ def folder_source(
 
 def control_source(spark: SparkSession, folder: str | Path) -> DataFrame:
     """Read the driver's own marks."""
-    return folder_source(spark, folder, max_files_per_batch=1000, source=CONTROL, disposable=True)
+    return _own_files(spark, folder, CONTROL)
 
 
 def collected_source(spark: SparkSession, folder: str | Path) -> DataFrame:
     """Read the events of collectors that run beside the job."""
-    return folder_source(spark, folder, max_files_per_batch=1000, source="collected", disposable=True)
+    return _own_files(spark, folder, "collected")
 
 
 def topic_source(

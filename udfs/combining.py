@@ -141,6 +141,10 @@ class Combiner:
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 self._reject(Rejection("unreadable_control_mark", str(error)), raw, rows, index)
 
+    def refuse(self, row: Rejected) -> None:
+        """Take an input of which was known before that it cannot be read."""
+        self._rejected.append(row)
+
     def packets(self) -> list[Packed]:
         """Answer all that was taken, by (cluster, shard), sorted."""
         shards = self._rules.shards

@@ -126,7 +126,9 @@ def test_a_checkpoint_refuses_other_sources_and_another_number_of_shards(
     runs: ManyRuns, config: Path, tmp_path: Path
 ) -> None:
     identity = Checkpoint(tmp_path / "checkpoint").open(
-        shards=4, shuffle_partitions=2, sources=["control", f"events:{tmp_path / 'events'}"]
+        shards=4,
+        shuffle_partitions=2,
+        sources=["control", *(f"{kind}:{tmp_path / 'events'}" for kind in ("events", "files"))],
     )
     (tmp_path / "events").mkdir()
     (tmp_path / "others").mkdir()

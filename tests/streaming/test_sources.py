@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import pytest
 
-from streaming.combine import PACKET_SCHEMA, RAW_SCHEMA, combine
+from streaming.combine import FILES, LOOK, PACKET_SCHEMA, RAW_SCHEMA, READ, combine
 from streaming.sources import RAW_COLUMNS, control_source, folder_source
+from streaming.whole_files import LARGEST_FOR_SPARK_BYTES, local_path
 from tests.udfs.event_lines import SOUND, line
 from udfs.packing import decode_packet
 from udfs.rules import Rules
@@ -65,7 +66,6 @@ def test_lines_come_as_the_bytes_that_were_written(spark: SparkSession, tmp_path
     write(folder / "mark.json", b"\xef\xbb\xbfafter a mark\n")
     write(folder / "long.json", long_line + b"\nafter a long one\n")
     write(folder / "empty.json", b"")
-    write(folder / "packed.json.gz", gzip.compress(b"packed\n"))
     write(folder / "deeper" / "k=v" / "deep.json", b"deep\n")
     batches = drain(folder_source(spark, folder, max_files_per_batch=100), tmp_path / "checkpoint")
     mark = [(place, value.removeprefix(b"\xef\xbb\xbf")) for place, value in lines_of(batches)]
@@ -79,9 +79,31 @@ def test_lines_come_as_the_bytes_that_were_written(spark: SparkSession, tmp_path
             ("long.json", long_line),
             ("long.json", b"after a long one"),
             ("mark.json", b"after a mark"),
-            ("packed.json.gz", b"packed"),
         ]
     )
+
+
+def test_every_file_is_named_and_what_spark_cannot_read_is_left_to_the_workers(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = tmp_path / "events"
+    names = ("a b.json", "ü.json", "a#b.json", "a%20b.json", "a?b.json", "[x]{y}*.json", "back\\slash.json")
+    to_read = ("03:12.json", "packed.json.gz", "LOUD.ZST", "large.json")
+    for name in (*names, *to_read):
+        write(folder / name, name.encode())
+    write(folder / "large.json", b"large.json" + b" " * LARGEST_FOR_SPARK_BYTES)
+    write(folder / "empty.json", b"")
+    write(folder / "in.gz" / "folder.json", b"folder.json")
+    (batch,) = drain(folder_source(spark, folder, max_files_per_batch=100), tmp_path / "checkpoint")
+    assert sorted((unquote(place), value.decode()) for place, value in lines_of([batch])) == sorted(
+        (name, name) for name in (*names, "folder.json")
+    )
+    # A file of no bytes holds nothing: Spark does not even name it.
+    named = {local_path(row.place): row.number for row in batch if row.source == FILES}
+    assert named == {
+        **{folder / name: READ for name in to_read},
+        **{folder / name: LOOK for name in (*names, "in.gz/folder.json")},
+    }
 
 
 def test_hidden_and_unfinished_files_are_not_read_until_they_are_renamed(spark: SparkSession, tmp_path: Path) -> None:
@@ -116,7 +138,7 @@ def test_files_are_taken_a_few_at_a_time_the_oldest_first(spark: SparkSession, t
     for number in range(5):
         write(folder / f"{number}.json", str(number).encode() + b"\n", age=number)
     batches = drain(folder_source(spark, folder, max_files_per_batch=2), tmp_path / "checkpoint")
-    assert [sorted(row.place for row in rows) for rows in batches] == [
+    assert [sorted(row.place for row in rows if row.value) for rows in batches] == [
         ["3.json", "4.json"],
         ["1.json", "2.json"],
         ["0.json"],

@@ -1,0 +1,194 @@
+"""Shell: files that a worker reads by itself: what Spark's reader of text would choke on, or pass over in silence.
+
+The lines of one file come in blocks, whatever its size; a line too long to be an event is measured, not held.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import unquote
+
+import msgspec
+
+from streaming.decompression import BROKEN, COMPRESSED, decompressed
+
+# A line within what Spark's reader gets is held several times over in the JVM; beyond this, files are read here.
+LARGEST_FOR_SPARK_BYTES = 64 << 20
+# Of names in a listing by Spark: what is read here whatever its size. A colon in a name is beyond Hadoop.
+READ_HERE = rf"(?i)(:|({'|'.join(map(re.escape, COMPRESSED))})$)"
+_BLOCK_BYTES = 16 << 20
+
+
+class Lines(msgspec.Struct, frozen=True):
+    """Lines of a file, without their ends."""
+
+    lines: list[bytes]
+
+
+class Unread(msgspec.Struct, frozen=True):
+    """What could not be read as lines.
+
+    Attributes:
+        reason: ``oversized_event``, ``broken_compressed_file`` or ``unreadable_file``. detail: A sentence on it.
+        beginning: As much as ``rejected_events`` keeps, and a byte more if there is more.
+        length: In bytes. sha256: Of all of it, in hex.
+        is_line: Whether it is one line and not the whole file.
+    """
+
+    reason: str
+    detail: str
+    beginning: bytes
+    length: int
+    sha256: str
+    is_line: bool = False
+
+
+Piece: TypeAlias = Lines | Unread
+
+
+def local_path(place: str) -> Path:
+    """Answer the path of a file that Spark names.
+
+    Example:
+        >>> local_path("file:///var/a%20b%23c.json").as_posix()
+        '/var/a b#c.json'
+    """
+    return Path("/" + unquote(place.removeprefix("file:"), errors="surrogateescape").lstrip("/"))
+
+
+def read_whole(path: Path, *, longest_bytes: int, kept_bytes: int) -> Iterator[Piece]:
+    """Answer what is in a file.
+
+    Args:
+        longest_bytes: A longer line is no event. kept_bytes: How much of what is no event is kept.
+    """
+    fault = why_unreadable(path)
+    if fault is not None:
+        yield fault
+        return
+    cutter = _Cutter(longest_bytes, kept_bytes)
+    try:
+        for block in _blocks(_content(path)):
+            yield from cutter.cut(block)
+    except FileNotFoundError:
+        pass
+    except BROKEN as error:
+        # Only the system's own errors have a number.
+        is_broken = getattr(error, "errno", None) is None
+        fault = _broken(path, error, kept_bytes) if is_broken else _unreadable(error)
+    yield from cutter.end()
+    if fault is not None:
+        yield fault
+
+
+def why_unreadable(path: Path) -> Unread | None:
+    """Answer why a file cannot be read; None when it can, or when it is gone: that is passed over, as by Spark."""
+    try:
+        # Opening a pipe would wait for its other end.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise OSError(errno.EINVAL, "It is no regular file")
+        path.open("rb").close()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return _unreadable(error)
+    return None
+
+
+def _content(path: Path) -> Iterator[bytes]:
+    suffix = path.suffix.lower()
+    if suffix in COMPRESSED:
+        yield from decompressed(path, suffix)
+        return
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            yield block
+
+
+def _blocks(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Answer the same bytes in larger blocks; what came before an error comes before it."""
+    waiting: list[bytes] = []
+    length = 0
+    try:
+        for piece in pieces:
+            waiting.append(piece)
+            length += len(piece)
+            if length >= _BLOCK_BYTES:
+                yield b"".join(waiting)
+                waiting, length = [], 0
+    except BROKEN:
+        yield b"".join(waiting)
+        raise
+    yield b"".join(waiting)
+
+
+class _Cutter:
+    """Cuts blocks of a file into lines."""
+
+    def __init__(self, longest_bytes: int, kept_bytes: int) -> None:
+        self._longest_bytes = longest_bytes
+        self._kept_bytes = kept_bytes
+        self._rest = b""  # The beginning of a line whose end has not come.
+        self._long: _LongLine | None = None
+
+    def cut(self, block: bytes) -> Iterator[Piece]:
+        if self._long is not None:
+            end = block.find(b"\n")
+            if end < 0:
+                self._long.add(block)
+                return
+            self._long.add(block[:end])
+            yield self._long.told(self._longest_bytes)
+            self._long, block = None, block[end + 1 :]
+        *lines, self._rest = (self._rest + block).split(b"\n")
+        if lines:
+            yield Lines(lines)
+        if len(self._rest) > self._longest_bytes:
+            self._long = _LongLine(self._rest, self._kept_bytes)
+            self._rest = b""
+
+    def end(self) -> Iterator[Piece]:
+        if self._long is not None:
+            yield self._long.told(self._longest_bytes)
+        elif self._rest:
+            yield Lines([self._rest])
+
+
+class _LongLine:
+    """A line of which only the beginning is kept."""
+
+    def __init__(self, beginning: bytes, kept_bytes: int) -> None:
+        self._beginning_bytes = kept_bytes + 1
+        self._beginning = b""
+        self._length = 0
+        self._sha256 = hashlib.sha256()
+        self.add(beginning)
+
+    def add(self, more: bytes) -> None:
+        self._beginning += more[: self._beginning_bytes - len(self._beginning)]
+        self._length += len(more)
+        self._sha256.update(more)
+
+    def told(self, longest_bytes: int) -> Unread:
+        detail = f"{self._length} bytes; at most {longest_bytes} are read"
+        return Unread("oversized_event", detail, self._beginning, self._length, self._sha256.hexdigest(), is_line=True)
+
+
+def _broken(path: Path, error: BaseException, kept_bytes: int) -> Unread:
+    with path.open("rb") as file:
+        beginning = file.read(kept_bytes + 1)
+        file.seek(0)
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        length = file.tell()
+    said = str(error).rstrip(".") or type(error).__name__
+    return Unread("broken_compressed_file", f"{said}; the lines before that were read", beginning, length, sha256)
+
+
+def _unreadable(error: OSError) -> Unread:
+    return Unread("unreadable_file", error.strerror or str(error), b"", 0, hashlib.sha256().hexdigest())
