@@ -21,6 +21,7 @@ import psutil
 import pyarrow as pa
 
 from bench.fleet import FleetShape, write_clock, write_heartbeats, write_seed
+from streaming.combine import EVENTS
 from streaming.materialise import Materialiser
 from streaming.query import decisions, packets, start_query
 from streaming.session import start_session
@@ -177,7 +178,8 @@ def _state_bytes(spark: SparkSession, checkpoint: Path) -> int:
 
 
 def _lines(spark: SparkSession, folder: Path) -> DataFrame:
-    return folder_source(spark, folder, max_files_per_batch=2)
+    # The names of the files, which the job has beside them, are nothing to parse.
+    return folder_source(spark, folder, max_files_per_batch=2).where(f"source = '{EVENTS}'")
 
 
 def _own_parse(lines: DataFrame) -> DataFrame:

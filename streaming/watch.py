@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -86,12 +86,13 @@ class Watch:
         self.progressed = True
         self._status.batch = last["batchId"]
         self._status.batch_ms = last["durationMs"].get("triggerExecution")
-        self._status.events += last["numInputRows"]
+        events = _events_of(last["sources"])
+        self._status.events += events
         self._status.events_per_second = last.get("processedRowsPerSecond") or 0.0
         _log.info(
             "batch",
             batch=self._batch,
-            events=last["numInputRows"],
+            events=events,
             duration_ms=self._status.batch_ms,
             rebalances=self._status.rebalances_seen,
         )
@@ -124,3 +125,11 @@ class Watch:
             )
             for cluster, groups in found.items()
         ]
+
+
+def _events_of(sources: Sequence[Mapping[str, Any]]) -> int:
+    """Answer how many rows were events: a folder is two sources of one name, its lines and its files."""
+    rows: dict[str, int] = {}
+    for source in sources:
+        rows.setdefault(source["description"], source["numInputRows"])
+    return sum(rows.values())

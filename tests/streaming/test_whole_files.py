@@ -7,6 +7,8 @@ import gzip
 import hashlib
 import lzma
 import os
+import subprocess
+import sys
 import tracemalloc
 import zlib
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from hypothesis import strategies as st
 from streaming.decompression import COMPRESSED
 from streaming.whole_files import Lines, Unread, _Cutter, local_path, read_whole, why_unreadable
 
+ROOT = Path(__file__).parents[2]
 LONGEST = 1_000
 KEPT = 100
 LINES = [b'{"line": %d, "text": "%s"}' % (number, b"x" * (number % 97)) for number in range(5_000)]
@@ -182,6 +185,17 @@ def test_what_is_no_file_is_named_and_what_is_gone_is_passed_over(tmp_path: Path
     for name in ("nowhere.gz", "gone.gz"):
         assert why_unreadable(tmp_path / name) is None
         assert read(tmp_path / name) == ([], [])
+
+
+def test_a_file_that_may_not_be_opened_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "secret.jsonl"
+    path.write_bytes(TEXT)
+    path.chmod(0)
+    asked = f"from streaming.whole_files import *; print(why_unreadable(Path({str(path)!r})))"
+    # Root may open everything.
+    user = {"user": 65534} if os.getuid() == 0 else {}
+    told = subprocess.run([sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True, **user)
+    assert "reason='unreadable_file', detail='Permission denied'" in told.stdout
 
 
 @pytest.mark.parametrize("name", ["a b.json", "ü.json", "a#b.json", "a%20b.json", "03:12.json", "a?b[1]{}*.json"])
