@@ -203,6 +203,8 @@ MEMBERS = Table(
         Column("lives_by", TEXT, "heartbeats (expires by silence) or snapshots"),
         Column("session_timeout_ms", LONG, "Silence after which the session ends"),
         Column("former_member_id", TEXT, "Id under which a static member held this session before it came back"),
+        Column("client_version", TEXT, "Version of the client, as the source names it"),
+        Column("language", TEXT, "Language of the client: JAVA, GO, ..."),
     ),
     key=("cluster", "group_id", "member_id", "joined_at"),
     ends="left_at",

@@ -4,35 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from udfs.connections import match_departures
 from udfs.diff import by_owner
-from udfs.events import GroupSnapshot, MemberInfo
+from udfs.events import Departure, GroupSnapshot, MemberInfo
+from udfs.goings import INFERRED, Going, going_of
 from udfs.group_state import Evidence, Member, Owners, Queue
-from udfs.journal import LeftReason, Trigger, TriggerKind
+from udfs.journal import Trigger, TriggerKind
 from udfs.membership import distinct
 from udfs.packing import queue_keys
 from udfs.strategies import qualified_name
 from udfs.turn import Turn
 
-INFERRED = "inferred"
-_LEFT_REASONS: dict[TriggerKind, LeftReason] = {
-    "member_left": "left",
-    "session_expired": "expired",
-    "member_gone": "absent_from_snapshot",
-}
 # A heartbeat comes at least three times in a session timeout (Kafka: heartbeat.interval.ms): the last one before a
 # member died is at most a third of the timeout older than its last commit.
 _HEARTBEATS_IN_A_TIMEOUT = 3
-
-
-class Going:
-    """How one member went: what kind of cause it is, when, and what proves it."""
-
-    def __init__(self, kind: TriggerKind, at: int, detail: str | None = None, event_id: str | None = None) -> None:
-        self.kind = kind
-        self.at = at
-        self.detail = detail
-        self.event_id = event_id
-        self.reason: LeftReason = _LEFT_REASONS[kind]
 
 
 class Causes:
@@ -72,8 +57,9 @@ def compare(
     evidence = [one for one in group.evidence if one.time <= at]
     gone = [member_id for member_id in group.members if member_id not in infos]
     inferred = _infer_goings(turn, gone, at)
+    departures = match_departures([group.members[one] for one in sorted(gone)], snapshot.departures or ())
     for member_id in sorted(gone):
-        going = _going(evidence, member_id, inferred, at, event_id)
+        going = _going(evidence, member_id, departures.get(member_id), inferred, at, event_id)
         causes.goings[member_id] = going
         causes.triggers.append(
             Trigger(kind=going.kind, member_id=member_id, detail=going.detail, event_id=going.event_id)
@@ -126,15 +112,20 @@ def _newest(evidence: Sequence[Evidence], kind: TriggerKind, member_id: str) -> 
 
 
 def _going(
-    evidence: Sequence[Evidence], member_id: str, inferred: Mapping[str, TriggerKind], at: int, event_id: str
+    evidence: Sequence[Evidence],
+    member_id: str,
+    departure: Departure | None,
+    inferred: Mapping[str, TriggerKind],
+    at: int,
+    event_id: str,
 ) -> Going:
-    """Answer how a member went: as some event told, else as its commits speak, else it is just gone."""
+    """Answer how a member went: as some event told, or the snapshot, else as its commits speak, else it is gone."""
     for one in reversed(evidence):
         if one.member_id == member_id and one.kind in ("member_left", "session_expired"):
             return Going(one.kind, min(one.time, at), None, one.event_id or event_id)
-    if member_id in inferred:
+    if member_id in inferred and (departure is None or departure.kind == "gone"):
         return Going(inferred[member_id], at, INFERRED, event_id)
-    return Going("member_gone", at, None, event_id)
+    return going_of(departure, at, event_id)
 
 
 def _infer_goings(turn: Turn, gone: Sequence[str], at: int) -> dict[str, TriggerKind]:

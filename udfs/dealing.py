@@ -14,6 +14,14 @@ from udfs.strategies.modes import broadcasting, message, message_shared
 from udfs.strategies.problem import Assignment, Participant, Problem
 from udfs.strategies.rocketmq_averagely import averagely, by_circle
 
+# A running client names the class of its strategy, not what it was made with; without any of these settings its
+# answers cannot be known.
+_MADE_WITH = {
+    "rocketmq.CONFIG": ("queues",),
+    "rocketmq.MACHINE_ROOM": ("rooms",),
+    "rocketmq.MACHINE_ROOM_NEARBY": ("inner", "broker_rooms", "member_rooms"),
+}
+
 
 class Dealt(msgspec.Struct, frozen=True, kw_only=True):
     """Who shall hold what.
@@ -21,11 +29,13 @@ class Dealt(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         strategy: Qualified name; where members use different ones, all names, sorted, joined by ``, ``. None in the
             modes that deal nothing out, unless the caller named one.
-        assignment: Every member of the problem is a key.
+        assignment: Every member of the problem is a key. recomputable: False: what some members hold cannot be known,
+            because their strategy is somebody's own, or was made with settings that nobody told.
     """
 
     strategy: str | None
     assignment: Assignment
+    recomputable: bool = True
 
 
 def deal(
@@ -77,7 +87,7 @@ def _by_message(problem: Problem, named: str | None) -> Assignment:
 
 def _each_by_its_own(system: System, named: str | None, problem: Problem) -> Dealt:
     """Answer each member what its own strategy, with its own settings, gives it."""
-    answers: dict[tuple[str, bytes], Assignment] = {}
+    answers: dict[tuple[str, bytes], Assignment | None] = {}
     held: dict[str, list[QueueRef]] = {}
     for member in problem.members:
         settings = _settings(problem, member)
@@ -85,10 +95,22 @@ def _each_by_its_own(system: System, named: str | None, problem: Problem) -> Dea
         key = (name, msgspec.json.encode(settings, order="deterministic"))
         if key not in answers:
             asked = msgspec.structs.replace(problem, settings=settings)
-            answers[key] = registered(name, system).answer(asked)
-        held[member.member_id] = answers[key][member.member_id]
+            answers[key] = registered(name, system).answer(asked) if named else _own_answer(name, system, asked)
+        held[member.member_id] = (answers[key] or {}).get(member.member_id, [])
     chosen = ", ".join(sorted({name for name, _ in answers})) or named or DEFAULTS[system]
-    return Dealt(strategy=chosen, assignment=held)
+    return Dealt(strategy=chosen, assignment=held, recomputable=None not in answers.values())
+
+
+def _own_answer(name: str, system: System, asked: Problem) -> Assignment | None:
+    """Answer what a strategy says that a member named itself; None where that cannot be known."""
+    if name in _MADE_WITH and not any(setting in asked.settings for setting in _MADE_WITH[name]):
+        return None
+    try:
+        return registered(name, system).answer(asked)
+    except StrategyError as error:
+        if error.code == "unknown_strategy":
+            return None
+        raise
 
 
 def _own_strategy(system: System, member: Participant) -> str:

@@ -26,7 +26,15 @@ from udfs.facts import Advanced, Due, GroupFacts, RepeatLedger, TopicsView
 from udfs.findings import late_found
 from udfs.group_codec import decode_group, encode_group
 from udfs.group_export import snapshot_of
-from udfs.group_life import change_settings, delete, forget, restore, stop_following, told_empty
+from udfs.group_life import (
+    change_settings,
+    delete,
+    forget,
+    restore,
+    stop_following,
+    take_observations,
+    told_empty,
+)
 from udfs.group_state import Evidence, Group
 from udfs.holdings import take_report, take_waiting_reports
 from udfs.membership import beat, describes, expire, leave, meet, poll
@@ -268,6 +276,7 @@ class _Loop:
                 group.preparing_since = snapshot.event_time
             return
         group.followed = True
+        take_observations(turn, due, snapshot, at)
         if snapshot.generation is not None:
             self._give_way(at)
             take_generation(turn, due, snapshot, at)

@@ -54,6 +54,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("recent", list[int]),
     ("row", GroupChanged | None),
     ("reported_at", int | None),
+    ("strategy_inferred", bool),
 )
 _BLANK = Group()
 
@@ -164,14 +165,18 @@ def _pack_member(member: Member, table: _Texts, base: int) -> list[Any]:
     lists = (member.subscriptions, member.strategies)
     settings = member.strategy_settings
     key = ("settings", msgspec.json.encode(settings, order="deterministic")) if settings else None
+    spans = (member.session_timeout_ms, member.rebalance_timeout_ms)
+    client = [member.client_version, member.language, member.ordered]
+    while client and client[-1] is None:
+        client.pop()
     packed: list[Any] = [
         member.member_id,
         base - member.joined_at,
         int(member.by_heartbeats),
         # Members of one group mostly say the same of themselves: then one number stands for all of it.
         table.number(
-            ("kind", lists, member.session_timeout_ms, member.rebalance_timeout_ms, member.client_library, key),
-            [*lists, member.session_timeout_ms, member.rebalance_timeout_ms, member.client_library, settings],
+            ("kind", lists, *spans, member.client_library, key, *client),
+            [*lists, *spans, member.client_library, settings, *client],
         ),
         None if member.client_id is None else _shortened(member.client_id, member.member_id),
         member.host,
@@ -212,7 +217,10 @@ def _unpack_member(packed: list[Any], values: list[Any], base: int) -> Member:
         owned,
         owned_generation,
     ) = packed
-    subscriptions, strategies, session_timeout_ms, rebalance_timeout_ms, client_library, settings = values[kind]
+    subscriptions, strategies, session_timeout_ms, rebalance_timeout_ms, client_library, settings, *client = values[
+        kind
+    ]
+    client_version, language, ordered = client + [None] * (3 - len(client))
     return msgspec.convert(
         {
             "member_id": member_id,
@@ -224,6 +232,9 @@ def _unpack_member(packed: list[Any], values: list[Any], base: int) -> Member:
             "instance_id": instance_id,
             "rack": rack,
             "client_library": client_library,
+            "client_version": client_version,
+            "language": language,
+            "ordered": ordered,
             "subscriptions": subscriptions,
             "strategies": strategies,
             "strategy_settings": settings,

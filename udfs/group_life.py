@@ -7,6 +7,8 @@ import msgspec
 from udfs.diff import owners_of
 from udfs.events import GroupSettings, GroupSnapshot, MemberInfo
 from udfs.facts import Due
+from udfs.findings import MAX_OBSERVATIONS, observed
+from udfs.goings import INFERRED
 from udfs.group_state import Group, Member, Owners, key_of
 from udfs.journal import GroupChanged, GroupRemoved
 from udfs.membership import describe, late_cause
@@ -15,13 +17,20 @@ from udfs.reported import queues_shown
 from udfs.strategies import DEFAULTS, qualified_name
 from udfs.turn import Turn
 
+# What a source saw stands apart from what the rules found, whatever it is called.
+_OBSERVED = "observed:"
+
 
 def change_settings(turn: Turn, due: Due, event: GroupSettings, at: int) -> None:
     """Take in how the group shares its queues; without members it makes no rebalance."""
     group = turn.group
     group.touched_at = max(at, group.touched_at or at)
     strategy = settings = False
-    if event.strategy is not None and event.strategy != group.strategy:
+    # What was told is not overruled by what was concluded.
+    overruled = event.inferred and group.strategy is not None and not group.strategy_inferred
+    if event.strategy is not None and not overruled:
+        group.strategy_inferred = event.inferred
+    if event.strategy is not None and event.strategy != group.strategy and not overruled:
         before = group.strategy or group.dealt_strategy or DEFAULTS[turn.system]
         strategy = qualified_name(event.strategy, turn.system) != qualified_name(before, turn.system)
         group.strategy = event.strategy
@@ -35,9 +44,10 @@ def change_settings(turn: Turn, due: Due, event: GroupSettings, at: int) -> None
         return
     late_cause(turn, due, at)
     if strategy:
-        turn.cause(at, "strategy_changed", event_id=due.event_id, detail=group.strategy)
+        detail = f"{INFERRED}: {group.strategy}" if event.inferred else group.strategy
+        turn.cause(at, "strategy_changed", event_id=due.event_id, detail=detail)
     if settings:
-        turn.cause(at, "settings_changed", event_id=due.event_id)
+        turn.cause(at, "settings_changed", event_id=due.event_id, detail=INFERRED if event.inferred else None)
 
 
 def delete(turn: Turn, due: Due, at: int) -> None:
@@ -92,6 +102,23 @@ def stop_following(turn: Turn, snapshot: GroupSnapshot, at: int) -> None:
             last_rebalance_id=group.last_rebalance_id,
         ),
     )
+
+
+def take_observations(turn: Turn, due: Due, snapshot: GroupSnapshot, at: int) -> None:
+    """Open what the source sees wrong with the group now, and close what it sees no more."""
+    group, told = turn.group, snapshot.observations
+    if told is None or (due.late and snapshot.event_time < (group.last_snapshot_at or snapshot.event_time)):
+        return
+    details: dict[str, set[str]] = {}
+    for one in told:
+        details.setdefault(one.kind, set()).update([one.detail] if one.detail else [])
+    kinds = sorted(details)[:MAX_OBSERVATIONS]
+    for key in sorted(group.findings):
+        if key.startswith(_OBSERVED) and key.removeprefix(_OBSERVED) not in kinds:
+            turn.set_finding(key, None, at)
+    for kind in kinds:
+        found = observed(kind, sorted(details[kind]), due.event_id)
+        turn.set_finding(_OBSERVED + kind, found, at, kind)
 
 
 def told_empty(turn: Turn, at: int) -> None:

@@ -39,6 +39,9 @@ class Member(msgspec.Struct, kw_only=True):
     instance_id: str | None = None
     rack: str | None = None
     client_library: str | None = None
+    client_version: str | None = None
+    language: str | None = None
+    ordered: bool | None = None
     subscriptions: tuple[str, ...] | None = None
     strategies: tuple[str, ...] | None = None
     strategy_settings: dict[str, object] | None = None
@@ -75,6 +78,7 @@ class WaitingReport(msgspec.Struct, array_like=True):
     member_id: str
     queues: tuple[HeldQueue, ...]
     time: int
+    host: str | None = None
 
 
 class Pending(msgspec.Struct, array_like=True):
@@ -123,6 +127,7 @@ class Group(msgspec.Struct, kw_only=True):
     followed: bool = True
     mode: Mode | None = None
     strategy: str | None = None
+    strategy_inferred: bool = False
     strategy_settings: dict[str, object] | None = None
     reported_strategy: str | None = None
     dealt_strategy: str | None = None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from udfs.connections import speaker
 from udfs.diff import by_owner, count_differing, owners_of
 from udfs.events import AssignmentReported
-from udfs.findings import Found
+from udfs.findings import differing_found
 from udfs.group_state import MAX_WAITING_REPORTS, Queue, WaitingReport, key_of
 from udfs.rebalancing import write_spans
 from udfs.turn import Turn
@@ -18,13 +19,13 @@ def take_report(turn: Turn, event: AssignmentReported, at: int) -> None:
         generation = group.current_generation + 1  # the one that is about to be
     if generation is not None and generation > group.current_generation:
         turn.heeded = True
-        report = WaitingReport(generation, event.member_id, event.queues, event.event_time)
+        report = WaitingReport(generation, event.member_id, event.queues, event.event_time, event.host)
         if report not in group.waiting_reports:
             group.waiting_reports = [*group.waiting_reports, report][-MAX_WAITING_REPORTS:]
         return
     if generation is not None and generation < group.current_generation:
         return
-    _hold(turn, event.member_id, [key_of(queue, turn.system) for queue in event.queues], at)
+    _hold(turn, event.member_id, event.host, [key_of(queue, turn.system) for queue in event.queues], at)
 
 
 def take_waiting_reports(turn: Turn, at: int) -> None:
@@ -36,13 +37,16 @@ def take_waiting_reports(turn: Turn, at: int) -> None:
             group.waiting_reports.append(report)
         elif report.generation == group.current_generation:
             held = [key_of(queue, turn.system) for queue in report.queues]
-            _hold(turn, report.member_id, held, max(at, report.time) if group.generation is None else at)
+            since = max(at, report.time) if group.generation is None else at
+            _hold(turn, report.member_id, report.host, held, since)
 
 
-def _hold(turn: Turn, member_id: str, queues: list[Queue], at: int) -> None:
+def _hold(turn: Turn, client: str, host: str | None, queues: list[Queue], at: int) -> None:
     group = turn.group
-    if member_id not in group.members:
+    member = speaker(group, client, None if turn.system == "kafka" else host)
+    if member is None:
         return
+    member_id = member.member_id
     turn.heeded = True
     if {queue for queue, holders in group.reported.items() if member_id in holders} != set(queues):
         held = by_owner(group.reported)
@@ -62,11 +66,4 @@ def _compare_with_reports(turn: Turn, at: int) -> None:
     if failed or not group.computed:
         return
     differing = count_differing(group.computed, group.reported)
-    found = None
-    if differing:
-        found = Found(
-            severity="warning",
-            message=f"{differing} queues are held by other members than the group's strategy says.",
-            advice="Look for members with another strategy or list of members; it may be a rebalance under way.",
-        )
-    turn.set_finding("expected_differs", found, at)
+    turn.set_finding("expected_differs", differing_found(differing) if differing else None, at)

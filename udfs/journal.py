@@ -88,6 +88,8 @@ class MemberOpened(msgspec.Struct, kw_only=True, tag_field="kind", tag="member_o
     host: str | None = None
     instance_id: str | None = None
     rack: str | None = None
+    client_version: str | None = None
+    language: str | None = None
     subscriptions: list[str] | None = None
     strategies: list[str] | None = None
     lives_by: str = "heartbeats"

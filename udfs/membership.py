@@ -1,4 +1,4 @@
-"""Core: who is a member: joins, heartbeats, goodbyes, expiries, polls, two connections with one id. No I/O.
+"""Core: who is a member: joins, heartbeats, goodbyes, expiries, polls. No I/O.
 
 In a group of counted generations each of these is a cause of the next rebalance; in one whose generations are
 reported they are evidence, which a later generation shows or does not.
@@ -10,14 +10,25 @@ from collections.abc import Iterable
 
 import msgspec
 
-from udfs.events import GroupSnapshot, Heartbeat, MemberFields, MemberInfo, MemberJoined, MemberLeft
+from udfs.connections import connection, match_connections, match_departures, replaced
+from udfs.events import Departure, GroupSnapshot, Heartbeat, MemberFields, MemberInfo, MemberJoined, MemberLeft
 from udfs.facts import Due
-from udfs.group_state import Departed, Evidence, Group, Member
+from udfs.goings import going_of
+from udfs.group_state import Departed, Evidence, Member
 from udfs.strategies import qualified_name
 from udfs.turn import Turn, closed
 
-_SILENT_FIELDS = ("client_library", "owned", "owned_generation", "strategy_settings")
-_SESSION_FIELDS = ("client_id", "host", "instance_id", "rack", "session_timeout_ms", "rebalance_timeout_ms")
+_SILENT_FIELDS = ("client_library", "ordered", "owned", "owned_generation", "strategy_settings")
+_SESSION_FIELDS = (
+    "client_id",
+    "host",
+    "instance_id",
+    "rack",
+    "client_version",
+    "language",
+    "session_timeout_ms",
+    "rebalance_timeout_ms",
+)
 
 _FIELDS = (*_SESSION_FIELDS, *_SILENT_FIELDS, "strategies", "subscriptions")
 
@@ -127,27 +138,37 @@ def poll(turn: Turn, due: Due, snapshot: GroupSnapshot, at: int) -> None:
     group, own, event_id = turn.group, snapshot.event_time, due.event_id
     if due.late and own < (group.last_snapshot_at or own):
         return
-    matched = match_connections(group, snapshot.members)
-    late_cause_needed = due.late
-    for member_id in sorted(group.members.keys() - matched.keys()):
-        if due.late and _is_outlived(turn, group.members[member_id], own):
-            continue
-        if late_cause_needed:
+    late_told = False
+
+    def end(member: Member, departure: Departure | None) -> None:
+        nonlocal late_told
+        if due.late and _is_outlived(turn, member, own):
+            return
+        if not late_told:
             late_cause(turn, due, at)
-            late_cause_needed = False
-        turn.cause(at, "member_gone", member_id, event_id=event_id)
-        turn.close_session(member_id, at, at, "absent_from_snapshot")
+            late_told = True
+        going = going_of(departure, at, event_id)
+        turn.cause(at, going.kind, member.member_id, event_id=event_id, detail=going.detail)
+        turn.close_session(member.member_id, at, going.at, going.reason)
+
+    for member_id, departure in sorted(replaced(group, snapshot).items()):
+        end(group.members[member_id], departure)
+    matched = match_connections(group, snapshot.members)
+    gone = [group.members[member_id] for member_id in sorted(group.members.keys() - matched.keys())]
+    departures = match_departures(gone, snapshot.departures or ())
+    for member in gone:
+        end(member, departures.get(member.member_id))
     for member_id, info in matched.items():
-        member = group.members.get(member_id)
-        if member is not None:
-            _describe_anew(turn, member, info, at, due)
+        known = group.members.get(member_id)
+        if known is not None:
+            _describe_anew(turn, known, info, at, due)
             continue
         departed = group.departed.get(member_id)
         if due.late and departed is not None and departed.left_at > own:
             continue
-        if late_cause_needed:
+        if not late_told:
             late_cause(turn, due, at)
-            late_cause_needed = False
+            late_told = True
         arrive_by_snapshot(turn, member_id, info, at)
         turn.cause(at, "member_joined", member_id, event_id=event_id)
     if snapshot.leader is not None:
@@ -178,69 +199,6 @@ def arrive_by_snapshot(turn: Turn, member_id: str, info: MemberInfo, at: int) ->
     describe(member, info)
     turn.open_session(member, at)
     return member
-
-
-# ---- two connections, one id
-
-
-def connection(group: Group, client: str, host: str | None) -> tuple[str, str]:
-    """Answer which member speaks: its id and the id that the client goes by.
-
-    The first live connection has the plain id, others ``id#2``, ``id#3``: the lowest free number.
-    """
-    plain = group.members.get(client)
-    if plain is not None and (host is None or plain.host is None or plain.host == host):
-        return client, plain.name
-    if host is None:
-        return client, client
-    for member in group.members.values():
-        if member.name == client and member.host == host:
-            return member.member_id, client
-    return _free_id(group.members.keys(), client), client
-
-
-def match_connections(group: Group, infos: Iterable[MemberInfo]) -> dict[str, MemberInfo]:
-    """Answer which member each entry of a snapshot is, in the order of the snapshot.
-
-    Entries go to the member of their id and address; what is left, by address, to what is left of the same id.
-    """
-    entries = list(infos)
-    by_client: dict[str, list[MemberInfo]] = {}
-    for info in entries:
-        by_client.setdefault(info.member_id, []).append(info)
-    if all(len(same) == 1 for same in by_client.values()) and all(m.name == i for i, m in group.members.items()):
-        return {info.member_id: info for info in entries}
-    ids: dict[int, str] = {}
-    for client, same in by_client.items():
-        live = sorted((m for m in group.members.values() if m.name == client), key=_number)
-        left = sorted(same, key=lambda info: info.host or "")
-        for info in list(left):
-            mine = next((member for member in live if member.host == info.host), None)
-            if mine is not None:
-                ids[id(info)] = mine.member_id
-                live.remove(mine)
-                left.remove(info)
-        taken = {ids[id(info)] for info in same if id(info) in ids}
-        for info in left:
-            chosen = live.pop(0).member_id if live else _free_id(taken, client)
-            ids[id(info)] = chosen
-            taken.add(chosen)
-    return {ids[id(info)]: info for info in entries}
-
-
-def _number(member: Member) -> int:
-    tail = member.member_id[len(member.name) + 1 :]
-    return int(tail) if tail.isdigit() else 1
-
-
-def _free_id(taken: Iterable[str], client: str) -> str:
-    used = set(taken)
-    if client not in used:
-        return client
-    number = 2
-    while f"{client}#{number}" in used:
-        number += 1
-    return f"{client}#{number}"
 
 
 # ---- inside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -107,8 +108,8 @@ def ask_strategy(turn: Turn, known: Known, strategy: str | None, at: int) -> Dea
             system=turn.system, mode=turn.mode, strategy=named, problem=problem, tie_order=turn.rules.vote_tie_order
         )
     except StrategyError as error:
-        if strategy is not None and error.code == "unknown_strategy":
-            return Dealt(owners={}, strategy=_named(turn, strategy), error=NOT_RECOMPUTABLE, recomputed=False)
+        if error.code == "unknown_strategy" and (strategy or group.reported_strategy):
+            return Dealt(owners={}, strategy=_named(turn, named), error=NOT_RECOMPUTABLE, recomputed=False)
         return Dealt(
             owners=_standing(turn, at),
             strategy=_named(turn, named),
@@ -117,7 +118,8 @@ def ask_strategy(turn: Turn, known: Known, strategy: str | None, at: int) -> Dea
             recomputed=False,
         )
     held = {member: [key_of(queue, turn.system) for queue in queues] for member, queues in dealt.assignment.items()}
-    return Dealt(owners=owners_of(held), strategy=dealt.strategy)
+    unknown = None if dealt.recomputable else NOT_RECOMPUTABLE
+    return Dealt(owners=owners_of(held), strategy=dealt.strategy, error=unknown, recomputed=dealt.recomputable)
 
 
 def _named(turn: Turn, strategy: str | None) -> str | None:
@@ -204,13 +206,12 @@ def carry_out(turn: Turn, decision: Decision) -> Rebalance:
     """Write a decided rebalance: its row, the spans that change, the group as it is now, what is wrong with it."""
     group, at, dealt = turn.group, decision.at, decision.dealt
     generation, source = group.current_generation, group.source
-    subscribers = [member.member_id for member in group.members.values() if member.subscriptions]
     queues = [key_of(queue, turn.system, topic) for topic, infos in decision.known.items() for queue in infos]
     before, after = group.computed, dealt.owners
     if decision.reported is not None:
         before, after = _basis(group), decision.reported
     moves = count_moves(before, after)
-    balance = judge_balance(after, subscribers, queues, turn.mode == "message")
+    balance = _balance(turn, decision, after, queues)
     differing: int | None = None
     if decision.reported is not None and dealt.recomputed and group.members:
         differing = count_differing(dealt.owners, decision.reported)
@@ -269,10 +270,29 @@ def carry_out(turn: Turn, decision: Decision) -> Rebalance:
     group.handed_over = decision.handed_over
     group.dealt_strategy = dealt.strategy
     group.reporters = sorted(group.members) if decision.reported is not None else []
-    group.recent = [*group.recent, at][-FLAPPING_REBALANCES:]
+    if not all(one.topic is not None and turn.is_quiet(one.topic) for one in triggers):
+        group.recent = [*group.recent, at][-FLAPPING_REBALANCES:]
     _tell_group(turn, row, balance)
     _judge(turn, row, decision)
     return row
+
+
+def _balance(turn: Turn, decision: Decision, after: Owners, queues: Sequence[Queue]) -> Balance:
+    """Judge how the new assignment lies, as far as it is known; topics for retries are left out."""
+    group = turn.group
+    if decision.dealt.error == NOT_RECOMPUTABLE and decision.reported is None:
+        if not group.has_reported:
+            return Balance()
+        after = group.reported
+    subscribers = [
+        member.member_id
+        for member in group.members.values()
+        if any(not turn.is_quiet(topic) for topic in member.subscriptions or ())
+    ]
+    judged = {queue: holders for queue, holders in after.items() if not turn.is_quiet(queue[0])}
+    return judge_balance(
+        judged, subscribers, [queue for queue in queues if not turn.is_quiet(queue[0])], turn.mode == "message"
+    )
 
 
 def in_order(triggers: Sequence[Trigger]) -> list[Trigger]:
@@ -380,20 +400,24 @@ def _tell_group(turn: Turn, row: Rebalance, balance: Balance) -> None:
 def _judge(turn: Turn, row: Rebalance, decision: Decision) -> None:
     """Open and close findings as the rules say."""
     group = turn.group
-    doubled = sorted({member.name for member in group.members.values() if member.name != member.member_id})
+    names = Counter(member.name for member in group.members.values())
+    subscriptions = {
+        frozenset(topic for topic in member.subscriptions or () if not turn.is_quiet(topic))
+        for member in group.members.values()
+    }
     outcome = Outcome(
         system=turn.system,
         at=row.event_time,
         generation=row.generation,
         members=row.members_after,
-        queues=row.queues_after,
+        queues=sum(len(infos) for topic, infos in decision.known.items() if not turn.is_quiet(topic)),
         error=row.error,
         agrees=row.agrees,
         queues_differing=row.queues_differing,
         generations_missed=row.generations_missed,
-        names=doubled,
+        names=sorted(name for name, connections in names.items() if connections > 1),
         strategies=(row.strategy or "").split(", ") if turn.mode == "clustering" else (),
-        subscription_sets=len({member.subscriptions for member in group.members.values() if member.subscriptions}),
+        subscription_sets=len(subscriptions - {frozenset()}),
         unassigned=row.unassigned_queues,
         handing_over=bool(decision.handed_over),
         idle=row.idle_members,

@@ -10,6 +10,7 @@ from udfs.causes import Causes, compare, released
 from udfs.diff import held_only_by, owners_of
 from udfs.events import GroupSnapshot, MemberInfo, QueueInfo
 from udfs.facts import Due
+from udfs.findings import counted
 from udfs.group_state import Owners, Queue, key_of, queue_order
 from udfs.holdings import take_waiting_reports
 from udfs.journal import GroupChanged, Rebalance, Trigger
@@ -186,7 +187,7 @@ def _name_the_rest(
     group, generation, event_id = turn.group, snapshot.generation or 0, due.event_id
     handed = [queue for queue in group.handed_over if queue in (told or {})]
     if handed:
-        causes.add("cooperative_follow_up", event_id=event_id, detail=f"{len(handed)} queues given on")
+        causes.add("cooperative_follow_up", event_id=event_id, detail=counted(len(handed), "queue") + " given on")
     if standing is not None and group.exists and generation <= standing:
         detail = f"generation {standing} -> {generation}"
         causes.add("coordinator_changed", detail=detail, event_id=event_id)
@@ -215,7 +216,7 @@ def _move_members(turn: Turn, snapshot: GroupSnapshot, causes: Causes, at: int) 
             member.owned = member.owned_generation = None  # of another generation
         if member is None:
             arrive_by_snapshot(turn, info.member_id, info, at)
-        elif describe(member, info) - {"owned", "owned_generation", "client_library"}:
+        elif describe(member, info) - {"owned", "owned_generation", "client_library", "ordered"}:
             turn.change_session(member, at)
     group.members = {info.member_id: group.members[info.member_id] for info in snapshot.members}
 
@@ -258,7 +259,7 @@ def _take_same_generation(turn: Turn, snapshot: GroupSnapshot, at: int) -> None:
     for info in snapshot.members:
         # Another subscription than it was dealt for is for the next generation to show.
         told_anew = msgspec.structs.replace(info, subscriptions=None, owned=None, owned_generation=None)
-        if describe(group.members[info.member_id], told_anew) - {"client_library"}:
+        if describe(group.members[info.member_id], told_anew) - {"client_library", "ordered"}:
             turn.change_session(group.members[info.member_id], at)
     if snapshot.assignments is not None:
         told = held_only_by(_told_owners(turn, snapshot) or {}, group.members)

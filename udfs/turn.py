@@ -24,6 +24,7 @@ from udfs.journal import (
     TriggerKind,
 )
 from udfs.rules import Rules
+from udfs.strategies.rocketmq_clients import RETRY_TOPIC_PREFIX
 
 
 class Turn:
@@ -57,6 +58,10 @@ class Turn:
     def mode(self) -> Mode:
         """Answer how queues are shared."""
         return self.group.mode or "clustering"
+
+    def is_quiet(self, topic: str) -> bool:
+        """Judge whether a topic is dealt like others, but says nothing about how the group fares."""
+        return self.system == "rocketmq" and topic.startswith(RETRY_TOPIC_PREFIX)
 
     # ---- writing
 
@@ -197,6 +202,8 @@ class Turn:
             "host": member.host,
             "instance_id": member.instance_id,
             "rack": member.rack,
+            "client_version": member.client_version,
+            "language": member.language,
             "subscriptions": None if member.subscriptions is None else list(member.subscriptions),
             "strategies": None if member.strategies is None else list(member.strategies),
             "lives_by": "heartbeats" if member.by_heartbeats else "snapshots",
@@ -217,26 +224,26 @@ class Turn:
 
     # ---- findings
 
-    def set_finding(self, kind: str, found: Found | None, at: int) -> None:
-        """Open or close the finding of one kind."""
+    def set_finding(self, key: str, found: Found | None, at: int, kind: str | None = None) -> None:
+        """Open or close the finding under one key; its kind is the key unless it says otherwise."""
         group = self.group
-        standing = group.findings.get(kind)
+        standing = group.findings.get(key)
         if found is None:
             if standing is not None:
-                del group.findings[kind]
+                del group.findings[key]
                 self.write(at, FindingClosed(finding_id=standing.finding_id, closed_at=at))
             return
         if standing is not None:
             if found.closes_at is not None:
                 standing.closes_at = found.closes_at
             return
-        name = finding_id(self.facts.cluster, self.facts.group_id, kind, at)
-        group.findings[kind] = OpenFinding(name, at, found.closes_at)
+        name = finding_id(self.facts.cluster, self.facts.group_id, key, at)
+        group.findings[key] = OpenFinding(name, at, found.closes_at)
         self.write(
             at,
             FindingOpened(
                 finding_id=name,
-                finding=kind,
+                finding=kind or key,
                 severity=found.severity,
                 message=found.message,
                 advice=found.advice,

@@ -15,6 +15,7 @@ from udfs.events import (
     GroupSettings,
     GroupSnapshot,
     Heartbeat,
+    HeldQueue,
     MemberInfo,
     MemberJoined,
     MemberLeft,
@@ -138,9 +139,24 @@ class Script:
     def commit(self, at: int, topic: str, queue: int) -> None:
         self.event(Progress, at, queues=(QueueOffset(topic, queue),))
 
-    def holds(self, at: int, member: str, queues: Sequence[tuple[str, int]], **fields: Any) -> None:
-        refs = tuple(QueueRef(topic, number) for topic, number in queues)
-        self.event(AssignmentReported, at, member_id=member, queues=refs, **fields)
+    def holds(
+        self,
+        at: int,
+        member: str,
+        queues: Iterable[tuple[str, int]],
+        pulls: dict[tuple[str, int], int] | None = None,
+        **fields: Any,
+    ) -> None:
+        """Have a member say what it holds; ``pulls``: when it last pulled a queue."""
+        pulled = {queue: T0 + time for queue, time in (pulls or {}).items()}
+        held = tuple(HeldQueue(topic, number, last_pull_at=pulled.get((topic, number))) for topic, number in queues)
+        self.event(AssignmentReported, at, member_id=member, queues=held, **fields)
+
+    def poll(self, at: int, *connections: tuple[str, str | None] | str, **fields: Any) -> None:
+        """Have a poll show these connections (id, address), all of them subscribed to ``t``."""
+        told = [(one, None) if isinstance(one, str) else one for one in connections]
+        infos = tuple(MemberInfo(member_id=name, host=host, subscriptions=("t",)) for name, host in told)
+        self.event(GroupSnapshot, at, members=infos, **fields)
 
     def snapshot(
         self,

@@ -48,6 +48,33 @@ def test_rocketmq_members_with_different_strategies_each_take_what_their_own_giv
     assert dealt.strategy == "rocketmq.AVG, rocketmq.AVG_BY_CIRCLE"
 
 
+def test_what_a_strategy_of_somebody_elses_gives_is_not_guessed_and_the_rest_is_dealt() -> None:
+    problem = with_strategies(group({"a": ["t"], "b": ["t"]}, {"t": 4}), b=["com.example.Nearest"])
+    dealt = deal(system="rocketmq", mode=None, strategy=None, problem=problem)
+    assert (told(dealt.assignment), dealt.recomputable) == ({"a": "t-0 t-1", "b": ""}, False)
+    assert dealt.strategy == "rocketmq.AVG, rocketmq.com.example.Nearest"
+
+
+@pytest.mark.parametrize("name", ["CONFIG", "MACHINE_ROOM", "MACHINE_ROOM_NEARBY", "MACHINE_ROOM_NEARBY-com.example.X"])
+def test_a_class_without_what_it_was_made_with_tells_nothing(name: str) -> None:
+    problem = with_strategies(group({"a": ["t"]}, {"t": 4}), a=[name])
+    dealt = deal(system="rocketmq", mode=None, strategy=None, problem=problem)
+    assert (told(dealt.assignment), dealt.recomputable) == ({"a": ""}, False)
+
+
+def test_a_class_with_what_it_was_made_with_is_dealt() -> None:
+    problem = with_strategies(group({"a": ["t"]}, {"t": 2}, settings={"inner": "AVG"}), a=["MACHINE_ROOM_NEARBY"])
+    problem = msgspec.structs.replace(problem, settings={"inner": "AVG", "broker_rooms": {"": "r"}})
+    dealt = deal(system="rocketmq", mode=None, strategy=None, problem=problem)
+    assert (told(dealt.assignment), dealt.recomputable) == ({"a": "t-0 t-1"}, True)
+
+
+def test_a_strategy_that_was_set_for_the_group_must_be_known() -> None:
+    with pytest.raises(StrategyError) as failed:
+        deal(system="rocketmq", mode=None, strategy="com.example.X", problem=group({"a": ["t"]}, {"t": 2}))
+    assert failed.value.code == "unknown_strategy"
+
+
 def test_a_members_own_settings_go_before_the_groups() -> None:
     problem = group({"a": ["t"], "b": ["t"]}, {"t": 2}, settings={"queues": [{"topic": "t", "queue_id": 0}]})
     first, second = problem.members

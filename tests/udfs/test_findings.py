@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from udfs.findings import FLAPPING_WITHIN_MS, RULES, Outcome
+from udfs.findings import FLAPPING_WITHIN_MS, OBSERVED, RULES, Outcome, counted, observed
 
 SOUND: dict[str, Any] = {
     "system": "rocketmq",
@@ -56,6 +57,40 @@ SIX = (*(1_000_000 - FLAPPING_WITHIN_MS + 1 + 100 * number for number in range(5
 def test_each_rule_finds_what_it_is_for(differs: dict[str, Any], found: list[str], why: str) -> None:
     outcome = Outcome(**{**SOUND, **differs})
     assert [kind for kind, rule in RULES if rule(outcome) is not None] == found, why
+
+
+def message(kind: str, **differs: Any) -> str:
+    found = dict(RULES)[kind](Outcome(**{**SOUND, **differs}))
+    assert found is not None
+    return found.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "others"),
+    [
+        ("unassigned_queues", "unassigned", {}),
+        ("idle_members", "idle", {"members": 5}),
+        ("generations_missed", "generations_missed", {}),
+        ("expected_differs", "queues_differing", {"agrees": False}),
+    ],
+)
+def test_one_is_told_in_the_singular_and_more_in_the_plural(kind: str, field: str, others: dict[str, Any]) -> None:
+    one, two = message(kind, **others, **{field: 1}), message(kind, **others, **{field: 2})
+    assert not re.search(r"\b1 (of \d+ )?(queues|generations)\b|\bmembers hold\b|\b1\b.*\bwere\b", one)
+    assert not re.search(r"\b2 (queue|generation)\b|\bholds no\b|\b2\b.*\bwas\b", two)
+
+
+@pytest.mark.parametrize(("number", "said"), [(0, "0 queues"), (1, "1 queue"), (2, "2 queues")])
+def test_a_number_has_its_noun(number: int, said: str) -> None:
+    assert counted(number, "queue") == said
+
+
+def test_what_a_source_sees_has_a_sentence_and_an_advice() -> None:
+    for kind in OBSERVED:
+        found = observed(kind, ["x"], "e")
+        assert found.message.endswith(". x")
+        assert found.advice
+        assert observed(kind, [], "e").message == found.message[:-2]
 
 
 def test_the_rules_are_named_in_the_order_of_their_text() -> None:

@@ -14,6 +14,10 @@ from udfs.strategies.subscriptions import by_broker, known_topics, subscribers_b
 # One topic: (queues sorted, ids sorted with repetitions) -> id -> its queues; an id that is missing gets none.
 Allocation: TypeAlias = Callable[[Sequence[QueueRef], Sequence[str]], Mapping[str, Sequence[QueueRef]]]
 
+# Every clustering consumer subscribes to ``%RETRY%<its group>`` by itself, mostly one queue for each broker
+# (MixAll#RETRY_GROUP_TOPIC_PREFIX): that most members hold none of them is as it should be.
+RETRY_TOPIC_PREFIX = "%RETRY%"
+
 
 def deal_each_topic(problem: Problem, allocate: Allocation) -> Assignment:
     """Deal each subscribed topic over all members of the group; a non-subscriber's slice belongs to nobody.
