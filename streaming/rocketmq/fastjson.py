@@ -91,21 +91,21 @@ class _Open:
 class _Reference:
     """Stands where ``{"$ref": …}`` stood until the whole text is known."""
 
-    __slots__ = ("ancestors", "holder", "path", "position", "slot")
+    __slots__ = ("ancestors", "holder", "path", "slot")
 
-    def __init__(self, path: str, holder: Any, slot: Any, ancestors: list[Any], position: int) -> None:
+    def __init__(self, path: str, holder: Any, slot: Any, ancestors: list[Any]) -> None:
         self.path = path
         self.holder = holder
         self.slot = slot
         self.ancestors = ancestors
-        self.position = position
 
 
 def read(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
     """Read one value.
 
     Bytes that are no UTF-8 and halves of surrogate pairs become U+FFFD, as in Java. Of equal keys the last one wins.
-    References give the very object that they name, so that the answer may hold itself.
+    References give the very object that they name, so that the answer may hold itself; one that names nothing gives
+    None: fastjson writes such ones where a key that is an object comes again as a value.
 
     Raises:
         FastjsonError: The only one.
@@ -189,7 +189,7 @@ class _Reading:
         slot = holder.key if isinstance(holder.container, dict) else len(holder.container)
         # A list only for forms that look upwards: at most as many as there are levels.
         ancestors = [level.container for level in self._open] if path.startswith("..") else []
-        reference = _Reference(path, holder.container, slot, ancestors, position)
+        reference = _Reference(path, holder.container, slot, ancestors)
         self._references.append(reference)
         if len(self._references) * self._values > MAX_EXPANSION:
             raise self._fault(f"{len(self._references)} references among {self._values} values", position)
@@ -270,28 +270,26 @@ class _Reading:
             return reference.holder
         if _PARENTS.fullmatch(path):
             up = 2 + path.count("/")
-            if up > len(reference.ancestors):
-                raise self._fault(f"a reference above the top: {path[:50]}", reference.position)
-            return reference.ancestors[-up]
+            return reference.ancestors[-up] if up <= len(reference.ancestors) else None
         if path[:1] != "$":
-            raise self._fault(f"an unknown reference: {path[:50]}", reference.position)
+            return None
         target, place = self._root, 1
         while place < len(path):
             step = _STEP.match(path, place)
-            target = _Reference if step is None else _step(target, step)
-            if step is None or target is _Reference or isinstance(target, _Reference):
-                raise self._fault(f"a reference to nothing: {path[:50]}", reference.position)
+            target = None if step is None else _step(target, step)
+            if step is None or target is None or isinstance(target, _Reference):
+                return None
             place = step.end()
         return target
 
 
 def _step(value: Any, step: re.Match[str]) -> Any:
-    """Go one step down; answer the class `_Reference` where there is nothing."""
+    """Go one step down; answer None where there is nothing."""
     name, index = step[1], step[2]
     if index is not None and isinstance(value, list):
-        return value[int(index)] if int(index) < len(value) else _Reference
+        return value[int(index)] if int(index) < len(value) else None
     if not isinstance(value, dict):
-        return _Reference
+        return None
     if name is not None:
         name = re.sub(r"\\(.)", r"\1", name, flags=re.DOTALL)
     else:
@@ -300,9 +298,8 @@ def _step(value: Any, step: re.Match[str]) -> Any:
         return value[name]
     if name.isascii() and name.isdigit() and len(name) < 20 and int(name) in value:
         return value[int(name)]
-    if (queue := _QUEUE_AS_TEXT.fullmatch(name)) and (key := (queue[1], queue[2], int(queue[3]))) in value:
-        return value[key]
-    return _Reference
+    queue = _QUEUE_AS_TEXT.fullmatch(name)
+    return value.get((queue[1], queue[2], int(queue[3]))) if queue else None
 
 
 def _as_key(value: Any, position: int) -> tuple[Any, ...]:
