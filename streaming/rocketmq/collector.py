@@ -1,0 +1,284 @@
+"""Shell: polls one RocketMQ cluster, round after round, and appends what changed to the log of events.
+
+Each round ends with its events appended at once, the ``clock`` last, and then what is known is kept for the next start.
+Where no broker answers there is no evidence: no events and no clock, only a later try.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import threading
+import time
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from streaming.collecting import CollectorStatus, State, seen_with_log
+from streaming.event_log import EventLog
+from streaming.logs import logger
+from streaming.rocketmq.client import RocketMqClient
+from streaming.rocketmq.known import Known, Passing
+from streaming.rocketmq.options import RocketMqOptions
+from streaming.rocketmq.seen import Survey
+from streaming.rocketmq.survey import Surveyor
+from streaming.rocketmq.telling import gone_brokers, is_news, tell
+
+_LONGEST_PAUSE_S: Final = 30.0
+_log = logger("rocketmq")
+T = TypeVar("T")
+
+
+class RocketMqCollector:
+    """Follows one cluster from ``start`` to ``stop``; also as a context manager.
+
+    Args:
+        options: The cluster.
+        log: Where events go, and what was known at the end of the process before.
+
+    Raises:
+        SetupError: A TLS file cannot be used.
+    """
+
+    def __init__(self, options: RocketMqOptions, log: EventLog) -> None:
+        self._options = options
+        self._log = log
+        self._tls = options.ssl_context()
+        self._known = self._remembered()
+        self._passing = Passing()
+        self._clock = _Clock(self._known.clock_ms)
+        self._status = CollectorStatus(cluster=options.cluster, since_ms=self._clock())
+        self._is_stopping = threading.Event()
+        self._turn = threading.Lock()
+        self._eyes: _Eyes | None = None
+        self._thread = threading.Thread(target=self._run, name="rocketmq-collector", daemon=True)
+
+    def __enter__(self) -> RocketMqCollector:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and wait for the end."""
+        self._is_stopping.set()
+        eyes = self._eyes
+        if eyes is not None:
+            eyes.interrupt()
+        if self._thread.ident is not None:
+            self._thread.join()
+        with self._turn:
+            self._close_eyes()
+        self._log.flush()
+
+    def status(self) -> CollectorStatus:
+        """Answer how it goes, at any time, from any thread."""
+        return seen_with_log(self._status, self._log)
+
+    def observe_once(self) -> bool:
+        """Look at everything once, in this thread, every member included; answer whether the cluster answered."""
+        return self._round(complete=True)
+
+    # ---- rounds
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._is_stopping.is_set():
+            began = time.monotonic()
+            failures = 0 if self._round(complete=False) else failures + 1
+            pause_s = self._options.poll_interval_ms / 1_000 - (time.monotonic() - began)
+            if failures:
+                pause_s = max(pause_s, min(_LONGEST_PAUSE_S, 0.5 * 2.0 ** min(failures, 10)))
+            if pause_s > 0:
+                # The loop goes on meanwhile: silent members may still answer.
+                self._idle(pause_s)
+
+    def _round(self, *, complete: bool) -> bool:
+        with self._turn:
+            if self._is_stopping.is_set():
+                return False
+            eyes = self._open_eyes()
+            self._clock.step()
+            survey = eyes.look(self._known, self._clock(), complete=complete)
+            if survey is None:
+                return False  # stopping
+            return self._take(survey)
+
+    def _take(self, survey: Survey) -> bool:
+        """Tell what a round saw; answer whether it saw anything, and that could be told."""
+        told = tell(self._known, self._passing, survey, self._options)
+        if not told.events:
+            self._known = told.known
+            self._set(_state_of(survey), survey)
+            return False
+        try:
+            self._log.append(told.events)
+            if is_news(self._known, told.known):
+                self._log.keep_memory(told.known.encoded())
+        except OSError as error:
+            # What could not be written has not been told: the next round compares with the same as this one.
+            self._set("unwritable", survey, str(error))
+            return False
+        self._known, self._passing = told.known, told.passing
+        self._set("connected", survey, clock_ms=survey.ended_ms)
+        return True
+
+    def _idle(self, pause_s: float) -> None:
+        with self._turn:
+            if self._eyes is not None:
+                self._eyes.idle(pause_s)
+
+    def _open_eyes(self) -> _Eyes:
+        if self._eyes is None:
+            self._eyes = _Eyes(self._options, self._tls, self._clock)
+            for name, group in self._known.groups.items():
+                ids = {member.client_id for member in group.members}
+                self._eyes.surveyor.schedule.remember(name, ids, group.sub_version)
+        return self._eyes
+
+    def _close_eyes(self) -> None:
+        if self._eyes is not None:
+            self._eyes.close()
+            self._eyes = None
+
+    # ---- what is said of it
+
+    def _remembered(self) -> Known:
+        content = self._log.read_memory()
+        if content is None:
+            return Known()
+        try:
+            return Known.decoded(content)
+        except msgspec.DecodeError:
+            _log.warning("what was told is unreadable; all is told again", cluster=self._options.cluster)
+            return Known()
+
+    def _set(self, state: State, survey: Survey, detail: str | None = None, *, clock_ms: int | None = None) -> None:
+        before = self._status
+        detail = detail or _detail_of(survey)
+        if state != before.state or (detail is None) != (before.detail is None):
+            tell_it = _log.info if state == "connected" and detail is None else _log.warning
+            tell_it(f"cluster {state}", cluster=self._options.cluster, detail=detail)
+        self._status = CollectorStatus(
+            cluster=self._options.cluster,
+            state=state,
+            since_ms=before.since_ms if state == before.state else survey.ended_ms,
+            detail=detail,
+            topics=len(self._known.topics),
+            groups=len(self._known.groups),
+            clock_ms=clock_ms or before.clock_ms,
+            unpolled=survey.unpolled(),
+        )
+
+
+class _Eyes:
+    """The client, and the loop in which it lives; used by one thread at a time."""
+
+    def __init__(self, options: RocketMqOptions, tls: ssl.SSLContext | None, clock: _Clock) -> None:
+        self._options = options
+        self._runner = asyncio.Runner()
+        self._loop = self._runner.get_loop()
+        self._client = RocketMqClient(
+            options.addresses(), credentials=options.credentials(), tls=tls, limits=options.limits()
+        )
+        self.surveyor = Surveyor(self._client, options, clock)
+        self._task: asyncio.Task[object] | None = None
+        self._is_interrupted = False
+
+    def look(self, known: Known, now_ms: int, *, complete: bool) -> Survey | None:
+        """Take a round; None: it was interrupted."""
+        return self._runner.run(
+            self._until_interrupted(
+                self.surveyor.look(
+                    {name: broker.addresses for name, broker in known.brokers.items()},
+                    known.groups,
+                    known.topics,
+                    gone_brokers(known.brokers, now_ms, self._options),
+                    complete=complete,
+                )
+            )
+        )
+
+    def idle(self, pause_s: float) -> None:
+        """Let the loop run for a while: members that were slow may still answer."""
+        self._runner.run(self._until_interrupted(asyncio.sleep(pause_s)))
+
+    def interrupt(self) -> None:
+        """End the round, or the pause, that is under way, and all to come; from any thread."""
+        self._is_interrupted = True
+        with contextlib.suppress(RuntimeError):  # it is closed
+            self._loop.call_soon_threadsafe(self._cancel)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._runner.run(self._hang_up())
+        self._runner.close()
+
+    async def _until_interrupted(self, work: Coroutine[Any, Any, T]) -> T | None:
+        task = asyncio.ensure_future(work)
+        self._task = task
+        if self._is_interrupted:
+            task.cancel()
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if self._is_interrupted:
+                return None
+            raise
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _hang_up(self) -> None:
+        await self.surveyor.close()
+        await self._client.close()
+
+
+class _Clock:
+    """This machine's clock, but that it never goes back, also not behind what was told before.
+
+    Args:
+        last_ms: The last clock that was told.
+    """
+
+    def __init__(self, last_ms: int) -> None:
+        self._last_ms = last_ms
+
+    def __call__(self) -> int:
+        """Answer the time, epoch ms."""
+        self._last_ms = max(self._last_ms, time.time_ns() // 1_000_000)
+        return self._last_ms
+
+    def step(self) -> None:
+        """From now on every time is later than every one before."""
+        self._last_ms += 1
+
+
+def _state_of(survey: Survey) -> State:
+    return "refused" if any(broker.is_refusal for broker in survey.brokers.values()) else "away"
+
+
+def _detail_of(survey: Survey) -> str | None:
+    """Answer what is wrong with a round, in words."""
+    said = [] if survey.name_server_problem is None else [f"no name server answers: {survey.name_server_problem}"]
+    said += [f"{one.name}: {one.problem}" for one in survey.brokers.values() if one.problem is not None]
+    if not survey.brokers and not said:
+        said.append("the name server knows no broker")
+    answering = {one.name for one in survey.brokers.values() if one.problem is None}
+    late = sum(bool(group.unpolled & answering) for group in survey.groups.values())
+    if late:
+        said.append(f"{late} of {len(survey.groups)} groups were not seen in time")
+    if survey.unasked:
+        said.append(f"{survey.unasked} of {survey.asked} members were not asked in time")
+    return "; ".join(said) or None

@@ -1,0 +1,293 @@
+"""Shell: what changed in one RocketMQ group between two rounds, as events. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping
+from typing import Final
+
+import msgspec
+
+from streaming.rocketmq.holdings import tell_holdings
+from streaming.rocketmq.known import KnownGroup, KnownTopic, PassingGroup
+from streaming.rocketmq.members import by_table, connected, departure, described, followed
+from streaming.rocketmq.model import MessageQueue, MessageRequestMode, QueueOffsets
+from streaming.rocketmq.observing import alone, lists_differ, observe, tables_differ, watch_tables
+from streaming.rocketmq.options import RETRY_PREFIX, RocketMqOptions
+from streaming.rocketmq.seen import SeenGroup
+from udfs.events import SCHEMA_VERSION, AnyEvent, GroupSettings, GroupSnapshot, MemberInfo, Mode, Progress, QueueOffset
+
+_SYSTEM: Final = "rocketmq"
+_BROADCASTING: Final = "BROADCASTING"
+_POP: Final = "POP"
+_CONSUME_POP: Final = "CONSUME_POP"
+# A group that was never told is held back until its members were asked, but no longer: one that is told without their
+# strategies would seem to change them. A group that was told waits for new members for two rounds.
+_FIRST_WAIT_MS: Final = 60_000
+_WAIT_ROUNDS: Final = 2
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for all groups in a round.
+
+    Attributes:
+        brokers: All that there are. trusted: Those whose silence is evidence. restarted: Those of them that became so
+            just now.
+        topics: As told. modes: By group, as brokers were told to deal.
+        floor_ms: No event may be as old as this. now_ms: The end of the round.
+    """
+
+    options: RocketMqOptions
+    brokers: frozenset[str]
+    trusted: frozenset[str]
+    restarted: frozenset[str]
+    topics: Mapping[str, KnownTopic]
+    modes: Mapping[str, list[MessageRequestMode]]
+    floor_ms: int
+    now_ms: int
+    is_complete: bool = False
+
+
+def tell_group(
+    name: str, known: KnownGroup, passing: PassingGroup, seen: SeenGroup, context: Context
+) -> tuple[list[AnyEvent], KnownGroup, PassingGroup]:
+    """Compare what was seen of a group with what is known.
+
+    Returns: What is to be told, and what is known when it is.
+    """
+    passing = msgspec.structs.replace(passing, unpolled=passing.unpolled + 1 if seen.unpolled else 0)
+    if not seen.lists and not known.members and known.told is None:
+        return [], known, passing
+    at_ms = max(context.floor_ms + 1, seen.at_ms or context.now_ms)
+    trusted = frozenset(context.trusted & seen.lists.keys())
+    before = known
+    known = _membership(known, seen, trusted, at_ms, context)
+    passing = _passing(known, passing, seen, trusted, context)
+    known = _with_observations(known, passing, seen, trusted, context)
+    events: list[AnyEvent] = []
+    mode = _mode(name, known, seen, context)
+    is_news = known is not before or known.waiting_since_ms is not None or mode != (known.mode, known.settings or {})
+    if is_news:
+        told, known = _tell_snapshot(name, known, mode, at_ms, context)
+        events += told
+    may_tell = known.told is not None and known.waiting_since_ms is None
+    told, known = tell_holdings(name, known, seen, at_ms, context.options, may_tell=may_tell)
+    events += told
+    told, passing = _tell_progress(name, known, passing, seen, context)
+    return [*events, *told], known, passing
+
+
+# ---- members
+
+
+def _membership(
+    known: KnownGroup, seen: SeenGroup, trusted: frozenset[str], at_ms: int, context: Context
+) -> KnownGroup:
+    members, gone = connected(known.members, seen.lists, trusted, context.brokers - trusted)
+    if known.told is not None:
+        familiar = {member.client_id for member in known.members}
+        members = tuple(
+            member if member.client_id in familiar else msgspec.structs.replace(member, is_newcomer=True)
+            for member in members
+        )
+    topics = _table(seen, context.options)
+    after = []
+    for member in members:
+        told = seen.members.get(member.client_id)
+        after.append(by_table(described(member, told, context.options) if told is not None else member, topics))
+    present = {member.client_id for member in members}
+    departures = [one for one in known.gone if one.member_id not in present]
+    if known.told is not None:
+        departures += [departure(one, at_ms, context.restarted & set(one.listed_by)) for one in gone]
+    return _changed(
+        known,
+        members=known.members if tuple(after) == known.members else tuple(after),
+        gone=known.gone if departures == list(known.gone) else tuple(departures),
+        sub_version=max(known.sub_version, seen.sub_version()),
+        dealt={**known.dealt, **seen.dealt} if members else {},
+        tables_seen=watch_tables(known, seen.lists, at_ms),
+    )
+
+
+def _changed(known: KnownGroup, **fields: object) -> KnownGroup:
+    """Answer a group with other fields; the same object where none is another."""
+    changed = {name: value for name, value in fields.items() if getattr(known, name) != value}
+    return msgspec.structs.replace(known, **changed) if changed else known
+
+
+def _table(seen: SeenGroup, options: RocketMqOptions) -> tuple[str, ...]:
+    """Answer the topics in the group-wide tables of subscriptions of all brokers."""
+    topics = {topic for listed in seen.lists.values() if listed is not None for topic in listed.subscriptions}
+    return followed(topics, options)
+
+
+# ---- what is wrong
+
+
+def _passing(
+    known: KnownGroup, passing: PassingGroup, seen: SeenGroup, trusted: Collection[str], context: Context
+) -> PassingGroup:
+    holders = _holders(known, context)
+    return msgspec.structs.replace(
+        passing,
+        differs=passing.differs + 1 if lists_differ(seen.lists, trusted, holders) else 0,
+        tables_differ=passing.tables_differ + 1 if tables_differ(seen.lists, trusted) else 0,
+    )
+
+
+def _topics(known: KnownGroup) -> set[str]:
+    return {topic for member in known.members for topic in member.info.subscriptions or ()}
+
+
+def _holders(known: KnownGroup, context: Context) -> set[str]:
+    """Answer the brokers with queues of topics that the group reads."""
+    return {
+        broker
+        for topic in _topics(known)
+        if not topic.startswith(RETRY_PREFIX) and topic in context.topics
+        for broker in context.topics[topic].queues
+    }
+
+
+def _with_observations(
+    known: KnownGroup, passing: PassingGroup, seen: SeenGroup, trusted: Collection[str], context: Context
+) -> KnownGroup:
+    static = sorted(topic for topic in _topics(known) if topic in context.topics and context.topics[topic].is_static)
+    found = observe(known, passing, seen.lists, trusted, _holders(known, context), static, context.now_ms)
+    return _changed(known, observations=found)
+
+
+# ---- the snapshot
+
+
+def _tell_snapshot(
+    name: str, known: KnownGroup, mode: tuple[Mode, dict[str, object]], at_ms: int, context: Context
+) -> tuple[list[AnyEvent], KnownGroup]:
+    """Tell the group as a whole, and how it shares its queues, if that is not what was told last."""
+    if known.told is None and not known.members and not known.observations:
+        return [], known
+    waiting_ms = known.waiting_since_ms if known.waiting_since_ms is not None else at_ms
+    unasked = any(not member.is_described and not member.failures for member in known.members)
+    options = context.options
+    patience_ms = _FIRST_WAIT_MS if known.told is None else _WAIT_ROUNDS * options.poll_interval_ms
+    if unasked and not context.is_complete and at_ms - waiting_ms < patience_ms:
+        return [], _changed(known, waiting_since_ms=waiting_ms)
+    events: list[AnyEvent] = []
+    if known.members and mode != (known.mode, known.settings or {}):
+        events.append(
+            GroupSettings(
+                schema_version=SCHEMA_VERSION,
+                event_time=at_ms,
+                system=_SYSTEM,
+                cluster=options.cluster,
+                group=name,
+                mode=mode[0],
+                strategy_settings=mode[1] if mode[1] or known.settings else None,
+            )
+        )
+        known = _changed(known, mode=mode[0], settings=mode[1] or None)
+    members = tuple(member.info for member in known.members)
+    digest = _digest(members, known)
+    if digest != known.told:
+        events.append(
+            GroupSnapshot(
+                schema_version=SCHEMA_VERSION,
+                event_time=at_ms,
+                system=_SYSTEM,
+                cluster=options.cluster,
+                group=name,
+                members=members,
+                departures=known.gone or None,
+                observations=known.observations,
+            )
+        )
+    return events, _changed(known, told=digest, gone=(), waiting_since_ms=None)
+
+
+def _digest(members: tuple[MemberInfo, ...], known: KnownGroup) -> str:
+    return hashlib.sha256(msgspec.json.encode((members, known.observations))).hexdigest()[:16]
+
+
+def _mode(name: str, known: KnownGroup, seen: SeenGroup, context: Context) -> tuple[Mode, dict[str, object]]:
+    """Answer how the group shares its queues: members' own word goes before the broker's table of the last heartbeat.
+
+    Members that differ change nothing.
+    """
+    if not seen.lists or not known.members:
+        return known.mode or "clustering", known.settings or {}
+    models = {member.message_model for member in known.members if member.message_model is not None}
+    if not models:
+        models = {one.message_model for one in seen.lists.values() if one is not None and one.message_model is not None}
+    if len(models) > 1 and known.mode is not None:
+        return known.mode, known.settings or {}
+    if models == {_BROADCASTING}:
+        return "broadcasting", {}
+    topics = {topic for topic in _topics(known) if not topic.startswith(RETRY_PREFIX)}
+    asked = {one.topic: one for one in context.modes.get(name, ()) if one.topic in topics}
+    leaves_it = any(member.is_client_rebalance is False for member in known.members)
+    pops = (
+        any(member.pops for member in known.members)
+        or any(one is not None and one.consume_type == _CONSUME_POP for one in seen.lists.values())
+        or any(mode == _POP for mode in known.dealt.values())
+        or (leaves_it and any(one.mode == _POP for one in asked.values()))
+    )
+    if not pops:
+        return "clustering", {}
+    shares = {one.pop_share_queue_num for one in asked.values() if one.mode == _POP}
+    return "message", {"share_number": shares.pop()} if len(shares) == 1 else {}
+
+
+# ---- offsets
+
+
+def _tell_progress(
+    name: str, known: KnownGroup, passing: PassingGroup, seen: SeenGroup, context: Context
+) -> tuple[list[AnyEvent], PassingGroup]:
+    """Tell the queues whose offsets moved since they were looked at last."""
+    is_alone = not known.members
+    moved = _moved(passing, seen.offsets, context.options) if seen.offsets is not None else {}
+    has_moved = None if seen.offsets is None or passing.offsets is None else bool(moved)
+    moves, still = alone(passing, is_alone=is_alone, moved=has_moved)
+    changed: dict[str, object] = {}
+    if seen.offsets is not None:
+        offsets = {_key(queue): one.consumer_offset for queue, one in seen.offsets.items()}
+        changed["offsets"] = {**(passing.offsets or {}), **offsets}
+    if (moves, still, is_alone) != (passing.moves_alone, passing.still_alone, passing.was_alone):
+        # Who was just left alone counts from the next look on.
+        was_alone = is_alone and (passing.was_alone or seen.offsets is not None)
+        changed |= {"moves_alone": moves, "still_alone": still, "was_alone": was_alone}
+    if changed:
+        passing = msgspec.structs.replace(passing, **changed)
+    if not moved:
+        return [], passing
+    event = Progress(
+        schema_version=SCHEMA_VERSION,
+        event_time=max(context.floor_ms + 1, seen.offsets_at_ms),
+        system=_SYSTEM,
+        cluster=context.options.cluster,
+        group=name,
+        queues=tuple(
+            QueueOffset(topic=topic, queue_id=queue_id, broker=broker, offset=offset)
+            for (topic, broker, queue_id), offset in sorted(moved.items())
+        ),
+    )
+    return [event], passing
+
+
+def _moved(
+    passing: PassingGroup, offsets: Mapping[MessageQueue, QueueOffsets], options: RocketMqOptions
+) -> dict[tuple[str, str, int], int]:
+    if passing.offsets is None:
+        return {}
+    moved = {}
+    for queue, one in offsets.items():
+        key = _key(queue)
+        if one.consumer_offset < 0 or queue.queue_id < 0 or passing.offsets.get(key) == one.consumer_offset:
+            continue
+        if key in passing.offsets and options.follows_topic(queue.topic):
+            moved[key] = one.consumer_offset
+    return moved
+
+
+def _key(queue: MessageQueue) -> tuple[str, str, int]:
+    return queue.topic, queue.broker_name, queue.queue_id

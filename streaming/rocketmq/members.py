@@ -1,0 +1,231 @@
+"""Shell: who is a member of a RocketMQ group, by the lists of all brokers, and what each says of itself. Pure.
+
+A broker that lists a member is evidence for it; one that does not is evidence against it only if it answered and has
+had time to hear its members since it started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from streaming.rocketmq.known import KnownMember
+from streaming.rocketmq.model import Connection, ConsumerConnections, RunningInfo
+from streaming.rocketmq.options import RETRY_PREFIX, RocketMqOptions
+from streaming.rocketmq.seen import SeenMember
+from udfs.events import Departure, MemberInfo
+from udfs.strategies.rocketmq_classes import strategy_of
+
+# MQVersion: from V4_0_0_SNAPSHOT on each release has two ordinals, its snapshot's and its own; ten patches to a minor.
+_FIRST_ORDINAL: Final = 212
+_FIRST_MAJOR: Final = 4
+_MINORS_TO_A_MAJOR: Final = 10
+_PATCHES_TO_A_MINOR: Final = 10
+# So often in turn a member must have been silent, and so recently, that its going is taken for an expiry.
+_SILENCES: Final = 2
+_SILENT_WITHIN_MS: Final = 180_000
+
+
+def version_name(ordinal: int) -> str | None:
+    """Answer the name of a client's version; None before 4.0, whose numbering is irregular.
+
+    Example:
+        >>> version_name(395), version_name(513), version_name(412)
+        ('V4_9_1', 'V5_5_0', 'V5_0_0_SNAPSHOT')
+    """
+    number, is_release = divmod(ordinal - _FIRST_ORDINAL, 2)
+    if number < 0:
+        return None
+    rest, patch = divmod(number, _PATCHES_TO_A_MINOR)
+    major, minor = divmod(rest, _MINORS_TO_A_MAJOR)
+    return f"V{_FIRST_MAJOR + major}_{minor}_{patch}" + ("" if is_release else "_SNAPSHOT")
+
+
+def connected(
+    known: Sequence[KnownMember],
+    lists: Mapping[str, ConsumerConnections | None],
+    trusted: Collection[str],
+    doubted: Collection[str],
+) -> tuple[tuple[KnownMember, ...], tuple[KnownMember, ...]]:
+    """Answer who is a member now, sorted, and who is no more.
+
+    A client has one connection to each broker, from another port each time; two members with one client id have two.
+    So the broker with the most connections of an id says how many members go by it, and a member keeps the address by
+    which it was known for as long as any broker lists that.
+
+    Args:
+        lists: By broker, of those that answered. trusted: Those among them whose silence is evidence.
+        doubted: All others that are there: their silence is none.
+    """
+    by_id: dict[str, dict[str, list[Connection]]] = {}
+    for broker in sorted(lists):
+        listed = lists[broker]
+        for connection in listed.connections if listed is not None else ():
+            if not connection.client_id:
+                continue  # nobody can be told under no name
+            by_id.setdefault(connection.client_id, {}).setdefault(broker, []).append(connection)
+    before: dict[str, list[KnownMember]] = {}
+    for member in known:
+        before.setdefault(member.client_id, []).append(member)
+    members: list[KnownMember] = []
+    gone: list[KnownMember] = []
+    for client_id in by_id.keys() | before.keys():
+        now, left = _of_one_id(before.get(client_id, []), by_id.get(client_id, {}), trusted, doubted)
+        members += now
+        gone += left
+    return tuple(sorted(members, key=_order)), tuple(sorted(gone, key=_order))
+
+
+def _of_one_id(
+    known: list[KnownMember],
+    listed: Mapping[str, list[Connection]],
+    trusted: Collection[str],
+    doubted: Collection[str],
+) -> tuple[list[KnownMember], list[KnownMember]]:
+    listed_at = {one.client_addr: one for connections in listed.values() for one in connections}
+    count = max((len(connections) for connections in listed.values()), default=0)
+    # Those whose address is still listed come first.
+    ordered = sorted(known, key=lambda member: member.info.host not in listed_at)
+    staying, missing = ordered[:count], ordered[count:]
+    found = [listed_at.get(member.info.host or "") for member in staying]
+    free = _free(listed, [one.client_addr for one in found if one is not None])
+    members = [
+        _listed(member, connection or free.pop(0), listed, doubted)
+        for member, connection in zip(staying, found, strict=True)
+    ]
+    members += [_listed(None, free.pop(0), listed, doubted) for _ in range(count - len(staying))]
+    gone: list[KnownMember] = []
+    for member in missing:
+        is_unknown = any(one in doubted for one in member.listed_by) and not any(
+            one in trusted for one in member.listed_by
+        )
+        (members if is_unknown else gone).append(member)
+    return members, gone
+
+
+def _free(listed: Mapping[str, list[Connection]], taken: Sequence[str]) -> list[Connection]:
+    """Answer the connections that are nobody's yet, of the broker that lists most, and among such most that are."""
+    if not listed:
+        return []
+
+    def rank(broker: str) -> tuple[int, int, str]:
+        connections = listed[broker]
+        return -len(connections), -sum(one.client_addr in taken for one in connections), broker
+
+    free = sorted(listed[min(listed, key=rank)], key=lambda one: one.client_addr)
+    for address in taken:
+        mine = next((one for one in free if one.client_addr == address), None)
+        if mine is not None:
+            free.remove(mine)
+    return free
+
+
+def _listed(
+    member: KnownMember | None,
+    connection: Connection,
+    listed: Mapping[str, list[Connection]],
+    doubted: Collection[str],
+) -> KnownMember:
+    brokers = set(listed)
+    if member is None:
+        info = MemberInfo(member_id=connection.client_id, client_id=connection.client_id)
+        member = KnownMember(info=info)
+    else:
+        brokers |= {broker for broker in member.listed_by if broker in doubted}
+    info = member.info
+    version = version_name(connection.version)
+    told = {"host": connection.client_addr, "client_version": version, "language": connection.language}
+    if any(value is not None and getattr(info, name) != value for name, value in told.items()):
+        info = msgspec.structs.replace(info, **{name: value for name, value in told.items() if value is not None})
+    listed_by = tuple(sorted(brokers))
+    if info is member.info and listed_by == member.listed_by:
+        return member
+    return msgspec.structs.replace(member, info=info, listed_by=listed_by)
+
+
+def _order(member: KnownMember) -> tuple[str, str]:
+    return member.client_id, member.info.host or ""
+
+
+def described(member: KnownMember, seen: SeenMember, options: RocketMqOptions) -> KnownMember:
+    """Answer a member with what it told of itself, or did not; what it holds apart."""
+    info = seen.info
+    if info is None:
+        since_ms = member.failing_since_ms if member.failures else seen.at_ms
+        return msgspec.structs.replace(
+            member,
+            failures=member.failures + 1,
+            failing_since_ms=since_ms,
+            failed_ms=seen.at_ms,
+            failure=seen.failure,
+        )
+    strategy = strategy_of(info.strategy) if info.strategy is not None else None
+    told = {
+        "subscriptions": followed((one.topic for one in info.subscriptions), options),
+        "strategies": (strategy,) if strategy is not None else None,
+        "ordered": info.is_ordered,
+        "client_version": member.info.client_version or info.client_version,
+    }
+    changed = {name: value for name, value in told.items() if value is not None and getattr(member.info, name) != value}
+    after = msgspec.structs.replace(
+        member,
+        info=msgspec.structs.replace(member.info, **changed) if changed else member.info,
+        is_described=True,
+        failures=0,
+        failing_since_ms=0,
+        failed_ms=0,
+        failure=None,
+        message_model=info.message_model,
+        is_client_rebalance=info.is_client_rebalance,
+        pops=_pops(info),
+    )
+    return member if after == member else after
+
+
+def _pops(info: RunningInfo) -> bool:
+    return any(not queue.topic.startswith(RETRY_PREFIX) for queue in info.pop_queues)
+
+
+def by_table(member: KnownMember, topics: tuple[str, ...]) -> KnownMember:
+    """Answer a member that never told of itself with the subscriptions of its group."""
+    if member.is_described or not topics or member.info.subscriptions == topics:
+        return member
+    return msgspec.structs.replace(member, info=msgspec.structs.replace(member.info, subscriptions=topics))
+
+
+def followed(topics: Iterable[str], options: RocketMqOptions) -> tuple[str, ...]:
+    """Answer the topics that are followed, sorted, each once."""
+    return tuple(sorted({topic for topic in topics if options.follows_topic(topic)}))
+
+
+def departure(member: KnownMember, at_ms: int, restarted: Collection[str]) -> Departure:
+    """Answer how a member went, as far as that can be known, and what was seen.
+
+    A killed process closes its connection and vanishes at once, as one does that is shut down; only one that hangs is
+    dropped by its brokers, 120 s after its last heartbeat, and does not answer before.
+
+    Args:
+        restarted: Brokers that started anew a while ago and have had time to hear it since.
+    """
+    hung = member.is_silent and member.failures >= _SILENCES and at_ms - member.failed_ms <= _SILENT_WITHIN_MS
+    if hung:
+        evidence = (
+            f"asked {member.failures} times since {_words(member.failing_since_ms)}, it did not answer, though it was "
+            "connected; then its connection went"
+        )
+        return Departure(member_id=member.client_id, kind="expired", host=member.info.host, evidence=evidence)
+    if restarted:
+        names = ", ".join(sorted(restarted))
+        evidence = f"it did not come back to {names} after the broker had been started anew"
+    elif member.is_described and not member.failures:
+        evidence = "it answered, and then its connection was gone: a process that was killed looks like one that ended"
+    else:
+        evidence = "its connection was gone"
+    return Departure(member_id=member.client_id, kind="gone", host=member.info.host, evidence=evidence, inferred=False)
+
+
+def _words(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms / 1_000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
