@@ -1,0 +1,256 @@
+"""Shell: looks at a MetaQ cluster's nodes and drafts what is to be told; what was told is kept until the next look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from streaming.metaq.group_telling import close_missed, settle, tell_deleted, tell_group
+from streaming.metaq.look import Look
+from streaming.metaq.notices import Noticed, now_ms
+from streaming.metaq.options import MetaqOptions
+from streaming.metaq.progress import OffsetWatch
+from streaming.metaq.reader import Reader
+from streaming.metaq.seen import Fault, Folder, SeenGroup, SeenTopic
+from streaming.metaq.times import ServerClock, TransactionTimes
+from streaming.metaq.told import Told, ToldGroup, ToldTopic
+from streaming.metaq.topic_telling import tell_topic
+from udfs.events import SCHEMA_VERSION, AnyEvent, Clock
+
+_READ_AGAIN: Final = 3  # a group that changes while it is read; then its watch fires
+_NO_TOPIC = SeenTopic(Folder(), {})
+
+
+@dataclass
+class Draft:
+    """Events, and what will have been told once they are in the log.
+
+    Attributes:
+        groups, topics: What changed; None: it is there no more. unread: Groups that changed while they were read.
+    """
+
+    events: list[AnyEvent] = field(default_factory=list)
+    groups: dict[str, ToldGroup | None] = field(default_factory=dict)
+    topics: dict[str, ToldTopic] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
+
+
+class ClusterWatch:
+    """What was told of a cluster, and how the next telling is drafted.
+
+    Args:
+        memory: What an earlier watch answered as ``memory``.
+    """
+
+    def __init__(self, options: MetaqOptions, memory: bytes | None = None) -> None:
+        self._options = options
+        self._told = Told() if memory is None else msgspec.json.decode(memory, type=Told)
+        self._clock = ServerClock()
+        self._times = TransactionTimes()
+        self._offsets = OffsetWatch(options.cluster)
+        self._offsets_next = ""
+        self._looked_at: dict[str, int] = {}  # group -> when, by this machine's clock
+        # What has not settled, and since when it stands as it is; of what was remembered: for long.
+        self._unsettled = {name: 0 for name, group in self._told.groups.items() if not group.settled}
+        self._doubted = {name for name, topic in self._told.topics.items() if topic.doubted_since is not None}
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return len(self._told.groups)
+
+    @property
+    def topics(self) -> int:
+        """How many topics there are."""
+        return len(self._told.topics)
+
+    def memory(self) -> bytes:
+        """Answer what a new watch must be given to go on from here."""
+        return msgspec.json.encode(self._told, order="deterministic")
+
+    # ---- looking
+
+    def look(self, reader: Reader, noticed: Noticed) -> Draft:
+        """Look at what was noticed, and draft what is new."""
+        draft = Draft()
+        began = now_ms()
+        if noticed.everything:
+            topics = dict.fromkeys([*reader.topics(), *self._told.topics], began)
+            there = reader.groups()
+            self._drop_groups(draft, there, began)
+            self._look_at_topics(draft, reader, topics)
+            self._look_at_groups(draft, reader, dict.fromkeys(there, began), continuous=False)
+            return draft
+        topics, groups = dict(noticed.topics), dict(noticed.groups)
+        if noticed.lists is not None:
+            topics |= {name: noticed.lists for name in reader.topics() if name not in self._told.topics}
+            there = reader.groups()
+            groups |= {name: noticed.lists for name in there if name not in self._told.groups}
+            groups = {name: at for name, at in groups.items() if name in there}
+            self._drop_groups(draft, there, noticed.lists)
+        self._look_at_topics(draft, reader, topics)
+        self._look_at_groups(draft, reader, groups, continuous=True)
+        return draft
+
+    def look_again(self, reader: Reader) -> Draft:
+        """Draft what has stood for long enough: queues that are gone, strategies, who holds what."""
+        draft = Draft()
+        if self._doubted:
+            self._look_at_topics(draft, reader, dict.fromkeys(self._doubted, now_ms()))
+        look = self._look(now_ms())
+        for name, since in sorted(self._unsettled.items()):
+            told = self._group(draft, name)
+            if told is not None and not told.settled and look.at - since >= self._options.settle_ms:
+                self._put(draft, name, *settle(name, told, self._topics_in(draft), look))
+        return draft
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether ``look_again`` will have something to do."""
+        return bool(self._unsettled or self._doubted)
+
+    def round(self, reader: Reader, began: int) -> Draft:
+        """Draft who commits, and the ``clock``: all that was noticed before ``began`` has been told."""
+        draft = Draft()
+        look = self._look(began)
+        for name, told in self._told.groups.items():
+            if told.missed_at is not None:
+                self._put(draft, name, *close_missed(name, told, look))
+        for name, offsets in sorted(reader.read_offsets(self._due_for_offsets()).items()):
+            draft.events += self._offsets.look(name, offsets)
+        waiting = [one.doubted_since - 1 for one in self._told.topics.values() if one.doubted_since is not None]
+        draft.events.append(
+            Clock(
+                schema_version=SCHEMA_VERSION,
+                event_time=min([self._clock.advance(began), *waiting]),
+                system="metaq",
+                cluster=self._options.cluster,
+            )
+        )
+        return draft
+
+    def keep(self, draft: Draft) -> None:
+        """Take a draft as told: its events are in the log."""
+        at = self._clock.at(now_ms())
+        for name, group in draft.groups.items():
+            if group is None:
+                self._told.groups.pop(name, None)
+                self._unsettled.pop(name, None)
+                self._looked_at.pop(name, None)
+                self._offsets.forget(name)
+                continue
+            self._told.groups[name] = group
+            if group.settled:
+                self._unsettled.pop(name, None)
+            else:
+                self._unsettled[name] = at
+        for name, topic in draft.topics.items():
+            self._told.topics[name] = topic
+            if topic.doubted_since is None:
+                self._doubted.discard(name)
+            else:
+                self._doubted.add(name)
+
+    def faults(self, draft: Draft) -> list[Fault]:
+        """Answer what could not be read, and was not said before."""
+        found: list[Fault] = []
+        for name, topic in draft.topics.items():
+            before = self._told.topics.get(name)
+            found += [one for one in topic.seen.faults if before is None or one not in before.seen.faults]
+        for name, group in draft.groups.items():
+            told = self._told.groups.get(name)
+            new = group.seen.faults if group is not None else ()
+            found += [one for one in new if told is None or one not in told.seen.faults]
+        return sorted(found)
+
+    # ---- inside
+
+    def _look(self, local_ms: int, *, continuous: bool = True) -> Look:
+        return Look(
+            cluster=self._options.cluster,
+            at=self._clock.at(local_ms),
+            continuous=continuous,
+            settle_ms=self._options.settle_ms,
+            times=self._times,
+        )
+
+    def _look_at_topics(self, draft: Draft, reader: Reader, noticed: Mapping[str, int]) -> None:
+        wanted = sorted(name for name in noticed if self._options.follows_topic(name))
+        for name, seen in reader.read_topics(wanted).items():
+            before = self._told.topics.get(name)
+            if seen is None and before is None:
+                continue
+            events, told = tell_topic(name, before, seen or _NO_TOPIC, self._look(noticed[name]))
+            draft.events += events
+            if told != before:
+                draft.topics[name] = told
+            if events:
+                self._unsettle_subscribers(draft, name)
+
+    def _unsettle_subscribers(self, draft: Draft, topic: str) -> None:
+        for name in self._told.groups:
+            group = self._group(draft, name)
+            if group is not None and any(topic in one.subscriptions for one in group.seen.members.values()):
+                draft.groups[name] = msgspec.structs.replace(group, settled=False)
+
+    def _look_at_groups(self, draft: Draft, reader: Reader, noticed: Mapping[str, int], *, continuous: bool) -> None:
+        wanted = sorted(name for name in noticed if self._options.follows_group(name))
+        known = {name: None if (told := self._group(draft, name)) is None else told.seen for name in wanted}
+        began = now_ms()
+        found = reader.read_groups(known, all_members=not continuous)
+        for _ in range(_READ_AGAIN):
+            moving = {name: known[name] for name, seen in found.items() if seen is None}
+            if not moving:
+                break
+            found |= reader.read_groups(moving, all_members=not continuous)
+        if continuous:
+            for name, seen in found.items():
+                self._compare_clocks(name, known[name], seen, noticed[name])
+        for name, seen in found.items():
+            if seen is None:
+                draft.unread.append(name)
+                continue
+            told = self._group(draft, name)
+            look = self._look(noticed[name], continuous=continuous)
+            self._put(draft, name, *tell_group(name, told, seen, self._topics_in(draft), look))
+            self._looked_at[name] = began
+
+    def _compare_clocks(self, name: str, before: SeenGroup | None, seen: SeenGroup | None, noticed: int) -> None:
+        if before is None or seen is None:
+            return
+        made = [one.joined_at for key, one in seen.members.items() if before.members.get(key) != one]
+        for topic, owners in seen.topics.items():
+            was = before.topics[topic].owners if topic in before.topics else {}
+            made += [one.since for key, one in owners.owners.items() if was.get(key) != one]
+        if made:
+            self._clock.saw(max(made), noticed_ms=max(noticed, now_ms()), absent_ms=self._looked_at.get(name))
+
+    def _drop_groups(self, draft: Draft, there: Iterable[str], noticed: int) -> None:
+        for name in sorted(self._told.groups.keys() - set(there)):
+            draft.events += tell_deleted(name, self._told.groups[name], self._look(noticed))
+            draft.groups[name] = None
+
+    def _put(self, draft: Draft, name: str, events: Sequence[AnyEvent], told: ToldGroup) -> None:
+        draft.events += events
+        if told != self._group(draft, name):
+            draft.groups[name] = told
+
+    def _group(self, draft: Draft, name: str) -> ToldGroup | None:
+        return draft.groups[name] if name in draft.groups else self._told.groups.get(name)
+
+    def _topics_in(self, draft: Draft) -> Mapping[str, ToldTopic]:
+        return {**self._told.topics, **draft.topics} if draft.topics else self._told.topics
+
+    def _due_for_offsets(self) -> list[str]:
+        """Answer the next groups in turn: each comes once in ``progress_interval_ms``."""
+        names = sorted(self._told.groups)
+        rounds = max(1, self._options.progress_interval_ms // max(1, self._options.poll_interval_ms))
+        count = -(-len(names) // rounds)
+        later = [name for name in names if name > self._offsets_next]
+        chosen = [*later, *(name for name in names if name <= self._offsets_next)][:count]
+        if chosen:
+            self._offsets_next = chosen[-1]
+        return chosen

@@ -1,0 +1,341 @@
+"""Shell: a group as it was told and as it is seen -> events. No I/O here.
+
+What ZooKeeper dates is told with its own time: a join, a partition that was taken. A removal is told with the time at
+which it was noticed, or that of a later transaction that has one. Changes that one look shows together are told one by
+one, in the order of their times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from streaming.metaq.departures import STOPPING_MS, GivenBack, judge
+from streaming.metaq.look import Look
+from streaming.metaq.seen import SeenGroup, SeenMember, SeenOwner, changes_between
+from streaming.metaq.told import ToldGroup, ToldTopic
+from streaming.metaq.znodes import client_of_member, read_partition
+from udfs.events import (
+    ORDER_AT_ONE_MOMENT,
+    SCHEMA_VERSION,
+    AnyEvent,
+    AssignmentReported,
+    Departure,
+    GroupDeleted,
+    GroupSettings,
+    GroupSnapshot,
+    HeldQueue,
+    MemberInfo,
+    Observation,
+    QueueInfo,
+    QueueRef,
+)
+from udfs.metaq_inference import infer_strategy
+
+# So long missed changes stand as something wrong.
+MISSED_STANDS_MS: Final = 60_000
+_RECREATED = 2**31  # no folder has so many changes between two looks: it was made anew
+_NAMED_AT_MOST = 3
+
+Held = Mapping[tuple[str, str], SeenOwner]
+
+
+def tell_group(
+    group: str, before: ToldGroup | None, seen: SeenGroup, topics: Mapping[str, ToldTopic], look: Look
+) -> tuple[list[AnyEvent], ToldGroup]:
+    """Tell what is new of a group.
+
+    Args:
+        topics: As they were told; the strategy is inferred from them.
+    """
+    _learn_times(seen, look)
+    if before is None:
+        return _tell_first(group, seen, topics, look)
+    return _Changes(group, before, seen, look).tell()
+
+
+def settle(
+    group: str, told: ToldGroup, topics: Mapping[str, ToldTopic], look: Look
+) -> tuple[list[AnyEvent], ToldGroup]:
+    """Tell what can be told only of a look that has stood for a while: the strategy, and what every member holds."""
+    changed = [topics[topic].at for topic in _subscribed(told.seen) if topic in topics]
+    at = max([told.at, *changed]) + 1
+    strategy = _strategy_of(told.seen, topics)
+    events: list[AnyEvent] = []
+    if strategy is not None and strategy != told.strategy:
+        events.append(_settings(group, strategy, look, at))
+    events += [_report(group, member, held, look, at) for member, held in told.seen.held().items()]
+    return events, msgspec.structs.replace(
+        told, at=at if events else told.at, strategy=strategy or told.strategy, settled=True
+    )
+
+
+def close_missed(group: str, told: ToldGroup, look: Look) -> tuple[list[AnyEvent], ToldGroup]:
+    """Tell that changes were missed no more, once that has stood for long enough."""
+    if told.missed_at is None or look.at - told.missed_at < MISSED_STANDS_MS:
+        return [], told
+    observations = tuple(one for one in told.observations if one[0] != "changes_missed")
+    at = max(look.at, told.at)
+    event = _snapshot(group, told.seen.members, look, at, observations)
+    return [event], msgspec.structs.replace(told, observations=observations, missed_at=None, at=at)
+
+
+def tell_deleted(group: str, told: ToldGroup, look: Look) -> list[AnyEvent]:
+    """Tell that a group's nodes are there no more."""
+    at = max(look.at, told.at)
+    return [
+        GroupDeleted(schema_version=SCHEMA_VERSION, event_time=at, system="metaq", cluster=look.cluster, group=group)
+    ]
+
+
+def _tell_first(
+    group: str, seen: SeenGroup, topics: Mapping[str, ToldTopic], look: Look
+) -> tuple[list[AnyEvent], ToldGroup]:
+    newest = max((owner.since for _, _, owner in seen.owned()), default=0)
+    stands = max([newest, *(member.joined_at for member in seen.members.values())]) <= look.at - look.settle_ms
+    strategy = _strategy_of(seen, topics) if stands else None
+    observations = _faults_of(seen)
+    events: list[AnyEvent] = [] if strategy is None else [_settings(group, strategy, look, look.at)]
+    events.append(_snapshot(group, seen.members, look, look.at, observations))
+    for member, held in seen.held().items():
+        if held or stands:
+            events.append(_report(group, member, held, look, look.at))
+    return events, ToldGroup(
+        seen=seen, at=look.at, strategy=strategy, observations=observations, settled=stands or not seen.members
+    )
+
+
+class _Changes:
+    """What lies between two looks at one group."""
+
+    def __init__(self, group: str, before: ToldGroup, seen: SeenGroup, look: Look) -> None:
+        self.group, self.told, self.before, self.seen, self.look = group, before, before.seen, seen, look
+        was, now = self.before.members, seen.members
+        self.gone = sorted(was.keys() - now.keys())
+        self.new = sorted(now.keys() - was.keys())
+        self.again = sorted(name for name in was.keys() & now.keys() if was[name].czxid != now[name].czxid)
+        self.was_held, self.now_held = before.seen.held(), seen.held()
+        self.changes = changes_between(self.before.ids, seen.ids)
+        self.events: list[AnyEvent] = []
+
+    def tell(self) -> tuple[list[AnyEvent], ToldGroup]:
+        missed = self._missed()
+        missed_at = self.look.at if missed else self.told.missed_at
+        standing = [one for one in self.told.observations if one[0] == "changes_missed"]
+        observations = tuple([("changes_missed", missed)] if missed else standing) + _faults_of(self.seen)
+        self._tell_members(observations)
+        self._tell_owners()
+        self.events.sort(key=lambda event: (event.event_time, ORDER_AT_ONE_MOMENT[type(event)]))
+        last = self.told.at
+        for event in self.events:
+            event.event_time = last = max(event.event_time, last)
+        nothing_new = not self.events and self.before.topics.keys() == self.seen.topics.keys()
+        return self.events, msgspec.structs.replace(
+            self.told,
+            seen=self.seen,
+            at=last,
+            given_back=self._given_back(),
+            observations=observations,
+            missed_at=missed_at,
+            settled=self.told.settled and nothing_new,
+        )
+
+    # ---- members
+
+    def _tell_members(self, observations: tuple[tuple[str, str], ...]) -> None:
+        """Write a snapshot for each moment at which somebody came or went."""
+        moments: dict[int, tuple[list[str], list[str]]] = {}
+        for name in self.gone:
+            moments.setdefault(self.look.removed_at(self.seen.ids.pzxid), ([], []))[0].append(name)
+        for name in self.again:
+            # It went and came back between two looks; when it went is known only to lie before.
+            moments.setdefault(self.seen.members[name].joined_at - 1, ([], []))[0].append(name)
+        for name in (*self.new, *self.again):
+            moments.setdefault(self.seen.members[name].joined_at, ([], []))[1].append(name)
+        described = {
+            name: self.seen.members.get(name, member) if name not in self.again else member
+            for name, member in self.before.members.items()
+        }
+        given_back = {(one.topic, one.partition): one for one in self.told.given_back}
+        last = max(moments, default=None)
+        for at in sorted(moments):
+            gone, come = moments[at]
+            departures = tuple(
+                judge(name, self.was_held[name], given_back, self.seen, changes=self.changes, at=self.look.at)
+                for name in gone
+                if name in self.gone
+            )
+            for name in gone:
+                del described[name]
+            described |= {name: self.seen.members[name] for name in come}
+            told = observations if at == last else self.told.observations
+            self.events.append(_snapshot(self.group, described, self.look, at, told, departures))
+        anew = any(
+            self.before.members[name].subscriptions != member.subscriptions
+            for name, member in self.seen.members.items()
+            if name in self.before.members and name not in self.again
+        )
+        if not moments and (anew or observations != self.told.observations):
+            self.events.append(_snapshot(self.group, self.seen.members, self.look, self.look.at, observations))
+
+    def _missed(self) -> str | None:
+        """Answer, in words, how many changes lie between the two looks beside those that they show."""
+        said = []
+        unseen = self.changes - len(self.gone) - len(self.new) - 2 * len(self.again)
+        if 0 < unseen < _RECREATED:
+            said.append(f"{_changes(unseen)} of the group's consumers")
+        if not self.look.continuous:
+            # While watches stand, partitions change hands several times within one look: that is nothing missed.
+            for topic, now in sorted(self.seen.topics.items()):
+                was = self.before.topics.get(topic)
+                if was is None:
+                    continue
+                shown = sum(
+                    (was.owners.get(name) is not None) + (now.owners.get(name) is not None)
+                    for name in was.owners.keys() | now.owners.keys()
+                    if was.owners.get(name) != now.owners.get(name)
+                )
+                unseen = changes_between(was.folder, now.folder) - shown
+                if 0 < unseen < _RECREATED:
+                    said.append(f"{_changes(unseen)} of the owners of {topic}")
+        return None if not said else f"{', '.join(said)} happened and were not seen (cversion)"
+
+    # ---- owners
+
+    def _tell_owners(self) -> None:
+        for name in sorted(self.seen.members):
+            stayed = name not in self.new and name not in self.again
+            was = self.was_held[name] if stayed else {}
+            now = self.now_held[name]
+            kept = {key: owner for key, owner in was.items() if now.get(key) == owner}
+            lost = [key for key in was if key not in kept]
+            taken = [owner.since for key, owner in now.items() if key not in kept]
+            if lost:
+                at = max(self._lost_at(*key) for key in lost)
+                self.events.append(_report(self.group, name, kept, self.look, at))
+            if taken:
+                self.events.append(_report(self.group, name, now, self.look, max(taken)))
+
+    def _lost_at(self, topic: str, partition: str) -> int:
+        """Answer when a partition had lost its owner for certain."""
+        owners = self.seen.topics.get(topic)
+        if owners is None:
+            return self.look.at
+        taken = owners.owners.get(partition)
+        at = self.look.removed_at(owners.folder.pzxid)
+        return at if taken is None else min(at, taken.since)
+
+    def _given_back(self) -> tuple[GivenBack, ...]:
+        owned = {(topic, name) for topic, held in self.seen.topics.items() for name in held.owners}
+        kept = [
+            one
+            for one in self.told.given_back
+            if (one.topic, one.partition) not in owned
+            and one.member_id in self.seen.members
+            and self.look.at - one.at <= STOPPING_MS
+        ]
+        lost = [
+            GivenBack(owner.member_id, topic, name, self.seen.topics[topic].folder.pzxid, self.look.at)
+            for topic, name, owner in self.before.owned()
+            if (topic, name) not in owned and topic in self.seen.topics and owner.member_id in self.seen.members
+        ]
+        return (*kept, *lost)
+
+
+# ---- events
+
+
+def _snapshot(
+    group: str,
+    members: Mapping[str, SeenMember],
+    look: Look,
+    at: int,
+    observations: tuple[tuple[str, str], ...],
+    departures: tuple[Departure, ...] = (),
+) -> GroupSnapshot:
+    return GroupSnapshot(
+        schema_version=SCHEMA_VERSION,
+        event_time=at,
+        system="metaq",
+        cluster=look.cluster,
+        group=group,
+        members=tuple(_member(group, name, members[name]) for name in sorted(members)),
+        departures=departures or None,
+        observations=tuple(Observation(kind=kind, detail=detail) for kind, detail in observations),
+    )
+
+
+def _member(group: str, name: str, member: SeenMember) -> MemberInfo:
+    client, host = client_of_member(group, name)
+    return MemberInfo(member_id=name, client_id=client, host=host, subscriptions=member.subscriptions)
+
+
+def _report(group: str, member: str, held: Held, look: Look, at: int) -> AssignmentReported:
+    queues = []
+    for (topic, name), owner in held.items():
+        broker, number = read_partition(name)
+        queues.append(HeldQueue(topic=topic, queue_id=number, broker=broker, held_since=owner.since))
+    return AssignmentReported(
+        schema_version=SCHEMA_VERSION,
+        event_time=at,
+        system="metaq",
+        cluster=look.cluster,
+        group=group,
+        member_id=member,
+        queues=tuple(sorted(queues, key=lambda one: (one.topic, one.broker or "", one.queue_id))),
+    )
+
+
+def _settings(group: str, strategy: str, look: Look, at: int) -> GroupSettings:
+    return GroupSettings(
+        schema_version=SCHEMA_VERSION,
+        event_time=at,
+        system="metaq",
+        cluster=look.cluster,
+        group=group,
+        strategy=strategy,
+        inferred=True,
+    )
+
+
+# ---- what a look shows
+
+
+def _strategy_of(seen: SeenGroup, topics: Mapping[str, ToldTopic]) -> str | None:
+    subscriptions = {name: member.subscriptions for name, member in seen.members.items()}
+    queues = {
+        topic: [QueueInfo(queue_id=number, broker=broker) for broker, number in topics[topic].queues or ()]
+        for topic in _subscribed(seen)
+        if topic in topics
+    }
+    owners = {}
+    for topic, name, owner in seen.owned():
+        broker, number = read_partition(name)
+        owners[QueueRef(topic=topic, queue_id=number, broker=broker)] = owner.member_id
+    return infer_strategy(subscriptions, queues, owners)
+
+
+def _subscribed(seen: SeenGroup) -> set[str]:
+    return {topic for member in seen.members.values() for topic in member.subscriptions}
+
+
+def _faults_of(seen: SeenGroup) -> tuple[tuple[str, str], ...]:
+    if not seen.faults:
+        return ()
+    named = ", ".join(f"{fault.path} ({fault.reason})" for fault in seen.faults[:_NAMED_AT_MOST])
+    more = len(seen.faults) - _NAMED_AT_MOST
+    return (("unreadable_nodes", f"{named} and {more} more" if more > 0 else named),)
+
+
+def _learn_times(seen: SeenGroup, look: Look) -> None:
+    for member in seen.members.values():
+        look.times.learn(member.czxid, member.joined_at)
+    for owners in seen.topics.values():
+        for owner in owners.owners.values():
+            look.times.learn(owner.czxid, owner.since)
+
+
+def _changes(number: int) -> str:
+    return f"{number} change" if number == 1 else f"{number} changes"

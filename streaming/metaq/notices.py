@@ -1,0 +1,122 @@
+"""Shell: what watches have noticed and nobody has looked at yet."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Final
+
+from kazoo.protocol.states import EventType, KazooState, WatchedEvent
+
+from streaming.metaq.znodes import Paths, concern_of
+
+# A consumer takes its partitions one by one, some milliseconds apart: that is looked at in one go. Times do not suffer:
+# each owner's node has its own. Who comes and goes is looked at at once, before others change the same nodes.
+OWNERS_WAIT_MS: Final = 50
+
+
+@dataclass
+class Noticed:
+    """What is to be looked at, each with when it was noticed first (epoch ms of this machine).
+
+    Attributes:
+        everything: The connection was lost and is back, or is new: no watch stands.
+    """
+
+    everything: bool = False
+    lists: int | None = None
+    topics: dict[str, int] = field(default_factory=dict)
+    groups: dict[str, int] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.everything or self.lists or self.topics or self.groups)
+
+
+class Notices:
+    """Collects notices from the client's threads, and lets one thread wait for them."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
+        self._changed = threading.Condition()
+        self._noticed = Noticed()
+        self._owners: dict[str, int] = {}  # groups of which partitions changed hands, and nothing else
+        self._state = KazooState.LOST
+        self._woken = False
+
+    @property
+    def state(self) -> KazooState:
+        """Whether the client is connected."""
+        return self._state
+
+    def see_state(self, state: KazooState) -> None:
+        """Take in a change of the connection."""
+        with self._changed:
+            self._state = state
+            if state == KazooState.CONNECTED:
+                self._noticed = Noticed(everything=True)
+                self._owners.clear()
+            self._changed.notify_all()
+
+    def see_event(self, event: WatchedEvent) -> None:
+        """Take in that a watch fired."""
+        if event.type == EventType.NONE:
+            return  # the connection's own news, which ``see_state`` is told of
+        concern = concern_of(self._paths, event.path)
+        if concern is None:
+            return
+        now = now_ms()
+        with self._changed:
+            if concern.kind in ("groups", "topics"):
+                self._noticed.lists = self._noticed.lists or now
+            elif concern.kind == "group":
+                self._noticed.groups.setdefault(concern.name, now)
+            elif concern.kind == "owners":
+                self._owners.setdefault(concern.name, now)
+            else:
+                self._noticed.topics.setdefault(concern.name, now)
+            self._changed.notify_all()
+
+    def take(self) -> Noticed:
+        """Answer what is to be looked at now, and begin anew."""
+        with self._changed:
+            noticed, self._noticed = self._noticed, Noticed()
+            now = now_ms()
+            for name, since in list(self._owners.items()):
+                if name in noticed.groups or now - since >= OWNERS_WAIT_MS:
+                    del self._owners[name]
+                    noticed.groups[name] = min(since, noticed.groups.get(name, since))
+            return noticed
+
+    def give_back(self, noticed: Noticed) -> None:
+        """Keep what could not be looked at, or not be written down, for the next time."""
+        with self._changed:
+            newer = self._noticed
+            self._noticed = Noticed(
+                everything=noticed.everything or newer.everything,
+                lists=noticed.lists or newer.lists,
+                topics={**newer.topics, **noticed.topics},
+                groups={**newer.groups, **noticed.groups},
+            )
+
+    def wake(self) -> None:
+        """End the waiting."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify_all()
+
+    def wait(self, timeout_s: float) -> None:
+        """Return when something is to be done, or after so long."""
+        with self._changed:
+            if self._owners and self._state == KazooState.CONNECTED:
+                timeout_s = min(timeout_s, OWNERS_WAIT_MS / 1_000)
+            self._changed.wait_for(
+                lambda: self._woken or (self._state == KazooState.CONNECTED and bool(self._noticed)),
+                max(0.0, timeout_s),
+            )
+            self._woken = False
+
+
+def now_ms() -> int:
+    """Answer this machine's time."""
+    return time.time_ns() // 1_000_000
