@@ -20,7 +20,7 @@ from udfs.packing import CarriedEvent, Int64, UInt64, hash_texts
 from udfs.repeats import Repeats
 from udfs.rules import Rules
 from udfs.silence import Silence
-from udfs.state_codec import KEY_SHIFT, Buffer, Header, Sections, pack_state, unpack_state
+from udfs.state_codec import KEY_SHIFT, Buffer, Header, Section, Sections, pack_state, unpack_state
 from udfs.topics import Topics
 from udfs.watch import Watch
 
@@ -71,20 +71,20 @@ class ShardState:
         self.header: Header = header
         self._sections: Sections = sections
         self.clock_before: int | None = header.clock
-        self.groups = ColdBlocks(sections.get("groups", b""))
+        self.groups = ColdBlocks(self._body("groups"))
         self.live = Liveness(
             len(self.groups.keys),
-            sections.get("members", b""),
-            sections.get("seen", b""),
-            sections.get("waiting_heartbeats", b""),
+            self._body("members"),
+            self._body("seen"),
+            self._body("waiting_heartbeats"),
         )
-        self.watch = Watch(len(self.groups.keys), sections.get("watch", b""))
-        self.topics = Topics(cluster, sections.get("topics", b""))
-        self.repeats = Repeats(sections.get("repeats", b""), header.clock, rules.repeat_span_ms)
-        self.commits = Commits(sections.get("commits", b""), sections.get("waiting_commits", b""))
-        self.silence: Silence = _decode(sections.get("silence", b""), Silence) or Silence()
-        self.events: list[CarriedEvent] = _decode(sections.get("waiting_events", b""), list[CarriedEvent]) or []
-        self.strangers: list[Stranger] = _decode(sections.get("strangers", b""), list[Stranger]) or []
+        self.watch = Watch(len(self.groups.keys), self._body("watch"))
+        self.topics = Topics(cluster, self._body("topics"))
+        self.repeats = Repeats(self._body("repeats"), header.clock, rules.repeat_span_ms)
+        self.commits = Commits(self._body("commits"), self._body("waiting_commits"))
+        self.silence: Silence = _decode(self._body("silence"), Silence) or Silence()
+        self.events: list[CarriedEvent] = _decode(self._body("waiting_events"), list[CarriedEvent]) or []
+        self.strangers: list[Stranger] = _decode(self._body("strangers"), list[Stranger]) or []
         self._forget_ms = rules.forget_after_ms
         self._regrouped = False
 
@@ -113,16 +113,16 @@ class ShardState:
 
     def encode(self) -> bytes:
         """Answer the state as bytes."""
-        header, old = self.header, self._sections
+        header = self.header
         header.batches += 1
         header.groups, header.members = len(self.groups.keys), len(self.live.keys)
         repeats, header.oldest_remembered = self.repeats.encode(header.oldest_remembered)
         forget_before = None if header.clock is None else header.clock - self._forget_ms
         commits, waiting_commits = self.commits.encode(forget_before)
-        sections: dict[str, Buffer] = {
-            "groups": self.groups.encode() if self._regrouped else old.get("groups", b""),
-            "members": self.live.encode_members() if self._regrouped else old.get("members", b""),
-            "watch": self.watch.encode() if self._regrouped else old.get("watch", b""),
+        bodies: dict[str, Buffer] = {
+            "groups": self.groups.encode() if self._regrouped else self._body("groups"),
+            "members": self.live.encode_members() if self._regrouped else self._body("members"),
+            "watch": self.watch.encode() if self._regrouped else self._body("watch"),
             "seen": self.live.encode_seen(),
             "waiting_heartbeats": self.live.encode_waiting(),
             "waiting_events": msgspec.msgpack.encode(self.events) if self.events else b"",
@@ -133,7 +133,16 @@ class ShardState:
             "waiting_commits": waiting_commits,
             "silence": msgspec.msgpack.encode(self.silence) if self.silence != Silence() else b"",
         }
-        return pack_state(header, sections)
+        return pack_state(header, {name: self._section(name, body) for name, body in bodies.items()})
+
+    def _body(self, name: str) -> Buffer:
+        section = self._sections.get(name)
+        return b"" if section is None else section.body
+
+    def _section(self, name: str, body: Buffer) -> Section:
+        """Answer the section that is stored already when this is its body still."""
+        section = self._sections.get(name)
+        return section if section is not None and section.body is body else Section(body)
 
     def write(self, groups: dict[int, Written]) -> list[tuple[int, int, int]]:
         """Write what became of groups, old and new: by key.

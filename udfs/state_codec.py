@@ -1,8 +1,8 @@
 """Core: how a shard's state becomes bytes and comes back. No I/O.
 
-The state is one binary value: a version byte, a header, named sections. A section that a batch did not need is
-neither decoded nor encoded again: its bytes are copied. Columns of integers are stored in as few bytes as most
-of their values need, with a list of those that need more.
+The state is one binary value: a version byte, a header, named sections, all but the first as characters of seven
+bits. A section that a batch did not change is not encoded again: its bytes are copied. Columns of integers are
+stored in as few bytes as most of their values need, with a list of those that need more.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ import numpy.typing as npt
 from udfs.errors import StateVersionError
 from udfs.events import System
 from udfs.packing import Int64, UInt64
+from udfs.seven_bits import characters_for, from_seven_bits, to_seven_bits
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 KEY_BYTES = 5  # of a member's key within its group: 40 bits, the upper ones of its 64
 KEY_SHIFT = np.uint64(64 - 8 * KEY_BYTES)
 
 Buffer: TypeAlias = "bytes | memoryview"
 Bytes8: TypeAlias = npt.NDArray[np.uint8]
 
-_LEAD = struct.Struct("<BI")  # version, length of the header
+_LENGTH = struct.Struct("<I")  # of the header; in characters behind the version
+_LENGTH_CHARACTERS = characters_for(_LENGTH.size)
+_LEAD_1 = struct.Struct("<BI")  # version 1: version, length of the header; no characters
 _COLUMN = struct.Struct("<BqII")  # width, reference, values, exceptions
 _WIDTHS = (0, 1, 2, 3, 4, 5, 6)
 _EXCEPTION_BYTES = 12
@@ -48,30 +51,58 @@ class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     sections: list[tuple[str, int]] = msgspec.field(default_factory=list)
 
 
-Sections: TypeAlias = dict[str, Buffer]
+class Section:
+    """A part of the state: its bytes, and how they are stored; one is made from the other only when asked for."""
+
+    def __init__(self, body: Buffer | None, characters: Buffer = b"", size: int = 0) -> None:
+        self._body = body
+        self._characters = characters
+        self.size = size if body is None else len(body)
+
+    @property
+    def body(self) -> Buffer:
+        """Its bytes: the same object each time."""
+        if self._body is None:
+            self._body = from_seven_bits(self._characters, self.size)
+        return self._body
+
+    @property
+    def characters(self) -> Buffer:
+        """Its bytes as they are stored."""
+        if self.size and not len(self._characters):
+            self._characters = to_seven_bits(self.body)
+        return self._characters
+
+
+Sections: TypeAlias = dict[str, Section]
+Plain: TypeAlias = dict[str, object]
 
 # version -> what turns (header as plain values, sections) of that version into those of the next
-UPGRADES: dict[int, Callable[[dict[str, object], Sections], tuple[dict[str, object], Sections]]] = {}
+UPGRADES: dict[int, Callable[[Plain, Sections], tuple[Plain, Sections]]] = {
+    # The same contents, stored otherwise.
+    1: lambda plain, sections: (plain, sections),
+}
 
 
-def pack_state(header: Header, sections: Mapping[str, Buffer]) -> bytes:
+def pack_state(header: Header, sections: Mapping[str, Section]) -> bytes:
     """Join a header and its sections into one value; empty sections are left out."""
-    kept = [(name, body) for name, body in sections.items() if len(body)]
-    header.sections = [(name, len(body)) for name, body in kept]
+    kept = {name: section for name, section in sections.items() if section.size}
+    header.sections = [(name, section.size) for name, section in kept.items()]
     head = msgspec.msgpack.encode(header)
-    return b"".join([_LEAD.pack(STATE_VERSION, len(head)), head, *(body for _, body in kept)])
+    lead = bytes([STATE_VERSION]) + to_seven_bits(_LENGTH.pack(len(head)))
+    return b"".join([lead, to_seven_bits(head), *(section.characters for section in kept.values())])
 
 
 def unpack_state(state: bytes) -> tuple[Header, Sections]:
     """Split a value into header and sections, upgraded to the present version.
 
-    Returns: sections as views into ``state``, nothing decoded.
+    Returns: sections, nothing of them decoded.
     Raises:
         StateVersionError: Written by a newer version, or damaged.
     """
-    if len(state) < _LEAD.size:
-        raise StateVersionError(f"the state has {len(state)} bytes: it is damaged or not a state of this monitor")
-    version, length = _LEAD.unpack_from(state)
+    if not state:
+        raise StateVersionError("the state has 0 bytes: it is damaged or not a state of this monitor")
+    version = state[0]
     if version > STATE_VERSION:
         raise StateVersionError(
             f"the state was written in encoding {version}, this version of the monitor reads up to {STATE_VERSION}: "
@@ -79,19 +110,7 @@ def unpack_state(state: bytes) -> tuple[Header, Sections]:
         )
     if version != STATE_VERSION and version not in UPGRADES:
         raise StateVersionError(f"the state claims encoding {version}, which never was: it is damaged")
-    view = memoryview(state)
-    try:
-        plain: dict[str, object] = msgspec.msgpack.decode(view[_LEAD.size : _LEAD.size + length], type=dict)
-        table = msgspec.convert(plain.get("sections"), list[tuple[str, int]])
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise StateVersionError(f"the state's header cannot be read: it is damaged ({error})") from error
-    sections: Sections = {}
-    start = _LEAD.size + length
-    for name, size in table:
-        sections[name] = view[start : start + size]
-        start += size
-    if start != len(state) or any(size < 0 for _, size in table):
-        raise StateVersionError(f"the state should have {start} bytes and has {len(state)}: it is damaged")
+    plain, sections = _split_1(state) if version == 1 else _split(state)
     while version < STATE_VERSION:
         plain, sections = UPGRADES[version](plain, sections)
         version += 1
@@ -99,6 +118,49 @@ def unpack_state(state: bytes) -> tuple[Header, Sections]:
         return msgspec.convert(plain, Header), sections
     except msgspec.ValidationError as error:
         raise StateVersionError(f"the state's header cannot be read: it is damaged ({error})") from error
+
+
+def _split(state: bytes) -> tuple[Plain, Sections]:
+    view = memoryview(state)
+    start = 1 + _LENGTH_CHARACTERS
+    if len(state) < start or not state.isascii():
+        raise StateVersionError("the state is cut short, or has other characters than it was written in: it is damaged")
+    (length,) = _LENGTH.unpack(from_seven_bits(view[1:start], _LENGTH.size))
+    end = start + characters_for(length)
+    if end > len(state):
+        raise StateVersionError(f"the state should have {end} bytes at least and has {len(state)}: it is damaged")
+    plain, table = _header(from_seven_bits(view[start:end], length))
+    parts = _parts(view, end, table, [characters_for(size) for _, size in table])
+    return plain, {name: Section(None, characters, size) for (name, size), characters in zip(table, parts, strict=True)}
+
+
+def _split_1(state: bytes) -> tuple[Plain, Sections]:
+    if len(state) < _LEAD_1.size:
+        raise StateVersionError(f"the state has {len(state)} bytes: it is damaged or not a state of this monitor")
+    view = memoryview(state)
+    _, length = _LEAD_1.unpack_from(state)
+    start = _LEAD_1.size + length
+    plain, table = _header(view[_LEAD_1.size : start])
+    parts = _parts(view, start, table, [size for _, size in table])
+    return plain, {name: Section(body) for (name, _), body in zip(table, parts, strict=True)}
+
+
+def _header(head: Buffer) -> tuple[Plain, list[tuple[str, int]]]:
+    try:
+        plain: Plain = msgspec.msgpack.decode(head, type=dict)
+        return plain, msgspec.convert(plain.get("sections"), list[tuple[str, int]])
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise StateVersionError(f"the state's header cannot be read: it is damaged ({error})") from error
+
+
+def _parts(view: memoryview, start: int, table: list[tuple[str, int]], lengths: list[int]) -> list[memoryview]:
+    parts = []
+    for length in lengths:
+        parts.append(view[start : start + length])
+        start += length
+    if start != len(view) or any(size < 0 for _, size in table):
+        raise StateVersionError(f"the state should have {start} bytes and has {len(view)}: it is damaged")
+    return parts
 
 
 def narrow(values: UInt64, width: int) -> bytes:

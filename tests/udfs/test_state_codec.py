@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from udfs import state_codec
 from udfs.errors import StateVersionError
+from udfs.seven_bits import to_seven_bits
 from udfs.state_codec import (
     STATE_VERSION,
     Header,
+    Section,
     narrow,
     pack_column,
     pack_keys,
@@ -25,6 +27,12 @@ from udfs.state_codec import (
     widen,
 )
 
+# What version 1 wrote of Header(clock=5, newest=7, groups=2) with the sections a = "12" and b = "345".
+VERSION_1 = bytes.fromhex(
+    "01760000008ba673797374656dc0a5636c6f636b05a66e657765737407a76261746368657300a667726f75707302a76d"
+    "656d6265727300a46c61746500ab6c6174655f746f7069637300aa7075736865645f6f757400b16f6c646573745f7265"
+    "6d656d6265726564c0a873656374696f6e739292a1610292a162033132333435"
+)
 SMALLEST, GREATEST = -(2**62), 2**62
 
 
@@ -80,28 +88,61 @@ def test_an_empty_section_has_empty_parts() -> None:
     assert unpack_parts(b"", 3) == [b"", b"", b""]
 
 
+def packed(header: Header, sections: dict[str, bytes]) -> bytes:
+    return pack_state(header, {name: Section(body) for name, body in sections.items()})
+
+
+def bodies(sections: dict[str, Section]) -> dict[str, bytes]:
+    return {name: bytes(section.body) for name, section in sections.items()}
+
+
 def test_a_state_comes_back() -> None:
     header = Header(clock=5, newest=7, groups=2)
-    state = pack_state(header, {"a": b"12", "none": b"", "b": b"345"})
+    state = packed(header, {"a": b"12", "none": b"", "b": b"345"})
     assert state[0] == STATE_VERSION
     again, sections = unpack_state(state)
     assert (again.clock, again.newest, again.groups) == (5, 7, 2)
-    assert {name: bytes(body) for name, body in sections.items()} == {"a": b"12", "b": b"345"}
+    assert bodies(sections) == {"a": b"12", "b": b"345"}
+
+
+@given(st.dictionaries(st.text(max_size=5), st.binary(max_size=100)))
+def test_no_byte_of_a_state_is_above_127(sections: dict[str, bytes]) -> None:
+    state = packed(Header(clock=2**62, newest=-1), sections)
+    assert state.isascii()
+    assert bodies(unpack_state(state)[1]) == {name: body for name, body in sections.items() if body}
+
+
+def test_a_section_that_nobody_changed_is_copied_as_it_is_stored() -> None:
+    state = packed(Header(clock=5), {"a": bytes(range(256)), "b": b"345"})
+    header, sections = unpack_state(state)
+    assert pack_state(header, sections) == state
+    opened = {name: section.body for name, section in sections.items()}
+    assert all(sections[name].body is body for name, body in opened.items())
+    assert pack_state(header, sections) == state
+
+
+def test_what_version_1_wrote_is_read() -> None:
+    header, sections = unpack_state(VERSION_1)
+    assert (header.clock, header.newest, header.groups) == (5, 7, 2)
+    assert bodies(sections) == {"a": b"12", "b": b"345"}
+    for end in range(len(VERSION_1)):
+        with pytest.raises(StateVersionError):
+            unpack_state(VERSION_1[:end])
 
 
 def test_a_newer_encoding_is_refused_with_both_versions() -> None:
-    state = bytearray(pack_state(Header(), {}))
+    state = bytearray(packed(Header(), {}))
     state[0] = STATE_VERSION + 1
     with pytest.raises(StateVersionError, match=rf"encoding {STATE_VERSION + 1}.* up to {STATE_VERSION}"):
         unpack_state(bytes(state))
 
 
 def test_an_older_encoding_is_upgraded_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    old = bytearray(pack_state(Header(clock=5), {"a": b"12"}))
+    old = bytearray(packed(Header(clock=5), {"a": b"12"}))
     monkeypatch.setattr(state_codec, "STATE_VERSION", STATE_VERSION + 2)
 
     def first(header: dict, sections: dict) -> tuple[dict, dict]:
-        return header | {"newest": 8}, sections | {"b": b"added"}
+        return header | {"newest": 8}, sections | {"b": Section(b"added")}
 
     def second(header: dict, sections: dict) -> tuple[dict, dict]:
         return header, {"renamed": sections["a"], "b": sections["b"]}
@@ -110,10 +151,23 @@ def test_an_older_encoding_is_upgraded_step_by_step(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(state_codec.UPGRADES, STATE_VERSION + 1, second)
     header, sections = unpack_state(bytes(old))
     assert (header.clock, header.newest) == (5, 8)
-    assert {name: bytes(body) for name, body in sections.items()} == {"renamed": b"12", "b": b"added"}
+    assert bodies(sections) == {"renamed": b"12", "b": b"added"}
 
 
-@pytest.mark.parametrize("state", [b"\x01", b"\x00" * 9, b"\x01\xff\xff\xff\xff", b"\x01\x02\x00\x00\x00\xc1\xc1"])
+@pytest.mark.parametrize(
+    "state",
+    [
+        b"",
+        b"\x01",
+        b"\x00" * 9,
+        b"\x01\xff\xff\xff\xff",
+        b"\x01\x02\x00\x00\x00\xc1\xc1",
+        b"\x02",
+        b"\x02" + bytes(8),
+        b"\x02" + b"\x7f" * 8,
+        b"\x02" + to_seven_bits(b"\x02\x00\x00\x00") + to_seven_bits(b"\xc1\xc1"),
+    ],
+)
 def test_damage_is_named(state: bytes) -> None:
     with pytest.raises(StateVersionError, match="damaged"):
         unpack_state(state)
@@ -121,9 +175,16 @@ def test_damage_is_named(state: bytes) -> None:
 
 @given(st.data())
 def test_a_state_cut_short_is_refused(data: st.DataObject) -> None:
-    state = pack_state(Header(clock=5), {"a": b"0123456789", "b": b"01234"})
+    state = packed(Header(clock=5), {"a": b"0123456789", "b": b"01234"})
     with pytest.raises(StateVersionError):
         unpack_state(state[: data.draw(st.integers(0, len(state) - 1))])
+
+
+def test_a_state_with_a_byte_above_127_is_refused() -> None:
+    state = bytearray(packed(Header(clock=5), {"a": b"0123456789"}))
+    state[-1] |= 0x80
+    with pytest.raises(StateVersionError, match="damaged"):
+        unpack_state(bytes(state))
 
 
 def test_a_pickle_is_no_state() -> None:
@@ -134,4 +195,4 @@ def test_a_pickle_is_no_state() -> None:
 def test_an_unknown_field_in_the_header_is_refused() -> None:
     head = msgspec.msgpack.encode({"sections": [], "surprise": 1})
     with pytest.raises(StateVersionError, match="surprise"):
-        unpack_state(bytes([STATE_VERSION]) + len(head).to_bytes(4, "little") + head)
+        unpack_state(bytes([STATE_VERSION]) + to_seven_bits(len(head).to_bytes(4, "little")) + to_seven_bits(head))
