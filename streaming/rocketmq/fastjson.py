@@ -21,7 +21,7 @@ MAX_DEPTH: Final = 100
 MAX_NUMBER_LENGTH: Final = 1_000
 # References times values. Whoever turns the answer into types with at most two lists or maps within one another, as all
 # bodies have, never sees more values than that.
-MAX_EXPANSION: Final = 2_000_000
+MAX_EXPANSION: Final = 10_000_000
 
 _TOKEN: Final = re.compile(
     r"""[ \t\r\n\f\ufeff]*+(?:

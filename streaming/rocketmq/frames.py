@@ -1,8 +1,8 @@
 """Shell: frames of the remoting protocol: bytes in, frames out. It reads and writes nothing itself.
 
 A frame is: four bytes, the length of all that follows; four bytes, the top one the kind of header and three its length;
-the header; the body. Headers are JSON or a binary form, which only servers write that were told to
-(``rocketmq.serialize.type``).
+the header; the body. Headers are JSON or a binary form. A server of 4.x answers in the form in which it was asked, one
+of 5.x in the form that it was told to use (``rocketmq.serialize.type``), JSON by default.
 
 Source: RocketMQ 5.5.0, ``RemotingCommand#decode``, ``RocketMQSerializable#rocketMQProtocolDecode``.
 """
