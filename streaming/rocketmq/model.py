@@ -191,11 +191,12 @@ class ConsumerConnections(msgspec.Struct, frozen=True):
 
 
 class ProcessQueue(msgspec.Struct, frozen=True, rename="camel"):
-    """What a member says of a queue that it holds. Times are ms of the member's own clock; 0 means never.
+    """What a member says of a queue that it holds. Times are ms of the member's own clock.
 
     Attributes:
-        locked: True also for members that do not consume in order.
         dropped: It is being given up. ``droped`` on the wire.
+        locked: True also for members that do not consume in order.
+        last_pull_timestamp: Until the first pull: when it took the queue. The same with the two others.
     """
 
     dropped: bool = msgspec.field(default=False, name="droped")
