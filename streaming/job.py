@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from streaming import logs
 from streaming.checkpoint import Checkpoint, ControlFolder
 from streaming.failure import WAY_OUT, reason
+from streaming.following import Follower, checked_followers, cluster_sources
 from streaming.live_view import LiveStatus, LiveView
 from streaming.logs import logger
 from streaming.materialise import Materialiser
@@ -33,8 +34,6 @@ from udfs.consumer_offsets import GroupPatterns
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
-
-    from streaming.kafka.follower import KafkaFollower
 
 FAILED_EXIT = 1
 _LOOK_EVERY_S = 0.25
@@ -85,9 +84,7 @@ def source_names(settings: Settings) -> list[str]:
         names += [f"{kind}:{Path(settings.events.folder).absolute()}" for kind in ("events", "files")]
     if settings.kafka_events.topic:
         names.append(f"kafka-events:{settings.kafka_events.topic}")
-    if settings.kafka.bootstrap_servers:
-        names.append(f"kafka:{settings.kafka.cluster}")
-    return names
+    return names + cluster_sources(settings)
 
 
 class Job:
@@ -117,7 +114,9 @@ class Job:
             SetupError, SettingsError, CheckpointError: Before Spark starts.
             TableError: A table cannot be used.
         """
-        follower = self._follower()
+        if self.settings.followed():
+            self.status.state = "checking clusters"
+        followers = checked_followers(self.settings, self._checkpoint.collected, self._watch.offsets_read)
         identity = self._checkpoint.open(
             shards=self.settings.state.shards,
             shuffle_partitions=self.settings.state.shuffle_partitions,
@@ -132,15 +131,15 @@ class Job:
             materialiser.start()
             self._watch.begin(tables)
             sink = Sink(tables, identity.app_id, materialiser, tell=self._watch.decided)
-            start = self._starter(spark, sink, follower)
+            start = self._starter(spark, sink, followers)
             try:
                 if once:
-                    self._drain(spark, start, follower, flush=flush)
+                    self._drain(spark, start, followers, flush=flush)
                 else:
-                    self._follow(start, follower, materialiser, tables)
+                    self._follow(start, followers, materialiser, tables)
             finally:
                 self.status.state = "stopping"
-                if follower is not None:
+                for follower in followers:
                     follower.stop()
                 materialiser.stop()
         finally:
@@ -159,16 +158,8 @@ class Job:
 
     # -- what is started ----------------------------------------------------------------------------------------
 
-    def _follower(self) -> KafkaFollower | None:
-        if not self.settings.kafka.bootstrap_servers:
-            return None
-        from streaming.kafka.follower import KafkaFollower
-
-        self.status.state = "checking rights"
-        return KafkaFollower.checked(self.settings.kafka, self._checkpoint.collected, self._watch.offsets_read)
-
     def _starter(
-        self, spark: SparkSession, sink: Sink, follower: KafkaFollower | None
+        self, spark: SparkSession, sink: Sink, followers: Sequence[Follower]
     ) -> Callable[[bool], StreamingQuery]:
         """Answer what starts the query, or starts it again."""
 
@@ -177,7 +168,7 @@ class Job:
             followed = None
             if kafka.bootstrap_servers:
                 followed = FollowedCluster(kafka.cluster, GroupPatterns(kafka.include_groups, kafka.exclude_groups))
-            packed = packets(self._sources(spark, follower), self._rules, followed=followed)
+            packed = packets(self._sources(spark, followers), self._rules, followed=followed)
             return start_query(
                 decisions(packed, self._rules),
                 sink,
@@ -188,7 +179,7 @@ class Job:
 
         return start
 
-    def _sources(self, spark: SparkSession, follower: KafkaFollower | None) -> list[DataFrame]:
+    def _sources(self, spark: SparkSession, followers: Sequence[Follower]) -> list[DataFrame]:
         """Answer the sources in the order of ``source_names``; it is fixed for the life of a checkpoint."""
         settings = self.settings
         found = [control_source(spark, self._checkpoint.control)]
@@ -206,8 +197,11 @@ class Job:
                     max_offsets_per_batch=settings.job.max_offsets_per_batch,
                 )
             )
-        if follower is not None:
-            found.append(follower.source(spark, max_offsets_per_batch=settings.job.max_offsets_per_batch))
+        for follower in followers:
+            rows = follower.source(spark, max_offsets_per_batch=settings.job.max_offsets_per_batch)
+            if rows is not None:
+                found.append(rows)
+        if followers:
             found.append(collected_source(spark, self._checkpoint.collected))
         return found
 
@@ -217,16 +211,18 @@ class Job:
         self,
         spark: SparkSession,
         start: Callable[[bool], StreamingQuery],
-        follower: KafkaFollower | None,
+        followers: Sequence[Follower],
         *,
         flush: bool,
     ) -> None:
         """Read all there is; a live cluster's clock follows in a second pass, the flush in a last one."""
-        if follower is not None:
-            follower.poll()
+        for follower in followers:
+            if not self.stop.asked and not follower.poll():
+                _log.warning("a cluster did not answer; this run tells nothing new of it", cluster=follower.status())
         self._pass(start)
-        if follower is not None and not self.stop.asked:
-            follower.tell_clock()
+        # Of all, before the pass that reads them.
+        clocks = [follower.tell_clock() for follower in followers]
+        if any(clocks) and not self.stop.asked:
             self._pass(start)
         if flush and not self.stop.asked:
             clusters = clusters_of(spark, self._checkpoint.query)
@@ -248,21 +244,21 @@ class Job:
     def _follow(
         self,
         start: Callable[[bool], StreamingQuery],
-        follower: KafkaFollower | None,
+        followers: Sequence[Follower],
         materialiser: Materialiser,
         tables: Path,
     ) -> None:
         """Keep the query running; survive a broker that is away."""
         ticker = Ticker(self.settings, ControlFolder(self._checkpoint.control), tables)
-        if follower is not None:
+        for follower in followers:
             follower.start()
         failures = 0
         while not self.stop.asked:
             query = start(False)
-            error = self._watch_over(query, follower, materialiser, ticker)
+            error = self._watch_over(query, followers, materialiser, ticker)
             if error is None:
                 return
-            reason = self._connection_error(error)
+            reason = self._connection_error(error, followers)
             if reason is None:
                 raise error
             pause_s = _RESTART_AFTER_S[min(failures, len(_RESTART_AFTER_S) - 1)]
@@ -271,16 +267,17 @@ class Job:
             _log.warning("the source is away; the query starts again", pause_s=pause_s, reason=reason)
             self.stop.wait(pause_s)
 
-    def _connection_error(self, error: BaseException) -> str | None:
+    def _connection_error(self, error: BaseException, followers: Sequence[Follower]) -> str | None:
         """Answer how a broker's being away ended the query; None when it was something else."""
-        if not (self.settings.kafka.bootstrap_servers or self.settings.kafka_events.topic):
-            return None
-        from streaming.kafka.errors import connection_error
+        said = [words for follower in followers if (words := follower.connection_error(error)) is not None]
+        if self.settings.kafka_events.topic and not said:
+            from streaming.kafka.errors import connection_error
 
-        return connection_error(error)
+            return connection_error(error)
+        return said[0] if said else None
 
     def _watch_over(
-        self, query: StreamingQuery, follower: KafkaFollower | None, materialiser: Materialiser, ticker: Ticker
+        self, query: StreamingQuery, followers: Sequence[Follower], materialiser: Materialiser, ticker: Ticker
     ) -> Exception | None:
         """Stay with a running query until it is stopped (None) or fails."""
         self._watch.progressed = False
@@ -294,8 +291,8 @@ class Job:
                 self._when_running = lambda: None
             materialiser.run_if_due()
             ticker.tick_if_due(caught_up=self._watch.caught_up)
-            if follower is not None:
-                self.status.state = follower.status() or "running"
+            wrong = [words for follower in followers if (words := follower.status()) is not None]
+            self.status.state = ", ".join(wrong) or "running"
         self._stop_query(query)
         return None
 

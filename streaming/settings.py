@@ -106,14 +106,15 @@ class KafkaEvents(_ClientOptions):
     bootstrap_servers: str
 
 
-class Kafka(_ClientOptions):
-    bootstrap_servers: str
+class _LiveCluster(_Section):
+    """A live cluster to follow; whether it is, its address says."""
+
     cluster: str
     include_groups: tuple[str, ...]
     exclude_groups: tuple[str, ...]
     poll_interval_ms: int = Field(ge=100)
 
-    @field_validator("include_groups", "exclude_groups")
+    @field_validator("include_groups", "exclude_groups", "include_topics", "exclude_topics", check_fields=False)
     @classmethod
     def _patterns(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
         for pattern in patterns:
@@ -122,6 +123,63 @@ class Kafka(_ClientOptions):
             except re.error as error:
                 raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
         return patterns
+
+
+class Kafka(_LiveCluster, _ClientOptions):
+    bootstrap_servers: str
+
+
+class _Encrypted(_Section):
+    tls: bool
+    tls_ca: str
+    tls_verify: bool
+    tls_certificate: str
+    tls_key: str
+
+
+class RocketMq(_LiveCluster, _Encrypted):
+    name_servers: str
+    include_topics: tuple[str, ...]
+    exclude_topics: tuple[str, ...]
+    system_names: bool
+    broker_timeout_ms: int = Field(ge=1)
+    client_timeout_ms: int = Field(ge=1)
+    running_info_share: float = Field(ge=0, le=1)
+    requests_in_flight: int = Field(ge=1)
+    relayed_in_flight: int = Field(ge=1)
+    boot_grace_ms: int = Field(ge=0)
+    route_grace_ms: int = Field(ge=0)
+    forget_broker_ms: int = Field(ge=0)
+    access_key: str
+    secret_key: SecretStr
+    security_token: SecretStr
+
+
+class Metaq(_LiveCluster, _Encrypted):
+    zookeeper: str
+    include_topics: tuple[str, ...]
+    exclude_topics: tuple[str, ...]
+    progress_interval_ms: int = Field(ge=100)
+    settle_ms: int = Field(ge=0)
+    session_timeout_ms: int = Field(ge=1)
+    connect_timeout_ms: int = Field(ge=1)
+    requests_in_flight: int = Field(ge=1)
+    tls_key_password: SecretStr
+    auth: dict[str, SecretStr]
+    sasl: dict[str, SecretStr]
+
+
+class EventLogLimits(_Section):
+    memory_bytes: int = Field(ge=0)
+    segment_bytes: int = Field(ge=1)
+    retention_ms: int = Field(ge=0)
+    retention_bytes: int = Field(ge=0)
+    retention_at_least_ms: int = Field(ge=0)
+
+    def bounds(self) -> dict[str, Any]:
+        """Answer the limits as a log of events takes them: what is 0 here, and means no bound, is None."""
+        unbounded = ("retention_ms", "retention_bytes")
+        return {name: None if name in unbounded and not value else value for name, value in self}
 
 
 class Tables(_Section):
@@ -152,9 +210,18 @@ class Settings(_Section):
     events: EventsFolder
     kafka_events: KafkaEvents
     kafka: Kafka
+    rocketmq: RocketMq
+    metaq: Metaq
+    event_log: EventLogLimits
     tables: Tables
     spark: Spark
     log: Log
+
+    def followed(self) -> dict[str, str]:
+        """Answer the live clusters to follow: system -> name, always in the same order."""
+        live = {"kafka": self.kafka, "rocketmq": self.rocketmq, "metaq": self.metaq}
+        addresses = (self.kafka.bootstrap_servers, self.rocketmq.name_servers, self.metaq.zookeeper)
+        return {system: live[system].cluster for system, address in zip(live, addresses, strict=True) if address}
 
     def rules(self) -> Rules:
         """Answer the part of the settings that the core decides by."""

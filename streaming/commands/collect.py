@@ -3,107 +3,245 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import sys
 import threading
+import time
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 
-from streaming.settings import SettingsError, load
+from streaming.commands.live import (
+    ADDRESSES,
+    ClusterNames,
+    ExcludeGroups,
+    ExcludeTopics,
+    IncludeGroups,
+    IncludeTopics,
+    KafkaAddress,
+    KafkaProperties,
+    LiveOptions,
+    MetaqAddress,
+    RocketMqAddress,
+    incomplete_clusters,
+)
+from streaming.settings import Settings, SettingsError, load
+from streaming.setup_error import SetupError
 
 if TYPE_CHECKING:
+    from streaming.collecting import Collector
     from streaming.event_log import EventLog
-    from streaming.kafka.options import KafkaOptions
+
+FAILED_EXIT = 1
+_TO_TOPIC = "kafka:"
+_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+# How long a stop waits for a disk or a broker to take what waits in memory.
+_LAST_WORDS_S = 8.0
+_RETRY_S = 0.25
 
 
 def collect(
     *,
-    kafka: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Follow this live Kafka cluster.")] = None,
-    cluster: Annotated[str | None, typer.Option(help="Name of that cluster in the events.")] = None,
-    kafka_option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Client property, e.g. security.protocol=SASL_SSL. Repeatable."),
+    kafka: KafkaAddress = None,
+    rocketmq: RocketMqAddress = None,
+    metaq: MetaqAddress = None,
+    cluster: ClusterNames = None,
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="DIR|kafka:[HOST:PORT/]TOPIC", help="Where to: a folder of JSON lines, or a Kafka topic."),
     ] = None,
-    include_group: Annotated[
-        list[str] | None, typer.Option(metavar="REGEX", help="Follow only groups that match. Repeatable.")
-    ] = None,
-    exclude_group: Annotated[
-        list[str] | None, typer.Option(metavar="REGEX", help="Leave groups out that match. Repeatable.")
-    ] = None,
-    events: Annotated[Path | None, typer.Option(help="Write files of JSON lines into this folder.")] = None,
-    kafka_events: Annotated[
-        str | None, typer.Option(metavar="[HOST:PORT/]TOPIC", help="Write to this Kafka topic instead.")
-    ] = None,
+    include_group: IncludeGroups = None,
+    exclude_group: ExcludeGroups = None,
+    include_topic: IncludeTopics = None,
+    exclude_topic: ExcludeTopics = None,
+    kafka_option: KafkaProperties = None,
     memory: Annotated[
-        Path, typer.Option(help="With --kafka-events: folder in which is kept how far has been read.")
+        Path, typer.Option(help="Where events go to a topic: folder in which is kept how far has been read.")
     ] = Path("checkpoints/collect"),
-    once: Annotated[bool, typer.Option("--once", help="Read up to the present end, then stop.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Look at everything once, then stop.")] = False,
     config: Annotated[Path | None, typer.Option(help="Settings file; conf/default.toml names every setting.")] = None,
+    events: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    kafka_events: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Collect a cluster's group records, topics and clock as events, without Spark.
+    """Collect a live cluster's groups, topics and clock as events, without Spark.
 
-    The folder, or the topic, is what `run --events` or `run --kafka-events` reads. Runs until stopped.
+    The folder, or the topic, is what `run --events` or `run --kafka-events` reads. Runs until stopped. Secrets are
+    settings: a file, or variables like REBALANCE_MONITOR_ROCKETMQ__SECRET_KEY.
     """
-    settings = load(
-        config,
-        {
-            "kafka.bootstrap_servers": kafka,
-            "kafka.cluster": cluster,
-            "kafka.include_groups": include_group or None,
-            "kafka.exclude_groups": exclude_group or None,
-            **_client_options(kafka_option or []),
-        },
-        os.environ,
+    live = LiveOptions(
+        {"kafka": kafka, "rocketmq": rocketmq, "metaq": metaq},
+        cluster or [],
+        include_groups=include_group or [],
+        exclude_groups=exclude_group or [],
+        include_topics=include_topic or [],
+        exclude_topics=exclude_topic or [],
+        kafka_options=kafka_option or [],
     )
-    mistakes = []
-    if not settings.kafka.bootstrap_servers:
-        mistakes.append("nothing to follow: give --kafka HOST:PORT --cluster NAME")
-    elif not settings.kafka.cluster:
-        mistakes.append("--kafka needs --cluster NAME: under which name shall the events know this cluster?")
-    if (events is None) == (kafka_events is None):
-        mistakes.append("where to? give one of --events DIR and --kafka-events TOPIC")
+    mistakes = list(live.mistakes)
+    folder, topic = _place(out, events, kafka_events, mistakes)
+    if len(live.given) > 1:
+        mistakes.append(f"one cluster at a time: {' or '.join(f'--{system}' for system in live.given)}")
+    try:
+        settings = load(config, _with_nothing_else(live), os.environ)
+    except SettingsError as error:
+        raise SettingsError([*mistakes, *error.mistakes, *live.missing(config, os.environ)]) from error
+    mistakes += _unfit(settings, live, topic)
     if mistakes:
         raise SettingsError(mistakes)
 
-    from streaming.kafka.follower import options_of
     from streaming.logs import configure
 
     configure(settings.log.level, settings.log.format)
-    options = options_of(settings.kafka)
-    logs = _folder_logs(events) if events is not None else _topic_logs(kafka_events or "", options, memory)
-    _collect(options, *logs, poll_interval_ms=settings.kafka.poll_interval_ms, once=once)
+    (system,) = settings.followed()
+    sys.exit(_collect(settings, system, _Logs(settings, system, folder, topic, memory), once=once))
 
 
-def _collect(
-    options: KafkaOptions, metadata: EventLog, records: EventLog, *, poll_interval_ms: int, once: bool
-) -> None:
-    from streaming.kafka.collector import KafkaCollector
-    from streaming.kafka.record_reader import RecordReader
-    from streaming.kafka.rights import offsets_partitions, require_rights
+def _with_nothing_else(live: LiveOptions) -> dict[str, object]:
+    """Answer the settings of the command line; a cluster that is named there is the only one."""
+    others = {ADDRESSES[system]: "" for system in ADDRESSES if live.given and system not in live.given}
+    return live.settings | others
+
+
+def _place(
+    out: str | None, events: Path | None, kafka_events: str | None, mistakes: list[str]
+) -> tuple[Path | None, str | None]:
+    """Answer the folder or the topic, as ``[HOST:PORT/]TOPIC``."""
+    places = [place for place in (out, events, kafka_events) if place is not None]
+    if len(places) != 1 or not str(places[0]):
+        mistakes.append("where to? give one --out: a folder, or kafka:HOST:PORT/TOPIC")
+        return None, None
+    if kafka_events is None and not (out or "").startswith(_TO_TOPIC):
+        return Path(places[0]), None
+    topic = kafka_events or str(out).removeprefix(_TO_TOPIC)
+    name = topic.rpartition("/")[2]
+    if not _TOPIC_NAME.fullmatch(name):
+        mistakes.append(f"--out {_TO_TOPIC}{topic}: {name!r} is no name of a topic")
+    return None, topic
+
+
+def _unfit(settings: Settings, live: LiveOptions, topic: str | None) -> list[str]:
+    """Answer what is wrong with settings that are sound by themselves."""
+    mistakes = []
+    followed = settings.followed()
+    if not followed:
+        mistakes.append("nothing to follow: give one of --kafka, --rocketmq and --metaq, with --cluster NAME")
+    elif len(followed) > 1 and len(live.given) < 2:
+        mistakes.append(f"the settings name several clusters; say which: {' or '.join(f'--{one}' for one in followed)}")
+    else:
+        mistakes += incomplete_clusters(settings)
+    if topic is not None and "/" not in topic and "kafka" not in followed and not _events_servers(settings):
+        mistakes.append(f"--out {_TO_TOPIC}{topic}: on which broker? write {_TO_TOPIC}HOST:PORT/{topic}")
+    return mistakes
+
+
+def _events_servers(settings: Settings) -> str:
+    return settings.kafka_events.bootstrap_servers or settings.kafka.bootstrap_servers
+
+
+class _Logs:
+    """Makes the logs that a collector appends to, all in one place."""
+
+    def __init__(self, settings: Settings, system: str, folder: Path | None, topic: str | None, memory: Path) -> None:
+        self._settings = settings
+        self._system = system
+        self._folder = folder
+        self._topic = topic
+        self._memory = memory
+        self.made: list[EventLog] = []
+
+    def log(self, part: str = "") -> EventLog:
+        """Answer a log for the cluster, or for a part of what is told of it, with a memory of its own.
+
+        Raises:
+            SetupError: It cannot be made.
+        """
+        from confluent_kafka import KafkaException
+
+        try:
+            made = self._into_folder(self._folder, part) if self._folder is not None else self._into_topic(part)
+        except OSError as error:
+            place = error.filename or self._folder or self._memory
+            raise SetupError(f"{place} cannot be written: {error.strerror}", "choose another folder") from error
+        except KafkaException as error:
+            raise SetupError(f"the topic's client cannot be made: {error.args[0].str()}", "mend its options") from error
+        self.made.append(made)
+        return made
+
+    def _into_folder(self, folder: Path, part: str) -> EventLog:
+        from streaming.event_log import EventFiles, Limits
+
+        return EventFiles(folder, self._name(part), Limits(**self._settings.event_log.bounds()))
+
+    def _into_topic(self, part: str) -> EventLog:
+        from streaming.event_log import EventTopic, Limits
+        from streaming.kafka.options import KafkaOptions
+
+        servers, _, topic = (self._topic or "").rpartition("/")
+        settings = self._settings
+        followed = settings.kafka if self._system == "kafka" else None
+        properties = followed.plain_options() if followed else settings.kafka_events.plain_options()
+        servers = servers or (followed.bootstrap_servers if followed else _events_servers(settings))
+        client = KafkaOptions(servers, settings.followed()[self._system], properties).librdkafka()
+        memory = self._memory / f"{self._name(part)}-{topic}.json"
+        return EventTopic(topic, client, memory, Limits(**settings.event_log.bounds()))
+
+    def _name(self, part: str) -> str:
+        cluster = quote(self._settings.followed()[self._system], safe="")
+        return f"{self._system}-{cluster}{'-' if part else ''}{part}"
+
+
+def _collect(settings: Settings, system: str, logs: _Logs, *, once: bool) -> int:
     from streaming.logs import logger
 
     log = logger("collect")
-    for missing in require_rights(options):
-        log.warning("a right is missing", right=str(missing), give_it_with=missing.command(options))
-    reader = RecordReader(options, records, partitions=offsets_partitions(options))
-    collector = KafkaCollector(options, metadata, reader.offsets_read, poll_interval_ms=poll_interval_ms)
     stop = _stopped_by_signals()
-    try:
-        if once:
-            collector.observe_once()
-            while not stop.is_set() and not collector.settle():
-                reader.step()
-        else:
-            collector.start()
-            while not stop.is_set():
-                reader.step()
-    finally:
-        reader.close()
-        collector.settle()
-        collector.stop()
-        log.info("stopped", rejected=reader.rejected)
+    collector = _collector(settings, system, logs, stop)
+    answered = True
+    if once:
+        answered = collector.observe_once()
+    else:
+        collector.start()
+        stop.wait()
+    collector.stop()
+    written = _write_the_rest(logs)
+    if not answered:
+        status = collector.status()
+        log.error("the cluster did not answer", cluster=status.cluster, state=status.state, detail=status.detail)
+    if not written:
+        log.error("events that were seen could not be written; the next start sees what is then")
+    log.info("stopped")
+    return 0 if answered and written else FAILED_EXIT
+
+
+def _collector(settings: Settings, system: str, logs: _Logs, stop: threading.Event) -> Collector:
+    if system == "kafka":
+        from streaming.kafka.alone import LoneKafkaCollector
+        from streaming.kafka.follower import options_of
+
+        return LoneKafkaCollector(
+            options_of(settings.kafka),
+            logs.log("topics"),
+            logs.log("groups"),
+            poll_interval_ms=settings.kafka.poll_interval_ms,
+            stop=stop,
+        )
+    from streaming.following import checked_collector
+
+    return checked_collector(system, settings)(logs.log())
+
+
+def _write_the_rest(logs: _Logs) -> bool:
+    """Give what waits in memory a last chance; answer whether all is written."""
+    deadline = time.monotonic() + _LAST_WORDS_S
+    while [log for log in logs.made if not log.flush()]:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_RETRY_S)
+    return True
 
 
 def _stopped_by_signals() -> threading.Event:
@@ -115,31 +253,3 @@ def _stopped_by_signals() -> threading.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, ask)
     return stop
-
-
-def _client_options(pairs: list[str]) -> dict[str, str]:
-    options = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise typer.BadParameter(f"--kafka-option {pair!r}: write KEY=VALUE")
-        options[f"kafka.options.{key}"] = value
-    return options
-
-
-def _folder_logs(folder: Path) -> tuple[EventLog, EventLog]:
-    from streaming.event_log import EventFiles
-
-    return EventFiles(folder, "kafka"), EventFiles(folder, "groups")
-
-
-def _topic_logs(place: str, options: KafkaOptions, memory: Path) -> tuple[EventLog, EventLog]:
-    from streaming.event_log import EventTopic
-
-    servers, slash, topic = place.rpartition("/")
-    settings = options.librdkafka() | ({"bootstrap.servers": servers} if slash else {})
-    name = f"{options.cluster}-{topic}"
-    return (
-        EventTopic(topic, settings, memory / f"{name}-topics.json"),
-        EventTopic(topic, settings, memory / f"{name}-offsets.json"),
-    )

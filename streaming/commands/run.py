@@ -9,6 +9,19 @@ from typing import Annotated
 
 import typer
 
+from streaming.commands.live import (
+    ClusterNames,
+    ExcludeGroups,
+    ExcludeTopics,
+    IncludeGroups,
+    IncludeTopics,
+    KafkaAddress,
+    KafkaProperties,
+    LiveOptions,
+    MetaqAddress,
+    RocketMqAddress,
+    incomplete_clusters,
+)
 from streaming.commands.spans import span_ms
 from streaming.settings import Settings, SettingsError, is_setting, load
 
@@ -16,23 +29,18 @@ from streaming.settings import Settings, SettingsError, is_setting, load
 def run(
     *,
     events: Annotated[Path | None, typer.Option(help="Read events from this folder of JSON lines.")] = None,
-    kafka: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Follow this live Kafka cluster.")] = None,
-    cluster: Annotated[str | None, typer.Option(help="Name of that cluster in the tables.")] = None,
+    kafka: KafkaAddress = None,
+    rocketmq: RocketMqAddress = None,
+    metaq: MetaqAddress = None,
+    cluster: ClusterNames = None,
     kafka_events: Annotated[
         str | None, typer.Option(metavar="[HOST:PORT/]TOPIC", help="Read events of the contract from this Kafka topic.")
     ] = None,
-    kafka_option: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE", help="Client property for --kafka, e.g. security.protocol=SASL_SSL. Repeatable."
-        ),
-    ] = None,
-    include_group: Annotated[
-        list[str] | None, typer.Option(metavar="REGEX", help="Follow only groups that match. Repeatable.")
-    ] = None,
-    exclude_group: Annotated[
-        list[str] | None, typer.Option(metavar="REGEX", help="Leave groups out that match. Repeatable.")
-    ] = None,
+    kafka_option: KafkaProperties = None,
+    include_group: IncludeGroups = None,
+    exclude_group: ExcludeGroups = None,
+    include_topic: IncludeTopics = None,
+    exclude_topic: ExcludeTopics = None,
     once: Annotated[bool, typer.Option("--once", help="Read what is there, then stop.")] = False,
     flush: Annotated[
         bool, typer.Option("--flush", help="With --once: then decide everything up to each cluster's newest event.")
@@ -51,7 +59,18 @@ def run(
     Runs until stopped (Ctrl-C or SIGTERM finish the batch); with --once until all input is read.
     """
     servers, topic = _events_topic(kafka_events)
-    options, mistakes = _pairs(kafka_option or [])
+    # With a topic of events and no cluster to name, --kafka says only where the topic is.
+    only_topic = bool(topic) and not any(name.startswith("kafka=") or "=" not in name for name in cluster or [])
+    live = LiveOptions(
+        {"kafka": None if only_topic else kafka, "rocketmq": rocketmq, "metaq": metaq},
+        cluster or [],
+        include_groups=include_group or [],
+        exclude_groups=exclude_group or [],
+        include_topics=include_topic or [],
+        exclude_topics=exclude_topic or [],
+        kafka_options=kafka_option or [],
+    )
+    mistakes = list(live.mistakes)
     lateness_ms = None
     try:
         lateness_ms = span_ms(allowed_lateness)
@@ -62,11 +81,6 @@ def run(
             config,
             {
                 "events.folder": None if events is None else str(events.absolute()),
-                # With a topic of events and no cluster to name, --kafka says only where the topic is.
-                "kafka.bootstrap_servers": None if topic and not cluster else kafka,
-                "kafka.cluster": cluster,
-                "kafka.include_groups": include_group or None,
-                "kafka.exclude_groups": exclude_group or None,
                 "kafka_events.topic": topic,
                 "kafka_events.bootstrap_servers": servers or (kafka if topic else None),
                 "job.tables": tables,
@@ -74,38 +88,21 @@ def run(
                 "job.max_files_per_batch": max_files_per_batch,
                 "time.allowed_lateness_ms": lateness_ms,
                 "state.shards": shards,
-                **{f"kafka.options.{key}": value for key, value in options.items()},
+                **live.settings,
             },
             os.environ,
         )
     except SettingsError as error:
         # A source may also stand in what could not be loaded.
-        given = [
-            events,
-            kafka,
-            kafka_events,
-            config,
-            *filter(is_setting, os.environ),
-        ]
-        raise SettingsError([*mistakes, *error.mistakes, *_misused(events, any(given), once, flush)]) from error
+        given = any([events, kafka_events, config, *live.given, *filter(is_setting, os.environ)])
+        missing = live.missing(config, os.environ)
+        raise SettingsError([*mistakes, *error.mistakes, *missing, *_misused(events, given, once, flush)]) from error
     mistakes += _misused(settings.events.folder, _has_source(settings), once, flush) + _incomplete(settings)
     if mistakes:
         raise SettingsError(mistakes)
     from streaming.job import run_job
 
     sys.exit(run_job(settings, once=once, flush=flush))
-
-
-def _pairs(options: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Answer the options, and what is wrong with them."""
-    pairs, mistakes = {}, []
-    for option in options:
-        key, equals, value = option.partition("=")
-        if equals:
-            pairs[key] = value
-        else:
-            mistakes.append(f"--kafka-option {option!r}: write KEY=VALUE")
-    return pairs, mistakes
 
 
 def _events_topic(text: str | None) -> tuple[str | None, str | None]:
@@ -116,14 +113,17 @@ def _events_topic(text: str | None) -> tuple[str | None, str | None]:
 
 
 def _has_source(settings: Settings) -> bool:
-    return bool(settings.events.folder or settings.kafka.bootstrap_servers or settings.kafka_events.topic)
+    return bool(settings.events.folder or settings.kafka_events.topic or settings.followed())
 
 
 def _misused(folder: str | Path | None, has_source: bool, once: bool, flush: bool) -> list[str]:
     """Answer what is wrong whatever the settings say otherwise."""
     mistakes = []
     if not has_source:
-        mistakes.append("nothing to read: give --events DIR, --kafka HOST:PORT --cluster NAME, or --kafka-events TOPIC")
+        mistakes.append(
+            "nothing to read: give --events DIR, --kafka-events TOPIC, or one of --kafka, --rocketmq and --metaq with"
+            " --cluster NAME"
+        )
     if flush and not once:
         mistakes.append("--flush goes with --once")
     if folder and not Path(folder).is_dir():
@@ -133,9 +133,7 @@ def _misused(folder: str | Path | None, has_source: bool, once: bool, flush: boo
 
 def _incomplete(settings: Settings) -> list[str]:
     """Answer which settings lack others."""
-    mistakes = []
-    if settings.kafka.bootstrap_servers and not settings.kafka.cluster:
-        mistakes.append("--kafka needs --cluster NAME: under which name shall the tables know this cluster?")
+    mistakes = incomplete_clusters(settings)
     if settings.kafka_events.topic and not (
         settings.kafka_events.bootstrap_servers or settings.kafka.bootstrap_servers
     ):

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streaming.event_log import EventFiles
-from streaming.kafka.collector import CollectorStatus, KafkaCollector, OffsetsRead
-from streaming.kafka.errors import is_connection_error
+from streaming.following import CollectorFollower
+from streaming.kafka.collector import KafkaCollector, OffsetsRead
+from streaming.kafka.errors import connection_error
 from streaming.kafka.options import KafkaOptions
 from streaming.kafka.rights import offsets_partitions, require_rights
 from streaming.kafka.source import offsets_source
@@ -32,18 +33,17 @@ def options_of(settings: Kafka) -> KafkaOptions:
     )
 
 
-class KafkaFollower:
-    """Follows one cluster: ``checked`` makes it, before Spark starts."""
+class KafkaFollower(CollectorFollower):
+    """Follows one cluster: ``checked`` makes it, before Spark starts. Spark reads the group records itself."""
 
     def __init__(
         self, options: KafkaOptions, folder: Path, offsets_read: OffsetsRead, *, partitions: int, poll_interval_ms: int
     ) -> None:
+        log = EventFiles(folder, "kafka")
+        self._kafka = KafkaCollector(options, log, offsets_read, poll_interval_ms=poll_interval_ms)
+        super().__init__(self._kafka, log)
         self._options = options
         self._partitions = partitions
-        self._collector = KafkaCollector(
-            options, EventFiles(folder, "kafka"), offsets_read, poll_interval_ms=poll_interval_ms
-        )
-        self._started = False
 
     @classmethod
     def checked(cls, settings: Kafka, folder: Path, offsets_read: OffsetsRead) -> KafkaFollower:
@@ -66,35 +66,10 @@ class KafkaFollower:
             spark, self._options, partitions=self._partitions, max_offsets_per_batch=max_offsets_per_batch
         )
 
-    def start(self) -> None:
-        """Let the collector run beside the job."""
-        self._started = True
-        self._collector.start()
-
-    def stop(self) -> None:
-        """Stop the collector."""
-        self._collector.stop()
-
-    def poll(self) -> bool:
-        """Take one round now, for a job that reads once; answer whether the cluster answered."""
-        return self._collector.observe_once()
-
     def tell_clock(self) -> bool:
-        """Write the clock of that round, once the query has read all of it; answer whether it has."""
-        return self._collector.settle()
+        """Write the clock of the last round, once the query has read all of it; answer whether it has."""
+        return self._kafka.settle()
 
-    def collector_status(self) -> CollectorStatus:
-        """Answer how the collector fares."""
-        return self._collector.status()
-
-    def status(self) -> str | None:
-        """Answer a few words when something is wrong with the cluster; None when nothing is."""
-        status = self._collector.status()
-        if status.state in ("away", "refused", "unwritable"):
-            return f"{self._options.cluster} {status.state}"
-        return None
-
-    @staticmethod
-    def is_connection_error(error: BaseException) -> bool:
-        """Say whether the query died of the cluster's being away or refusing: it may be started again."""
-        return is_connection_error(error)
+    def connection_error(self, error: BaseException) -> str | None:
+        """Answer how the cluster's being away or refusing ended the query."""
+        return connection_error(error)

@@ -1,0 +1,100 @@
+"""`collect` as a process, beside a real broker: what it writes, how it stops, where it goes on."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.job.commands import Running
+from tests.kit.brokers import Broker
+from tests.kit.members import Member
+from tests.kit.topics import create_topic
+from udfs.events import AnyEvent, Clock, GroupSnapshot
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
+
+
+def events_in(folder: Path) -> list[AnyEvent]:
+    return [
+        msgspec.json.decode(line, type=AnyEvent)
+        for file in sorted(folder.glob("*.jsonl"))
+        for line in file.read_bytes().splitlines()
+    ]
+
+
+def generations(folder: Path, group: str) -> list[int | None]:
+    snapshots = (event for event in events_in(folder) if isinstance(event, GroupSnapshot))
+    return [event.generation for event in snapshots if event.group == group and event.members]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_ends_it_with_everything_written_and_the_next_start_goes_on(
+    number: signal.Signals, kafka41: Broker, new_member: Callable[..., Member], tmp_path: Path
+) -> None:
+    name = f"stopped-{number.name.lower()}"
+    create_topic(kafka41, name, 2)
+    first = new_member(kafka41, name, [name], client_id="a")
+    first.wait_until(lambda: len(first.owned) == 2)
+    out = tmp_path / "out"
+    arguments = ["collect", "--kafka", kafka41.bootstrap, "--cluster", "shop/1", "--out", out]
+    running = Running(arguments, tmp_path / "said.txt")
+    try:
+        running.wait_until(lambda: any(isinstance(event, Clock) for event in events_in(out)), "a clock was written")
+        assert generations(out, name) == [1]
+        running.signal(number)
+        asked = time.monotonic()
+        ended = running.wait()
+    finally:
+        running.kill()
+    assert ended.exit_code == 0, ended.said
+    assert time.monotonic() - asked < 60  # seconds on a quiet machine
+    assert '"stopped"' in ended.said
+    assert not list(out.glob(".*.tmp"))
+    second = new_member(kafka41, name, [name], client_id="b")
+    second.wait_until(lambda: len(second.owned) == 1)
+    again = Running([*arguments, "--once"], tmp_path / "said.txt")
+    try:
+        assert again.wait().exit_code == 0
+    finally:
+        again.kill()
+    told = generations(out, name)
+    assert told[0] == 1
+    assert sorted(set(filter(None, told))) == sorted(filter(None, told))  # nothing twice
+    assert second.generation in told
+
+
+def test_what_it_writes_to_a_topic_is_what_it_writes_to_a_folder(kafka41: Broker, tmp_path: Path) -> None:
+    create_topic(kafka41, "collected-events", 1)
+    once = ["--kafka", kafka41.bootstrap, "--cluster", "c", "--once", "--exclude-group", ".*"]
+    for more in (["--out", tmp_path / "out"], ["--out", "kafka:collected-events", "--memory", tmp_path / "memory"]):
+        running = Running(["collect", *once, *more], tmp_path / "said.txt")
+        try:
+            ended = running.wait()
+        finally:
+            running.kill()
+        assert ended.exit_code == 0, ended.said
+    from tests.streaming.event_log.test_event_topic import told
+
+    assert len(told(kafka41, "collected-events")) == len(events_in(tmp_path / "out"))
+    assert sorted(file.name for file in (tmp_path / "memory").iterdir()) == [
+        "kafka-c-groups-collected-events.json",
+        "kafka-c-topics-collected-events.json",
+    ]
+
+
+def test_a_folder_that_cannot_be_made_is_said(kafka41: Broker, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    arguments = ["collect", "--kafka", kafka41.bootstrap, "--cluster", "c", "--out", tmp_path / "file" / "out"]
+    running = Running(arguments, tmp_path / "said.txt")
+    try:
+        ended = running.wait()
+    finally:
+        running.kill()
+    assert ended.exit_code == 2
+    assert "cannot be written: Not a directory" in ended.said
+    assert "Traceback" not in ended.said

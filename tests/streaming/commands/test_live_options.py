@@ -1,0 +1,114 @@
+"""What `run` and `collect` make of the options that name live clusters: settings, or every mistake at once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from streaming.commands.app import run_app
+from streaming.commands.live import LiveOptions
+from streaming.settings import load
+from tests.kit.processes import free_port
+
+
+def options(clusters: list[str], *, groups: list[str] | None = None, **addresses: str) -> LiveOptions:
+    return LiveOptions(
+        {system: addresses.get(system) for system in ("kafka", "rocketmq", "metaq")},
+        clusters,
+        include_groups=groups or [],
+        exclude_groups=[],
+        include_topics=[],
+        exclude_topics=[],
+        kafka_options=[],
+    )
+
+
+def test_a_name_is_that_of_the_cluster_that_is_followed() -> None:
+    settings = load(None, options(["orders"], rocketmq="a:1;b", groups=["g.*"]).settings)
+    assert settings.followed() == {"rocketmq": "orders"}
+    assert settings.rocketmq.include_groups == ("g.*",)
+    assert settings.kafka.include_groups == (".*",)
+
+
+def test_several_clusters_are_followed_each_under_its_name() -> None:
+    live = options(["metaq=old", "kafka=shop"], kafka="h:9092", metaq="z:2181/root")
+    assert not live.mistakes
+    settings = load(None, live.settings)
+    assert settings.followed() == {"kafka": "shop", "metaq": "old"}
+    assert settings.metaq.zookeeper == "z:2181/root"
+
+
+def test_a_name_may_hold_an_equals_sign() -> None:
+    assert load(None, options(["a=b"], kafka="h:1").settings).followed() == {"kafka": "a=b"}
+
+
+@pytest.mark.parametrize("address", ["h:0", "h:99999", "h:port", "h h", ";", "a;;b", "http://h"])
+def test_what_is_no_address_is_said(address: str) -> None:
+    (mistake, *_) = options(["c"], rocketmq=address).mistakes
+    assert mistake.startswith(f"--rocketmq {address}: ")
+
+
+@pytest.mark.parametrize("address", ["h", "h:1", "10.0.0.1:9876", "a:1;b:2", "a,b", "[::1]:9876", "zk.example/a/b"])
+def test_addresses_are_taken_as_people_write_them(address: str) -> None:
+    assert options(["c"], rocketmq=address).mistakes == []
+
+
+def complaint(arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run a command that must end with 2; answer what it says."""
+    monkeypatch.setattr(sys, "argv", ["rebalance-monitor", *arguments])
+    with pytest.raises(SystemExit) as end:
+        run_app()
+    assert end.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mistakes"),
+    [
+        ("collect", ["where to?", "nothing to follow"]),
+        ("collect --out d --rocketmq h", ["--rocketmq needs --cluster NAME"]),
+        ("collect --out d --rocketmq h --kafka h --cluster c", ["one cluster at a time", "which one?", "needs --clus"]),
+        ("collect --out d --events e --kafka h --cluster c", ["where to?"]),
+        ("collect --out kafka:t --metaq h --cluster c", ["on which broker?"]),
+        ("collect --out kafka:h:1/t* --kafka h", ["no name of a topic", "--kafka needs --cluster NAME"]),
+        ("collect --out d --kafka h --cluster c --include-topic t", ["go with --rocketmq or --metaq"]),
+        ("collect --rocketmq h:x --include-group ( --kafka-option k", [*"(", "where to?", "h:x", "KEY=VALUE", "NAME"]),
+        ("run", ["nothing to read"]),
+        ("run --rocketmq h --metaq z --cluster c --flush", ["which one?", "--rocketmq needs", "--flush goes with"]),
+        ("run --rocketmq h --metaq z --cluster rocketmq=c --cluster metaq=c", ["is the name of 2 clusters"]),
+        ("run --metaq z --exclude-topic ( --events /nowhere", ["(", "no such folder", "--metaq needs --cluster"]),
+    ],
+)
+def test_every_mistake_is_named_at_once(
+    arguments: str, mistakes: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = complaint(arguments.split(), capsys, monkeypatch)
+    assert [mistake for mistake in mistakes if mistake not in said] == []
+
+
+def test_a_key_without_its_secret_is_a_mistake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "monitor.toml"
+    file.write_text('[rocketmq]\naccess_key = "user"\nname_servers = "h"\ncluster = "c"\n')
+    arguments = ["collect", "--out", str(tmp_path / "out"), "--config", str(file)]
+    assert "go together" in complaint(arguments, capsys, monkeypatch)
+
+
+@pytest.mark.parametrize("system", ["rocketmq", "metaq"])
+@pytest.mark.parametrize("command", ["run", "collect --out out"])
+def test_a_cluster_that_is_not_there_is_said_before_anything_starts(
+    system: str,
+    command: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    address = f"127.0.0.1:{free_port()}"
+    said = complaint([*command.split(), f"--{system}", address, "--cluster", "c"], capsys, monkeypatch)
+    assert f"{address}: Connection refused" in said
+    assert f"--{system}" in said
+    assert not list(tmp_path.iterdir())
