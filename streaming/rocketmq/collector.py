@@ -89,13 +89,17 @@ class RocketMqCollector:
         """Look at everything once, in this thread, every member included; answer whether the cluster answered."""
         return self._round(complete=True)
 
+    def poll(self) -> bool:
+        """Take one round as the thread would, within the interval; answer whether the cluster answered."""
+        return self._round(complete=False)
+
     # ---- rounds
 
     def _run(self) -> None:
         failures = 0
         while not self._is_stopping.is_set():
             began = time.monotonic()
-            failures = 0 if self._round(complete=False) else failures + 1
+            failures = 0 if self.poll() else failures + 1
             pause_s = self._options.poll_interval_ms / 1_000 - (time.monotonic() - began)
             if failures:
                 pause_s = max(pause_s, min(_LONGEST_PAUSE_S, 0.5 * 2.0 ** min(failures, 10)))
@@ -186,8 +190,8 @@ class _Eyes:
 
     def __init__(self, options: RocketMqOptions, tls: ssl.SSLContext | None, clock: _Clock) -> None:
         self._options = options
-        self._runner = asyncio.Runner()
-        self._loop = self._runner.get_loop()
+        # Not asyncio.run, nor its Runner: these take over SIGINT in the main thread.
+        self._loop = asyncio.new_event_loop()
         self._client = RocketMqClient(
             options.addresses(), credentials=options.credentials(), tls=tls, limits=options.limits()
         )
@@ -197,7 +201,7 @@ class _Eyes:
 
     def look(self, known: Known, now_ms: int, *, complete: bool) -> Survey | None:
         """Take a round; None: it was interrupted."""
-        return self._runner.run(
+        return self._loop.run_until_complete(
             self._until_interrupted(
                 self.surveyor.look(
                     {name: broker.addresses for name, broker in known.brokers.items()},
@@ -211,7 +215,7 @@ class _Eyes:
 
     def idle(self, pause_s: float) -> None:
         """Let the loop run for a while: members that were slow may still answer."""
-        self._runner.run(self._until_interrupted(asyncio.sleep(pause_s)))
+        self._loop.run_until_complete(self._until_interrupted(asyncio.sleep(pause_s)))
 
     def interrupt(self) -> None:
         """End the round, or the pause, that is under way, and all to come; from any thread."""
@@ -221,8 +225,8 @@ class _Eyes:
 
     def close(self) -> None:
         """Hang up."""
-        self._runner.run(self._hang_up())
-        self._runner.close()
+        self._loop.run_until_complete(self._hang_up())
+        self._loop.close()
 
     async def _until_interrupted(self, work: Coroutine[Any, Any, T]) -> T | None:
         task = asyncio.ensure_future(work)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
 from streaming.rocketmq.holdings import tell_holdings
-from streaming.rocketmq.known import KnownGroup, KnownTopic, PassingGroup
+from streaming.rocketmq.known import Evidence, KnownGroup, KnownTopic, PassingGroup
 from streaming.rocketmq.members import by_table, connected, departure, described, followed
 from streaming.rocketmq.model import MessageQueue, MessageRequestMode, QueueOffsets
 from streaming.rocketmq.observing import alone, lists_differ, observe, tables_differ, watch_tables
@@ -33,7 +33,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         brokers: All that there are. trusted: Those whose silence is evidence. restarted: Those of them that became so
             just now.
-        topics: As told. modes: By group, as brokers were told to deal.
+        topics: As told. topics_changed: In this round. modes: By group, as brokers were told to deal.
         floor_ms: No event may be as old as this. now_ms: The end of the round.
     """
 
@@ -42,6 +42,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     trusted: frozenset[str]
     restarted: frozenset[str]
     topics: Mapping[str, KnownTopic]
+    topics_changed: bool
     modes: Mapping[str, list[MessageRequestMode]]
     floor_ms: int
     now_ms: int
@@ -55,15 +56,18 @@ def tell_group(
 
     Returns: What is to be told, and what is known when it is.
     """
-    passing = msgspec.structs.replace(passing, unpolled=passing.unpolled + 1 if seen.unpolled else 0)
     if not seen.lists and not known.members and known.told is None:
         return [], known, passing
     at_ms = max(context.floor_ms + 1, seen.at_ms or context.now_ms)
-    trusted = frozenset(context.trusted & seen.lists.keys())
+    evidence = Evidence(seen.lists, context.trusted & seen.lists.keys(), context.brokers)
+    is_same = evidence == passing.evidence
     before = known
-    known = _membership(known, seen, trusted, at_ms, context)
-    passing = _passing(known, passing, seen, trusted, context)
-    known = _with_observations(known, passing, seen, trusted, context)
+    known = _described(known if is_same else _judged(known, seen, evidence, at_ms, context), seen, context)
+    known = _changed(known, tables_seen=watch_tables(known, seen.lists, at_ms, is_same=is_same))
+    counted = _counted(known, passing, seen, evidence, context, is_same=is_same)
+    if known is not before or counted != passing or not is_same or context.topics_changed:
+        known = _with_observations(known, counted, evidence, context)
+    passing = counted if is_same else msgspec.structs.replace(counted, evidence=evidence)
     events: list[AnyEvent] = []
     mode = _mode(name, known, seen, context)
     is_news = known is not before or known.waiting_since_ms is not None or mode != (known.mode, known.settings or {})
@@ -80,10 +84,9 @@ def tell_group(
 # ---- members
 
 
-def _membership(
-    known: KnownGroup, seen: SeenGroup, trusted: frozenset[str], at_ms: int, context: Context
-) -> KnownGroup:
-    members, gone = connected(known.members, seen.lists, trusted, context.brokers - trusted)
+def _judged(known: KnownGroup, seen: SeenGroup, evidence: Evidence, at_ms: int, context: Context) -> KnownGroup:
+    """Answer a group with the members that it has by the brokers' lists."""
+    members, gone = connected(known.members, evidence.lists, evidence.trusted, evidence.brokers - evidence.trusted)
     if known.told is not None:
         familiar = {member.client_id for member in known.members}
         members = tuple(
@@ -91,22 +94,28 @@ def _membership(
             for member in members
         )
     topics = _table(seen, context.options)
-    after = []
-    for member in members:
-        told = seen.members.get(member.client_id)
-        after.append(by_table(described(member, told, context.options) if told is not None else member, topics))
     present = {member.client_id for member in members}
     departures = [one for one in known.gone if one.member_id not in present]
     if known.told is not None:
         departures += [departure(one, at_ms, context.restarted & set(one.listed_by)) for one in gone]
     return _changed(
         known,
-        members=known.members if tuple(after) == known.members else tuple(after),
-        gone=known.gone if departures == list(known.gone) else tuple(departures),
+        members=tuple(by_table(member, topics) for member in members),
+        gone=tuple(departures),
         sub_version=max(known.sub_version, seen.sub_version()),
-        dealt={**known.dealt, **seen.dealt} if members else {},
-        tables_seen=watch_tables(known, seen.lists, at_ms),
+        dealt=known.dealt if members else {},
     )
+
+
+def _described(known: KnownGroup, seen: SeenGroup, context: Context) -> KnownGroup:
+    """Answer a group with what its members told of themselves."""
+    if not seen.members:
+        return known
+    members = []
+    for member in known.members:
+        told = seen.members.get(member.client_id)
+        members.append(described(member, told, context.options) if told is not None else member)
+    return _changed(known, members=tuple(members), dealt={**known.dealt, **seen.dealt})
 
 
 def _changed(known: KnownGroup, **fields: object) -> KnownGroup:
@@ -124,15 +133,30 @@ def _table(seen: SeenGroup, options: RocketMqOptions) -> tuple[str, ...]:
 # ---- what is wrong
 
 
-def _passing(
-    known: KnownGroup, passing: PassingGroup, seen: SeenGroup, trusted: Collection[str], context: Context
+def _counted(
+    known: KnownGroup,
+    passing: PassingGroup,
+    seen: SeenGroup,
+    evidence: Evidence,
+    context: Context,
+    *,
+    is_same: bool,
 ) -> PassingGroup:
-    holders = _holders(known, context)
-    return msgspec.structs.replace(
-        passing,
-        differs=passing.differs + 1 if lists_differ(seen.lists, trusted, holders) else 0,
-        tables_differ=passing.tables_differ + 1 if tables_differ(seen.lists, trusted) else 0,
+    """Count for how many rounds in turn something has been wrong."""
+    if is_same and not context.topics_changed:
+        differ, tables = passing.differs > 0, passing.tables_differ > 0
+    else:
+        differ = lists_differ(evidence.lists, evidence.trusted, _holders(known, context))
+        tables = tables_differ(evidence.lists, evidence.trusted)
+    counts = (
+        passing.unpolled + 1 if seen.unpolled else 0,
+        passing.differs + 1 if differ else 0,
+        passing.tables_differ + 1 if tables else 0,
     )
+    if counts == (passing.unpolled, passing.differs, passing.tables_differ):
+        return passing
+    unpolled, differs, tables_in_turn = counts
+    return msgspec.structs.replace(passing, unpolled=unpolled, differs=differs, tables_differ=tables_in_turn)
 
 
 def _topics(known: KnownGroup) -> set[str]:
@@ -149,11 +173,9 @@ def _holders(known: KnownGroup, context: Context) -> set[str]:
     }
 
 
-def _with_observations(
-    known: KnownGroup, passing: PassingGroup, seen: SeenGroup, trusted: Collection[str], context: Context
-) -> KnownGroup:
+def _with_observations(known: KnownGroup, passing: PassingGroup, evidence: Evidence, context: Context) -> KnownGroup:
     static = sorted(topic for topic in _topics(known) if topic in context.topics and context.topics[topic].is_static)
-    found = observe(known, passing, seen.lists, trusted, _holders(known, context), static, context.now_ms)
+    found = observe(known, passing, evidence.lists, evidence.trusted, _holders(known, context), static, context.now_ms)
     return _changed(known, observations=found)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
+from streaming.rocketmq.model import ConsumerConnections
 from udfs.events import Departure, HeldQueue, MemberInfo, Mode, Observation, QueueRef
 
 VERSION: Final = 1
@@ -146,16 +148,30 @@ class Known(msgspec.Struct, frozen=True, omit_defaults=True):
         return found
 
 
+class Evidence(msgspec.Struct, frozen=True):
+    """What says who is a member of a group: the same evidence says the same.
+
+    Attributes:
+        lists: By broker. trusted: Brokers whose silence is evidence. brokers: All that there are.
+    """
+
+    lists: Mapping[str, ConsumerConnections | None]
+    trusted: frozenset[str]
+    brokers: frozenset[str]
+
+
 class PassingGroup(msgspec.Struct, frozen=True):
     """What is known of a group for as long as this process lives.
 
     Attributes:
+        evidence: By which its members were judged last.
         offsets: By (topic, broker, queue): as last seen.
         moves_alone, still_alone: How often in turn offsets moved, or did not, while nobody was connected.
         differs: How many rounds in turn the brokers' lists differed. unpolled: How many it was not polled.
         absent: How many no broker had settings of it, nor members.
     """
 
+    evidence: Evidence | None = None
     offsets: dict[tuple[str, str, int], int] | None = None
     moves_alone: int = 0
     still_alone: int = 0
@@ -169,4 +185,4 @@ class PassingGroup(msgspec.Struct, frozen=True):
 class Passing(msgspec.Struct, frozen=True):
     """What need not outlive this process."""
 
-    groups: dict[str, PassingGroup] = {}
+    groups: Mapping[str, PassingGroup] = {}

@@ -106,12 +106,19 @@ def _disagreeing(
 # ---- the table of subscriptions
 
 
-def watch_tables(group: KnownGroup, lists: Mapping[str, ConsumerConnections | None], now_ms: int) -> TablesSeen:
+def watch_tables(
+    group: KnownGroup, lists: Mapping[str, ConsumerConnections | None], now_ms: int, *, is_same: bool
+) -> TablesSeen:
     """Answer the tables that brokers show, those that they showed lately, and when one was last seen to flap.
 
     A table flaps when it comes back after it was another.
+
+    Args:
+        is_same: The lists are those of the round before.
     """
     before = group.tables_seen
+    if is_same and not before.changed_ms:
+        return before
     shown, words_of = dict(before.shown), dict(before.words)
     changed_ms, flapped_ms = before.changed_ms, before.flapped_ms
     for broker in sorted(lists):

@@ -24,7 +24,7 @@ from streaming.rocketmq.seen import SeenBroker, SeenGroup, SeenTopic, Survey
 
 # Of the interval: until when lists and routes are asked for, and until when members and offsets.
 _LISTS_SHARE: Final = 0.6
-_ASKS_SHARE: Final = 0.85
+_ASKS_SHARE: Final = 0.75
 # A broker that did not answer in the round before is not waited for as long as another.
 _PROBE_S: Final = 1.0
 # After so many answers in turn that did not come in time a broker is not asked again in this round.

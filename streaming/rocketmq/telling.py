@@ -50,7 +50,7 @@ def tell(known: Known, passing: Passing, survey: Survey, options: RocketMqOption
         known.topics, survey.topics, survey.brokers, gone_brokers(brokers, survey.ended_ms, options), options.cluster
     )
     events += topic_events
-    context = msgspec.structs.replace(context, topics=topics)
+    context = msgspec.structs.replace(context, topics=topics, topics_changed=topics != known.topics)
     groups: dict[str, KnownGroup] = {}
     passing_groups: dict[str, PassingGroup] = {}
     for name in sorted(survey.groups):
@@ -137,6 +137,7 @@ def _context(known: Known, brokers: Mapping[str, KnownBroker], survey: Survey, o
         trusted=frozenset(trusted),
         restarted=frozenset(name for name in trusted if known.clock_ms < brokers[name].lists_all_at_ms),
         topics={},
+        topics_changed=True,
         modes=modes,
         floor_ms=known.clock_ms,
         now_ms=survey.ended_ms,
