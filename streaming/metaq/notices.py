@@ -107,14 +107,18 @@ class Notices:
 
     def wait(self, timeout_s: float) -> None:
         """Return when something is to be done, or after so long."""
+        deadline = time.monotonic() + timeout_s
         with self._changed:
-            if self._owners and self._state == KazooState.CONNECTED:
-                timeout_s = min(timeout_s, OWNERS_WAIT_MS / 1_000)
-            self._changed.wait_for(
-                lambda: self._woken or (self._state == KazooState.CONNECTED and bool(self._noticed)),
-                max(0.0, timeout_s),
-            )
+            while not self._is_ready():
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    break
+                self._changed.wait(min(left_s, OWNERS_WAIT_MS / 1_000) if self._owners else left_s)
             self._woken = False
+
+    def _is_ready(self) -> bool:
+        waited = any(now_ms() - since >= OWNERS_WAIT_MS for since in self._owners.values())
+        return self._woken or (self._state == KazooState.CONNECTED and (waited or bool(self._noticed)))
 
 
 def now_ms() -> int:

@@ -1,0 +1,135 @@
+"""The collector beside a real MetaQ cluster and real consumers; the core reads what it wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.kit.metaq import metaq_cluster
+from tests.kit.metaq_members import MetaqMember, partitions_of, wait_until
+from tests.live.metaq_story import Story, collecting, details
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+StartMember = Callable[..., MetaqMember]
+
+
+def test_members_that_join_stop_crash_and_hang(new_metaq_member: StartMember, tmp_path: Path) -> None:
+    with metaq_cluster(tmp_path, {"orders": 5}) as cluster, collecting(cluster, tmp_path / "events") as collected:
+        story, orders = Story("life", collected), partitions_of("orders", 5)
+        a = new_metaq_member(cluster, "life", ["orders"], consumer_id="a")
+        story.tell("the first joins", [a], orders, ("group_created", None), ("member_joined", "life_a"))
+        b = new_metaq_member(cluster, "life", ["orders"], consumer_id="b")
+        story.tell("a second joins", [a, b], orders, ("member_joined", "life_b"))
+        b.stop()
+        story.tell("it stops", [a], orders, ("member_left", "life_b"))
+        c = new_metaq_member(cluster, "life", ["orders"], consumer_id="c")
+        story.tell("a third joins", [a, c], orders, ("member_joined", "life_c"))
+        c.kill()
+        story.tell("it is killed", [a], orders, ("session_expired", "life_c"))
+        d = new_metaq_member(cluster, "life", ["orders"], consumer_id="d")
+        story.tell("a fourth joins", [a, d], orders, ("member_joined", "life_d"))
+        d.freeze()
+        story.tell("it hangs", [a], orders, ("session_expired", "life_d"))
+        d.thaw()
+        story.tell("it goes on", [a, d], orders, ("member_joined", "life_d"))
+        d.stop()
+        a.stop()
+        story.tell("all stop", [], [], ("member_left", "life_a"), ("member_left", "life_d"))
+        collected.stop()
+    run = story.check()
+    assert all("inferred" in detail for detail in details(run, "life", "session_expired"))
+    assert all("inferred" in detail for detail in details(run, "life", "member_left"))
+
+
+def test_consistent_hashing_is_found_out_and_members_subscribe_as_they_like(
+    new_metaq_member: StartMember, tmp_path: Path
+) -> None:
+    topics = {"orders": 12, "bills": 4}
+    with metaq_cluster(tmp_path, topics) as cluster, collecting(cluster, tmp_path / "events") as collected:
+        story, orders, bills = Story("ring", collected), partitions_of("orders", 12), partitions_of("bills", 4)
+        a = new_metaq_member(cluster, "ring", ["orders"], consumer_id="a", strategy="CONSIST")
+        story.tell("the first joins", [a], orders, ("group_created", None), ("member_joined", "ring_a"))
+        b = new_metaq_member(cluster, "ring", ["bills", "orders"], consumer_id="b", strategy="CONSIST")
+        joined = [("member_joined", "ring_b"), ("strategy_changed", None)]
+        story.tell("a second joins that subscribes to more", [a, b], orders + bills, *joined)
+        c = new_metaq_member(cluster, "ring", ["bills"], consumer_id="c", strategy="CONSIST")
+        story.tell(
+            "a third joins that subscribes to something else", [a, b, c], orders + bills, ("member_joined", "ring_c")
+        )
+        b.kill()
+        story.tell("the second is killed", [a, c], orders + bills, ("session_expired", "ring_b"))
+        collected.stop()
+    run = story.check()
+    assert all("inferred" in detail for detail in details(run, "ring", "strategy_changed"))
+
+
+def test_queues_come_and_go_with_settings_and_brokers(new_metaq_member: StartMember, tmp_path: Path) -> None:
+    with metaq_cluster(tmp_path, {"orders": 5}) as cluster, collecting(cluster, tmp_path / "events") as collected:
+        story = Story("queues", collected)
+        changed = ("queue_count_changed", "orders")
+        a = new_metaq_member(cluster, "queues", ["orders"], consumer_id="a")
+        story.tell("one joins", [a], partitions_of("orders", 5), ("group_created", None), ("member_joined", "queues_a"))
+        b = new_metaq_member(cluster, "queues", ["orders"], consumer_id="b")
+        story.tell("another joins", [a, b], partitions_of("orders", 5), ("member_joined", "queues_b"))
+        cluster.broker.set_topics({"orders": 7})
+        story.tell("growth", [a, b], partitions_of("orders", 7), changed)
+        cluster.broker.set_topics({"orders": 3})
+        story.tell("shrinkage", [a, b], partitions_of("orders", 3), changed)
+        with cluster.add_broker({"orders": 2}) as second:
+            both = partitions_of("orders", 3) + partitions_of("orders", 2, broker=1)
+            story.tell("a second broker", [a, b], both, changed)
+            second.kill()
+            story.tell("it is killed", [a, b], partitions_of("orders", 3), changed)
+        cluster.broker.stop()
+        story.tell("the broker stops", [a, b], [], changed)
+        cluster.broker.start()
+        story.tell("it starts again", [a, b], partitions_of("orders", 3), changed)
+        collected.stop()
+    story.check()
+
+
+def test_zookeeper_comes_back_and_nothing_happened(new_metaq_member: StartMember, tmp_path: Path) -> None:
+    with metaq_cluster(tmp_path, {"orders": 5}) as cluster, collecting(cluster, tmp_path / "events") as collected:
+        story, orders = Story("calm", collected), partitions_of("orders", 5)
+        a = new_metaq_member(cluster, "calm", ["orders"], consumer_id="a", session_timeout_ms=20_000)
+        b = new_metaq_member(cluster, "calm", ["orders"], consumer_id="b", session_timeout_ms=20_000)
+        wait_until([a, b], lambda: a.has_started and b.has_started)
+        story.tell("both join", [a, b], orders, *_created("calm_a", "calm_b"))
+        for end in (cluster.zookeeper.stop, cluster.zookeeper.kill):
+            end()
+            cluster.zookeeper.start()
+            story.tell("ZooKeeper was away", [a, b], orders)
+        b.stop()
+        story.tell("one stops", [a], orders, ("member_left", "calm_b"))
+        collected.stop()
+    story.check()
+
+
+def test_a_collector_that_is_killed_goes_on_and_tells_what_happened_meanwhile(
+    new_metaq_member: StartMember, tmp_path: Path
+) -> None:
+    with metaq_cluster(tmp_path, {"orders": 5}) as cluster, collecting(cluster, tmp_path / "events") as collected:
+        story, orders = Story("watched", collected), partitions_of("orders", 5)
+        a = new_metaq_member(cluster, "watched", ["orders"], consumer_id="a")
+        story.tell("one joins", [a], orders, ("group_created", None), ("member_joined", "watched_a"))
+        collected.kill()
+        collected.start()
+        story.tell("nothing happens", [a], orders)
+        collected.kill()
+        b = new_metaq_member(cluster, "watched", ["orders"], consumer_id="b")
+        wait_until([a, b], lambda: b.has_started and len(a.held) == 3)
+        collected.start()
+        story.tell("another joins meanwhile", [a, b], orders, ("member_joined", "watched_b"))
+        collected.kill()
+        b.kill()
+        wait_until([a], lambda: len(a.held) == 5)
+        collected.start()
+        story.tell("it is killed meanwhile", [a], orders, ("member_gone", "watched_b"))
+        collected.stop()
+    story.check()
+
+
+def _created(*members: str) -> list[tuple[str, str | None]]:
+    return [("group_created", None), *(("member_joined", member) for member in members)]
