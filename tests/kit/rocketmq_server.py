@@ -34,6 +34,7 @@ from tests.kit.rocketmq_script import Broker, Script
 T = TypeVar("T")
 
 _START_S: Final = 30
+_TURNS: Final = 10  # of the loop: more than it needs from an accepted socket to a connection
 Answer = tuple[int, bytes, str | None]  # code, body, remark
 _UNANSWERED: Final[Answer] = (-1, b"", None)
 
@@ -48,6 +49,8 @@ class Place:
         delay_s: before each answer.
         garbage: sent in place of each answer.
         override: asked before the script; None leaves it to the script.
+        waiting: how many requests it has not answered yet; `waiting_most`: at most at one moment.
+        accepted: how many connections it has taken.
     """
 
     name: str
@@ -57,6 +60,10 @@ class Place:
     delay_s: float = 0.0
     garbage: bytes | None = None
     override: Callable[[Frame], Answer | None] | None = None
+    waiting: int = 0
+    waiting_most: int = 0
+    accepted: int = 0
+    is_open: bool = False
     listener: asyncio.Server | None = None
     peers: set[_Peer] = field(default_factory=set)
 
@@ -178,18 +185,22 @@ class ScriptedRocketMq:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(_START_S)
 
     async def _start(self, place: Place) -> None:
+        place.is_open = True
         place.listener = await self._loop.create_server(
             lambda: _Peer(self, place), "127.0.0.1", place.port, ssl=self._tls
         )
 
     async def _stop(self, place: Place) -> None:
         if place.listener is not None:
+            place.is_open = False
             place.listener.close()
             for peer in list(place.peers):
                 peer.drop()
             await place.listener.wait_closed()
             place.listener = None
-            # Until the loop has told every connection that it is lost.
+            # Until the loop has told every connection that it is lost; one may be half accepted.
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)
             while place.peers:
                 await asyncio.sleep(0)
 
@@ -290,6 +301,10 @@ class _Peer(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        if not self._place.is_open:
+            transport.abort()
+            return
+        self._place.accepted += 1
         self._place.peers.add(self)
         self._cluster.connections_most = max(self._cluster.connections_most, self._cluster.connections)
 
@@ -301,6 +316,8 @@ class _Peer(asyncio.Protocol):
             if self._place.is_frozen:
                 self._cluster.asked[self._place.name, request.code] += 1
                 continue
+            self._place.waiting += 1
+            self._place.waiting_most = max(self._place.waiting_most, self._place.waiting)
             answer = self._cluster.answer(self._place, request)
             delay_s = self._place.delay_s
             if answer is _UNANSWERED:
@@ -322,6 +339,7 @@ class _Peer(asyncio.Protocol):
             self._transport.abort()
 
     def _respond(self, opaque: int, answer: Answer) -> None:
+        self._place.waiting -= 1
         if self._place.garbage is not None:
             self.send(self._place.garbage)
             return
