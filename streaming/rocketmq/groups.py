@@ -64,8 +64,9 @@ def tell_group(
     before = known
     known = _described(known if is_same else _judged(known, seen, evidence, at_ms, context), seen, context)
     known = _changed(known, tables_seen=watch_tables(known, seen.lists, at_ms, is_same=is_same))
-    counted = _counted(known, passing, seen, evidence, context, is_same=is_same)
-    if known is not before or counted != passing or not is_same or context.topics_changed:
+    moved, looked = _look_at_offsets(known, passing, seen, context)
+    counted = _counted(known, looked, seen, evidence, context, is_same=is_same)
+    if known is not before or counted is not passing or not is_same or context.topics_changed:
         known = _with_observations(known, counted, evidence, context)
     passing = counted if is_same else msgspec.structs.replace(counted, evidence=evidence)
     events: list[AnyEvent] = []
@@ -77,8 +78,9 @@ def tell_group(
     may_tell = known.told is not None and known.waiting_since_ms is None
     told, known = tell_holdings(name, known, seen, at_ms, context.options, may_tell=may_tell)
     events += told
-    told, passing = _tell_progress(name, known, passing, seen, context)
-    return [*events, *told], known, passing
+    if moved:
+        events.append(_progress(name, moved, seen, context))
+    return events, known, passing
 
 
 # ---- members
@@ -262,27 +264,26 @@ def _mode(name: str, known: KnownGroup, seen: SeenGroup, context: Context) -> tu
 # ---- offsets
 
 
-def _tell_progress(
-    name: str, known: KnownGroup, passing: PassingGroup, seen: SeenGroup, context: Context
-) -> tuple[list[AnyEvent], PassingGroup]:
-    """Tell the queues whose offsets moved since they were looked at last."""
+def _look_at_offsets(
+    known: KnownGroup, passing: PassingGroup, seen: SeenGroup, context: Context
+) -> tuple[dict[tuple[str, str, int], int], PassingGroup]:
+    """Answer the queues whose offsets moved since they were looked at last, and count moves without members."""
     is_alone = not known.members
     moved = _moved(passing, seen.offsets, context.options) if seen.offsets is not None else {}
     has_moved = None if seen.offsets is None or passing.offsets is None else bool(moved)
     moves, still = alone(passing, is_alone=is_alone, moved=has_moved)
+    # Who was just left alone counts from the next look on.
+    was_alone = is_alone and (passing.was_alone or seen.offsets is not None)
     changed: dict[str, object] = {}
     if seen.offsets is not None:
-        offsets = {_key(queue): one.consumer_offset for queue, one in seen.offsets.items()}
-        changed["offsets"] = {**(passing.offsets or {}), **offsets}
-    if (moves, still, is_alone) != (passing.moves_alone, passing.still_alone, passing.was_alone):
-        # Who was just left alone counts from the next look on.
-        was_alone = is_alone and (passing.was_alone or seen.offsets is not None)
+        changed["offsets"] = {_key(queue): one.consumer_offset for queue, one in seen.offsets.items()}
+    if (moves, still, was_alone) != (passing.moves_alone, passing.still_alone, passing.was_alone):
         changed |= {"moves_alone": moves, "still_alone": still, "was_alone": was_alone}
-    if changed:
-        passing = msgspec.structs.replace(passing, **changed)
-    if not moved:
-        return [], passing
-    event = Progress(
+    return moved, msgspec.structs.replace(passing, **changed) if changed else passing
+
+
+def _progress(name: str, moved: Mapping[tuple[str, str, int], int], seen: SeenGroup, context: Context) -> Progress:
+    return Progress(
         schema_version=SCHEMA_VERSION,
         event_time=max(context.floor_ms + 1, seen.offsets_at_ms),
         system=_SYSTEM,
@@ -293,7 +294,6 @@ def _tell_progress(
             for (topic, broker, queue_id), offset in sorted(moved.items())
         ),
     )
-    return [event], passing
 
 
 def _moved(
