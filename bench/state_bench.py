@@ -65,15 +65,11 @@ def heartbeats(shape: FleetShape, groups: list[int], phase: int, at: int) -> tup
     chosen = np.arange(phase, count, _EVERY)
     ids = [shape.member(groups[n // shape.members_per_group] * shape.members_per_group + n % 10)[1] for n in chosen]
     times = at + np.arange(len(chosen)) % 5_000
-    packed = PackedHeartbeats(
-        systems=bytes(len(groups)),
-        group_keys=group_keys(shape.cluster, names).astype("<u8").tobytes(),
-        group_names=PackedTexts.pack(names),
-        member_groups=(chosen // shape.members_per_group).astype("<u4").tobytes(),
-        member_keys=hash_texts(ids).astype("<u8").tobytes(),
-        member_names=PackedTexts.pack(ids),
-        pair_members=np.arange(len(chosen), dtype="<u4").tobytes(),
-        pair_times=times.astype("<i8").tobytes(),
+    packed = PackedHeartbeats.pack(
+        bytes(len(groups)),
+        (group_keys(shape.cluster, names), PackedTexts.pack(names)),
+        (chosen // shape.members_per_group, hash_texts(ids), PackedTexts.pack(ids)),
+        (np.arange(len(chosen)), times),
     )
     lines = [
         f'{{"schema_version":1,"type":"heartbeat","event_time":{time_ms},"system":"kafka","cluster":"{shape.cluster}",'

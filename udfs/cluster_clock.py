@@ -46,7 +46,7 @@ def _make_room(
     whole = [carried.event_time for carried in (*state.events, *arrived) if carried.event_time >= clock]
     whole += [stranger.time for stranger in state.strangers if stranger.time >= clock]
     packed = [state.live.waiting_times, state.commits.waiting_times]
-    packed += [np.frombuffer(packet.heartbeats.pair_times, "<i8") for packet in packets if packet.heartbeats]
+    packed += [packet.heartbeats.times() for packet in packets if packet.heartbeats]
     packed += [np.frombuffer(packet.progress.times, "<i8") for packet in packets if packet.progress]
     times = np.concatenate(packed)
     moved = clock

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from operator import attrgetter
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from udfs.events import Heartbeat, Progress
@@ -22,39 +25,57 @@ from udfs.packing import (
     mix,
     queue_keys,
 )
+from udfs.parsing import BareHeartbeat
+
+Booleans: TypeAlias = npt.NDArray[np.bool_]
+
+_SYSTEM, _CLUSTER, _GROUP, _MEMBER_ID = map(attrgetter, ("system", "cluster", "group", "member_id"))
+# Two members of one group are told apart by as many bits of their keys as the state holds; the rest of a place is
+# the number of the group.
+_KEY_SHIFT = np.uint64(24)
+_GROUP_SHIFT = np.uint64(40)
 
 
 class HeartbeatColumns(msgspec.Struct):
-    """Heartbeats that only say "still here": four columns of text, one of times."""
+    """Heartbeats that only say "still here": columns of text, and of times.
 
-    systems: pa.StringArray
-    clusters: pa.StringArray
+    Attributes:
+        systems, clusters: As codes, for few are different. member_keys: As ``packing.member_key`` makes them.
+    """
+
+    systems: pa.DictionaryArray
+    clusters: pa.DictionaryArray
     groups: pa.StringArray
     member_ids: pa.StringArray
+    member_keys: UInt64
     times: Int64
 
     def __len__(self) -> int:
         return len(self.times)
 
-    def texts(self) -> tuple[pa.StringArray, ...]:
-        """Answer the columns of text."""
-        return (self.systems, self.clusters, self.groups, self.member_ids)
-
-    def where(self, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> HeartbeatColumns:
+    def where(self, kept: Booleans) -> HeartbeatColumns:
         """Answer only some rows."""
         mask = pa.array(kept)
-        systems, clusters, groups, member_ids = (column.filter(mask) for column in self.texts())
-        return HeartbeatColumns(systems, clusters, groups, member_ids, self.times[kept])
+        return HeartbeatColumns(
+            self.systems.filter(mask),
+            self.clusters.filter(mask),
+            self.groups.filter(mask),
+            self.member_ids.filter(mask),
+            self.member_keys[kept],
+            self.times[kept],
+        )
 
     @classmethod
-    def of(cls, heartbeats: list[Heartbeat]) -> HeartbeatColumns:
-        """Make columns of single heartbeats."""
+    def of(cls, heartbeats: Sequence[Heartbeat | BareHeartbeat], times: Int64) -> HeartbeatColumns:
+        """Make columns of heartbeats; ``times`` as they were read."""
+        member_ids = list(map(_MEMBER_ID, heartbeats))
         return cls(
-            pa.array([heartbeat.system for heartbeat in heartbeats], pa.string()),
-            pa.array([heartbeat.cluster for heartbeat in heartbeats], pa.string()),
-            pa.array([heartbeat.group for heartbeat in heartbeats], pa.string()),
-            pa.array([heartbeat.member_id for heartbeat in heartbeats], pa.string()),
-            np.array([heartbeat.event_time for heartbeat in heartbeats], np.int64),
+            _coded(list(map(_SYSTEM, heartbeats))),
+            _coded(list(map(_CLUSTER, heartbeats))),
+            pa.array(list(map(_GROUP, heartbeats)), pa.string()),
+            pa.array(member_ids, pa.string()),
+            hash_texts(member_ids),
+            times,
         )
 
     @classmethod
@@ -62,72 +83,138 @@ class HeartbeatColumns(msgspec.Struct):
         """Join parts, one after another."""
         if len(parts) == 1:
             return parts[0]
-        texts = zip(*(part.texts() for part in parts), strict=True)
-        systems, clusters, groups, member_ids = (pa.concat_arrays(arrays) for arrays in texts)
-        return cls(systems, clusters, groups, member_ids, np.concatenate([part.times for part in parts]))
+        return cls(
+            _joined([part.systems for part in parts]),
+            _joined([part.clusters for part in parts]),
+            pa.concat_arrays([part.groups for part in parts]),
+            pa.concat_arrays([part.member_ids for part in parts]),
+            np.concatenate([part.member_keys for part in parts]),
+            np.concatenate([part.times for part in parts]),
+        )
 
     def times_by_cluster(self) -> dict[str, Int64]:
-        """Answer the times of each cluster."""
-        encoded = self.clusters.dictionary_encode()
-        names = encoded.dictionary.to_pylist()
+        """Answer the times of each cluster; of some clusters there may be none."""
+        names = self.clusters.dictionary.to_pylist()
         if len(names) == 1:
             return {names[0]: self.times}
-        codes = np.asarray(encoded.indices)
+        codes = np.asarray(self.clusters.indices)
         return {name: self.times[codes == code] for code, name in enumerate(names)}
+
+
+def _coded(texts: list[str]) -> pa.DictionaryArray:
+    different = set(texts)
+    if len(different) == 1:
+        codes = pa.array(np.zeros(len(texts), np.int32))
+        return pa.DictionaryArray.from_arrays(codes, pa.array(different, pa.string()))
+    return pa.array(texts, pa.string()).dictionary_encode()
+
+
+def _joined(columns: list[pa.DictionaryArray]) -> pa.DictionaryArray:
+    return pa.concat_arrays([column.cast(pa.string()) for column in columns]).dictionary_encode()
+
+
+class _Table(NamedTuple):
+    """What ``PackedHeartbeats`` holds, of all shards.
+
+    Attributes:
+        homes: Of each group, ascending, the number of its (cluster, shard).
+        systems, group_keys, group_names: Of each group.
+        member_groups, member_keys, member_names: Of each member, by group; the group as its index.
+        pair_members, pair_times: Of each pair, by member, then by time; the member as its index.
+    """
+
+    homes: Int64
+    systems: npt.NDArray[np.uint8]
+    group_keys: UInt64
+    group_names: pa.StringArray
+    member_groups: Int64
+    member_keys: UInt64
+    member_names: pa.StringArray
+    pair_members: Int64
+    pair_times: Int64
 
 
 def pack_heartbeats(columns: HeartbeatColumns, shards: int) -> Iterator[tuple[str, int, PackedHeartbeats]]:
     """Pack heartbeats for each (cluster, shard), in the order that ``PackedHeartbeats`` promises."""
     if not len(columns):
         return
-    systems, clusters, groups, members = (column.dictionary_encode() for column in columns.texts())
-    # A group is one (cluster, system, name); it is numbered in the order of its shard.
+    table = _table(columns, shards)
+    starts = np.flatnonzero(np.diff(table.homes, prepend=-1))
+    bounds = [*starts.tolist(), len(table.homes)]
+    members = np.searchsorted(table.member_groups, bounds)
+    pairs = np.searchsorted(table.pair_members, members)
+    for part, (start, end) in enumerate(pairwise(bounds)):
+        of_members, of_pairs = slice(*members[part : part + 2]), slice(*pairs[part : part + 2])
+        cluster, shard = divmod(int(table.homes[start]), shards)
+        packed = PackedHeartbeats.pack(
+            table.systems[start:end].tobytes(),
+            (table.group_keys[start:end], pack_texts(table.group_names[start:end])),
+            (
+                table.member_groups[of_members] - start,
+                table.member_keys[of_members],
+                pack_texts(table.member_names[of_members]),
+            ),
+            (table.pair_members[of_pairs] - members[part], table.pair_times[of_pairs]),
+        )
+        yield columns.clusters.dictionary[cluster].as_py(), shard, packed
+
+
+def _table(columns: HeartbeatColumns, shards: int) -> _Table:
+    systems, clusters, groups = columns.systems, columns.clusters, columns.groups.dictionary_encode()
+    # A group is one (cluster, system, name); it is numbered in the order of its shard, then of its key.
     place = np.asarray(clusters.indices, np.int64) * len(systems.dictionary) + np.asarray(systems.indices)
-    named, row_groups = np.unique(place * len(groups.dictionary) + np.asarray(groups.indices), return_inverse=True)
+    named, row_groups = _numbered(place * len(groups.dictionary) + np.asarray(groups.indices))
     place_of, name_of = np.divmod(named, len(groups.dictionary))
     cluster_of, system_of = np.divmod(place_of, len(systems.dictionary))
-    cluster_names = clusters.dictionary.to_pylist()
-    keys = mix(hash_texts(cluster_names)[cluster_of], _hashes(groups.dictionary)[name_of])
-    shard_of = (keys % np.uint64(shards)).astype(np.int64)
-    order = np.lexsort((shard_of, cluster_of))
+    keys = mix(
+        hash_texts(clusters.dictionary.to_pylist())[cluster_of], hash_texts(groups.dictionary.to_pylist())[name_of]
+    )
+    homes = cluster_of * shards + (keys % np.uint64(shards)).astype(np.int64)
+    order = np.lexsort((keys, homes))
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))
-    # Members in the order of their groups, pairs in the order of their members, then of time.
-    member_count = len(members.dictionary)
-    distinct, row_members = np.unique(
-        number[row_groups] * member_count + np.asarray(members.indices), return_inverse=True
+    codes = np.array([SYSTEMS.index(name) for name in systems.dictionary.to_pylist()], np.uint8)
+    return _Table(
+        homes[order],
+        codes[system_of[order]],
+        keys[order],
+        groups.dictionary.take(pa.array(name_of[order])),
+        *_members(columns, number[row_groups]),
     )
-    member_groups, member_of = np.divmod(distinct, member_count)
-    earliest = int(columns.times.min())
-    span = int(columns.times.max()) - earliest + 1
-    pair_members, pair_times = _sorted_pairs(row_members, columns.times, earliest, span)
-    member_keys = _hashes(members.dictionary)[member_of]
-    names = members.dictionary.take(pa.array(member_of))
-    group_names = groups.dictionary.take(pa.array(name_of[order]))
-    system_bytes = np.array([SYSTEMS.index(name) for name in systems.dictionary.to_pylist()], np.uint8)[
-        system_of[order]
-    ]
-    home = cluster_of[order] * shards + shard_of[order]
-    starts = np.flatnonzero(np.diff(home, prepend=-1))
-    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(home)], strict=True):
-        first, last = np.searchsorted(member_groups, (start, end))
-        pair_first, pair_last = np.searchsorted(pair_members, (first, last))
-        packed = PackedHeartbeats(
-            system_bytes[start:end].tobytes(),
-            keys[order[start:end]].astype("<u8").tobytes(),
-            pack_texts(group_names.slice(start, end - start)),
-            (member_groups[first:last] - start).astype("<u4").tobytes(),
-            member_keys[first:last].astype("<u8").tobytes(),
-            pack_texts(names.slice(first, last - first)),
-            (pair_members[pair_first:pair_last] - first).astype("<u4").tobytes(),
-            pair_times[pair_first:pair_last].astype("<i8").tobytes(),
-        )
-        cluster, shard = divmod(int(home[start]), shards)
-        yield cluster_names[cluster], shard, packed
 
 
-def _sorted_pairs(members: Int64, times: Int64, earliest: int, span: int) -> tuple[Int64, Int64]:
+def _members(columns: HeartbeatColumns, row_groups: Int64) -> tuple[Int64, UInt64, pa.StringArray, Int64, Int64]:
+    """Answer the distinct members and pairs, as ``_Table`` has them."""
+    # Members of one group whose keys are alike in the upper 40 bits are told apart by name.
+    places = np.sort((row_groups.astype(np.uint64) << _GROUP_SHIFT) | (columns.member_keys >> _KEY_SHIFT))
+    if (places[1:] != places[:-1]).all():
+        order = np.argsort(row_groups, kind="stable")
+        names = columns.member_ids.take(pa.array(order))
+        return row_groups[order], columns.member_keys[order], names, np.arange(len(order)), columns.times[order]
+    members = columns.member_ids.dictionary_encode()
+    codes = np.asarray(members.indices, np.int64)
+    distinct, first, row_members = np.unique(
+        row_groups * len(members.dictionary) + codes, return_index=True, return_inverse=True
+    )
+    pair_members, pair_times = _sorted_pairs(row_members, columns.times)
+    names = members.dictionary.take(pa.array(codes[first]))
+    return distinct // len(members.dictionary), columns.member_keys[first], names, pair_members, pair_times
+
+
+def _numbered(codes: Int64) -> tuple[Int64, Int64]:
+    """Answer the distinct codes, ascending, and of each code its place among them."""
+    greatest = int(codes.max())
+    if greatest > 8 * len(codes):
+        return np.unique(codes, return_inverse=True)
+    there = np.zeros(greatest + 1, np.bool_)
+    there[codes] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
+
+
+def _sorted_pairs(members: Int64, times: Int64) -> tuple[Int64, Int64]:
     """Answer the distinct pairs, sorted by member and time."""
+    earliest = int(times.min())
+    span = int(times.max()) - earliest + 1
     if (int(members.max()) + 1) * span < 2**63:
         both = np.sort(members * span + (times - earliest))
         both = both[np.diff(both, prepend=-1) != 0]
@@ -141,12 +228,8 @@ def pack_texts(texts: pa.StringArray) -> PackedTexts:
     """Pack a column of text without making a Python string of any."""
     offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
     data = texts.buffers()[2]
-    content = data[int(offsets[0]) : int(offsets[-1])].to_pybytes() if data is not None else b""
-    return PackedTexts(content, (offsets[1:] - offsets[0]).astype("<u4").tobytes())
-
-
-def _hashes(texts: pa.StringArray) -> UInt64:
-    return hash_texts(texts.to_numpy(zero_copy_only=False))
+    content = memoryview(data)[int(offsets[0]) : int(offsets[-1])] if data is not None else b""
+    return PackedTexts.of_bytes(np.diff(offsets).astype(np.uint32), content)
 
 
 class CommitColumns(msgspec.Struct):

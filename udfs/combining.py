@@ -40,7 +40,6 @@ Packed: TypeAlias = tuple[str, int, Packet]  # cluster, shard, packet
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 
 
-_NAMES = tuple(map(attrgetter, ("system", "cluster", "group", "member_id")))
 _EVENT_TIME = attrgetter("event_time")
 _EVENT_ID = attrgetter("event_id")
 
@@ -92,7 +91,7 @@ class Combiner:
 
     def read_lines(self, rows: Rows) -> None:
         """Take rows that are JSON events, one each."""
-        values = rows.values.fill_null(b"").to_pylist()
+        values = (rows.values.fill_null(b"") if rows.values.null_count else rows.values).to_pylist()
         decoded = decode_lines(values)
         if set(map(type, decoded)) == {BareHeartbeat}:
             bare, rest = list(range(len(decoded))), []
@@ -153,7 +152,7 @@ class Combiner:
         def packet(cluster: str, shard: int) -> Packet:
             return packets.setdefault((cluster, shard), Packet())
 
-        columns = HeartbeatColumns.concat([*self._columns, HeartbeatColumns.of(self._heartbeats)])
+        columns = self._all_heartbeats()
         for cluster, times in self._times(columns).items():
             newest = int(times.max())
             for shard in range(shards):
@@ -179,6 +178,13 @@ class Combiner:
             packet(REJECTED_CLUSTER, int(row.raw_sha256[:15], 16) % shards).rejected.append(row)
         return [(cluster, shard, packets[cluster, shard]) for cluster, shard in sorted(packets)]
 
+    def _all_heartbeats(self) -> HeartbeatColumns:
+        parts = list(self._columns)
+        if self._heartbeats or not parts:
+            times = np.array([heartbeat.event_time for heartbeat in self._heartbeats], np.int64)
+            parts.append(HeartbeatColumns.of(self._heartbeats, times))
+        return HeartbeatColumns.concat(parts)
+
     def _take_bare(self, events: list[BareHeartbeat], indexes: list[int], too_long: Booleans) -> list[int]:
         """Take the sound ones among heartbeats; answer the rows of the others.
 
@@ -187,16 +193,16 @@ class Combiner:
         """
         if not events:
             return []
-        systems, clusters, groups, member_ids = (pa.array(list(map(name, events)), pa.string()) for name in _NAMES)
-        times = read_moments(list(map(_EVENT_TIME, events)))
-        columns = HeartbeatColumns(systems, clusters, groups, member_ids, times)
+        columns = HeartbeatColumns.of(events, read_moments(list(map(_EVENT_TIME, events))))
         sound = (columns.times >= EARLIEST_MS) & (columns.times <= self._latest_ms())
         if too_long.any():
             sound &= ~too_long[indexes]
-        event_ids = list(map(_EVENT_ID, events))
-        names = columns.texts() if not any(event_ids) else (*columns.texts(), pa.array(event_ids, pa.string()))
+        names = [columns.groups, columns.member_ids]
+        if any(map(_EVENT_ID, events)):
+            names.append(pa.array(map(_EVENT_ID, events), pa.string()))
         for column in names:
             sound &= _printable(column)
+        sound &= _printable(columns.clusters.dictionary)[np.asarray(columns.clusters.indices)]
         if sound.all():
             self._columns.append(columns)
             return []

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from udfs.events import AnyEvent
 from udfs.journal import Rejected
@@ -26,6 +27,7 @@ Int64 = npt.NDArray[np.int64]
 REJECTED_CLUSTER = ""
 SYSTEMS = ("kafka", "rocketmq", "metaq")  # the index is the system's byte in a packet
 
+_ZSTD = pa.Codec("zstd", compression_level=1)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -90,34 +92,35 @@ def content_id(content: bytes) -> str:
 
 
 class PackedTexts(msgspec.Struct, array_like=True):
-    """Texts one after another.
+    """Texts one after another, compressed: names of one fleet are much alike.
 
     Attributes:
-        data: All texts in UTF-8. ends: uint32[N] little-endian, where each text ends in ``data``.
+        count: How many. size: Bytes of ``data`` before compression.
+        data: uint32[count] little-endian, the length of each text in bytes; then all texts in UTF-8.
     """
 
+    count: int
+    size: int
     data: bytes
-    ends: bytes
 
     @classmethod
     def pack(cls, texts: Sequence[str]) -> PackedTexts:
         """Pack texts, in their order."""
         encoded = [text.encode() for text in texts]
-        ends = np.cumsum([len(text) for text in encoded], dtype=np.uint32)
-        return cls(b"".join(encoded), ends.astype("<u4").tobytes())
+        return cls.of_bytes(np.array([len(text) for text in encoded], np.uint32), b"".join(encoded))
 
-    def __len__(self) -> int:
-        return len(self.ends) // 4
-
-    def at(self, index: int) -> str:
-        """Answer one text."""
-        ends = np.frombuffer(self.ends, "<u4")
-        return self.data[ends[index - 1] if index else 0 : ends[index]].decode()
+    @classmethod
+    def of_bytes(cls, lengths: UInt32, content: bytes | memoryview) -> PackedTexts:
+        """Pack texts that lie one after another in UTF-8."""
+        data = b"".join([lengths.astype("<u4", copy=False).tobytes(), content])
+        return cls(len(lengths), len(data), _ZSTD.compress(data, asbytes=True))
 
     def unpack(self) -> list[str]:
         """Answer all texts."""
-        bounds = [0, *np.frombuffer(self.ends, "<u4").tolist()]
-        return [self.data[start:end].decode() for start, end in pairwise(bounds)]
+        data = _ZSTD.decompress(self.data, decompressed_size=self.size, asbytes=True)
+        start = 4 * self.count
+        bounds = [start, *(start + np.cumsum(np.frombuffer(data, "<u4", self.count), dtype=np.int64)).tolist()]
+        return [data[start:end].decode() for start, end in pairwise(bounds)]
 
 
 class PackedHeartbeats(msgspec.Struct, array_like=True):
@@ -127,20 +130,74 @@ class PackedHeartbeats(msgspec.Struct, array_like=True):
 
     Attributes:
         systems: One byte per group: index into ``SYSTEMS``.
-        group_keys: uint64[G], as ``group_key`` makes them; group_names: G names.
-        member_groups: uint32[M], index into the groups, ascending; member_keys: uint64[M], as ``member_key`` makes
-            them; member_names: M ids.
-        pair_members: uint32[P], index into the members, ascending; pair_times: int64[P], ascending within a member.
+        group_keys: uint64[G], as ``group_key`` makes them, ascending but where a group is named twice; group_names: G
+            names.
+        group_members: uint32[G], how many of the members, which lie by group, are its own; member_keys: uint64[M], as
+            ``member_key`` makes them; member_names: M ids.
+        pair_members: uint32[P], index into the members, ascending; nothing when each member has one pair.
+        earliest_ms: The first of all times. pair_times: uint32[P], or uint64[P] where so many do not fit, how much
+            later each time is; ascending within a member.
     """
 
     systems: bytes
     group_keys: bytes
     group_names: PackedTexts
-    member_groups: bytes
+    group_members: bytes
     member_keys: bytes
     member_names: PackedTexts
     pair_members: bytes
+    earliest_ms: int
     pair_times: bytes
+
+    @classmethod
+    def pack(
+        cls,
+        systems: bytes,
+        groups: tuple[UInt64, PackedTexts],
+        members: tuple[Int64, UInt64, PackedTexts],
+        pairs: tuple[Int64, Int64],
+    ) -> PackedHeartbeats:
+        """Pack columns.
+
+        Args:
+            groups: Keys and names. members: Of each, ascending, the index of its group; its key; its name.
+            pairs: Of each, ascending, the index of its member; its time. There is at least one.
+        """
+        group_keys, group_names = groups
+        member_groups, member_keys, member_names = members
+        pair_members, times = pairs
+        earliest = int(times.min())
+        later = times - earliest
+        return cls(
+            systems,
+            group_keys.astype("<u8", copy=False).tobytes(),
+            group_names,
+            np.bincount(member_groups, minlength=len(group_keys)).astype("<u4").tobytes(),
+            member_keys.astype("<u8", copy=False).tobytes(),
+            member_names,
+            # As many pairs as members, ascending, of each at least one: one each.
+            b"" if len(times) == len(member_keys) else pair_members.astype("<u4").tobytes(),
+            earliest,
+            later.astype("<u4" if int(later.max()) < 2**32 else "<u8").tobytes(),
+        )
+
+    def columns(self) -> tuple[UInt64, Int64, UInt64, Int64, Int64]:
+        """Answer the keys of the groups; of each member the index of its group, its key; of each pair its member, its
+        time.
+        """
+        group_keys = np.frombuffer(self.group_keys, "<u8").astype(np.uint64, copy=False)
+        member_keys = np.frombuffer(self.member_keys, "<u8").astype(np.uint64, copy=False)
+        member_groups = np.repeat(np.arange(len(group_keys)), np.frombuffer(self.group_members, "<u4"))
+        if self.pair_members:
+            pair_members = np.frombuffer(self.pair_members, "<u4").astype(np.int64)
+        else:
+            pair_members = np.arange(len(member_keys))
+        return group_keys, member_groups, member_keys, pair_members, self.times()
+
+    def times(self) -> Int64:
+        """Answer the time of each pair."""
+        pairs = len(self.pair_members) // 4 or len(self.member_keys) // 8
+        return np.frombuffer(self.pair_times, f"<u{len(self.pair_times) // pairs}").astype(np.int64) + self.earliest_ms
 
 
 class PackedProgress(msgspec.Struct, array_like=True):

@@ -189,11 +189,7 @@ class Shard:
         return np.asarray(np.where(groups >= 0, rows, -1))
 
     def _known_pairs(self, places: UInt64, packed: PackedHeartbeats, clock: int) -> tuple[Int64, Int64]:
-        keys = np.frombuffer(packed.group_keys, "<u8").astype(np.uint64, copy=False)
-        owners = np.frombuffer(packed.member_groups, "<u4")
-        member_keys = np.frombuffer(packed.member_keys, "<u8").astype(np.uint64, copy=False)
-        pair_members = np.frombuffer(packed.pair_members, "<u4")
-        times = np.frombuffer(packed.pair_times, "<i8").astype(np.int64, copy=False)
+        keys, owners, member_keys, pair_members, times = packed.columns()
         rows = self._rows(places, self.state.find(keys)[owners], member_keys)[pair_members]
         known = rows >= 0
         if known.all():

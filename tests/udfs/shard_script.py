@@ -19,6 +19,7 @@ from udfs.packing import (
     decode_packet,
     encode_packet,
     group_key,
+    group_keys,
     member_key,
     queue_key,
     shard_of,
@@ -106,15 +107,15 @@ def pack_beats(beats: dict[str, dict[str, set[int]]]) -> PackedHeartbeats:
     pairs = [
         (index, at) for index, (group, member) in enumerate(members) for at in sorted(beats[groups[group]][member])
     ]
-    return PackedHeartbeats(
-        systems=bytes(len(groups)),
-        group_keys=np.asarray([group_key(CLUSTER, group) for group in groups], "<u8").tobytes(),
-        group_names=PackedTexts.pack(groups),
-        member_groups=np.asarray([group for group, _ in members], "<u4").tobytes(),
-        member_keys=np.asarray([member_key(member) for _, member in members], "<u8").tobytes(),
-        member_names=PackedTexts.pack([member for _, member in members]),
-        pair_members=np.asarray([member for member, _ in pairs], "<u4").tobytes(),
-        pair_times=np.asarray([at for _, at in pairs], "<i8").tobytes(),
+    return PackedHeartbeats.pack(
+        bytes(len(groups)),
+        (group_keys(CLUSTER, groups), PackedTexts.pack(groups)),
+        (
+            np.asarray([group for group, _ in members]),
+            np.asarray([member_key(member) for _, member in members], np.uint64),
+            PackedTexts.pack([member for _, member in members]),
+        ),
+        (np.asarray([member for member, _ in pairs]), np.asarray([at for _, at in pairs])),
     )
 
 

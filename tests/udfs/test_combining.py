@@ -57,12 +57,9 @@ def heartbeats_of(packet: Packet) -> list[tuple[str, str, str, int]]:
     if packed is None:
         return []
     groups, members = packed.group_names.unpack(), packed.member_names.unpack()
-    member_groups = np.frombuffer(packed.member_groups, "<u4").tolist()
-    pairs = zip(
-        np.frombuffer(packed.pair_members, "<u4").tolist(),
-        np.frombuffer(packed.pair_times, "<i8").tolist(),
-        strict=True,
-    )
+    _, owners, _, pair_members, times = packed.columns()
+    member_groups = owners.tolist()
+    pairs = zip(pair_members.tolist(), times.tolist(), strict=True)
     return [
         (SYSTEMS[packed.systems[member_groups[member]]], groups[member_groups[member]], members[member], time)
         for member, time in pairs
@@ -161,19 +158,27 @@ def test_pairs_are_distinct_and_sorted_as_the_packet_promises() -> None:
         if packet.heartbeats is None:
             continue
         packed = packet.heartbeats
-        members = np.frombuffer(packed.pair_members, "<u4").astype(int)
-        pairs = list(zip(members.tolist(), np.frombuffer(packed.pair_times, "<i8").tolist(), strict=True))
+        group_keys, member_groups, member_keys, members, at = packed.columns()
+        pairs = list(zip(members.tolist(), at.tolist(), strict=True))
         assert pairs == sorted(set(pairs))
-        member_groups = np.frombuffer(packed.member_groups, "<u4")
-        assert np.all(np.diff(member_groups.astype(int)) >= 0)
+        assert np.all(np.diff(member_groups) >= 0)
         names = packed.group_names.unpack()
-        assert np.frombuffer(packed.group_keys, "<u8").tolist() == [group_key("c1", name) for name in names]
+        assert group_keys.tolist() == sorted(group_key("c1", name) for name in names)
+        assert group_keys.tolist() == [group_key("c1", name) for name in names]
         assert {shard_of(group_key("c1", name), 4) for name in names} == {shard}
         ids = packed.member_names.unpack()
-        assert np.frombuffer(packed.member_keys, "<u8").tolist() == [member_key(name) for name in ids]
+        assert member_keys.tolist() == [member_key(name) for name in ids]
         assert len(pairs) == 3 * len(ids)
         groups_seen += names
     assert sorted(groups_seen) == [f"g{group}" for group in range(6)]
+
+
+def test_members_of_one_group_are_told_apart_though_their_keys_are_alike() -> None:
+    ids = ["member-2731569", "member-686697"]
+    assert len({member_key(name) >> 24 for name in ids}) == 1
+    lines = [with_field("member_id", name) for name in ids]
+    ((_, _, packet),) = [packed for packed in combined(lines) if packed[2].heartbeats is not None]
+    assert sorted(member for _, _, member, _ in heartbeats_of(packet)) == ids
 
 
 def test_rare_events_of_a_cluster_go_to_every_shard_and_those_of_a_group_to_its_own() -> None:

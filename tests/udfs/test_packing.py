@@ -5,10 +5,11 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from tests.udfs.event_lines import NOW, SOUND, line
 from udfs.packing import (
+    PackedHeartbeats,
     PackedTexts,
     Packet,
     carry_event,
@@ -36,7 +37,7 @@ TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"])))
 def test_packed_texts_are_the_texts(texts: list[str]) -> None:
     packed = PackedTexts.pack(texts)
     assert packed.unpack() == texts
-    assert [packed.at(index) for index in range(len(packed))] == texts
+    assert packed.count == len(texts)
 
 
 RECORDED_KEYS = [
@@ -105,3 +106,32 @@ def test_an_event_s_own_id_goes_before_that_of_its_content() -> None:
 
 def test_an_empty_packet_says_nothing() -> None:
     assert decode_packet(encode_packet(Packet())) == Packet()
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 2**41) | st.integers(0, 3)),
+        min_size=1,
+        max_size=20,
+        unique=True,
+    ).map(sorted)
+)
+@example([(0, 0, 5), (0, 1, 2**32 + 4)])
+@example([(0, 0, 5), (0, 1, 2**32 + 5)])
+@example([(0, 0, 5), (0, 0, 6), (3, 1, 5)])
+def test_packed_heartbeats_are_the_columns(beats: list[tuple[int, int, int]]) -> None:
+    groups = sorted({group for group, _, _ in beats})
+    members = sorted({(group, member) for group, member, _ in beats})
+    member_groups = [groups.index(group) for group, _ in members]
+    pair_members = [members.index((group, member)) for group, member, _ in beats]
+    times = [time for _, _, time in beats]
+    keys = [2**63 + group for group in groups], [2**62 + member for _, member in members]
+    packed = PackedHeartbeats.pack(
+        bytes(len(groups)),
+        (np.array(keys[0], np.uint64), PackedTexts.pack(["g"] * len(groups))),
+        (np.array(member_groups), np.array(keys[1], np.uint64), PackedTexts.pack(["m"] * len(members))),
+        (np.array(pair_members), np.array(times)),
+    )
+    arrived = decode_packet(encode_packet(Packet(heartbeats=packed))).heartbeats
+    assert arrived is not None
+    assert [column.tolist() for column in arrived.columns()] == [keys[0], member_groups, keys[1], pair_members, times]
