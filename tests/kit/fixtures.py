@@ -76,10 +76,10 @@ def new_metaq_member() -> Iterator[Callable[..., MetaqMember]]:
 
 @pytest.fixture(scope="session")
 def rocketmq55(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RocketMq]:
-    """A RocketMQ 5.5 name server and broker; a hanging member is given up after 6 to 17 s."""
+    """A RocketMQ 5.5 name server and broker; a hanging member is given up after 10 to 22 s."""
     from tests.kit.rocketmq import rocketmq_55
 
-    with rocketmq_55(tmp_path_factory.mktemp("rocketmq-5.5"), {"channelExpiredTimeout": "6000"}) as cluster:
+    with rocketmq_55(tmp_path_factory.mktemp("rocketmq-5.5"), {"channelExpiredTimeout": "10000"}) as cluster:
         yield cluster
 
 

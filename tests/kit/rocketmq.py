@@ -34,7 +34,6 @@ _SMALL = {
 }
 _ONLY_55 = {
     "bindAddress": "127.0.0.1",
-    "timerWheelEnable": "false",
     "mappedFileSizeTimerLog": "1048576",
 }
 # 5.5 looks for rmq.logback.xml on the class path, 4.9 for files of these names in its home; its own
@@ -47,8 +46,10 @@ _LOGGING = """\
   <root level="WARN"><appender-ref ref="CONSOLE"/></root>
 </configuration>
 """
-_LOGGING_55 = {"rmq.logback.xml": "org.apache.rocketmq.logging."}
-_LOGGING_49 = {"logback_namesrv.xml": "", "logback_broker.xml": ""}
+_LOGGING_FILES = {
+    "5.5.0": {"rmq.logback.xml": "org.apache.rocketmq.logging."},
+    "4.9.7": {"logback_namesrv.xml": "", "logback_broker.xml": ""},
+}
 
 
 class RocketMqServer:
@@ -61,23 +62,24 @@ class RocketMqServer:
         address: `127.0.0.1:PORT`.
     """
 
-    def __init__(self, name: str, folder: Path, version: str, main: str, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, folder: Path, version: str, main: str, settings: Mapping[str, str], tls: bool
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.name = name
         self.address = f"127.0.0.1:{settings['listenPort']}"
         written = folder / "server.properties"
         written.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         jars = f"rocketmq-server-{version}"
-        conf = folder / "conf"
-        conf.mkdir(exist_ok=True)
-        for file, package in (_LOGGING_55 if version.startswith("5.") else _LOGGING_49).items():
-            (conf / file).write_text(_LOGGING.format(package=package))
+        conf = quiet_logging(folder / "conf", version)
         self._is_broker = main.endswith("BrokerStartup")
         options = [
             *("-Xms48m", "-Xmx256m" if self._is_broker else "-Xmx96m"),
             # For the javassist of RocketMqLoopback, which defines classes as older Javas allowed it.
             "--add-opens=java.base/java.lang=ALL-UNNAMED",
             *(f"-Drocketmq.home.dir={folder}", f"-Duser.home={folder}"),
+            # Making the key of its test certificate takes seconds on a busy machine.
+            f"-Dtls.server.mode={'permissive' if tls else 'disabled'}",
         ]
         classes = f"{conf}:{class_path(jars, 'Guarded')}:{class_path(jars, 'RocketMqLoopback')}"
         self.process = JavaServer(name, folder, classes, options, ["RocketMqLoopback", main, "-c", str(written)])
@@ -124,6 +126,7 @@ class RocketMq:
         version: of the servers, `5.5.0` or `4.9.7`.
         clients: the version of the clients that belong to them: `5.5.0` or `4.9.8`.
         folder: of all data and logs.
+        tls: whether the servers take TLS connections beside plain ones.
         brokers: by name, in the order in which they were added.
         cluster: the cluster's own name.
     """
@@ -133,6 +136,7 @@ class RocketMq:
     folder: Path
     name_server: RocketMqServer
     broker_settings: Mapping[str, str]
+    tls: bool = False
     brokers: dict[str, RocketMqServer] = field(default_factory=dict)
     cluster: str = CLUSTER
 
@@ -175,7 +179,7 @@ class RocketMq:
             **(settings or {}),
         }
         main = "org.apache.rocketmq.broker.BrokerStartup"
-        added = RocketMqServer(chosen, folder, self.version, main, properties)
+        added = RocketMqServer(chosen, folder, self.version, main, properties, self.tls)
         self.brokers[chosen] = added
         added.start()
         # The name server has a route to the topic with the broker's own name.
@@ -267,39 +271,49 @@ class RocketMq:
         admin.wait_for(claim, what, timeout_s)
 
 
+def quiet_logging(folder: Path, version: str = "5.5.0") -> Path:
+    """Write into this folder what makes servers (and clients of 5.5) write warnings to their output and no files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, package in _LOGGING_FILES[version].items():
+        (folder / file).write_text(_LOGGING.format(package=package))
+    return folder
+
+
 @contextlib.contextmanager
-def rocketmq_55(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[RocketMq]:
+def rocketmq_55(folder: Path, settings: Mapping[str, str] | None = None, *, tls: bool = False) -> Iterator[RocketMq]:
     """Run a name server and a broker of RocketMQ 5.5.0.
 
     Args:
         folder: an empty folder for their data and logs.
         settings: lines of broker.conf over those of the kit, for every broker. With `channelExpiredTimeout`
             (ms, default 120000) a hanging member is given up sooner.
+        tls: take TLS connections too, with a certificate that each server makes and signs itself.
     """
-    with _cluster("5.5.0", "5.5.0", folder, settings or {}) as cluster:
+    with _cluster("5.5.0", "5.5.0", folder, settings or {}, tls) as cluster:
         yield cluster
 
 
 @contextlib.contextmanager
-def rocketmq_49(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[RocketMq]:
+def rocketmq_49(folder: Path, settings: Mapping[str, str] | None = None, *, tls: bool = False) -> Iterator[RocketMq]:
     """Run a name server and a broker of RocketMQ 4.9.7, the last of 4.9 whose servers were published.
 
     Args:
         folder: an empty folder for their data and logs.
         settings: lines of broker.conf over those of the kit, for every broker.
+        tls: take TLS connections too, with a certificate that each server makes and signs itself.
     """
-    with _cluster("4.9.7", "4.9.8", folder, settings or {}) as cluster:
+    with _cluster("4.9.7", "4.9.8", folder, settings or {}, tls) as cluster:
         yield cluster
 
 
 @contextlib.contextmanager
-def _cluster(version: str, clients: str, folder: Path, settings: Mapping[str, str]) -> Iterator[RocketMq]:
+def _cluster(version: str, clients: str, folder: Path, settings: Mapping[str, str], tls: bool) -> Iterator[RocketMq]:
     properties = {"listenPort": str(free_port())}
     if version.startswith("5."):
         properties |= {"bindAddress": "127.0.0.1"}
     main = "org.apache.rocketmq.namesrv.NamesrvStartup"
-    name_server = RocketMqServer("name-server", folder / "name-server", version, main, properties)
-    cluster = RocketMq(version, clients, folder, name_server, settings)
+    name_server = RocketMqServer("name-server", folder / "name-server", version, main, properties, tls)
+    cluster = RocketMq(version, clients, folder, name_server, settings, tls)
     try:
         name_server.start()
         cluster.add_broker()

@@ -15,7 +15,7 @@ import msgspec
 
 from streaming.java import find_java
 from tests.kit.jars import class_path
-from tests.kit.rocketmq import RocketMq
+from tests.kit.rocketmq import RocketMq, quiet_logging
 
 _WAIT_S = 90.0
 _RETRY = "%RETRY%"
@@ -229,7 +229,7 @@ def start_member(
     unit: str | None = None,
     client_ip: str = "127.0.0.1",
     route_interval_ms: int = 1_000,
-    heartbeat_interval_ms: int = 30_000,
+    heartbeat_interval_ms: int = 2_000,
     rebalance_interval_ms: int = 20_000,
     consume_ms: int = 0,
     settings: Mapping[str, object] | None = None,
@@ -250,7 +250,8 @@ def start_member(
         unit: a third part of the client id.
         client_ip: the first part of the client id; it is only a name.
         route_interval_ms: after which it notices other numbers of queues; the client's default is 30 s.
-        heartbeat_interval_ms: how often it tells brokers that it lives.
+        heartbeat_interval_ms: how often it tells brokers that it lives; the client's default is 30 s. A broker that
+            comes (back) knows it after the next one.
         rebalance_interval_ms: how often it looks by itself, when nobody notified it.
         consume_ms: how long each batch of messages takes.
         settings: of strategies: `virtual_nodes`; `queues` (CONFIG: topic/broker/id, comma-separated); `rooms`
@@ -274,8 +275,7 @@ def start_member(
         **({"unit": unit} if unit else {}),
         **(settings or {}),
     }
-    home = cluster.folder / "members"
-    home.mkdir(exist_ok=True)
+    home = quiet_logging(cluster.folder / "members")
     return RocketMqMember(
         [
             str(find_java().java),
@@ -283,7 +283,7 @@ def start_member(
             # Where its logs go, and its offsets when it is broadcasting.
             *(f"-Duser.home={home}", f"-Drocketmq.client.localOffsetStoreDir={home}/offsets"),
             f"-Drocketmq.client.rebalance.waitInterval={rebalance_interval_ms}",
-            *("-cp", class_path(_JARS[version], "RocketMqMember"), "RocketMqMember"),
+            *("-cp", f"{home}:{class_path(_JARS[version], 'RocketMqMember')}", "RocketMqMember"),
             *(f"{key}={value}" for key, value in arguments.items()),
         ]
     )
