@@ -23,6 +23,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
@@ -34,9 +35,13 @@ from tests.kit.rocketmq_script import Broker, Script
 T = TypeVar("T")
 
 _START_S: Final = 30
-_TURNS: Final = 10  # of the loop: more than it needs from an accepted socket to a connection
 Answer = tuple[int, bytes, str | None]  # code, body, remark
 _UNANSWERED: Final[Answer] = (-1, b"", None)
+_GIVEN_UP: Final[Answer] = (
+    ResponseCode.CONSUME_MSG_TIMEOUT,
+    b"",
+    "consumer <G> <C> Timeout: wait response on the channel timeout, 10000(ms)",
+)
 
 
 @dataclass(eq=False)
@@ -95,6 +100,7 @@ class ScriptedRocketMq:
         self.connections_most = 0
         self.relay_s = relay_s
         self._tls = tls
+        self._silent: dict[asyncio.TimerHandle, Callable[[], None]] = {}
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="scripted RocketMQ", daemon=True)
         names = [f"name-server-{number}" for number in range(name_servers)]
@@ -167,6 +173,16 @@ class ScriptedRocketMq:
         self.start(name)
         self.change(lambda: None)
 
+    def give_up_silent_members(self) -> None:
+        """Let brokers say 207 now for every silent member of whom they wait."""
+
+        async def do() -> None:
+            for timer, say in list(self._silent.items()):
+                timer.cancel()
+                say()
+
+        self._run(do())
+
     def notify(self, name: str, group: str) -> None:
         """Send a notice that nobody asked for over every connection (code 40)."""
         notice = encode(Frame(40, 1, flag=2, fields={"consumerGroup": group}))
@@ -184,6 +200,16 @@ class ScriptedRocketMq:
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(_START_S)
 
+    def wait_for_silent_member(self, say: Callable[[], None]) -> None:
+        """Let a broker wait for a member as long as brokers do, and then say so."""
+
+        def give_up() -> None:
+            del self._silent[timer]
+            say()
+
+        timer = self._loop.call_later(self.relay_s, give_up)
+        self._silent[timer] = give_up
+
     async def _start(self, place: Place) -> None:
         place.is_open = True
         place.listener = await self._loop.create_server(
@@ -194,15 +220,15 @@ class ScriptedRocketMq:
         if place.listener is not None:
             place.is_open = False
             place.listener.close()
-            for peer in list(place.peers):
-                peer.drop()
+            # Until every socket is closed, those too that were half accepted or in their TLS handshake, which are no
+            # peers yet. From Python 3.12 on `wait_closed` waits for them.
+            deadline = self._loop.time() + _START_S
+            while (len(place.peers) or getattr(place.listener, "_active_count", 0)) and self._loop.time() < deadline:
+                for peer in list(place.peers):
+                    peer.drop()
+                await asyncio.sleep(0.001)
             await place.listener.wait_closed()
             place.listener = None
-            # Until the loop has told every connection that it is lost; one may be half accepted.
-            for _ in range(_TURNS):
-                await asyncio.sleep(0)
-            while place.peers:
-                await asyncio.sleep(0)
 
     def answer(self, place: Place, request: Frame) -> Answer:
         """Decide what a request is answered with; `_UNANSWERED`: the member is silent."""
@@ -321,9 +347,8 @@ class _Peer(asyncio.Protocol):
             answer = self._cluster.answer(self._place, request)
             delay_s = self._place.delay_s
             if answer is _UNANSWERED:
-                delay_s += self._cluster.relay_s
-                answer = (ResponseCode.CONSUME_MSG_TIMEOUT, b"", "consumer Timeout: wait response on the channel")
-            if delay_s:
+                self._cluster.wait_for_silent_member(partial(self._respond, request.opaque, _GIVEN_UP))
+            elif delay_s:
                 asyncio.get_running_loop().call_later(delay_s, self._respond, request.opaque, answer)
             else:
                 self._respond(request.opaque, answer)
