@@ -72,8 +72,12 @@ def collect(
     The folder, or the topic, is what `run --events` or `run --kafka-events` reads. Runs until stopped. Secrets are
     settings: a file, or variables like REBALANCE_MONITOR_ROCKETMQ__SECRET_KEY.
     """
+    mistakes: list[str] = []
+    folder, topic = _place(out, events, kafka_events, mistakes)
+    # Beside another system's cluster, --kafka says only where the topic is.
+    only_topic = topic is not None and "/" not in topic and bool(rocketmq or metaq)
     live = LiveOptions(
-        {"kafka": kafka, "rocketmq": rocketmq, "metaq": metaq},
+        {"kafka": None if only_topic else kafka, "rocketmq": rocketmq, "metaq": metaq},
         cluster or [],
         include_groups=include_group or [],
         exclude_groups=exclude_group or [],
@@ -81,12 +85,12 @@ def collect(
         exclude_topics=exclude_topic or [],
         kafka_options=kafka_option or [],
     )
-    mistakes = list(live.mistakes)
-    folder, topic = _place(out, events, kafka_events, mistakes)
+    mistakes += live.mistakes
     if len(live.given) > 1:
         mistakes.append(f"one cluster at a time: {' or '.join(f'--{system}' for system in live.given)}")
     try:
-        settings = load(config, _with_nothing_else(live), os.environ)
+        servers = {"kafka_events.bootstrap_servers": kafka if only_topic else None}
+        settings = load(config, _with_nothing_else(live) | servers, os.environ)
     except SettingsError as error:
         raise SettingsError([*mistakes, *error.mistakes, *live.missing(config, os.environ)]) from error
     mistakes += _unfit(settings, live, topic)

@@ -70,10 +70,11 @@ class RecordReader:
         While the log takes nothing more, nothing is read.
         """
         if self._log_is_full:
-            time.sleep(_WAIT_S)
-        else:
-            for message in self._consumer.consume(_RECORDS_AT_ONCE, _WAIT_S):
-                self._take(message)
+            if not self.write():
+                time.sleep(_WAIT_S)
+            return
+        for message in self._consumer.consume(_RECORDS_AT_ONCE, _WAIT_S):
+            self._take(message)
         old = time.monotonic() - self._gathered_since >= _GATHER_S
         if self._read != self._taken and (old or len(self._gathered) >= _GATHERED_AT_MOST):
             self.write()

@@ -72,6 +72,7 @@ def complaint(arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypa
         ("collect --out d --rocketmq h --kafka h --cluster c", ["one cluster at a time", "which one?", "needs --clus"]),
         ("collect --out d --events e --kafka h --cluster c", ["where to?"]),
         ("collect --out kafka:t --metaq h --cluster c", ["on which broker?"]),
+        ("collect --out kafka:t --metaq h --kafka h:1 --rocketmq r", ["one cluster at a time: --rocketmq or --metaq"]),
         ("collect --out kafka:h:1/t* --kafka h", ["no name of a topic", "--kafka needs --cluster NAME"]),
         ("collect --out d --kafka h --cluster c --include-topic t", ["go with --rocketmq or --metaq"]),
         ("collect --rocketmq h:x --include-group ( --kafka-option k", [*"(", "where to?", "h:x", "KEY=VALUE", "NAME"]),
