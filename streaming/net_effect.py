@@ -147,6 +147,10 @@ def _lay_over_assignments(entries: Sequence[Entry], rows: Rows, _present: Presen
             # A span that is open goes on, as after a restored state.
             if _span_key(row) not in of_group:
                 of_group[_span_key(row)] = rows.add(row)
+        elif isinstance(body, journal.QueueResumed):
+            slot = of_group.get(_span_key(msgspec.structs.asdict(body)))
+            if slot is not None and slot.now is not None:
+                slot.now |= {"pause_ms": body.pause_ms, "pause_estimated_ms": None}
         elif isinstance(body, journal.QueueReleased):
             slot = of_group.pop(_span_key(msgspec.structs.asdict(body)), None)
             # Tables that were begun anew do not know what was open before them.
@@ -285,6 +289,8 @@ def _lay_over_minutes(entries: Sequence[Entry], rows: Rows, present: Present) ->
             slot.now |= state
         elif isinstance(body, journal.Rebalanced):
             slot.now |= _with_rebalance(slot.now, body)
+        elif isinstance(body, journal.QueueAssigned | journal.QueueResumed) and body.pause_ms is not None:
+            slot.now["queue_pause_ms"] = (slot.now["queue_pause_ms"] or 0) + body.pause_ms
 
 
 def _state(row: Mapping[str, Any] | None) -> Row:
@@ -292,7 +298,8 @@ def _state(row: Mapping[str, Any] | None) -> Row:
 
 
 def _with_rebalance(minute: Row, body: journal.Rebalanced) -> Row:
-    pause = minute["queue_pause_ms"] if minute["rebalances"] else None
+    # Before its first rebalance 0 means that there was none; queues may have been taken over already.
+    pause = minute["queue_pause_ms"] if minute["rebalances"] else minute["queue_pause_ms"] or None
     if body.queue_pause_ms is not None:
         pause = (pause or 0) + body.queue_pause_ms
     return {
@@ -361,7 +368,7 @@ def _lay_over_findings(entries: Sequence[Entry], rows: Rows, _present: Present) 
 EFFECTS: tuple[Effect, ...] = (
     Effect(
         tables.ASSIGNMENTS,
-        _kinds(journal.QueueAssigned, journal.QueueReleased, journal.MemberChanged),
+        _kinds(journal.QueueAssigned, journal.QueueResumed, journal.QueueReleased, journal.MemberChanged),
         _open_spans,
         _lay_over_assignments,
     ),
@@ -375,7 +382,13 @@ EFFECTS: tuple[Effect, ...] = (
     Effect(tables.FINDINGS, _kinds(journal.FindingOpened, journal.FindingClosed), _named_findings, _lay_over_findings),
     Effect(
         tables.GROUP_MINUTES,
-        _kinds(journal.Rebalanced, journal.GroupChanged, journal.GroupRemoved),
+        _kinds(
+            journal.Rebalanced,
+            journal.GroupChanged,
+            journal.GroupRemoved,
+            journal.QueueAssigned,
+            journal.QueueResumed,
+        ),
         _minutes,
         _lay_over_minutes,
         every_change=True,

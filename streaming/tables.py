@@ -178,6 +178,12 @@ ASSIGNMENTS = Table(
         Column("valid_from", TIME, "Begin of the span"),
         Column("valid_to", TIME, "End of the span, not part of it; null = now"),
         Column("inferred", TRUTH, "Whether the begin was inferred and not seen"),
+        Column(
+            "pause_ms",
+            LONG,
+            "Reported spans: from the old owner's release of the queue to this one's first pull, as seen",
+        ),
+        Column("pause_estimated_ms", LONG, "Estimate of pause_ms where it was not seen, by the clients' own timings"),
     ),
     key=("cluster", "group_id", "topic", "broker", "queue_id", "member_id", "origin", "valid_from"),
     ends="valid_to",
@@ -279,7 +285,12 @@ GROUP_MINUTES = Table(
         Column("members", COUNT, "Members at the end of the minute"),
         Column("rebalances", COUNT, "Rebalances in the minute"),
         Column("queues_moved", LONG, "Queues moved in the minute"),
-        Column("queue_pause_ms", LONG, "Queue pauses of its rebalances, as far as seen; null = of none of them"),
+        Column(
+            "queue_pause_ms",
+            LONG,
+            "Queue pauses of its rebalances, or that ended in it where members take over by themselves, as far as seen;"
+            " null = of none of them",
+        ),
         Column("idle_members", COUNT, "Idle members at the end of the minute"),
         Column("unassigned_queues", COUNT, "Unassigned queues at the end of the minute"),
         Column("spread", COUNT, "Spread at the end of the minute"),

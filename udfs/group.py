@@ -36,9 +36,15 @@ from udfs.group_life import (
     told_empty,
 )
 from udfs.group_state import Evidence, Group
-from udfs.holdings import take_report, take_waiting_reports
+from udfs.holdings import (
+    awaits_comparison,
+    compare_with_reports,
+    take_report,
+    take_told_assignment,
+    take_waiting_reports,
+)
 from udfs.membership import beat, describes, expire, leave, meet, poll
-from udfs.rebalancing import decide_counted, write_spans
+from udfs.rebalancing import decide_counted
 from udfs.reported import (
     infer_earlier,
     is_under_way,
@@ -152,7 +158,7 @@ class _Loop:
     def _step(self) -> bool:
         """Do the next thing: events, else the rebalance that waits for its window to close, else what time does."""
         turn, group = self.turn, self.turn.group
-        times = [self.heap[0][0] if self.heap else self.clock, self.clock, self.clock, self.clock]
+        times = [self.heap[0][0] if self.heap else self.clock, self.clock, self.clock, self.clock, self.clock]
         if group.pending is not None:
             times[1] = group.pending.opened_at + turn.rules.settle_ms
         closing = [(one.closes_at, kind) for kind, one in group.findings.items() if one.closes_at is not None]
@@ -161,6 +167,8 @@ class _Loop:
         forget_at = self._forget_at()
         if forget_at is not None:
             times[3] = forget_at
+        if self._compare_at() is not None:
+            times[4] = group.compare_at or 0
         at = min(times)
         if at >= self.clock:
             return False
@@ -171,9 +179,15 @@ class _Loop:
             self._decide()
         elif which == 2:
             turn.set_finding(min(closing)[1], None, at)
-        else:
+        elif which == 3:
             forget(turn, at)
+        else:
+            compare_with_reports(turn, at)
         return True
+
+    def _compare_at(self) -> int | None:
+        """Answer when members should hold what they should, where all say what they hold."""
+        return self.turn.group.compare_at if awaits_comparison(self.turn) else None
 
     def _forget_at(self) -> int | None:
         group = self.turn.group
@@ -309,8 +323,7 @@ class _Loop:
         if group.pending is not None:
             group.pending.told = sorted(told.items(), key=lambda one: (one[0][0], one[0][1] or "", one[0][2]))
         elif group.last_rebalance_id is not None:
-            write_spans(turn, "reported", told, at)
-            group.has_reported = True
+            take_told_assignment(turn, told, at)
 
     def _change_topic(self, due: Due, event: TopicQueues, at: int) -> None:
         turn, group = self.turn, self.turn.group
@@ -377,6 +390,7 @@ class _Loop:
         answer.wake_at = _earliest(
             None if group.pending is None else group.pending.opened_at + turn.rules.settle_ms,
             self._forget_at(),
+            self._compare_at(),
             *(finding.closes_at for finding in group.findings.values()),
         )
         return answer

@@ -6,13 +6,25 @@ once and named by their number; owners of queues are run-length coded; what has 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import msgspec
 
 from udfs.errors import StateVersionError
-from udfs.group_state import Departed, Evidence, Group, Member, OpenFinding, Owners, Pending, WaitingReport, queue_order
+from udfs.group_state import (
+    Departed,
+    Evidence,
+    Group,
+    Member,
+    OpenFinding,
+    Owners,
+    Pending,
+    Queue,
+    Standstill,
+    WaitingReport,
+    queue_order,
+)
 from udfs.journal import GroupChanged
 
 GROUP_VERSION: Final = 1
@@ -55,6 +67,8 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("row", GroupChanged | None),
     ("reported_at", int | None),
     ("strategy_inferred", bool),
+    ("recomputable", bool),
+    ("compare_at", int | None),
 )
 _BLANK = Group()
 
@@ -108,6 +122,8 @@ def encode_group(group: Group) -> bytes:
         },
         _pack_row(group),
     ]
+    if group.pulls or group.standing:
+        body += [_pack_times(group.pulls, table, base), _pack_standing(group.standing, table, base)]
     return msgspec.msgpack.encode([GROUP_VERSION, table.values, body])
 
 
@@ -134,7 +150,7 @@ def decode_group(data: bytes) -> Group:
 
 
 def _unpack(values: list[Any], body: list[Any]) -> Group:
-    base, members, departed, others, computed, reported, counts, plain, row = body
+    base, members, departed, others, computed, reported, counts, plain, row, *taken_over = body
     group = Group()
     for member in members:
         unpacked = _unpack_member(member, values, base)
@@ -155,6 +171,13 @@ def _unpack(values: list[Any], body: list[Any]) -> Group:
         name, kind = _PLAIN[place]
         setattr(group, name, msgspec.convert(value, kind))
     _unpack_row(group, row)
+    if taken_over:
+        pulls, standing = taken_over
+        group.pulls = {queue: base - ago for queue, ago in _unpack_by_queue(pulls, values)}
+        group.standing = {
+            queue: Standstill(estimate, None if ago is None else base - ago, taker)
+            for queue, (estimate, ago, taker) in _unpack_by_queue(standing, values)
+        }
     return group
 
 
@@ -286,6 +309,38 @@ def _unpack_owners(packed: list[Any], names: list[str], values: list[Any]) -> Ow
                 owners[(name, place, queue_id)] = held
             next_id += length
     return owners
+
+
+# ---- queues with something of their own: for each topic and broker, queue ids and what is said of them in turn
+
+
+def _pack_times(times: dict[Queue, int], table: _Texts, base: int) -> list[Any]:
+    return _pack_by_queue({queue: base - at for queue, at in times.items()}, table)
+
+
+def _pack_standing(standing: dict[Queue, Standstill], table: _Texts, base: int) -> list[Any]:
+    return _pack_by_queue(
+        {queue: [one.estimate, _ago(one.released_at, base), one.taker] for queue, one in standing.items()}, table
+    )
+
+
+def _pack_by_queue(said: dict[Queue, Any], table: _Texts) -> list[Any]:
+    packed: list[Any] = []
+    place: tuple[str, str | None] | None = None
+    for queue in sorted(said, key=queue_order):
+        topic, broker, queue_id = queue
+        if (topic, broker) != place:
+            place = (topic, broker)
+            packed.append([table.number(topic, topic), None if broker is None else table.number(broker, broker), []])
+        packed[-1][2] += [queue_id, said[queue]]
+    return packed
+
+
+def _unpack_by_queue(packed: list[Any], values: list[Any]) -> Iterator[tuple[Queue, Any]]:
+    for topic, broker, run in packed:
+        place = None if broker is None else values[broker]
+        for start in range(0, len(run), 2):
+            yield (values[topic], place, run[start]), run[start + 1]
 
 
 # ---- the group's row: mostly what the rest says already

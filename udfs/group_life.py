@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from udfs.asking import ask_strategy, known_topics
 from udfs.diff import owners_of
 from udfs.events import GroupSettings, GroupSnapshot, MemberInfo
 from udfs.facts import Due
@@ -12,7 +13,7 @@ from udfs.goings import INFERRED
 from udfs.group_state import Group, Member, Owners, key_of
 from udfs.journal import GroupChanged, GroupRemoved
 from udfs.membership import describe, late_cause
-from udfs.rebalancing import ask_strategy, decide_counted, known_topics, write_spans
+from udfs.rebalancing import decide_counted, write_spans
 from udfs.reported import queues_shown
 from udfs.strategies import DEFAULTS, qualified_name
 from udfs.turn import Turn
@@ -89,6 +90,7 @@ def stop_following(turn: Turn, snapshot: GroupSnapshot, at: int) -> None:
     for kind in sorted(group.findings):
         turn.set_finding(kind, None, at)
     group.followed, group.pending, group.generation = False, None, None
+    group.compare_at, group.standing, group.pulls = None, {}, {}
     group.members_decided, group.counts, group.guessed_topics, group.handed_over = 0, {}, [], []
     turn.write_row(
         at,

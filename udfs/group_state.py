@@ -19,6 +19,7 @@ Owners: TypeAlias = dict[Queue, tuple[str, ...]]
 
 MAX_EVIDENCE = 256  # what was learned and not yet shown by a reported generation
 MAX_WAITING_REPORTS = 4_096  # reports of holdings whose generation was not yet seen
+MAX_STANDING = 4_096  # queues between two owners: further ones are neither measured nor estimated
 
 
 class Member(msgspec.Struct, kw_only=True):
@@ -101,6 +102,19 @@ class OpenFinding(msgspec.Struct, array_like=True):
     closes_at: int | None = None
 
 
+class Standstill(msgspec.Struct, array_like=True):
+    """A queue between two owners.
+
+    Attributes:
+        estimate: For how long it should stand still. released_at: Since when it does, where that was seen.
+        taker: Who says that it holds the queue, and was not seen to read it yet.
+    """
+
+    estimate: int | None = None
+    released_at: int | None = None
+    taker: str | None = None
+
+
 class Group(msgspec.Struct, kw_only=True):
     """One group.
 
@@ -116,6 +130,10 @@ class Group(msgspec.Struct, kw_only=True):
         guessed_topics: Topics that the standing reported generation was computed without metadata for.
         handed_over: Queues that a cooperative generation took from their owners and gave to nobody yet.
         rebalance_ordinals: Of the newest moment with rebalances: how many of each generation.
+        recomputable: What the group's own strategies give is known.
+        compare_at: When members should hold what they should since the last rebalance.
+        pulls: When owners that say what they hold last pulled each queue, where they say that too.
+        standing: Queues whose next owner was not seen yet, or not seen to read them.
         recent: Times of the newest rebalances, ascending, at most as many as flapping asks for.
         touched_at: The last time anything was told; what ``forget_after`` counts from.
     """
@@ -155,6 +173,10 @@ class Group(msgspec.Struct, kw_only=True):
     pending: Pending | None = None
     findings: dict[str, OpenFinding] = msgspec.field(default_factory=dict)
     late_events: int = 0
+    recomputable: bool = True
+    compare_at: int | None = None
+    pulls: dict[Queue, int] = msgspec.field(default_factory=dict)
+    standing: dict[Queue, Standstill] = msgspec.field(default_factory=dict)
     recent: list[int] = msgspec.field(default_factory=list)
     row: GroupChanged | None = None
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from udfs.connections import speaker
-from udfs.diff import by_owner, count_differing, owners_of
-from udfs.events import AssignmentReported
+from udfs.diff import by_owner, owners_of
+from udfs.events import AssignmentReported, HeldQueue
 from udfs.findings import differing_found
-from udfs.group_state import MAX_WAITING_REPORTS, Queue, WaitingReport, key_of
-from udfs.rebalancing import write_spans
+from udfs.group_state import MAX_WAITING_REPORTS, Owners, WaitingReport, key_of
+from udfs.rebalancing import differing_from, write_spans
+from udfs.takeovers import first_pulls, is_timed, keep_pulls, resume
 from udfs.turn import Turn
 
 
@@ -25,7 +28,7 @@ def take_report(turn: Turn, event: AssignmentReported, at: int) -> None:
         return
     if generation is not None and generation < group.current_generation:
         return
-    _hold(turn, event.member_id, event.host, [key_of(queue, turn.system) for queue in event.queues], at)
+    _hold(turn, event.member_id, event.host, event.queues, at)
 
 
 def take_waiting_reports(turn: Turn, at: int) -> None:
@@ -36,34 +39,61 @@ def take_waiting_reports(turn: Turn, at: int) -> None:
         if report.generation > group.current_generation:
             group.waiting_reports.append(report)
         elif report.generation == group.current_generation:
-            held = [key_of(queue, turn.system) for queue in report.queues]
             since = max(at, report.time) if group.generation is None else at
-            _hold(turn, report.member_id, report.host, held, since)
+            _hold(turn, report.member_id, report.host, report.queues, since)
 
 
-def _hold(turn: Turn, client: str, host: str | None, queues: list[Queue], at: int) -> None:
+def take_told_assignment(turn: Turn, told: Owners, at: int) -> None:
+    """Take in the whole assignment as a poll saw it, where nothing else changed."""
+    group = turn.group
+    write_spans(turn, "reported", told, at)
+    group.has_reported = True
+    group.reporters = sorted(group.members)
+    if is_timed(turn):
+        compare_with_reports(turn, at)
+
+
+def compare_with_reports(turn: Turn, at: int) -> None:
+    """Compare what members say that they hold with what they should, once all have said it and had time to follow."""
+    group = turn.group
+    if not awaits_comparison(turn):
+        return
+    if group.compare_at is not None and at >= group.compare_at:
+        group.compare_at = None
+    failed = group.row is not None and group.row.state == "failed"
+    if failed or not group.computed or not group.recomputable:
+        return
+    differing = differing_from(turn, group.computed, group.reported)
+    if not differing:
+        turn.set_finding("expected_differs", None, at)
+    elif group.compare_at is None:
+        turn.set_finding("expected_differs", differing_found(differing), at)
+
+
+def awaits_comparison(turn: Turn) -> bool:
+    """Judge whether every member has said what it holds."""
+    group = turn.group
+    return bool(group.members) and turn.mode == "clustering" and set(group.reporters) >= group.members.keys()
+
+
+def _hold(turn: Turn, client: str, host: str | None, told: Sequence[HeldQueue], at: int) -> None:
     group = turn.group
     member = speaker(group, client, None if turn.system == "kafka" else host)
     if member is None:
         return
-    member_id = member.member_id
+    member_id, queues = member.member_id, [key_of(queue, turn.system) for queue in told]
     turn.heeded = True
+    timed = is_timed(turn)
+    turn.pulled = first_pulls(turn, told) if timed else {}
     if {queue for queue, holders in group.reported.items() if member_id in holders} != set(queues):
         held = by_owner(group.reported)
         held[member_id] = queues
         write_spans(turn, "reported", owners_of(held), at)
+    if timed:
+        resume(turn, member_id, at)
+        keep_pulls(turn, told)
+    turn.pulled = {}
     group.has_reported = True
     if member_id not in group.reporters:
         group.reporters = sorted([*group.reporters, member_id])
-    if set(group.reporters) >= group.members.keys() and turn.mode == "clustering":
-        _compare_with_reports(turn, at)
-
-
-def _compare_with_reports(turn: Turn, at: int) -> None:
-    """Once every member has said what it holds since the last rebalance: compare with what it should."""
-    group = turn.group
-    failed = group.row is not None and group.row.state == "failed"
-    if failed or not group.computed:
-        return
-    differing = count_differing(group.computed, group.reported)
-    turn.set_finding("expected_differs", differing_found(differing) if differing else None, at)
+    compare_with_reports(turn, at)

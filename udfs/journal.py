@@ -135,6 +135,19 @@ class QueueAssigned(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_a
     rebalance_id: str
     valid_from: int
     inferred: bool = False
+    pause_ms: int | None = None  # for how long the queue had no owner before, where that was seen
+    pause_estimated_ms: int | None = None  # where it was not
+
+
+class QueueResumed(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_resumed"):
+    """The owner of the open span of (queue, member, origin) is seen to read the queue, some time after taking it."""
+
+    topic: str
+    broker: str | None
+    queue_id: int
+    member_id: str
+    origin: Origin
+    pause_ms: int
 
 
 class QueueReleased(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_released"):
@@ -216,6 +229,7 @@ Body: TypeAlias = (
     | MemberClosed
     | MemberReopened
     | QueueAssigned
+    | QueueResumed
     | QueueReleased
     | GroupChanged
     | GroupRemoved

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from udfs.dealing import deal
+from udfs.asking import NOT_RECOMPUTABLE, Dealt, Known, ask_strategy, basis, known_topics
+from udfs.client_timings import settled_after_ms
+from udfs.connections import speaker
 from udfs.diff import (
     Balance,
-    by_owner,
     count_differing,
     count_moves,
     held_only_by,
@@ -18,10 +19,8 @@ from udfs.diff import (
     owners_of,
     spans_between,
 )
-from udfs.errors import StrategyError
-from udfs.events import QueueInfo, QueueRef
 from udfs.findings import FLAPPING_REBALANCES, RULES, Outcome
-from udfs.group_state import Group, Member, Owners, Pending, Queue, key_of
+from udfs.group_state import Group, Owners, Pending, Queue, key_of
 from udfs.identity import rebalance_id
 from udfs.journal import (
     TRIGGER_ORDER,
@@ -33,28 +32,11 @@ from udfs.journal import (
     Rebalanced,
     Trigger,
 )
-from udfs.strategies import Participant, Problem, Topic, qualified_name
+from udfs.takeovers import estimates, expect, expected_waits, first_pulls, is_timed, release, seen_pauses, take_over
 from udfs.turn import Turn
 
-NOT_RECOMPUTABLE = "not_recomputable"
 COOPERATIVE = "kafka.cooperative-sticky"
-Known = Mapping[str, tuple[QueueInfo, ...]]
 _RANKS = {kind: rank for rank, kind in enumerate(TRIGGER_ORDER)}
-
-
-class Dealt(msgspec.Struct, kw_only=True):
-    """What the group's own strategy says.
-
-    Attributes:
-        owners: What shall hold from now on; where the strategy failed, what stands.
-        error: Why it failed. recomputed: Its answer can be compared with what is reported.
-    """
-
-    owners: Owners
-    strategy: str | None
-    error: str | None = None
-    failed: bool = False
-    recomputed: bool = True
 
 
 class Decision(msgspec.Struct, kw_only=True):
@@ -62,7 +44,8 @@ class Decision(msgspec.Struct, kw_only=True):
 
     Attributes:
         known: The queues of subscribed topics. guessed: Topics whose queues are not known from metadata.
-        reported: The whole assignment as it was reported, where it was.
+        reported: The whole assignment as it was reported, where it was. compared: What all members said at that very
+            moment each for itself: what they held as it began.
     """
 
     at: int
@@ -71,113 +54,13 @@ class Decision(msgspec.Struct, kw_only=True):
     dealt: Dealt
     guessed: Sequence[str] = ()
     reported: Owners | None = None
+    compared: Owners | None = None
     generations_missed: int | None = None
     pause_ms: int | None = None
     queue_pause_ms: int | None = None
     pause_estimated_ms: int | None = None
     queue_pause_estimated_ms: int | None = None
     handed_over: list[Queue] = msgspec.field(default_factory=list)
-
-
-# ---- asking the strategy
-
-
-def known_topics(turn: Turn, at: int) -> dict[str, tuple[QueueInfo, ...]]:
-    """Answer the queues of subscribed topics that are known then; a deleted one is not."""
-    found: dict[str, tuple[QueueInfo, ...]] = {}
-    for topic in turn.group.subscribed_topics():
-        queues = turn.queues_at(topic, at)
-        if queues:
-            found[topic] = queues
-    return found
-
-
-def ask_strategy(turn: Turn, known: Known, strategy: str | None, at: int) -> Dealt:
-    """Ask the group's strategy who shall hold what.
-
-    Args:
-        strategy: The one that was reported; None: as the group's settings and members say.
-    """
-    group = turn.group
-    named = strategy or group.reported_strategy or group.strategy
-    if not group.members:
-        return Dealt(owners={}, strategy=_named(turn, named))
-    problem = _problem(turn, known)
-    try:
-        dealt = deal(
-            system=turn.system, mode=turn.mode, strategy=named, problem=problem, tie_order=turn.rules.vote_tie_order
-        )
-    except StrategyError as error:
-        if error.code == "unknown_strategy" and (strategy or group.reported_strategy):
-            return Dealt(owners={}, strategy=_named(turn, named), error=NOT_RECOMPUTABLE, recomputed=False)
-        return Dealt(
-            owners=_standing(turn, at),
-            strategy=_named(turn, named),
-            error=f"{error.code}: {error.message}",
-            failed=True,
-            recomputed=False,
-        )
-    held = {member: [key_of(queue, turn.system) for queue in queues] for member, queues in dealt.assignment.items()}
-    unknown = None if dealt.recomputable else NOT_RECOMPUTABLE
-    return Dealt(owners=owners_of(held), strategy=dealt.strategy, error=unknown, recomputed=dealt.recomputable)
-
-
-def _named(turn: Turn, strategy: str | None) -> str | None:
-    return qualified_name(strategy, turn.system) if strategy else None
-
-
-def _problem(turn: Turn, known: Known) -> Problem:
-    group = turn.group
-    held = by_owner(_basis(group)) if turn.system == "kafka" else {}
-    previous = {member: tuple(QueueRef(t, q, b) for t, b, q in queues) for member, queues in held.items()}
-    standing = max(group.current_generation - 1, 0)  # the one in which they held it
-    return Problem(
-        group=turn.facts.group_id,
-        members=tuple(
-            _participant(member, previous.get(member.member_id), standing) for member in group.members.values()
-        ),
-        topics={
-            name: Topic(name=name, queues=queues, topic_id=turn.topics.topic_id(name)) for name, queues in known.items()
-        },
-        settings=group.strategy_settings or {},
-        leader=group.leader,
-        previous=previous or None,
-    )
-
-
-def _participant(member: Member, previous: tuple[QueueRef, ...] | None, generation: int) -> Participant:
-    owned: tuple[QueueRef, ...] | None = member.owned
-    since: int | None = member.owned_generation
-    if owned is None:
-        owned, since = previous, generation
-    return Participant(
-        member_id=member.member_id,
-        name=member.name,
-        instance_id=member.instance_id,
-        rack=member.rack,
-        client_library=member.client_library,
-        subscriptions=member.subscriptions or (),
-        strategies=member.strategies or (),
-        owned=owned,
-        generation=since if owned is not None else None,
-        settings=member.strategy_settings,
-    )
-
-
-def _basis(group: Group) -> Owners:
-    """Answer what members held so far: as reported where that is known."""
-    return group.reported if group.has_reported else group.computed
-
-
-def _standing(turn: Turn, at: int) -> Owners:
-    """Answer the computed assignment without members that are gone and queues that are no more."""
-    group = turn.group
-    staying = held_only_by(group.computed, group.members)
-    queues: set[Queue] = set()
-    for topic in {queue[0] for queue in staying}:
-        queues |= {key_of(queue, turn.system, topic) for queue in turn.queues_at(topic, at) or ()}
-    whole_brokers = {(topic, broker) for topic, broker, _ in queues}
-    return {q: holders for q, holders in staying.items() if q in queues or (q[2] < 0 and q[:2] in whole_brokers)}
 
 
 # ---- counted generations
@@ -196,7 +79,39 @@ def decide_counted(turn: Turn) -> None:
     known = known_topics(turn, at)
     dealt = ask_strategy(turn, known, None, at)
     reported = None if pending.told is None else held_only_by(dict(pending.told), group.members)
-    carry_out(turn, Decision(at=at, triggers=triggers, known=known, dealt=dealt, reported=reported))
+    decision = Decision(at=at, triggers=triggers, known=known, dealt=dealt, reported=reported)
+    _hear_of_the_moment(turn, decision)
+    carry_out(turn, decision)
+
+
+def _hear_of_the_moment(turn: Turn, decision: Decision) -> None:
+    """Take in what members say of themselves at the very moment, and how long their queues stand still."""
+    group, at = turn.group, decision.at
+    held: dict[str, list[Queue]] = {}
+    pulls: dict[Queue, tuple[str, int]] = {}
+    for report in group.waiting_reports:
+        member = speaker(group, report.member_id, report.host)
+        if report.generation == group.counted and report.time >= at and member is not None:
+            held[member.member_id] = [key_of(queue, turn.system) for queue in report.queues]
+            pulled = first_pulls(turn, report.queues)
+            pulls.update({queue: (member.member_id, time) for queue, time in pulled.items()})
+    if decision.reported is None and held.keys() >= group.members.keys() and turn.mode == "clustering":
+        decision.compared = owners_of(held)
+    if not is_timed(turn):
+        return
+    before, after = group.computed, decision.dealt.owners
+    if decision.reported is not None and turn.system == "metaq":  # an owner's node is the owning itself
+        pulls = {queue: (holders[0], at) for queue, holders in decision.reported.items()}
+    kinds = {trigger.kind for trigger in decision.triggers}
+    waits = expected_waits(turn, before, after, kinds)
+    told = {**estimates(turn, before, after, waits, kinds), **seen_pauses(turn, before, after, pulls, at)}
+    for name, seen in (("pause_estimated_ms", "pause_ms"), ("queue_pause_estimated_ms", "queue_pause_ms")):
+        setattr(decision, seen, told.get(seen))
+        setattr(decision, name, told.get(name) if seen not in told else None)
+    queues = {key_of(queue, turn.system, topic) for topic, infos in decision.known.items() for queue in infos}
+    group.standing = {queue: one for queue, one in group.standing.items() if queue in queues}
+    group.pulls = {queue: pulled_at for queue, pulled_at in group.pulls.items() if queue in queues}
+    expect(turn, waits)
 
 
 # ---- writing
@@ -209,12 +124,13 @@ def carry_out(turn: Turn, decision: Decision) -> Rebalance:
     queues = [key_of(queue, turn.system, topic) for topic, infos in decision.known.items() for queue in infos]
     before, after = group.computed, dealt.owners
     if decision.reported is not None:
-        before, after = _basis(group), decision.reported
+        before, after = basis(group), decision.reported
     moves = count_moves(before, after)
     balance = _balance(turn, decision, after, queues)
     differing: int | None = None
-    if decision.reported is not None and dealt.recomputed and group.members:
-        differing = count_differing(dealt.owners, decision.reported)
+    told = decision.compared if decision.reported is None else decision.reported
+    if told is not None and dealt.recomputed and group.members:
+        differing = differing_from(turn, dealt.owners, told)
     triggers = in_order(decision.triggers)
     row = Rebalance(
         rebalance_id=next_id(turn, at),
@@ -269,7 +185,8 @@ def carry_out(turn: Turn, decision: Decision) -> Rebalance:
     group.guessed_topics = list(decision.guessed)
     group.handed_over = decision.handed_over
     group.dealt_strategy = dealt.strategy
-    group.reporters = sorted(group.members) if decision.reported is not None else []
+    group.recomputable = dealt.error != NOT_RECOMPUTABLE
+    _expect_agreement(turn, decision)
     if not all(one.topic is not None and turn.is_quiet(one.topic) for one in triggers):
         group.recent = [*group.recent, at][-FLAPPING_REBALANCES:]
     _tell_group(turn, row, balance)
@@ -293,6 +210,35 @@ def _balance(turn: Turn, decision: Decision, after: Owners, queues: Sequence[Que
     return judge_balance(
         judged, subscribers, [queue for queue in queues if not turn.is_quiet(queue[0])], turn.mode == "message"
     )
+
+
+def _expect_agreement(turn: Turn, decision: Decision) -> None:
+    """Note who has said what he holds, and when it should be what the strategy gives him."""
+    group = turn.group
+    group.compare_at = None
+    if not is_timed(turn):
+        group.reporters = sorted(group.members) if decision.reported is not None else []
+        group.standing, group.pulls = {}, {}
+        return
+    # Who says nothing holds what he said last: reports come when something changed.
+    kept = group.members if decision.reported is not None else [one for one in group.reporters if one in group.members]
+    group.reporters = sorted(kept)
+    members = group.members.values()
+    group.compare_at = decision.at + settled_after_ms(
+        turn.system,
+        {trigger.kind for trigger in decision.triggers},
+        any(member.ordered for member in members),
+        max((turn.timeout_of(member) for member in members), default=0),
+    )
+
+
+def differing_from(turn: Turn, computed: Owners, reported: Owners) -> int:
+    """Count the queues on which members differ; topics for retries are left out."""
+
+    def heard(owners: Owners) -> Owners:
+        return {queue: holders for queue, holders in owners.items() if not turn.is_quiet(queue[0])}
+
+    return count_differing(heard(computed), heard(reported))
 
 
 def in_order(triggers: Sequence[Trigger]) -> list[Trigger]:
@@ -327,12 +273,17 @@ def write_spans(
     if origin == "reported" and owners != standing:
         at = group.reported_at = max(at, group.reported_at or at)
     ending, beginning = spans_between(standing, owners)
+    timed = origin == "reported" and is_timed(turn)
     for (topic, broker, queue_id), member in ending:
+        queue = (topic, broker, queue_id)
+        if timed and not set(standing[queue]) & set(owners.get(queue, ())):
+            release(turn, queue, member, at, seen_without=queue not in owners)
         body = QueueReleased(
             topic=topic, broker=broker, queue_id=queue_id, member_id=member, origin=origin, valid_to=at
         )
         turn.write(at, body)
     for (topic, broker, queue_id), member in beginning:
+        pause, estimated = take_over(turn, (topic, broker, queue_id), member, at) if timed else (None, None)
         turn.write(
             at,
             QueueAssigned(
@@ -345,6 +296,8 @@ def write_spans(
                 rebalance_id=group.last_rebalance_id or "",
                 valid_from=at,
                 inferred=inferred or topic in guessed,
+                pause_ms=pause,
+                pause_estimated_ms=estimated,
             ),
         )
     if origin == "computed":
@@ -389,7 +342,8 @@ def _tell_group(turn: Turn, row: Rebalance, balance: Balance) -> None:
             rebalance_id=row.rebalance_id,
             members=row.members_after,
             queues_moved=row.queues_moved,
-            queue_pause_ms=row.queue_pause_ms,
+            # Where members take queues over by themselves, each span tells its own.
+            queue_pause_ms=row.queue_pause_ms if row.generation_source == "reported" else None,
             idle_members=balance.idle,
             unassigned_queues=balance.unassigned,
             spread=balance.spread,
@@ -425,4 +379,8 @@ def _judge(turn: Turn, row: Rebalance, decision: Decision) -> None:
         evidence=sorted({one.event_id for one in row.triggers if one.event_id}),
     )
     for kind, rule in RULES:
+        if kind == "expected_differs" and group.compare_at is not None and group.members and row.status == "completed":
+            if row.agrees or not decision.dealt.recomputed:
+                turn.set_finding(kind, None, row.event_time)
+            continue  # else it is judged once members had time to follow
         turn.set_finding(kind, rule(outcome), row.event_time)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from udfs.asking import Known, ask_strategy
 from udfs.causes import Causes, compare, released
 from udfs.diff import held_only_by, owners_of
 from udfs.events import GroupSnapshot, MemberInfo, QueueInfo
@@ -16,7 +17,7 @@ from udfs.holdings import take_waiting_reports
 from udfs.journal import GroupChanged, Rebalance, Trigger
 from udfs.membership import arrive_by_snapshot, describe
 from udfs.pauses import began_at, estimated_pause, queue_pause
-from udfs.rebalancing import COOPERATIVE, Decision, Known, ask_strategy, carry_out, in_order, next_id, write_spans
+from udfs.rebalancing import COOPERATIVE, Decision, carry_out, in_order, next_id, write_spans
 from udfs.strategies import qualified_name
 from udfs.turn import Turn
 
@@ -81,6 +82,7 @@ def _take_new_generation(turn: Turn, due: Due, snapshot: GroupSnapshot, at: int)
         dealt=dealt,
         guessed=guessed,
         reported=told,
+        compared=None,
         generations_missed=missed,
         pause_ms=pause,
         queue_pause_ms=queue_pause(turn, before, told, pause, cooperative, handing_over, handed, at),

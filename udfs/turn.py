@@ -7,7 +7,7 @@ import bisect
 from udfs.events import Mode, QueueInfo, System
 from udfs.facts import Advanced, GroupFacts, TopicsView
 from udfs.findings import Found
-from udfs.group_state import MAX_EVIDENCE, Departed, Evidence, Group, Member, OpenFinding, Pending
+from udfs.group_state import MAX_EVIDENCE, Departed, Evidence, Group, Member, OpenFinding, Pending, Queue
 from udfs.identity import finding_id
 from udfs.journal import (
     Body,
@@ -35,6 +35,7 @@ class Turn:
             ``facts.heartbeats`` are added by ``last_seen``.
         touched: Members that came, or whose timeout changed: their deadline is to be watched anew.
         departed_now: Members that went: their next heartbeat is a join.
+        pulled: When the member whose report is being taken in has read each queue.
     """
 
     def __init__(self, group: Group, facts: GroupFacts, topics: TopicsView, rules: Rules) -> None:
@@ -47,6 +48,7 @@ class Turn:
         self.touched: list[str] = []
         self.departed_now: list[tuple[str, int]] = []
         self.heeded = False
+        self.pulled: dict[Queue, int] = {}
         self._caused: set[tuple[str, str | None, str | None]] = set()  # what is pending names already
 
     @property

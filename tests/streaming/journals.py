@@ -57,7 +57,7 @@ def gone(member: str, joined_at: int, at: int, reason: journal.LeftReason = "lef
 
 
 def assigned(
-    queue: int, member: str, at: int, generation: int = 1, origin: journal.Origin = "computed"
+    queue: int, member: str, at: int, generation: int = 1, origin: journal.Origin = "computed", **more: int | None
 ) -> journal.QueueAssigned:
     return journal.QueueAssigned(
         topic="orders",
@@ -68,6 +68,13 @@ def assigned(
         generation=generation,
         rebalance_id=f"r{generation}",
         valid_from=T0 + at,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def resumed(queue: int, member: str, pause_ms: int, origin: journal.Origin = "reported") -> journal.QueueResumed:
+    return journal.QueueResumed(
+        topic="orders", broker=None, queue_id=queue, member_id=member, origin=origin, pause_ms=pause_ms
     )
 
 

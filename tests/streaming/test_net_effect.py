@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streaming.net_effect import EFFECTS, Effect, Entry, Rows
 from streaming.tables import Row
-from tests.streaming.journals import T0, Journal, assigned, gone, joined, rebalanced, released, stable
+from tests.streaming.journals import T0, Journal, assigned, gone, joined, rebalanced, released, resumed, stable
 from udfs import journal
 
 BY_TABLE = {effect.table.name: effect for effect in EFFECTS}
@@ -79,6 +79,21 @@ def test_reported_and_computed_spans_of_one_queue_do_not_end_each_other() -> Non
         ("computed", None),
         ("reported", T0 + 7),
     ]
+
+
+def test_a_span_tells_for_how_long_its_queue_stood_still_before() -> None:
+    changes = of_one_group(
+        (0, assigned(0, "a", 0, origin="reported", pause_ms=7)),
+        (0, assigned(1, "a", 0, origin="reported", pause_estimated_ms=1_000)),
+        (0, assigned(2, "a", 0, origin="reported", pause_estimated_ms=1_000)),
+        (9, resumed(1, "a", 1_300)),
+        (9, resumed(2, "b", 5)),  # of nobody's span
+    )
+    told = [(row["pause_ms"], row["pause_estimated_ms"]) for row in lay_over("assignments", changes)]
+    assert told == [(7, None), (1_300, None), (None, 1_000)]
+    # And so it does when it is told later.
+    standing = lay_over("assignments", changes[:3])
+    assert lay_over("assignments", changes[3:], standing) == lay_over("assignments", changes)
 
 
 def test_spans_and_session_of_a_static_member_go_on_under_its_new_id() -> None:
@@ -184,6 +199,20 @@ def test_a_minute_sums_its_rebalances_and_tells_the_state_at_its_end() -> None:
     assert told == [(0, 2, 2, 3, 40), (MINUTE, 1, 1, 1, None)]
 
 
+@pytest.mark.parametrize("cut", range(7))
+def test_a_minute_sums_the_pauses_of_queues_that_were_taken_over_in_it(cut: int) -> None:
+    changes = of_one_group(
+        (5, assigned(0, "a", 5, origin="reported", pause_ms=30)),
+        (10, rebalanced(2)),
+        (10, assigned(1, "a", 10, origin="reported", pause_ms=7)),
+        (11, assigned(2, "a", 11, origin="reported", pause_estimated_ms=1_000)),
+        (MINUTE, resumed(2, "a", 1_300)),
+        (2 * MINUTE, rebalanced(2)),
+    )
+    rows = lay_over("group_minutes", changes[cut:], lay_over("group_minutes", changes[:cut]))
+    assert [row["queue_pause_ms"] for row in rows] == [37, 1_300, None]
+
+
 def test_a_minute_without_a_rebalance_carries_the_state_on() -> None:
     history = Journal()
     before = [history.change(10, rebalanced(3)), history.change(10, stable(3))]
@@ -233,7 +262,9 @@ def a_history(random_source: random.Random, length: int) -> list[journal.Change]
                     tell(released(queue, held, time))
                 if held != member:
                     owner[group, queue] = member
-                    tell(assigned(queue, member, time))
+                    tell(assigned(queue, member, time, pause_ms=random_source.choice([None, 0, 4])))
+                    if random_source.random() < 0.5:
+                        tell(resumed(queue, member, 9, origin="computed"))
             case 3:
                 tell(
                     rebalanced(random_source.randrange(4), random_source.randrange(3), random_source.choice([None, 5]))

@@ -27,12 +27,115 @@ def test_what_a_member_says_lies_beside_and_changes_nothing_computed() -> None:
 
 def test_once_all_have_said_it_is_compared_until_they_agree() -> None:
     script = two_members()
+    script.holds(40_000, "a", [("t", 0), ("t", 1), ("t", 2), ("t", 3)])
+    script.holds(40_200, "b", [])
+    script.holds(40_300, "a", [("t", 0), ("t", 1)])
+    script.holds(40_400, "b", [("t", 2), ("t", 3)])
+    script.run(41_000)
+    assert script.findings() == ["expected_differs 40200..40400"]
+
+
+def test_members_have_time_to_follow_before_it_is_wrong() -> None:
+    script = two_members()
     script.holds(100, "a", [("t", 0), ("t", 1), ("t", 2), ("t", 3)])
     script.holds(200, "b", [])
-    script.holds(300, "a", [("t", 0), ("t", 1)])
-    script.holds(400, "b", [("t", 2), ("t", 3)])
     script.run(500)
-    assert script.findings() == ["expected_differs 200..400"]
+    # A tick of 20 s, and two polls.
+    assert script.last.wake_at == T0 + 10 + 30_000
+    assert script.run(30_010).findings() == []
+    assert script.run(30_011).findings() == ["expected_differs 30010.."]
+
+
+def test_members_that_follow_in_time_were_never_wrong() -> None:
+    script = two_members()
+    script.holds(100, "a", [("t", 0), ("t", 1), ("t", 2), ("t", 3)])
+    script.holds(200, "b", [])
+    script.holds(20_000, "b", [("t", 2), ("t", 3)])
+    script.holds(20_001, "a", [("t", 0), ("t", 1)])
+    assert script.run(60_000).findings() == []
+
+
+def test_what_was_wrong_stays_so_through_a_rebalance_until_they_agree() -> None:
+    script = two_members()
+    script.holds(100, "a", [("t", 0), ("t", 1), ("t", 2), ("t", 3)])
+    script.holds(200, "b", [])
+    for at in range(30_000, 120_000, 30_000):
+        script.beat(at, "a")
+        script.beat(at, "b")
+    script.join(40_000, "c")
+    script.holds(40_500, "c", [("t", 3)])
+    script.beat(90_000, "c")
+    # AVG gives a two queues, b and c one each; b says nothing new, and holds what it held: nothing.
+    script.holds(50_000, "a", [("t", 0), ("t", 1)])
+    script.holds(100_000, "b", [("t", 2)])
+    assert script.run(119_000).findings() == ["expected_differs 30010..100000"]
+
+
+def test_new_queues_are_seen_with_the_routes_and_then_a_tick() -> None:
+    script = two_members()
+    script.holds(100, "a", [("t", 0), ("t", 1)])
+    script.holds(100, "b", [("t", 2), ("t", 3)])
+    for at in (30_000, 60_000, 90_000):
+        script.beat(at, "a")
+        script.beat(at, "b")
+    script.queues(40_000, "t", 6)
+    assert script.run(100_100).findings() == ["expected_differs 100000.."]
+
+
+def test_a_poll_that_tells_the_whole_assignment_is_compared_too() -> None:
+    script = Script("metaq")
+    script.queues(0, "t", 2)
+    both = {"a": ["t"], "b": ["t"]}
+    script.snapshot(10, None, both, {"a": [("t", 0)], "b": []})
+    script.snapshot(60_000, None, both, {"a": [("t", 0)], "b": []})
+    script.snapshot(61_000, None, both, {"a": [("t", 0)], "b": [("t", 1)]})
+    script.run(70_000)
+    assert [row.agrees for row in script.rebalances] == [False]
+    # Seen twice, and wrong once a session timeout and two seconds are over.
+    assert script.findings() == ["expected_differs 32010..61000", "idle_members 10..", "unassigned_queues 10.."]
+
+
+def test_reports_of_all_at_the_moment_of_a_rebalance_are_compared_in_its_row() -> None:
+    script = Script("rocketmq")
+    script.queues(0, "t", 4)
+    script.poll(10, "a", "b")
+    script.holds(10, "a", [("t", 0), ("t", 1)])
+    script.holds(10, "b", [("t", 2), ("t", 3)])
+    script.poll(1_000, "a", "b", "c")
+    script.holds(1_000, "a", [("t", 0), ("t", 1)])
+    script.holds(1_000, "b", [("t", 2), ("t", 3)])
+    script.poll(2_000, "a", "b")
+    script.holds(2_000, "a", [("t", 0), ("t", 1)])
+    script.holds(2_000, "b", [("t", 2), ("t", 3)])
+    script.poll(3_000, "a", "b", "d")
+    script.holds(3_000, "d", [])
+    script.holds(3_000, "a", [("t", 0), ("t", 1)])
+    script.holds(3_000, "b", [("t", 2), ("t", 3)])
+    script.run(4_000)
+    # c says nothing; d has not taken over what is its own.
+    assert [(row.agrees, row.queues_differing) for row in script.rebalances] == [
+        (True, 0),
+        (None, None),
+        (True, 0),
+        (False, 1),
+    ]
+    assert script.findings() == []
+
+
+def test_topics_for_retries_are_not_compared() -> None:
+    script = Script("rocketmq")
+    script.queues(0, "t", 1)
+    script.snapshot(10, None, {"a": ("t", "%RETRY%g")})
+    script.holds(50_000, "a", [("t", 0), ("%RETRY%g", 0)])
+    assert script.run(60_000).findings() == []
+
+
+def test_what_cannot_be_recomputed_is_not_compared() -> None:
+    script = Script("rocketmq")
+    script.queues(0, "t", 2)
+    script.snapshot(10, None, {"a": ["t"]}, describe={"a": {"strategies": ("com.example.X",)}})
+    script.holds(50_000, "a", [("t", 1)])
+    assert script.run(60_000).findings() == []
 
 
 def test_a_report_at_the_moment_of_a_rebalance_belongs_to_it() -> None:
