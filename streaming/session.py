@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from streaming.conf_folder import conf_file
 from streaming.jars import spark_jars
 from streaming.java import find_java
+from streaming.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,6 +49,9 @@ _LOCAL = {
     "spark.sql.files.openCostInBytes": "65536",
 }
 
+_CLASS_PATH = "spark.driver.extraClassPath"
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
 
 def session_conf(settings: Settings) -> dict[str, str]:
     """Answer every Spark setting that the monitor sets, the user's own last."""
@@ -56,7 +60,7 @@ def session_conf(settings: Settings) -> dict[str, str]:
     if settings.spark.master.startswith("local"):
         conf |= _LOCAL
         conf["spark.driver.memory"] = settings.spark.driver_memory
-        conf["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={conf_file('log4j2.properties')}"
+        conf[_JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={conf_file('log4j2.properties')}"
     return conf | settings.spark.conf
 
 
@@ -68,23 +72,40 @@ def start_session(settings: Settings, name: str = "rebalance-monitor", *, log_fi
             own; the file of the start before is kept beside it. None = standard error.
 
     Raises:
-        SetupError: No fitting Java, or jars that cannot be had.
+        SetupError: No fitting Java, jars that cannot be had, or nowhere to put temporary files.
     """
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
+    conf = session_conf(settings)
     if settings.spark.master.startswith("local"):
         os.environ["JAVA_HOME"] = str(find_java().home)
         _drop_foreign_spark_home()
         builder = builder.master(settings.spark.master)
-        builder = builder.config("spark.jars", ",".join(str(jar) for jar in spark_jars()))
+        conf |= _local_places(conf, scratch_folder())
     elif settings.spark.master:
         builder = builder.master(settings.spark.master)
-    for key, value in session_conf(settings).items():
+    for key, value in conf.items():
         builder = builder.config(key, value)
     with _stderr_into(log_file), _handler_of_sigint_kept():
         return builder.getOrCreate()
+
+
+def _local_places(conf: Mapping[str, str], scratch: Path) -> dict[str, str]:
+    """Answer what keeps a local session's files together: nothing in the working folder, nothing left in /tmp.
+
+    Args:
+        conf: The other settings, with the user's own, which go before these.
+    """
+    # The one JVM reads jars in place; named by spark.jars they would be copied for every session.
+    class_path = [*map(str, spark_jars()), *filter(None, [conf.get(_CLASS_PATH)])]
+    return {
+        "spark.local.dir": conf.get("spark.local.dir", str(scratch)),
+        "spark.sql.warehouse.dir": conf.get("spark.sql.warehouse.dir", str(scratch / "warehouse")),
+        _CLASS_PATH: os.pathsep.join(class_path),
+        _JAVA_OPTIONS: f'"-Djava.io.tmpdir={scratch}" {conf.get(_JAVA_OPTIONS, "")}',
+    }
 
 
 @contextmanager

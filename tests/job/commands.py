@@ -52,11 +52,7 @@ def follow(events: Path, place: Path, config: Path) -> list[str | Path]:
 
 def _environment(scratch: Path) -> dict[str, str]:
     """Answer the environment of a job that leaves nothing behind outside this folder, however it ends."""
-    return os.environ | {
-        "JDK_JAVA_OPTIONS": f"{_QUICK_START} -Djava.io.tmpdir={scratch}",
-        "SPARK_LOCAL_DIRS": str(scratch),
-        "TMPDIR": str(scratch),
-    }
+    return os.environ | {"JDK_JAVA_OPTIONS": _QUICK_START, "PYTHONPATH": str(_ROOT), "TMPDIR": str(scratch)}
 
 
 class Ended(NamedTuple):
@@ -72,16 +68,18 @@ class Running:
     Args:
         arguments: Of the command line.
         said: File for its standard error; what stood there before stays.
+        home: The folder in which it runs; temporary files go to ``tmp`` in it, and what is left there stays.
     """
 
-    def __init__(self, arguments: Sequence[str | Path], said: Path) -> None:
+    def __init__(self, arguments: Sequence[str | Path], said: Path, home: Path | None = None) -> None:
         self._said = said
+        self._keeps_scratch = home is not None
         self._start = said.stat().st_size if said.exists() else 0
-        self._scratch = Path(tempfile.mkdtemp(prefix="scratch", dir=said.parent))
+        self._scratch = home / "tmp" if home else Path(tempfile.mkdtemp(prefix="scratch", dir=said.parent))
         with said.open("ab") as file:
             self._process = subprocess.Popen(
                 [*MONITOR, *map(str, arguments)],
-                cwd=_ROOT,
+                cwd=home or _ROOT,
                 env=_environment(self._scratch),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -136,7 +134,8 @@ class Running:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(left, timeout=30)
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        if not self._keeps_scratch:
+            shutil.rmtree(self._scratch, ignore_errors=True)
 
 
 def _session(process: psutil.Process) -> int | None:

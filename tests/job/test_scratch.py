@@ -1,0 +1,48 @@
+"""What a job writes beside its tables and its checkpoint is gone after it, or after the next one when it was killed."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.job.commands import Running, follow, once
+from tests.job.recordings import Line, cut, write_files
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+
+def test_a_killed_job_leaves_little_and_the_next_one_removes_it(
+    lines: list[Line], config: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    (home / "tmp").mkdir(parents=True)
+    write_files(tmp_path / "events", cut(lines, 2))
+    for kill in range(2):
+        running = Running(follow(tmp_path / "events", tmp_path, config), tmp_path / "said.txt", home)
+        first_batch = tmp_path / f"checkpoint/query/commits/{kill}"
+        running.wait_until(first_batch.exists, "a batch is done")
+        (scratch,) = (home / "tmp").glob("rebalance-monitor-*")
+        running.kill()
+        assert list((home / "tmp").glob("rebalance-monitor-*")) == [scratch], "of each kill one folder at most is left"
+        write_files(tmp_path / "events", cut(lines, 2), first=2 + 2 * kill)
+        # What a killed JVM leaves are its native libraries; no copies of jars are among them.
+        assert list(scratch.rglob("*.jar")) == []
+
+    running = Running(once(tmp_path / "events", tmp_path, config), tmp_path / "said.txt", home)
+    ended = running.wait()
+    assert ended.exit_code == 0, ended.said[-3000:]
+    left = [path.relative_to(home) for path in home.rglob("*") if "hsperfdata" not in str(path)]
+    assert left == [Path("tmp")]
+
+
+def test_a_stopped_job_leaves_nothing(lines: list[Line], config: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "tmp").mkdir(parents=True)
+    write_files(tmp_path / "events", cut(lines, 1))
+    running = Running(follow(tmp_path / "events", tmp_path, config), tmp_path / "said.txt", home)
+    running.wait_until((tmp_path / "checkpoint/query/commits/0").exists, "a batch is done")
+    running.signal(signal.SIGTERM)
+    assert running.wait().exit_code == 0
+    assert [path for path in home.rglob("*") if path.is_file() and "hsperfdata" not in str(path)] == []
