@@ -70,6 +70,8 @@ def cooperative(members: list[Member], counts: dict[str, int]) -> dict[str, Part
             content.append(member_id)
     taken = {partition for mine in dealt.values() for partition in mine}
     hungry.sort()
+    # Who reaches the least share only now stands behind those who had it.
+    content.sort()
     place = 0
     for partition in everything:
         if partition in taken:
@@ -83,8 +85,7 @@ def cooperative(members: list[Member], counts: dict[str, int]) -> dict[str, Part
             else:
                 place += 1
         else:
-            dealt[sorted(content)[0]].append(partition)
-            content.remove(sorted(content)[0])
+            dealt[content.pop(0)].append(partition)
     return {name: sorted(held) for name, held in dealt.items()}
 
 
