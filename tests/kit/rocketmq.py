@@ -275,7 +275,9 @@ def quiet_logging(folder: Path, version: str = "5.5.0") -> Path:
     """Write into this folder what makes servers (and clients of 5.5) write warnings to their output and no files."""
     folder.mkdir(parents=True, exist_ok=True)
     for file, package in _LOGGING_FILES[version].items():
-        (folder / file).write_text(_LOGGING.format(package=package))
+        # Once: a member that starts may be reading it while the next one is made.
+        if not (folder / file).exists():
+            (folder / file).write_text(_LOGGING.format(package=package))
     return folder
 
 

@@ -71,6 +71,17 @@ def test_members_subscribe_and_unsubscribe_while_they_run(each_rocketmq, new_roc
     wait_until_held({member: queues_of("later", 2)})
 
 
+def test_a_member_whose_first_question_nobody_answers_begins_again(each_rocketmq, new_rocketmq_member):
+    each_rocketmq.create_topic("patient", 1)
+    each_rocketmq.name_server.freeze()
+    try:
+        member = new_rocketmq_member(each_rocketmq, "waiting", ["patient"], instance="a")
+        each_rocketmq.wait_until(lambda: "IllegalStateException" in member.describe(), "it got no answer")
+    finally:
+        each_rocketmq.name_server.thaw()
+    wait_until_held({member: queues_of("patient", 1)})
+
+
 def test_every_broadcasting_member_holds_every_queue(each_rocketmq, new_rocketmq_member):
     each_rocketmq.create_topic("told", 3)
     members = [

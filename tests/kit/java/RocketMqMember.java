@@ -28,6 +28,7 @@ import org.apache.rocketmq.client.impl.consumer.ProcessQueue;
 import org.apache.rocketmq.client.impl.consumer.RebalanceImpl;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.MessageQueue;
+import org.apache.rocketmq.remoting.exception.RemotingException;
 
 /**
  * One real push consumer that says, one JSON object a line, which queues it holds.
@@ -40,19 +41,19 @@ import org.apache.rocketmq.common.message.MessageQueue;
 @SuppressWarnings("deprecation")
 public final class RocketMqMember {
     private static final long LOOK_MS = 100;
+    private static final int START_ATTEMPTS = 5;
     private static final Comparator<Held> ORDER = Comparator.comparing((Held one) -> one.queue);
     private static final PrintStream OUTPUT = System.out;
     private static final BlockingQueue<String> COMMANDS = new LinkedBlockingQueue<>();
 
     private final Map<String, String> settings;
-    private final DefaultMQPushConsumer consumer;
+    private DefaultMQPushConsumer consumer;
     private final AtomicInteger consumed = new AtomicInteger();
     private String said = "";
     private int saidConsumed = 0;
 
     private RocketMqMember(Map<String, String> settings) {
         this.settings = settings;
-        consumer = new DefaultMQPushConsumer(settings.get("group"));
     }
 
     public static void main(String[] arguments) {
@@ -80,14 +81,30 @@ public final class RocketMqMember {
     }
 
     private void run() throws Exception {
-        configure();
-        consumer.start();
+        start();
         String id = consumer.getDefaultMQPushConsumerImpl().getmQClientFactory().getClientId();
         say("started", "\"client_id\":" + quoted(id));
         while (true) {
             String command = COMMANDS.poll(LOOK_MS, TimeUnit.MILLISECONDS);
             if (command != null) obey(command.split(" "), command);
             look();
+        }
+    }
+
+    /** Start; where a server did not answer within three seconds, as on a busy machine, begin again. */
+    private void start() throws Exception {
+        for (int attempt = 1; true; attempt++) {
+            consumer = new DefaultMQPushConsumer(settings.get("group"));
+            configure();
+            try {
+                consumer.start();
+                return;
+            } catch (IllegalStateException unanswered) {
+                boolean remote = unanswered.getCause() instanceof RemotingException;
+                if (!remote || attempt == START_ATTEMPTS) throw unanswered;
+                unanswered.printStackTrace();
+                consumer.shutdown();
+            }
         }
     }
 
