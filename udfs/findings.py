@@ -274,6 +274,11 @@ OBSERVED: dict[str, tuple[Severity, str, str]] = {
         "A topic's queues are mapped to logical ones: their brokers are not those that store them.",
         "Nothing needs to be done.",
     ),
+    "unreadable_nodes": (
+        "warning",
+        "What some of the group's nodes hold cannot be read: those members or owners are left out.",
+        "See who writes them: another version of the client, or another program under the same root.",
+    ),
     "subscriptions_flap": (
         "critical",
         "Members of the group overwrite each other's subscriptions at the broker, heartbeat by heartbeat.",

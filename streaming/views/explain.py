@@ -63,7 +63,21 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
             for origin in ("computed", "reported")
             if any(span["origin"] == origin for span in spans)
         },
+        "taken_over": _taken_over(reader, rebalance, where),
     }
+
+
+def _taken_over(reader: Reader, rebalance: Row, where: dict[str, str]) -> list[Row]:
+    """Answer the queues that members took over by themselves since, and for how long each had no owner before."""
+    since = pc.field("valid_from") >= time_scalar(rebalance["event_time"])
+    wanted = {**where, "rebalance_id": rebalance["rebalance_id"], "origin": "reported"}
+    columns = ("topic", "broker", "queue_id", "member_id", "valid_from", "pause_ms", "pause_estimated_ms")
+    found = [
+        {name: span.get(name) for name in columns}
+        for span in reader.rows("assignments", where=wanted, keep=since)
+        if span.get("pause_ms") is not None or span.get("pause_estimated_ms") is not None
+    ]
+    return sorted(found, key=lambda span: (span["topic"], span["broker"] or "", span["queue_id"], span["valid_from"]))
 
 
 def _causes(reader: Reader, rebalance: Row, where: dict[str, str]) -> list[Row]:
@@ -100,7 +114,8 @@ def _moves(spans: list[Row], rebalance: Row, origin: str) -> list[Move]:
 def story(told: dict[str, Any]) -> str:
     """Tell what ``explain`` answered, for people."""
     row = told["rebalance"]
-    return "\n".join([*_what(row), "", *_why(told), "", *_moved(told), "", *_how_long(row), "", *_agreement(row)])
+    how_long = [*_how_long(row), *_stood_still(told["taken_over"])]
+    return "\n".join([*_what(row), "", *_why(told), "", *_moved(told), "", *how_long, "", *_agreement(row)])
 
 
 def _what(row: Row) -> list[str]:
@@ -182,6 +197,18 @@ def _how_long(row: Row) -> list[str]:
         f"How long: {told(row['pause_ms'], row['pause_estimated_ms'])};"
         f" queues stood still for {told(row['queue_pause_ms'], row['queue_pause_estimated_ms'])} together."
     ]
+
+
+def _stood_still(taken_over: list[Row]) -> list[str]:
+    lines = []
+    for span in taken_over[:MOVES_SHOWN]:
+        queue = queue_name(span["topic"], span["broker"], span["queue_id"])
+        seen = span["pause_ms"] is not None
+        time = span_of_time(span["pause_ms"] if seen else span["pause_estimated_ms"])
+        lines.append(f"  {queue}: {time if seen else f'about {time} (estimated)'} until {span['member_id']} had it")
+    if len(taken_over) > MOVES_SHOWN:
+        lines.append(f"  … and {count(len(taken_over) - MOVES_SHOWN, 'more queue')}; --json names them all")
+    return lines
 
 
 def _agreement(row: Row) -> list[str]:

@@ -17,7 +17,7 @@ from streaming.commands.app import app
 from streaming.delta_files import DeltaFiles, Mark
 from streaming.materialise import Materialiser
 from streaming.tables import CHANGES, REBALANCES, to_arrow
-from tests.streaming.journals import T0, Journal, assigned, gone, joined, released, rows, stable
+from tests.streaming.journals import T0, Journal, assigned, gone, joined, released, resumed, rows, stable
 from udfs import journal
 
 FIRST, SECOND, THIRD = "aa11", "aa22", "bb33"
@@ -247,6 +247,31 @@ def test_explain_tells_what_happened_why_and_what_moved(tables: Path) -> None:
     ):
         assert part in text, part
     assert "orders-1: " not in text
+
+
+def test_explain_tells_for_how_long_queues_stood_still_until_each_was_taken_over(tmp_path: Path) -> None:
+    row = rebalance("r2", 10_000, "member_gone", "a", pause_estimated_ms=1_000, queue_pause_estimated_ms=2_000)
+    DeltaFiles(tmp_path, REBALANCES).append(to_arrow(REBALANCES, [row]), Mark("job", 0))
+    history = Journal()
+    told = [
+        (0, assigned(3, "b", 0, generation=2, origin="reported", pause_ms=9)),  # before it
+        (12_000, assigned(0, "b", 12_000, generation=2, origin="reported", pause_estimated_ms=1_000)),
+        (13_000, assigned(1, "b", 13_000, generation=2, origin="reported", pause_estimated_ms=1_000)),
+        (13_000, assigned(2, "b", 13_000, generation=2, origin="reported")),
+        (15_000, resumed(0, "b", 2_500)),
+    ]
+    changes = [history.change(at, body, group="orders") for at, body in told]
+    DeltaFiles(tmp_path, CHANGES).append(to_arrow(CHANGES, rows(changes)), Mark("job", 0))
+    Materialiser(tmp_path, 0).run()
+    lines = ask(tmp_path, "explain", "r2").stdout.splitlines()
+    start = lines.index("How long: about 1.0 s (estimated); queues stood still for about 2.0 s (estimated) together.")
+    assert lines[start + 1 : start + 4] == [
+        "  orders-0: 2.5 s until b had it",
+        "  orders-1: about 1.0 s (estimated) until b had it",
+        "",
+    ]
+    (told_as_json,) = answer(tmp_path, "explain", "r2")
+    assert [(one["queue_id"], one["pause_ms"]) for one in told_as_json["taken_over"]] == [(0, 2_500), (1, None)]
 
 
 def test_explain_in_json_names_each_queue_that_changed_hands(tables: Path) -> None:
