@@ -26,6 +26,7 @@ from streaming.session import start_session
 from streaming.settings import Settings
 from streaming.sink import Sink
 from streaming.sources import collected_source, control_source, folder_source, topic_source
+from streaming.table_error import TableError
 from streaming.ticker import Ticker
 from streaming.watch import Watch
 from udfs.combining import FollowedCluster
@@ -106,6 +107,7 @@ class Job:
         self._checkpoint = Checkpoint(settings.job.checkpoint.absolute())
         self._watch = Watch(self.status)
         self._when_running: Callable[[], None] = lambda: None
+        self.has_begun = False
 
     def run(self, *, once: bool = False, flush: bool = False) -> None:
         """Run until stopped, or until all input is read.
@@ -132,6 +134,7 @@ class Job:
             self._watch.begin(tables)
             sink = Sink(tables, identity.app_id, materialiser, tell=self._watch.decided)
             start = self._starter(spark, sink, followers)
+            self.has_begun = True
             try:
                 if once:
                     self._drain(spark, start, followers, flush=flush)
@@ -343,7 +346,9 @@ def supervise(job: Job, *, once: bool = False, flush: bool = False) -> int:
             else:
                 with LiveView(job.status):
                     job.run()
-    except (PySparkException, OSError) as error:
+    except (PySparkException, OSError, TableError) as error:
+        if isinstance(error, TableError) and not job.has_begun:
+            raise  # The tables as they are: something is to be set right before a start.
         # Its text holds the stacks of two virtual machines; they are in the file.
         # A full disk does not say which it is.
         tables = str(job.settings.job.tables.absolute())
