@@ -21,6 +21,8 @@ from udfs.watch import topic_hash
 
 Row: TypeAlias = Rebalance | Change | Rejected
 _CHUNK = 512  # groups decoded at a time: bounds memory, and hashes their members' ids at once
+# Source and position of a heartbeat that travelled packed: from which line or record it came is not known any more.
+_PACKED = "packed"
 
 
 class Work:
@@ -200,7 +202,7 @@ class ShardGroups:
                 if not known or at > known[-1]:
                     known.append(at)
         for member_id, at in sorted(set(late_beats)):
-            carried = carry_event(self._heartbeat(record, member_id, at), "", "")
+            carried = carry_event(self._heartbeat(record, member_id, at), _PACKED, _PACKED)
             late_rows[carried.event_id] = carried
             events.append(Due(read_event(carried), carried.event_id, late=True))
         facts = GroupFacts(
