@@ -79,15 +79,15 @@ class ClusterWatch:
         began = now_ms()
         if noticed.everything:
             topics = dict.fromkeys([*reader.topics(), *self._told.topics], began)
-            there = reader.groups()
+            there = set(reader.groups())
             self._drop_groups(draft, there, began)
-            self._look_at_topics(draft, reader, topics)
+            self._look_at_topics(draft, reader, topics, continuous=False)
             self._look_at_groups(draft, reader, dict.fromkeys(there, began), continuous=False)
             return draft
         topics, groups = dict(noticed.topics), dict(noticed.groups)
         if noticed.lists is not None:
-            topics |= {name: noticed.lists for name in reader.topics() if name not in self._told.topics}
-            there = reader.groups()
+            topics |= dict.fromkeys(self._topics_anew(reader), noticed.lists)
+            there = set(reader.groups())
             groups |= {name: noticed.lists for name in there if name not in self._told.groups}
             groups = {name: at for name, at in groups.items() if name in there}
             self._drop_groups(draft, there, noticed.lists)
@@ -168,27 +168,40 @@ class ClusterWatch:
 
     # ---- inside
 
-    def _look(self, local_ms: int, *, continuous: bool = True) -> Look:
+    def _look(self, noticed_ms: int, *, continuous: bool = True) -> Look:
+        at = self._clock.at(now_ms())
         return Look(
             cluster=self._options.cluster,
-            at=self._clock.at(local_ms),
+            noticed=self._clock.at(noticed_ms) if continuous else at,
+            at=at,
             continuous=continuous,
             settle_ms=self._options.settle_ms,
             times=self._times,
         )
 
-    def _look_at_topics(self, draft: Draft, reader: Reader, noticed: Mapping[str, int]) -> None:
+    def _look_at_topics(
+        self, draft: Draft, reader: Reader, noticed: Mapping[str, int], *, continuous: bool = True
+    ) -> None:
         wanted = sorted(name for name in noticed if self._options.follows_topic(name))
         for name, seen in reader.read_topics(wanted).items():
             before = self._told.topics.get(name)
             if seen is None and before is None:
                 continue
-            events, told = tell_topic(name, before, seen or _NO_TOPIC, self._look(noticed[name]))
+            look = self._look(noticed[name], continuous=continuous)
+            events, told = tell_topic(name, before, seen or _NO_TOPIC, look)
             draft.events += events
             if told != before:
                 draft.topics[name] = told
             if events:
                 self._unsettle_subscribers(draft, name)
+
+    def _topics_anew(self, reader: Reader) -> list[str]:
+        """Answer the topics that are new; all of them when the first broker of the present kind has come."""
+        was_old = reader.is_old
+        there = reader.topics()
+        if reader.is_old != was_old:
+            return [*there, *self._told.topics]
+        return [name for name in there if name not in self._told.topics]
 
     def _unsettle_subscribers(self, draft: Draft, topic: str) -> None:
         for name in self._told.groups:

@@ -148,7 +148,8 @@ class _Changes:
         """Write a snapshot for each moment at which somebody came or went."""
         moments: dict[int, tuple[list[str], list[str]]] = {}
         for name in self.gone:
-            moments.setdefault(self.look.removed_at(self.seen.ids.pzxid), ([], []))[0].append(name)
+            at = self.look.removed_at(self.seen.ids.pzxid, alone=self.changes == 1)
+            moments.setdefault(at, ([], []))[0].append(name)
         for name in self.again:
             # It went and came back between two looks; when it went is known only to lie before.
             moments.setdefault(self.seen.members[name].joined_at - 1, ([], []))[0].append(name)
@@ -224,7 +225,8 @@ class _Changes:
         if owners is None:
             return self.look.at
         taken = owners.owners.get(partition)
-        at = self.look.removed_at(owners.folder.pzxid)
+        # Partitions are released one by one: the watch fired for the first of them, moments before the last.
+        at = self.look.removed_at(owners.folder.pzxid, alone=self.look.continuous)
         return at if taken is None else min(at, taken.since)
 
     def _given_back(self) -> tuple[GivenBack, ...]:

@@ -12,18 +12,28 @@ class Look:
     """One look at ZooKeeper.
 
     Attributes:
-        at: By ZooKeeper's clock: when what is seen was noticed. All of it had happened by then.
+        noticed: By ZooKeeper's clock: when the first watch fired of what this look shows.
+        at: When it was read. All of it had happened by then.
         continuous: Watches have stood since the look before: nothing but moments lies between them.
         settle_ms: How long something must stand before it is believed.
     """
 
     cluster: str
+    noticed: int
     at: int
     continuous: bool
     settle_ms: int
     times: TransactionTimes
 
-    def removed_at(self, pzxid: int) -> int:
-        """Answer when a removal had happened for certain: as noticed, or sooner where a later transaction tells."""
-        known = self.times.not_after(pzxid)
-        return self.at if known is None else min(self.at, known)
+    def removed_at(self, pzxid: int, *, alone: bool) -> int:
+        """Answer when the last removal from a folder had happened for certain.
+
+        Args:
+            pzxid: The folder's last change.
+            alone: It was the only one: then the watch fired for it, and told its time.
+        """
+        at = self.noticed if alone else self.at
+        later, sooner = self.times.not_after(pzxid), self.times.not_before(pzxid)
+        if later is not None:
+            at = min(at, later)
+        return at if sooner is None else max(at, sooner)

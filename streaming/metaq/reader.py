@@ -80,7 +80,7 @@ class Reader:
         self._options = options
         self._paths = Paths(options.root)
         self._watch = watch
-        self._is_old = False
+        self.is_old = False  # the brokers are older than 1.4.3
 
     def touch(self) -> None:
         """Ask for something small: what changed before the answer is noticed before the answer."""
@@ -100,8 +100,8 @@ class Reader:
         """
         published = self._children([self._paths.topics_pub])[self._paths.topics_pub]
         subscribed = self._listed(self._paths.topics_sub)
-        self._is_old = published is None and not subscribed
-        names = self._listed(self._paths.topics_old) if self._is_old else subscribed
+        self.is_old = published is None and not subscribed
+        names = self._listed(self._paths.topics_old) if self.is_old else subscribed
         return [name for name in names if self._options.follows_topic(name)]
 
     def _listed(self, path: str) -> list[str]:
@@ -112,7 +112,7 @@ class Reader:
 
     def read_topics(self, topics: Sequence[str]) -> dict[str, SeenTopic | None]:
         """Read topics; None for one that is not there."""
-        root = self._paths.topics_old if self._is_old else self._paths.topics_sub
+        root = self._paths.topics_old if self.is_old else self._paths.topics_sub
         folders = self._children([f"{root}/{topic}" for topic in topics])
         wanted = [f"{path}/{name}" for path, children in folders.items() if children for name in children.names]
         data = dict(zip(wanted, self._ask(("data", path) for path in wanted), strict=True))
@@ -131,8 +131,8 @@ class Reader:
             if node is None:
                 continue
             try:
-                broker = read_broker(name if not self._is_old or "-" in name else f"{name}-m")
-                count = read_share(node.data, old=self._is_old)
+                broker = read_broker(name if not self.is_old or "-" in name else f"{name}-m")
+                count = read_share(node.data, old=self.is_old)
             except UnreadableNode as error:
                 faults.append(fault_of(self._paths.below(f"{path}/{name}"), str(error), node.data))
                 continue

@@ -27,7 +27,7 @@ def tell_topic(
     if queues == told:
         return [], msgspec.structs.replace(before, seen=seen, doubted_since=None)
     gone = not set(told) <= set(queues)
-    since = before.doubted_since or look.at
+    since = before.doubted_since or look.noticed
     if gone and look.at - since < look.settle_ms:
         return [], msgspec.structs.replace(before, seen=seen, doubted_since=since)
     changed = [

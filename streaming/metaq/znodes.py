@@ -15,8 +15,8 @@ from streaming.metaq.seen import Fault
 from udfs.events import MAX_INT32, MAX_INT64, MAX_NAME_LENGTH, MAX_QUEUE_COUNT
 
 _RAW_CHARACTERS = 200  # of what cannot be read: enough to know it by
-_PARTITION = re.compile(r"(\d{1,10})-(\d{1,10})")
-_COUNT = re.compile(r"\s*\+?(\d{1,10})\s*")
+_PARTITION = re.compile(r"(\d{1,10})-(\d{1,10})", re.ASCII)
+_COUNT = re.compile(r"\s*\+?(\d{1,10})\s*", re.ASCII)
 # What ``ConsumerZooKeeper#getConsumerUUID`` makes where no id is configured: address, process, time, counter.
 _MADE_ID = re.compile(r"(?P<host>.+)-\d+-\d{13}-\d+")
 
@@ -126,7 +126,7 @@ def read_partition(name: str) -> tuple[str, int]:
         UnreadableNode: It is not of that form.
     """
     match = _PARTITION.fullmatch(name)
-    if match is None or not name.isascii() or int(match[2]) > MAX_INT32:
+    if match is None or int(match[2]) > MAX_INT32:
         raise UnreadableNode("not_a_partition")
     return match[1], int(match[2])
 
@@ -163,7 +163,7 @@ def read_share(data: bytes, *, old: bool = False) -> int:
     else:
         try:
             count = msgspec.json.decode(text.encode(), type=_TopicBroker, strict=False).num_parts
-        except msgspec.DecodeError as error:  # also of a field that has another type
+        except (msgspec.DecodeError, RecursionError) as error:  # also of a field that has another type
             raise UnreadableNode("not_a_topic_broker") from error
     if count > MAX_QUEUE_COUNT:
         raise UnreadableNode("too_many_partitions")
