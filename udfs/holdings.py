@@ -9,7 +9,7 @@ from udfs.diff import by_owner, owners_of
 from udfs.events import AssignmentReported, HeldQueue
 from udfs.findings import differing_found
 from udfs.group_state import MAX_WAITING_REPORTS, Owners, WaitingReport, key_of
-from udfs.rebalancing import differing_from, write_spans
+from udfs.rebalancing import differing_from, settled_at, write_spans
 from udfs.takeovers import first_pulls, is_timed, keep_pulls, resume
 from udfs.turn import Turn
 
@@ -47,7 +47,7 @@ def take_told_assignment(turn: Turn, told: Owners, at: int) -> None:
     """Take in the whole assignment as a poll saw it, where nothing else changed."""
     group = turn.group
     write_spans(turn, "reported", told, at)
-    group.has_reported = True
+    _begin_to_compare(turn)
     group.reporters = sorted(group.members)
     if is_timed(turn):
         compare_with_reports(turn, at)
@@ -76,6 +76,14 @@ def awaits_comparison(turn: Turn) -> bool:
     return bool(group.members) and turn.mode == "clustering" and set(group.reporters) >= group.members.keys()
 
 
+def _begin_to_compare(turn: Turn) -> None:
+    """Note that somebody says what he holds; the rebalance before the first such word is judged like any other."""
+    group = turn.group
+    if not group.has_reported and is_timed(turn) and group.last_rebalance_at is not None:
+        group.compare_at = settled_at(turn, group.last_rebalance_at, ())
+    group.has_reported = True
+
+
 def _hold(turn: Turn, client: str, host: str | None, told: Sequence[HeldQueue], at: int) -> None:
     group = turn.group
     member = speaker(group, client, None if turn.system == "kafka" else host)
@@ -93,7 +101,7 @@ def _hold(turn: Turn, client: str, host: str | None, told: Sequence[HeldQueue], 
         resume(turn, member_id, at)
         keep_pulls(turn, told)
     turn.pulled = {}
-    group.has_reported = True
+    _begin_to_compare(turn)
     if member_id not in group.reporters:
         group.reporters = sorted([*group.reporters, member_id])
     compare_with_reports(turn, at)

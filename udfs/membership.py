@@ -15,7 +15,7 @@ from udfs.events import Departure, GroupSnapshot, Heartbeat, MemberFields, Membe
 from udfs.facts import Due
 from udfs.goings import going_of
 from udfs.group_state import Departed, Evidence, Member
-from udfs.strategies import qualified_name
+from udfs.strategies import DEFAULTS, qualified_name
 from udfs.turn import Turn, closed
 
 _SILENT_FIELDS = ("client_library", "ordered", "owned", "owned_generation", "strategy_settings")
@@ -293,6 +293,8 @@ def _describe_anew(turn: Turn, member: Member, told: MemberFields, at: int, due:
         turn.touched.append(member.member_id)
     if changed - set(_SILENT_FIELDS):
         turn.change_session(member, at)
+    if was_lists[1] is None and _deals_by_default(turn, member):
+        changed.discard("strategies")  # as was assumed
     if changed & {"subscriptions", "strategies", "strategy_settings"}:
         late_cause(turn, due, at)
     first_told = was_lists == (None, None) and "subscriptions" in changed
@@ -302,6 +304,13 @@ def _describe_anew(turn: Turn, member: Member, told: MemberFields, at: int, due:
         turn.cause(at, "strategy_changed", member.member_id, event_id=event_id)
     if "strategy_settings" in changed and not first_told:
         turn.cause(at, "settings_changed", member.member_id, event_id=event_id)
+
+
+def _deals_by_default(turn: Turn, member: Member) -> bool:
+    """Judge whether a member names the strategy by which it was taken to deal so far: Kafka's members vote instead."""
+    if turn.system == "kafka" or not member.strategies:
+        return False
+    return qualified_name(member.strategies[0], turn.system) == DEFAULTS[turn.system]
 
 
 def _learn(turn: Turn, due: Due, event: MemberJoined | Heartbeat, member: Member | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -223,13 +223,15 @@ def _expect_agreement(turn: Turn, decision: Decision) -> None:
     # Who says nothing holds what he said last: reports come when something changed.
     kept = group.members if decision.reported is not None else [one for one in group.reporters if one in group.members]
     group.reporters = sorted(kept)
-    members = group.members.values()
-    group.compare_at = decision.at + settled_after_ms(
-        turn.system,
-        {trigger.kind for trigger in decision.triggers},
-        any(member.ordered for member in members),
-        max((turn.timeout_of(member) for member in members), default=0),
-    )
+    if group.has_reported:  # else there is nothing to remember until somebody says something
+        group.compare_at = settled_at(turn, decision.at, {trigger.kind for trigger in decision.triggers})
+
+
+def settled_at(turn: Turn, at: int, kinds: Collection[str]) -> int:
+    """Answer by when members should hold what a rebalance gave them."""
+    members = turn.group.members.values()
+    timeout = max((turn.timeout_of(member) for member in members), default=0)
+    return at + settled_after_ms(turn.system, kinds, any(member.ordered for member in members), timeout)
 
 
 def differing_from(turn: Turn, computed: Owners, reported: Owners) -> int:
@@ -379,7 +381,7 @@ def _judge(turn: Turn, row: Rebalance, decision: Decision) -> None:
         evidence=sorted({one.event_id for one in row.triggers if one.event_id}),
     )
     for kind, rule in RULES:
-        if kind == "expected_differs" and group.compare_at is not None and group.members and row.status == "completed":
+        if kind == "expected_differs" and is_timed(turn) and group.members and row.status == "completed":
             if row.agrees or not decision.dealt.recomputed:
                 turn.set_finding(kind, None, row.event_time)
             continue  # else it is judged once members had time to follow

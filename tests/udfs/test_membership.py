@@ -122,6 +122,27 @@ def test_what_a_client_says_of_its_version_is_in_its_session_and_is_no_cause() -
     assert script.group.members["a"].ordered is True
 
 
+@pytest.mark.parametrize(
+    ("system", "name", "told"),
+    [
+        ("rocketmq", "AVG", []),
+        ("rocketmq", "AVG_BY_CIRCLE", ["500 #2 1->1 strategy_changed:a"]),
+        ("metaq", "default", []),
+        ("kafka", "range", ["500 #2 1->1 strategy_changed:a"]),
+    ],
+)
+def test_a_member_that_names_the_strategy_it_was_taken_to_have_changes_nothing(
+    system: str, name: str, told: list[str]
+) -> None:
+    script = Script(system)
+    script.queues(0, "t", 4)
+    script.poll(10, "a")
+    script.snapshot(500, None, {"a": ["t"]}, describe={"a": {"strategies": (name,)}})
+    script.run(1_000)
+    assert script.told()[1:] == told
+    assert script.group.members["a"].strategies == (name,)
+
+
 def test_members_whose_class_changes_deal_by_it_from_then_on() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 4)
