@@ -31,15 +31,16 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What holds for all groups in a round.
 
     Attributes:
-        brokers: All that there are. trusted: Those whose silence is evidence. restarted: Those of them that became so
-            just now.
+        brokers: All that there are. boots: When each was started, of those that were the same process all the time.
+        settled: Those of them that have had time to hear their members since. restarted: That became so just now.
         topics: As told. topics_changed: In this round. modes: By group, as brokers were told to deal.
         floor_ms: No event may be as old as this. now_ms: The end of the round.
     """
 
     options: RocketMqOptions
     brokers: frozenset[str]
-    trusted: frozenset[str]
+    boots: Mapping[str, int]
+    settled: frozenset[str]
     restarted: frozenset[str]
     topics: Mapping[str, KnownTopic]
     topics_changed: bool
@@ -59,7 +60,12 @@ def tell_group(
     if not seen.lists and not known.members and known.told is None:
         return [], known, passing
     at_ms = max(context.floor_ms + 1, seen.at_ms or context.now_ms)
-    evidence = Evidence(seen.lists, context.trusted & seen.lists.keys(), context.brokers)
+    evidence = Evidence(
+        lists=seen.lists,
+        boots={name: boot_ms for name, boot_ms in context.boots.items() if name in seen.lists},
+        settled=context.settled & seen.lists.keys(),
+        brokers=context.brokers,
+    )
     is_same = evidence == passing.evidence
     before = known
     known = _described(known if is_same else _judged(known, seen, evidence, at_ms, context), seen, context)
@@ -88,7 +94,7 @@ def tell_group(
 
 def _judged(known: KnownGroup, seen: SeenGroup, evidence: Evidence, at_ms: int, context: Context) -> KnownGroup:
     """Answer a group with the members that it has by the brokers' lists."""
-    members, gone = connected(known.members, evidence.lists, evidence.trusted, evidence.brokers - evidence.trusted)
+    members, gone = connected(known.members, evidence)
     if known.told is not None:
         familiar = {member.client_id for member in known.members}
         members = tuple(
@@ -148,8 +154,8 @@ def _counted(
     if is_same and not context.topics_changed:
         differ, tables = passing.differs > 0, passing.tables_differ > 0
     else:
-        differ = lists_differ(evidence.lists, evidence.trusted, _holders(known, context))
-        tables = tables_differ(evidence.lists, evidence.trusted)
+        differ = lists_differ(evidence.lists, evidence.settled, _holders(known, context))
+        tables = tables_differ(evidence.lists, evidence.settled)
     counts = (
         passing.unpolled + 1 if seen.unpolled else 0,
         passing.differs + 1 if differ else 0,
@@ -177,7 +183,7 @@ def _holders(known: KnownGroup, context: Context) -> set[str]:
 
 def _with_observations(known: KnownGroup, passing: PassingGroup, evidence: Evidence, context: Context) -> KnownGroup:
     static = sorted(topic for topic in _topics(known) if topic in context.topics and context.topics[topic].is_static)
-    found = observe(known, passing, evidence.lists, evidence.trusted, _holders(known, context), static, context.now_ms)
+    found = observe(known, passing, evidence.lists, evidence.settled, _holders(known, context), static, context.now_ms)
     return _changed(known, observations=found)
 
 
@@ -276,7 +282,9 @@ def _look_at_offsets(
     was_alone = is_alone and (passing.was_alone or seen.offsets is not None)
     changed: dict[str, object] = {}
     if seen.offsets is not None:
-        changed["offsets"] = {_key(queue): one.consumer_offset for queue, one in seen.offsets.items()}
+        kept = {key: offset for key, offset in (passing.offsets or {}).items() if key[1] not in seen.offset_brokers}
+        changed["offsets"] = kept | {_key(queue): one.consumer_offset for queue, one in seen.offsets.items()}
+        changed["offset_brokers"] = passing.offset_brokers | seen.offset_brokers
     if (moves, still, was_alone) != (passing.moves_alone, passing.still_alone, passing.was_alone):
         changed |= {"moves_alone": moves, "still_alone": still, "was_alone": was_alone}
     return moved, msgspec.structs.replace(passing, **changed) if changed else passing
@@ -299,14 +307,22 @@ def _progress(name: str, moved: Mapping[tuple[str, str, int], int], seen: SeenGr
 def _moved(
     passing: PassingGroup, offsets: Mapping[MessageQueue, QueueOffsets], options: RocketMqOptions
 ) -> dict[tuple[str, str, int], int]:
+    """Answer the queues in which somebody committed since the last look.
+
+    Where nobody ever committed to a topic brokers name none of its queues, and where not to a queue they say 0
+    (``AdminBrokerProcessor#getConsumeStats``).
+    """
     if passing.offsets is None:
         return {}
     moved = {}
     for queue, one in offsets.items():
         key = _key(queue)
-        if one.consumer_offset < 0 or queue.queue_id < 0 or passing.offsets.get(key) == one.consumer_offset:
-            continue
-        if key in passing.offsets and options.follows_topic(queue.topic):
+        is_first = (
+            key not in passing.offsets and queue.broker_name in passing.offset_brokers and one.consumer_offset > 0
+        )
+        has_moved = key in passing.offsets and passing.offsets[key] != one.consumer_offset
+        is_told = one.consumer_offset >= 0 and queue.queue_id >= 0 and options.follows_topic(queue.topic)
+        if is_told and (is_first or has_moved):
             moved[key] = one.consumer_offset
     return moved
 

@@ -45,7 +45,8 @@ class KnownMember(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         info: As the next snapshot tells it.
-        listed_by: Names of the brokers that list it, and of those that did before they could not be relied on.
+        listed_by: The brokers that list it, and those that did before they could not be relied on: when each was
+            started that listed it last, as far as that is known.
         is_described: It told of itself at least once; otherwise its group's table stands for it.
         failures, failing_since_ms, failed_ms, failure: How often in turn it did not, since when, and why, last.
         is_newcomer: It joined a group that was told already.
@@ -55,7 +56,7 @@ class KnownMember(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     info: MemberInfo
-    listed_by: tuple[str, ...] = ()
+    listed_by: dict[str, int] = {}
     is_described: bool = False
     failures: int = 0
     failing_since_ms: int = 0
@@ -152,12 +153,30 @@ class Evidence(msgspec.Struct, frozen=True):
     """What says who is a member of a group: the same evidence says the same.
 
     Attributes:
-        lists: By broker. trusted: Brokers whose silence is evidence. brokers: All that there are.
+        lists: By broker. boots: When each of them was started that was the same process from the beginning of the
+            round to its end.
+        settled: Those that were started so long ago that who is connected is listed.
+        brokers: All that there are.
     """
 
     lists: Mapping[str, ConsumerConnections | None]
-    trusted: frozenset[str]
+    boots: Mapping[str, int]
+    settled: frozenset[str]
     brokers: frozenset[str]
+
+    def is_against(self, broker: str, boot_ms: int) -> bool:
+        """Answer whether who is not listed by a broker any more is not connected to it any more.
+
+        A broker that has just started may not have heard somebody yet; whom it has listed since, it has heard.
+
+        Args:
+            boot_ms: When the broker was started that listed it last.
+        """
+        return broker in self.settled or (broker in self.boots and self.boots[broker] == boot_ms)
+
+    def is_doubted(self, broker: str, boot_ms: int) -> bool:
+        """Answer whether a broker is there, and cannot tell whether somebody is still connected."""
+        return broker in self.brokers and not self.is_against(broker, boot_ms)
 
 
 class PassingGroup(msgspec.Struct, frozen=True):
@@ -165,7 +184,7 @@ class PassingGroup(msgspec.Struct, frozen=True):
 
     Attributes:
         evidence: By which its members were judged last.
-        offsets: By (topic, broker, queue): as last seen.
+        offsets: By (topic, broker, queue): as last seen. offset_brokers: Of those that answered then.
         moves_alone, still_alone: How often in turn offsets moved, or did not, while nobody was connected.
         differs: How many rounds in turn the brokers' lists differed. unpolled: How many it was not polled.
         absent: How many no broker had settings of it, nor members.
@@ -173,6 +192,7 @@ class PassingGroup(msgspec.Struct, frozen=True):
 
     evidence: Evidence | None = None
     offsets: dict[tuple[str, str, int], int] | None = None
+    offset_brokers: frozenset[str] = frozenset()
     moves_alone: int = 0
     still_alone: int = 0
     was_alone: bool = False

@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from streaming.rocketmq.known import KnownMember
-from streaming.rocketmq.model import Connection, ConsumerConnections, RunningInfo
+from streaming.rocketmq.known import Evidence, KnownMember
+from streaming.rocketmq.model import Connection, RunningInfo
 from streaming.rocketmq.options import RETRY_PREFIX, RocketMqOptions
 from streaming.rocketmq.seen import SeenMember
 from udfs.events import Departure, MemberInfo
@@ -45,10 +45,7 @@ def version_name(ordinal: int) -> str | None:
 
 
 def connected(
-    known: Sequence[KnownMember],
-    lists: Mapping[str, ConsumerConnections | None],
-    trusted: Collection[str],
-    doubted: Collection[str],
+    known: Sequence[KnownMember], evidence: Evidence
 ) -> tuple[tuple[KnownMember, ...], tuple[KnownMember, ...]]:
     """Answer who is a member now, sorted, and who is no more.
 
@@ -61,8 +58,8 @@ def connected(
         doubted: All others that are there: their silence is none.
     """
     by_id: dict[str, dict[str, list[Connection]]] = {}
-    for broker in sorted(lists):
-        listed = lists[broker]
+    for broker in sorted(evidence.lists):
+        listed = evidence.lists[broker]
         for connection in listed.connections if listed is not None else ():
             if not connection.client_id:
                 continue  # nobody can be told under no name
@@ -73,17 +70,14 @@ def connected(
     members: list[KnownMember] = []
     gone: list[KnownMember] = []
     for client_id in by_id.keys() | before.keys():
-        now, left = _of_one_id(before.get(client_id, []), by_id.get(client_id, {}), trusted, doubted)
+        now, left = _of_one_id(before.get(client_id, []), by_id.get(client_id, {}), evidence)
         members += now
         gone += left
     return tuple(sorted(members, key=_order)), tuple(sorted(gone, key=_order))
 
 
 def _of_one_id(
-    known: list[KnownMember],
-    listed: Mapping[str, list[Connection]],
-    trusted: Collection[str],
-    doubted: Collection[str],
+    known: list[KnownMember], listed: Mapping[str, list[Connection]], evidence: Evidence
 ) -> tuple[list[KnownMember], list[KnownMember]]:
     listed_at = {one.client_addr: one for connections in listed.values() for one in connections}
     count = max((len(connections) for connections in listed.values()), default=0)
@@ -93,14 +87,15 @@ def _of_one_id(
     found = [listed_at.get(member.info.host or "") for member in staying]
     free = _free(listed, [one.client_addr for one in found if one is not None])
     members = [
-        _listed(member, connection or free.pop(0), listed, doubted)
+        _listed(member, connection or free.pop(0), listed, evidence)
         for member, connection in zip(staying, found, strict=True)
     ]
-    members += [_listed(None, free.pop(0), listed, doubted) for _ in range(count - len(staying))]
+    members += [_listed(None, free.pop(0), listed, evidence) for _ in range(count - len(staying))]
     gone: list[KnownMember] = []
     for member in missing:
-        is_unknown = any(one in doubted for one in member.listed_by) and not any(
-            one in trusted for one in member.listed_by
+        were = member.listed_by.items()
+        is_unknown = any(evidence.is_doubted(*one) for one in were) and not any(
+            evidence.is_against(*one) for one in were
         )
         (members if is_unknown else gone).append(member)
     return members, gone
@@ -127,20 +122,23 @@ def _listed(
     member: KnownMember | None,
     connection: Connection,
     listed: Mapping[str, list[Connection]],
-    doubted: Collection[str],
+    evidence: Evidence,
 ) -> KnownMember:
-    brokers = set(listed)
+    before = member.listed_by if member is not None else {}
+    listed_by = {broker: evidence.boots.get(broker, before.get(broker, 0)) for broker in sorted(listed)}
+    listed_by |= {
+        broker: boot_ms
+        for broker, boot_ms in before.items()
+        if broker not in listed and evidence.is_doubted(broker, boot_ms)
+    }
     if member is None:
         info = MemberInfo(member_id=connection.client_id, client_id=connection.client_id)
         member = KnownMember(info=info)
-    else:
-        brokers |= {broker for broker in member.listed_by if broker in doubted}
     info = member.info
     version = version_name(connection.version)
     told = {"host": connection.client_addr, "client_version": version, "language": connection.language}
     if any(value is not None and getattr(info, name) != value for name, value in told.items()):
         info = msgspec.structs.replace(info, **{name: value for name, value in told.items() if value is not None})
-    listed_by = tuple(sorted(brokers))
     if info is member.info and listed_by == member.listed_by:
         return member
     return msgspec.structs.replace(member, info=info, listed_by=listed_by)

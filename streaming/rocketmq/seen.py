@@ -71,7 +71,8 @@ class SeenGroup(msgspec.Struct, kw_only=True):
         at_ms: When the last of them came.
         unpolled: Names of brokers that were not asked in time, or did not answer for this group.
         members: By client id, of those who were asked.
-        offsets: How far the group has come, where that was asked for. offsets_at_ms: When the last of it came.
+        offsets: How far the group has come, where that was asked for: on ``offset_brokers``. offsets_at_ms: When the
+            last of it came.
         dealt: What brokers that deal themselves do for this group: ``PULL`` or ``POP``, by topic.
     """
 
@@ -80,6 +81,7 @@ class SeenGroup(msgspec.Struct, kw_only=True):
     unpolled: set[str] = msgspec.field(default_factory=set)
     members: dict[str, SeenMember] = msgspec.field(default_factory=dict)
     offsets: Mapping[MessageQueue, QueueOffsets] | None = None
+    offset_brokers: frozenset[str] = frozenset()
     offsets_at_ms: int = 0
     dealt: dict[str, str] = msgspec.field(default_factory=dict)
 

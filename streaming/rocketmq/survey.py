@@ -239,18 +239,16 @@ class Surveyor:
     async def _ask_for_offsets(self, survey: Survey, at: Mapping[str, str], until: float | None) -> None:
         async def ask(name: str) -> None:
             offsets: dict[MessageQueue, QueueOffsets] = {}
-            answered = False
-            for address in at.values():
-                try:
-                    offsets |= (await self._client.consume_stats(address, name)).offsets
-                except Refused:
-                    pass
-                except RemotingError:
-                    return  # a part of it would look like a change
-                answered = True
+            answered = set()
+            for broker, address in at.items():
+                stats = await _or_none(self._client.consume_stats(address, name))
+                if stats is not None:
+                    offsets |= stats.offsets
+                    answered.add(broker)
             if answered:
                 group = survey.groups[name]
-                group.offsets, group.offsets_at_ms = offsets, self._now_ms()
+                group.offsets, group.offset_brokers = offsets, frozenset(answered)
+                group.offsets_at_ms = self._now_ms()
 
         names = self.schedule.next_offsets(self._now_ms(), everybody=survey.is_complete)
         await _work((ask(name) for name in names), until)

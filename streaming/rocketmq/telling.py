@@ -122,11 +122,12 @@ def _answering(
 
 
 def _context(known: Known, brokers: Mapping[str, KnownBroker], survey: Survey, options: RocketMqOptions) -> Context:
-    trusted = {
-        name
+    boots = {
+        name: brokers[name].boot_ms or 0
         for name, seen in survey.brokers.items()
-        if seen.is_evidence and name in brokers and brokers[name].lists_all_at_ms <= survey.ended_ms
+        if seen.is_evidence and name in brokers
     }
+    settled = {name for name in boots if brokers[name].lists_all_at_ms <= survey.ended_ms}
     modes: dict[str, list[MessageRequestMode]] = {}
     for name in sorted(survey.brokers):
         for mode in survey.brokers[name].modes:
@@ -134,8 +135,9 @@ def _context(known: Known, brokers: Mapping[str, KnownBroker], survey: Survey, o
     return Context(
         options=options,
         brokers=frozenset(brokers),
-        trusted=frozenset(trusted),
-        restarted=frozenset(name for name in trusted if known.clock_ms < brokers[name].lists_all_at_ms),
+        boots=boots,
+        settled=frozenset(settled),
+        restarted=frozenset(name for name in settled if known.clock_ms < brokers[name].lists_all_at_ms),
         topics={},
         topics_changed=True,
         modes=modes,
@@ -177,6 +179,6 @@ def _is_absent(name: str, group: KnownGroup, context: Context, survey: Survey) -
     if group.members:
         return False
     return all(
-        broker in context.trusted and seen.groups is not None and name not in seen.groups
+        broker in context.settled and seen.groups is not None and name not in seen.groups
         for broker, seen in survey.brokers.items()
     )

@@ -144,6 +144,7 @@ class Rounds:
                 for client_id, told in (infos or {}).items()
             }
             group.offsets, group.offsets_at_ms = offsets, self.now_ms - 10
+            group.offset_brokers = frozenset({"a"} if offsets is not None else ())
             group.unpolled = set(unpolled)
             group.dealt = dict(dealt or {})
         told = self.tell(survey)

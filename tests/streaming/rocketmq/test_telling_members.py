@@ -119,6 +119,15 @@ def test_a_broker_that_was_restarted_lists_nobody_until_members_had_time_to_come
     assert "started anew" in (snapshot.departures[0].evidence or "")
 
 
+def test_whom_a_broker_heard_again_since_it_started_may_go_at_once() -> None:
+    rounds = Rounds()
+    rounds.take({"g": {"a": connections(["c1", "c2"])}}, infos={"c1": info(), "c2": info()})
+    restarted = broker("a", boot_ms=2)
+    rounds.take({"g": {"a": connections(["c1"])}}, brokers=[restarted])
+    (snapshot,) = snapshots(rounds.take({"g": {"a": None}}, brokers=[restarted]))
+    assert ids(snapshot) == ["c2"]
+
+
 def test_a_broker_that_was_restarted_within_a_round_is_no_evidence() -> None:
     rounds = Rounds()
     rounds.take({"g": {"a": connections(["c1"])}}, infos={"c1": info()})
