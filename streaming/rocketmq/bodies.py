@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -66,6 +66,18 @@ class BodyError(ValueError):
         self.problem = problem
 
 
+class Page(msgspec.Struct, Generic[T]):
+    """A table, or as much of it as a broker gives at a time.
+
+    Attributes:
+        entries: By name.
+        data_version: What the broker calls this state of the table, as JSON; "" when it does not tell.
+    """
+
+    entries: Mapping[str, T]
+    data_version: str
+
+
 class _ClusterInfo(msgspec.Struct, rename="camel"):
     broker_addr_table: dict[str, BrokerData] = {}
     cluster_addr_table: dict[str, tuple[str, ...]] = {}
@@ -84,10 +96,12 @@ class _TopicRoute(msgspec.Struct, rename="camel"):
 
 class _TopicConfigs(msgspec.Struct, rename="camel"):
     topic_config_table: dict[str, TopicConfig]
+    data_version: dict[str, Any] | None = None
 
 
 class _Groups(msgspec.Struct, rename="camel"):
     subscription_group_table: dict[str, SubscriptionGroupConfig]
+    data_version: dict[str, Any] | None = None
 
 
 class _Connections(msgspec.Struct, rename="camel"):
@@ -152,14 +166,16 @@ def topic_route(topic: str, body: bytes) -> TopicRoute:
     )
 
 
-def topic_configs(body: bytes) -> Mapping[str, TopicConfig]:
+def topic_configs(body: bytes) -> Page[TopicConfig]:
     """Decode the answer to 21."""
-    return _decode(RequestCode.GET_ALL_TOPIC_CONFIG, body, _TopicConfigs).topic_config_table
+    read = _decode(RequestCode.GET_ALL_TOPIC_CONFIG, body, _TopicConfigs)
+    return Page(read.topic_config_table, _as_json(read.data_version))
 
 
-def groups(body: bytes) -> Mapping[str, SubscriptionGroupConfig]:
+def groups(body: bytes) -> Page[SubscriptionGroupConfig]:
     """Decode the answer to 201."""
-    return _decode(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, body, _Groups).subscription_group_table
+    read = _decode(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, body, _Groups)
+    return Page(read.subscription_group_table, _as_json(read.data_version))
 
 
 def connections(body: bytes) -> ConsumerConnections:
@@ -232,6 +248,10 @@ def _decode(code: RequestCode, body: bytes, shape: type[T]) -> T:
         return msgspec.convert(fastjson.read(body), shape, strict=False, str_keys=True)
     except (msgspec.ValidationError, fastjson.FastjsonError) as error:
         raise BodyError(code, str(error)) from None
+
+
+def _as_json(data_version: dict[str, Any] | None) -> str:
+    return "" if data_version is None else msgspec.json.encode(data_version, order="sorted").decode()
 
 
 def _by_queue(code: RequestCode, field: str, table: Mapping[Any, T]) -> dict[MessageQueue, T]:

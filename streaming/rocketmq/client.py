@@ -36,6 +36,8 @@ T = TypeVar("T")
 DEFAULT_LIMITS: Final = Limits()
 # ConsumerManageProcessor#getConsumerListByGroup: the words count, for the code is that of any error.
 _NOBODY: Final = "no consumer for this group"
+# Of 1,000 entries by default (BrokerConfig#splitMetadataSize).
+_MAX_PAGES: Final = 1_000
 _MAX_OFFSET_LENGTH: Final = 20  # of Long.MIN_VALUE
 
 
@@ -122,11 +124,15 @@ class RocketMqClient:
 
     async def topic_configs(self, broker: str) -> Mapping[str, TopicConfig]:
         """Ask a broker for all its topics, by name."""
-        return await self._ask(broker, RequestCode.GET_ALL_TOPIC_CONFIG, {}, bodies.topic_configs)
+        return await self._ask_pages(
+            broker, RequestCode.GET_ALL_TOPIC_CONFIG, "topicSeq", "totalTopicNum", bodies.topic_configs
+        )
 
     async def groups(self, broker: str) -> Mapping[str, SubscriptionGroupConfig]:
         """Ask a broker for all consumer groups that it has settings of, by name: also system groups."""
-        return await self._ask(broker, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, {}, bodies.groups)
+        return await self._ask_pages(
+            broker, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, "groupSeq", "totalGroupNum", bodies.groups
+        )
 
     async def connections(self, broker: str, group: str) -> ConsumerConnections | None:
         """Ask a broker for the members of a group; None: nobody of this group is connected to it."""
@@ -152,8 +158,8 @@ class RocketMqClient:
         """Ask a member about itself, through a broker. Of several with one client id, one answers.
 
         Raises:
-            Refused: Code 207: it is connected and silent. Code 1 or 206: not connected to this broker. Others: it
-                does not know the question (clients of some languages).
+            Refused: Code 207: it is connected and silent. Code 1 or 206: not connected to this broker, unless
+                `is_denied`. Others: it does not know the question (clients of some languages).
             TimedOut: The broker did not say 207 within the time-out (it waits for 10 s itself).
         """
         fields = {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"}
@@ -234,6 +240,31 @@ class RocketMqClient:
         response = await self._broker(broker).answer(code, fields)
         return _read(broker, decode, response.body)
 
+    async def _ask_pages(
+        self, broker: str, code: RequestCode, first: str, total: str, decode: Callable[[bytes], bodies.Page[T]]
+    ) -> Mapping[str, T]:
+        """Ask for a whole table, which a broker of 5.x may give in pages (``enableSplitMetadata``), sorted by name.
+
+        A broker whose table has changed since the page before begins anew. One of 5.5 writes an error to its log for
+        each such request that does not say where to begin.
+
+        Args:
+            first: The field for how many entries to leave out.
+            total: The field of the answer for how many there are.
+        """
+        table: dict[str, T] = {}
+        data_version = ""
+        for _ in range(_MAX_PAGES):
+            fields = {first: str(len(table))} | ({"dataVersion": data_version} if table else {})
+            response = await self._broker(broker).answer(code, fields)
+            page = _read(broker, decode, response.body)
+            if page.data_version != data_version:
+                table, data_version = {}, page.data_version
+            table |= page.entries
+            if not page.entries or len(table) >= _whole(response.fields.get(total)):
+                return table
+        raise ProtocolError(broker, f"more than {_MAX_PAGES} pages, or a table that changed all the time", code)
+
     async def _ask_name_servers(
         self,
         code: RequestCode,
@@ -289,6 +320,11 @@ def _offset(address: str, code: RequestCode, response: Frame) -> int:
     except ValueError:
         pass
     raise ProtocolError(address, f"field offset: no offset but {text[:50]!r}", code)
+
+
+def _whole(text: str | None) -> int:
+    """Read a count; 0 where none is told."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 11 else 0
 
 
 def _foremost(errors: Sequence[RemotingError]) -> RemotingError:

@@ -211,7 +211,8 @@ async def connect(
     except TimeoutError:
         raise Unreachable(address, f"no connection within {timeout_s:g} s") from None
     except (OSError, UnicodeError) as error:
-        raise Unreachable(address, f"no connection: {error}") from None
+        # Some say nothing, such as a server's closing in the middle of the TLS handshake.
+        raise Unreachable(address, f"no connection: {str(error) or type(error).__name__}") from None
     return connection
 
 

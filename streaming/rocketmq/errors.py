@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from streaming.rocketmq.codes import ResponseCode
+
+_DENIED_4: Final = "org.apache.rocketmq.acl.common.AclException"
+
 
 class RemotingError(Exception):
     """A request had no usable answer. Every error of the client is one of these.
@@ -43,6 +49,11 @@ class Refused(RemotingError):  # noqa: N818
         self.request_code = request_code
         self.code = code
         self.remark = remark
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the caller lacks the right or the right key: 5.x has a code for that, 4.x only words."""
+        return self.code == ResponseCode.NO_PERMISSION or _DENIED_4 in (self.remark or "")
 
 
 class ProtocolError(RemotingError):

@@ -138,9 +138,9 @@ def test_what_a_broker_tells(version):
     runtime = bodies.broker_runtime(recorded(version, "runtime").body)
     assert runtime.version == f"V{version.replace('.', '_')}"
     assert runtime.boot_timestamp_ms > 1_700_000_000_000
-    topics = bodies.topic_configs(recorded(version, "topic-configs").body)
+    topics = bodies.topic_configs(recorded(version, "topic-configs").body).entries
     assert (topics["orders"].read_queue_nums, topics["bills"].write_queue_nums, topics["orders"].perm) == (5, 3, 6)
-    groups = bodies.groups(recorded(version, "groups").body)
+    groups = bodies.groups(recorded(version, "groups").body).entries
     assert {"plain", "ordered", "everyone", "SELF_TEST_C_GROUP"} <= set(groups)
     assert (groups["plain"].consume_enable, groups["plain"].retry_max_times) == (True, 16)
 

@@ -1,4 +1,6 @@
 import asyncio
+import itertools
+import json
 import random
 import re
 import ssl
@@ -8,9 +10,12 @@ import pytest
 from streaming.rocketmq.client import Limits, RocketMqClient
 from streaming.rocketmq.codes import RequestCode, ResponseCode
 from streaming.rocketmq.errors import ProtocolError, Refused, RemotingError, TimedOut, Unreachable
+from streaming.rocketmq.frames import FrameReader, encode
 from streaming.rocketmq.model import Assignment, MessageQueue, MessageRequestMode, QueueOffsets
 from streaming.rocketmq.signing import Credentials, sign
+from tests.kit import rocketmq_admin
 from tests.kit.processes import free_port
+from tests.kit.rocketmq import rocketmq_49, rocketmq_55
 from tests.kit.rocketmq_members import queues_of, wait_until_dealt
 from tests.kit.rocketmq_script import Script
 from tests.kit.rocketmq_server import ScriptedRocketMq
@@ -50,6 +55,15 @@ async def _failure(asking):
     with pytest.raises(RemotingError) as caught:
         await asking
     return caught.value
+
+
+async def _at_last(ask):
+    """Ask until there is an answer: on a busy machine a server may give a handshake up."""
+    while True:
+        try:
+            return await ask()
+        except Unreachable:
+            await asyncio.sleep(0.1)
 
 
 async def _until(claim):
@@ -104,37 +118,89 @@ def test_a_broker_of_4_does_not_know_what_5_knows():
         assert _run(cluster, lambda client: client.query_assignment(broker, "billing", "orders", "x")) is None
 
 
-@pytest.mark.parametrize(
-    ("fields", "offset"), [({"offset": "17"}, 17), ({"offset": "-1"}, -1), ({}, None), ({"offset": "x" * 99}, None)]
-)
-def test_offsets_are_fields_of_the_header(fields, offset):
-    # The scripted answers have no such fields: a server of its own.
-    async def main():
-        from streaming.rocketmq.frames import FrameReader, encode
+def _run_with_own_server(respond, ask):
+    """Let `ask(client, broker)` run against a server that answers each request with `respond(request)`."""
 
+    async def main():
         async def behave(reader, writer):
             cutter = FrameReader()
             while data := await reader.read(65_536):
                 for request in cutter.feed(data):
-                    assert request.fields["topic"] == "orders"
-                    writer.write(encode(request.answer(0, b"", fields=fields)))
+                    writer.write(encode(respond(request)))
             writer.close()
 
         async with await asyncio.start_server(behave, "127.0.0.1", 0) as server:
             broker = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
             async with RocketMqClient(["127.0.0.1:1"], limits=_PATIENT) as client:
-                for asking in (
-                    client.max_offset(broker, "orders", 0),
-                    client.consumer_offset(broker, "g", "orders", 0),
-                ):
-                    if offset is None:
-                        failure = await _failure(asking)
-                        assert isinstance(failure, ProtocolError)
-                        assert "offset" in str(failure)
-                    else:
-                        assert await asking == offset
+                return await ask(client, broker)
 
-    asyncio.run(main())
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("fields", "offset"), [({"offset": "17"}, 17), ({"offset": "-1"}, -1), ({}, None), ({"offset": "x" * 99}, None)]
+)
+def test_offsets_are_fields_of_the_header(fields, offset):
+    async def ask(client, broker):
+        for asking in (client.max_offset(broker, "orders", 0), client.consumer_offset(broker, "g", "orders", 0)):
+            if offset is None:
+                failure = await _failure(asking)
+                assert isinstance(failure, ProtocolError)
+                assert "offset" in str(failure)
+            else:
+                assert await asking == offset
+
+    _run_with_own_server(lambda request: request.answer(0, b"", fields=fields), ask)
+
+
+def _groups_in_pages(pages, total):
+    """Answer request 201 page by page, each with its data version; the last one again and again."""
+    asked = []
+
+    def respond(request):
+        asked.append(dict(request.fields))
+        version, names = pages[min(len(asked), len(pages)) - 1]
+        table = {name: {"groupName": name} for name in names}
+        body = json.dumps({"dataVersion": {"counter": version, "timestamp": 5}, "subscriptionGroupTable": table})
+        return request.answer(0, body.encode(), fields={} if total is None else {"totalGroupNum": total})
+
+    return asked, respond
+
+
+@pytest.mark.parametrize(
+    ("pages", "total", "expected", "sequences"),
+    [
+        ([(1, "abc")], "3", "abc", "0"),
+        ([(1, "abc")], None, "abc", "0"),
+        ([(1, "abc")], "odd", "abc", "0"),
+        ([(1, "ab"), (1, "cd"), (1, "e")], "5", "abcde", "024"),
+        # Something was added meanwhile: the broker begins anew, and so does the client.
+        ([(1, "bc"), (2, "ab"), (2, "cd")], "4", "abcd", "022"),
+        # Entries went, or the total is wrong: an empty page is the end.
+        ([(1, "ab"), (1, "")], "9", "ab", "02"),
+        ([(1, "")], "9", "", "0"),
+    ],
+)
+def test_a_table_may_come_in_pages(pages, total, expected, sequences):
+    asked, respond = _groups_in_pages(pages, total)
+    found = _run_with_own_server(respond, lambda client, broker: client.groups(broker))
+    assert sorted(found) == list(expected)
+    assert [fields["groupSeq"] for fields in asked] == list(sequences)
+    assert "dataVersion" not in asked[0]
+    for fields, (version, _) in zip(asked[1:], pages, strict=False):
+        assert json.loads(fields["dataVersion"]) == {"counter": version, "timestamp": 5}
+
+
+def test_a_table_that_never_ends_is_given_up():
+    counter = itertools.count()
+
+    def respond(request):
+        body = {"dataVersion": {"counter": next(counter)}, "subscriptionGroupTable": {"a": {"groupName": "a"}}}
+        return request.answer(0, json.dumps(body).encode(), fields={"totalGroupNum": "2"})
+
+    failure = _run_with_own_server(respond, lambda client, broker: _failure(client.groups(broker)))
+    assert isinstance(failure, ProtocolError)
+    assert next(counter) == 1_000
 
 
 def test_no_offset_is_none():
@@ -546,6 +612,63 @@ def test_a_real_cluster(each_rocketmq, new_rocketmq_member):
         assert client.connections_open == 2
 
     _run(cluster, ask, [f"127.0.0.1:{free_port()}", cluster.address])
+
+
+_AUTHENTICATION = "org.apache.rocketmq.auth.authentication.provider"
+_SETTINGS_OF_ACCESS_CONTROL = {
+    "4.9.7": {"aclEnable": "true"},
+    "5.5.0": {
+        "authenticationEnabled": "true",
+        "authenticationProvider": f"{_AUTHENTICATION}.DefaultAuthenticationProvider",
+        "authenticationMetadataProvider": f"{_AUTHENTICATION}.LocalAuthenticationMetadataProvider",
+        "initAuthenticationUser": '{"username":"monitor","password":"its secret"}',
+        "innerClientAuthenticationCredentials": '{"accessKey":"monitor","secretKey":"its secret"}',
+        # Tables in pages.
+        "enableSplitMetadata": "true",
+        "splitMetadataSize": "3",
+    },
+}
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize(("version", "start"), [("4.9.7", rocketmq_49), ("5.5.0", rocketmq_55)])
+def test_a_real_cluster_with_access_control_and_tls(version, start, tmp_path, monkeypatch):
+    credentials = Credentials("monitor", "its secret")
+    unsigned = rocketmq_admin.ask
+
+    def signed(address, code, fields=None, body=b""):
+        texts = {
+            name: str(value).lower() if value is not str(value) else value for name, value in (fields or {}).items()
+        }
+        return unsigned(address, code, sign(texts, body, credentials), body)
+
+    monkeypatch.setattr(rocketmq_admin, "ask", signed)
+    accounts = tmp_path / "broker-a" / "conf" / "plain_acl.yml"
+    accounts.parent.mkdir(parents=True)
+    accounts.write_text("accounts:\n- accessKey: monitor\n  secretKey: its secret\n  admin: true\n")
+    tls = ssl.create_default_context()
+    tls.check_hostname = False
+    tls.verify_mode = ssl.CERT_NONE  # the servers made their certificates themselves
+    with start(tmp_path, _SETTINGS_OF_ACCESS_CONTROL[version], tls=True) as cluster:
+        cluster.create_topic("orders", 3)
+
+        async def ask(client):
+            broker = (await _at_last(client.cluster_info)).brokers["broker-a"].address
+            assert await _at_last(lambda: client.broker_runtime(broker))
+            assert (await client.topic_configs(broker))["orders"].read_queue_nums == 3
+            assert {"TOOLS_CONSUMER", "SELF_TEST_C_GROUP"} <= set(await client.groups(broker))
+            assert await client.query_assignment(broker, "billing", "orders", "x") is None
+            return await client.topic_configs(broker)
+
+        for layer in (tls, None):
+            known = _run(cluster, ask, [cluster.address], tls=layer, credentials=credentials)
+            assert {"orders", "TBW102", "broker-a"} <= set(known)
+            for stranger in (None, Credentials("monitor", "a guess")):
+                failure = _run(
+                    cluster, lambda client: _failure(ask(client)), [cluster.address], tls=layer, credentials=stranger
+                )
+                assert isinstance(failure, Refused)
+                assert failure.is_denied
 
 
 def test_tls_is_used_for_every_connection():
