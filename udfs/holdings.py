@@ -41,6 +41,8 @@ def take_waiting_reports(turn: Turn, at: int) -> None:
         elif report.generation == group.current_generation:
             since = max(at, report.time) if group.generation is None else at
             _hold(turn, report.member_id, report.host, report.queues, since)
+    if is_timed(turn):
+        compare_with_reports(turn, at)  # what members hold already may be what they should hold now
 
 
 def take_told_assignment(turn: Turn, told: Owners, at: int) -> None:

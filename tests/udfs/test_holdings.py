@@ -95,6 +95,16 @@ def test_a_poll_that_tells_the_whole_assignment_is_compared_too() -> None:
     assert script.findings() == ["expected_differs 32010..61000", "idle_members 10..", "unassigned_queues 10.."]
 
 
+def test_a_strategy_that_explains_what_members_hold_ends_the_difference_at_once() -> None:
+    script = Script("rocketmq")
+    script.queues(0, "t", 4)
+    script.poll(10, "a", "b")
+    script.holds(100, "a", [("t", 0), ("t", 2)])
+    script.holds(100, "b", [("t", 1), ("t", 3)])
+    script.settings(40_000, strategy="AVG_BY_CIRCLE", inferred=True)
+    assert script.run(50_000).findings() == ["expected_differs 30010..40000"]
+
+
 def test_reports_of_all_at_the_moment_of_a_rebalance_are_compared_in_its_row() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 4)
