@@ -77,14 +77,14 @@ def close_missed(group: str, told: ToldGroup, look: Look) -> tuple[list[AnyEvent
     if told.missed_at is None or look.at - told.missed_at < MISSED_STANDS_MS:
         return [], told
     observations = tuple(one for one in told.observations if one[0] != "changes_missed")
-    at = max(look.at, told.at)
+    at = max(look.at, told.at + 1)
     event = _snapshot(group, told.seen.members, look, at, observations)
     return [event], msgspec.structs.replace(told, observations=observations, missed_at=None, at=at)
 
 
 def tell_deleted(group: str, told: ToldGroup, look: Look) -> list[AnyEvent]:
     """Tell that a group's nodes are there no more."""
-    at = max(look.at, told.at)
+    at = max(look.at, told.at + 1)
     return [
         GroupDeleted(schema_version=SCHEMA_VERSION, event_time=at, system="metaq", cluster=look.cluster, group=group)
     ]
@@ -127,10 +127,7 @@ class _Changes:
         observations = tuple([("changes_missed", missed)] if missed else standing) + _faults_of(self.seen)
         self._tell_members(observations)
         self._tell_owners()
-        self.events.sort(key=lambda event: (event.event_time, ORDER_AT_ONE_MOMENT[type(event)]))
-        last = self.told.at
-        for event in self.events:
-            event.event_time = last = max(event.event_time, last)
+        last = self._put_in_order()
         nothing_new = not self.events and self.before.topics.keys() == self.seen.topics.keys()
         return self.events, msgspec.structs.replace(
             self.told,
@@ -141,6 +138,24 @@ class _Changes:
             missed_at=missed_at,
             settled=self.told.settled and nothing_new,
         )
+
+    def _put_in_order(self) -> int:
+        """Give each event a time of its own, later than what was told before; answer the last.
+
+        Of two snapshots, or two reports of one member, at one moment nobody could say which is the newer.
+        """
+        self.events.sort(key=lambda event: (event.event_time, ORDER_AT_ONE_MOMENT[type(event)]))
+        last = self.told.at
+        at_last: set[tuple[type[AnyEvent], str | None]] | None = None
+        for event in self.events:
+            what = (type(event), getattr(event, "member_id", None))
+            if event.event_time > last:
+                at_last = set()
+            elif event.event_time < last or at_last is None or what in at_last:
+                event.event_time, at_last = last + 1, set()
+            last = event.event_time
+            at_last.add(what)
+        return last
 
     # ---- members
 

@@ -36,7 +36,7 @@ def tell_topic(
         if before.seen.shares.get(name) != share or share.since > before.at
     ]
     times = [time for time in changed if time <= look.at] + ([since] if gone else [])
-    at = max(max(times, default=look.at), before.at)
+    at = max(max(times, default=look.at), before.at + 1)
     return [_event(topic, queues, look, at)], ToldTopic(seen=seen, queues=queues, at=at)
 
 

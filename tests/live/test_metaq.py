@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.kit.metaq import metaq_cluster
-from tests.kit.metaq_members import MetaqMember, partitions_of, wait_until
-from tests.live.metaq_story import Story, collecting, details
+from tests.kit.metaq import MetaqCluster, metaq_cluster
+from tests.kit.metaq_members import MetaqMember, partitions_of, wait_until, wait_until_shared
+from tests.live.job import RunningJob
+from tests.live.metaq_story import QUICK, Story, collecting, details
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 StartMember = Callable[..., MetaqMember]
@@ -129,6 +135,58 @@ def test_a_collector_that_is_killed_goes_on_and_tells_what_happened_meanwhile(
         story.tell("it is killed meanwhile", [a], orders, ("member_gone", "watched_b"))
         collected.stop()
     story.check()
+
+
+@pytest.mark.spark
+def test_the_job_follows_a_cluster_and_goes_on_after_a_stop(new_metaq_member: StartMember, tmp_path: Path) -> None:
+    with metaq_cluster(tmp_path, {"orders": 5}) as cluster:
+        with _running_job(cluster, tmp_path / "job") as job:
+            a = new_metaq_member(cluster, "tables", ["orders"], consumer_id="a")
+            job.wait_for_generation("tables", 1)
+            b = new_metaq_member(cluster, "tables", ["orders"], consumer_id="b")
+            wait_until_shared([a, b], partitions_of("orders", 5))
+            job.wait_for(lambda: _holds(job) == {"tables_a": 3, "tables_b": 2}, "what both hold")
+            assert job.stop() == 0
+        b.kill()
+        wait_until_shared([a], partitions_of("orders", 5))
+        with _running_job(cluster, tmp_path / "job") as job:
+            job.wait_for_generation("tables", 3)
+            job.wait_for(lambda: _holds(job) == {"tables_a": 5}, "what one holds")
+            assert job.stop() == 0
+        rows = [job.generations("tables")[number] for number in (1, 2, 3)]
+        assert sorted(job.generations("tables")) == [1, 2, 3]
+        assert [row["trigger"] for row in rows] == ["group_created", "member_joined", "member_gone"]
+        assert job.rows("rejected_events") == []
+
+
+@contextlib.contextmanager
+def _running_job(cluster: MetaqCluster, folder: Path) -> Iterator[RunningJob]:
+    folder.mkdir(exist_ok=True)
+    log = folder / "job.log"
+    command = [
+        str(Path(sys.executable).with_name("rebalance-monitor")),
+        *("run", "--metaq", cluster.zookeeper.address, "--cluster", "live"),
+        *("--tables", str(folder / "tables"), "--checkpoint", str(folder / "checkpoint")),
+    ]
+    with log.open("w") as said:
+        process = subprocess.Popen(command, stderr=said, text=True, cwd=folder, env=os.environ | QUICK)
+    job = RunningJob(process, folder / "tables", log)
+    try:
+        job.wait_for(lambda: '"batch"' in job.said(), "the first batch")
+        yield job
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def _holds(job: RunningJob) -> dict[str, int]:
+    """Answer how many queues each member holds, if what it says is what it should."""
+    now = [row for row in job.rows("assignments") if row["valid_to"] is None]
+    by_origin = [
+        Counter(row["member_id"] for row in now if row["origin"] == origin) for origin in ("computed", "reported")
+    ]
+    return dict(by_origin[0]) if by_origin[0] == by_origin[1] else {}
 
 
 def _created(*members: str) -> list[tuple[str, str | None]]:
