@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from udfs.alike import AlikeHeartbeats
 from udfs.events import Heartbeat, Progress
 from udfs.packing import (
     SYSTEMS,
@@ -79,6 +80,19 @@ class HeartbeatColumns(msgspec.Struct):
         )
 
     @classmethod
+    def of_alike(cls, part: AlikeHeartbeats) -> HeartbeatColumns:
+        """Make columns of heartbeats that were read as a block."""
+        codes = np.zeros(len(part.rows), np.int32)
+        return cls(
+            pa.DictionaryArray.from_arrays(codes, pa.array([part.system], pa.string())),
+            pa.DictionaryArray.from_arrays(codes, pa.array([part.cluster], pa.string())),
+            part.groups,
+            part.member_ids,
+            hash_texts(part.member_ids.to_numpy(zero_copy_only=False)),
+            part.times,
+        )
+
+    @classmethod
     def concat(cls, parts: list[HeartbeatColumns]) -> HeartbeatColumns:
         """Join parts, one after another."""
         if len(parts) == 1:
@@ -110,6 +124,8 @@ def _coded(texts: list[str]) -> pa.DictionaryArray:
 
 
 def _joined(columns: list[pa.DictionaryArray]) -> pa.DictionaryArray:
+    if all(column.dictionary.equals(columns[0].dictionary) for column in columns):
+        return pa.concat_arrays(columns)
     return pa.concat_arrays([column.cast(pa.string()) for column in columns]).dictionary_encode()
 
 

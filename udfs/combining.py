@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from udfs.alike import alike_heartbeats
 from udfs.columns import CommitColumns, HeartbeatColumns, pack_heartbeats, pack_progress
 from udfs.consumer_offsets import EVERY_GROUP, GroupPatterns, raw_of
 from udfs.events import AnyEvent, Clock, Heartbeat, Progress, TopicQueues
@@ -91,26 +92,37 @@ class Combiner:
 
     def read_lines(self, rows: Rows) -> None:
         """Take rows that are JSON events, one each."""
-        values = (rows.values.fill_null(b"") if rows.values.null_count else rows.values).to_pylist()
+        alike, others = alike_heartbeats(rows.values, self._rules.max_event_bytes)
+        left = [others]
+        for part in alike:
+            columns = HeartbeatColumns.of_alike(part)
+            sound = (columns.times >= EARLIEST_MS) & (columns.times <= self._latest_ms())
+            self._columns.append(columns if sound.all() else columns.where(sound))
+            left.append(part.rows[~sound])
+        indexes = np.sort(np.concatenate(left))
+        if len(indexes):
+            self._read_singly(rows, indexes)
+
+    def _read_singly(self, rows: Rows, indexes: Int64) -> None:
+        """Take some of the rows, of which each is read by itself."""
+        some = rows.values.take(pa.array(indexes))
+        values = some.fill_null(b"").to_pylist()
         decoded = decode_lines(values)
-        if set(map(type, decoded)) == {BareHeartbeat}:
-            bare, rest = list(range(len(decoded))), []
-        else:
-            bare = [index for index, event in enumerate(decoded) if event.__class__ is BareHeartbeat]
-            rest = [index for index, event in enumerate(decoded) if event.__class__ is not BareHeartbeat]
-        events: list[BareHeartbeat] = decoded if not rest else [decoded[index] for index in bare]  # type: ignore[assignment,misc]
-        long = pc.greater(pc.binary_length(rows.values), self._rules.max_event_bytes).fill_null(False)
+        bare = [place for place, event in enumerate(decoded) if event.__class__ is BareHeartbeat]
+        rest = [place for place, event in enumerate(decoded) if event.__class__ is not BareHeartbeat]
+        events: list[BareHeartbeat] = [decoded[place] for place in bare]  # type: ignore[misc]
+        long = pc.greater(pc.binary_length(some), self._rules.max_event_bytes).fill_null(False)
         refused = self._take_bare(events, bare, np.asarray(long))
-        for index in [*rest, *refused]:
-            raw = values[index]
-            event = decoded[index]
+        for place in [*rest, *refused]:
+            raw = values[place]
+            event = decoded[place]
             if event is None or isinstance(event, BareHeartbeat):
                 if is_blank(raw):
                     continue
                 outcome = parse(raw, self._batch_ms, self._rules)
             else:
                 outcome = admit(event, raw, self._batch_ms, self._rules)
-            self._take(outcome, raw, rows, index)
+            self._take(outcome, raw, rows, int(indexes[place]))
 
     def read_records(self, rows: Rows, keys: pa.BinaryArray, timestamps: Int64, followed: FollowedCluster) -> None:
         """Take rows that are records of ``__consumer_offsets``.
