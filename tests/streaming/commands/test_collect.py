@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -10,11 +11,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.crash.small_disk import small_disk
 from tests.job.commands import Running
 from tests.kit.brokers import Broker
 from tests.kit.members import Member
 from tests.kit.topics import create_topic
-from udfs.events import AnyEvent, Clock, GroupSnapshot
+from udfs.events import AnyEvent, Clock, GroupSnapshot, TopicQueues
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 
@@ -25,6 +27,14 @@ def events_in(folder: Path) -> list[AnyEvent]:
         for file in sorted(folder.glob("*.jsonl"))
         for line in file.read_bytes().splitlines()
     ]
+
+
+def topics_in(folder: Path) -> list[TopicQueues]:
+    return [event for event in events_in(folder) if isinstance(event, TopicQueues)]
+
+
+def clocks_in(folder: Path) -> list[int]:
+    return [event.event_time for event in events_in(folder) if isinstance(event, Clock)]
 
 
 def generations(folder: Path, group: str) -> list[int | None]:
@@ -44,7 +54,7 @@ def test_a_stop_ends_it_with_everything_written_and_the_next_start_goes_on(
     arguments = ["collect", "--kafka", kafka41.bootstrap, "--cluster", "shop/1", "--out", out]
     running = Running(arguments, tmp_path / "said.txt")
     try:
-        running.wait_until(lambda: any(isinstance(event, Clock) for event in events_in(out)), "a clock was written")
+        running.wait_until(lambda: bool(clocks_in(out)), "a clock was written")
         assert generations(out, name) == [1]
         running.signal(number)
         asked = time.monotonic()
@@ -85,6 +95,39 @@ def test_what_it_writes_to_a_topic_is_what_it_writes_to_a_folder(kafka41: Broker
         "kafka-c-groups-collected-events.json",
         "kafka-c-topics-collected-events.json",
     ]
+
+
+def test_a_full_disk_is_said_and_all_is_told_in_order_when_it_has_room(kafka41: Broker, tmp_path: Path) -> None:
+    config, said = tmp_path / "monitor.toml", tmp_path / "said.txt"
+    config.write_text("[kafka]\npoll_interval_ms = 500\n")
+    with small_disk(tmp_path / "small", said) as disk:
+        out = disk.seen_from_outside / "out"
+
+        def queues_told() -> list[int | None]:
+            return [one.queue_count for one in topics_in(out) if one.topic == "made-while-full"]
+
+        arguments = ["--kafka", kafka41.bootstrap, "--cluster", "c", "--out", disk.folder / "out", "--config", config]
+        disk.runs.start(["collect", *arguments, "--exclude-group", ".*"])
+        try:
+            disk.runs.wait_until(lambda: bool(clocks_in(out)), "a clock was written")
+            disk.fill(leave_bytes=16_384)  # a few clocks more
+            disk.runs.wait_until(lambda: "the log of events cannot be written" in said.read_text(), "it says so")
+            create_topic(kafka41, "made-while-full", 3)
+            disk.runs.wait_until(lambda: "made-while-full" in said.read_text(), "the topic is seen")
+            before = clocks_in(out)
+            disk.empty()
+            disk.runs.wait_until(lambda: bool(queues_told()), "what was seen meanwhile is told")
+            disk.runs.wait_until(lambda: "the log of events is written again" in said.read_text(), "it says so")
+        finally:
+            os.kill(disk.runs.pid, signal.SIGTERM)
+            ended = disk.runs.wait()
+        assert ended.exit_code == 0, ended.said
+        clocks = clocks_in(out)
+        assert clocks == sorted(set(clocks))
+        assert clocks[: len(before)] == before
+        assert queues_told() == [3]
+        assert not list(out.glob(".*.tmp"))
+    assert "No space left on device" in ended.said
 
 
 def test_a_folder_that_cannot_be_made_is_said(kafka41: Broker, tmp_path: Path) -> None:
