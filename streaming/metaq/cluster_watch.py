@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -82,7 +83,7 @@ class ClusterWatch:
             there = set(reader.groups())
             self._drop_groups(draft, there, began)
             self._look_at_topics(draft, reader, topics, continuous=False)
-            self._look_at_groups(draft, reader, dict.fromkeys(there, began), continuous=False)
+            self._look_at_groups(draft, reader, dict.fromkeys(there, began), there, continuous=False)
             return draft
         topics, groups = dict(noticed.topics), dict(noticed.groups)
         if noticed.lists is not None:
@@ -92,7 +93,7 @@ class ClusterWatch:
             groups = {name: at for name, at in groups.items() if name in there}
             self._drop_groups(draft, there, noticed.lists)
         self._look_at_topics(draft, reader, topics)
-        self._look_at_groups(draft, reader, groups, continuous=True)
+        self._look_at_groups(draft, reader, groups, noticed.described, continuous=True)
         return draft
 
     def look_again(self, reader: Reader) -> Draft:
@@ -183,6 +184,7 @@ class ClusterWatch:
         self, draft: Draft, reader: Reader, noticed: Mapping[str, int], *, continuous: bool = True
     ) -> None:
         wanted = sorted(name for name in noticed if self._options.follows_topic(name))
+        changed: set[str] = set()
         for name, seen in reader.read_topics(wanted).items():
             before = self._told.topics.get(name)
             if seen is None and before is None:
@@ -193,7 +195,9 @@ class ClusterWatch:
             if told != before:
                 draft.topics[name] = told
             if events:
-                self._unsettle_subscribers(draft, name)
+                changed.add(name)
+        if changed:
+            self._unsettle_subscribers(draft, changed)
 
     def _topics_anew(self, reader: Reader) -> list[str]:
         """Answer the topics that are new; all of them when the first broker of the present kind has come."""
@@ -203,22 +207,32 @@ class ClusterWatch:
             return [*there, *self._told.topics]
         return [name for name in there if name not in self._told.topics]
 
-    def _unsettle_subscribers(self, draft: Draft, topic: str) -> None:
+    def _unsettle_subscribers(self, draft: Draft, changed: set[str]) -> None:
         for name in self._told.groups:
             group = self._group(draft, name)
-            if group is not None and any(topic in one.subscriptions for one in group.seen.members.values()):
+            if group is not None and any(
+                not changed.isdisjoint(one.subscriptions) for one in group.seen.members.values()
+            ):
                 draft.groups[name] = msgspec.structs.replace(group, settled=False)
 
-    def _look_at_groups(self, draft: Draft, reader: Reader, noticed: Mapping[str, int], *, continuous: bool) -> None:
+    def _look_at_groups(
+        self,
+        draft: Draft,
+        reader: Reader,
+        noticed: Mapping[str, int],
+        described: Collection[str],
+        *,
+        continuous: bool,
+    ) -> None:
         wanted = sorted(name for name in noticed if self._options.follows_group(name))
         known = {name: None if (told := self._group(draft, name)) is None else told.seen for name in wanted}
         began = now_ms()
-        found = reader.read_groups(known, all_members=not continuous)
+        found = reader.read_groups(known, described=described)
         for _ in range(_READ_AGAIN):
             moving = {name: known[name] for name, seen in found.items() if seen is None}
             if not moving:
                 break
-            found |= reader.read_groups(moving, all_members=not continuous)
+            found |= reader.read_groups(moving, described=described)
         if continuous:
             for name, seen in found.items():
                 self._compare_clocks(name, known[name], seen, noticed[name])
@@ -255,7 +269,7 @@ class ClusterWatch:
         return draft.groups[name] if name in draft.groups else self._told.groups.get(name)
 
     def _topics_in(self, draft: Draft) -> Mapping[str, ToldTopic]:
-        return {**self._told.topics, **draft.topics} if draft.topics else self._told.topics
+        return ChainMap(draft.topics, self._told.topics)
 
     def _due_for_offsets(self) -> list[str]:
         """Answer the next groups in turn: each comes once in ``progress_interval_ms``."""

@@ -194,7 +194,7 @@ class _Changes:
             if name in self.before.members and name not in self.again
         )
         if not moments and (anew or observations != self.told.observations):
-            self.events.append(_snapshot(self.group, self.seen.members, self.look, self.look.at, observations))
+            self.events.append(_snapshot(self.group, self.seen.members, self.look, self.look.noticed, observations))
 
     def _missed(self) -> str | None:
         """Answer, in words, how many changes lie between the two looks beside those that they show."""

@@ -22,12 +22,14 @@ class Noticed:
 
     Attributes:
         everything: The connection was lost and is back, or is new: no watch stands.
+        described: Groups of which some member's node was written again.
     """
 
     everything: bool = False
     lists: int | None = None
     topics: dict[str, int] = field(default_factory=dict)
     groups: dict[str, int] = field(default_factory=dict)
+    described: set[str] = field(default_factory=set)
 
     def __bool__(self) -> bool:
         return bool(self.everything or self.lists or self.topics or self.groups)
@@ -71,6 +73,8 @@ class Notices:
                 self._noticed.lists = self._noticed.lists or now
             elif concern.kind == "group":
                 self._noticed.groups.setdefault(concern.name, now)
+                if event.type == EventType.CHANGED:
+                    self._noticed.described.add(concern.name)
             elif concern.kind == "owners":
                 self._owners.setdefault(concern.name, now)
             else:
@@ -97,6 +101,7 @@ class Notices:
                 lists=noticed.lists or newer.lists,
                 topics={**newer.topics, **noticed.topics},
                 groups={**newer.groups, **noticed.groups},
+                described=noticed.described | newer.described,
             )
 
     def wake(self) -> None:

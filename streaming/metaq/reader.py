@@ -7,7 +7,7 @@ is asked for in a row is one picture, but for what changed in between; and that 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from kazoo.client import KazooClient
@@ -142,13 +142,13 @@ class Reader:
     # ---- groups
 
     def read_groups(
-        self, known: Mapping[str, SeenGroup | None], *, all_members: bool = False
+        self, known: Mapping[str, SeenGroup | None], *, described: Collection[str] = ()
     ) -> dict[str, SeenGroup | None]:
         """Read groups.
 
         Args:
             known: Those to be read, each with the look before; what cannot have changed since is not read again.
-            all_members: Set the watches at members' nodes again: after a lost connection none stands.
+            described: Those of which all members' nodes are read again: they were written, or no watch stands at them.
 
         Returns: None for a group that changed while it was read: its watch has fired, or will.
         """
@@ -166,7 +166,7 @@ class Reader:
         ]
         folders |= self._children(more)
         readings = {
-            group: _GroupReading(self._options, paths, group, before, folders, all_members)
+            group: _GroupReading(self._options, paths, group, before, folders, group in described)
             for group, before in known.items()
         }
         wanted: list[Ask] = [ask for reading in readings.values() for ask in reading.wanted()]

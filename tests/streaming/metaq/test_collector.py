@@ -277,6 +277,16 @@ def test_groups_and_topics_that_are_not_followed_are_not_read(keeper: ZooKeeper,
     assert log.told("GroupSnapshot")[-1].members[0].subscriptions == ("t",)
 
 
+def test_a_member_that_describes_itself_anew_is_read_again(keeper: ZooKeeper, nodes: KazooClient, root: str) -> None:
+    group_of_two(nodes, root)
+    log = Log()
+    with MetaqCollector(options(keeper, root), log) as collector:
+        wait_for_rounds(log, collector)
+        nodes.set(f"{root}/consumers/g/ids/g_b", b"t,u")
+        wait_for(lambda: len(log.told("GroupSnapshot")) == 2, collector, log)
+    assert [one.subscriptions for one in log.told("GroupSnapshot")[-1].members] == [("t",), ("t", "u")]
+
+
 def test_a_group_that_was_taken_out_is_told_to_be(keeper: ZooKeeper, nodes: KazooClient, root: str) -> None:
     group_of_two(nodes, root)
     log = Log()
