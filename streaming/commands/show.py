@@ -61,7 +61,7 @@ def _member_columns(*, with_group: bool) -> list[Shown]:
     from streaming.views.words import queues_text
 
     return [
-        *([field("CLUSTER", "cluster"), field("GROUP", "group_id")] if with_group else []),
+        *(_whose() if with_group else []),
         field("CONSUMER-ID", "member_id"),
         field("GROUP-INSTANCE-ID", "instance_id"),
         field("HOST", "host"),
@@ -74,14 +74,18 @@ def _member_columns(*, with_group: bool) -> list[Shown]:
     ]
 
 
-def _rebalance_columns() -> list[Shown]:
+def _whose() -> list[Shown]:
+    from streaming.output import field
+
+    return [field("CLUSTER", "cluster"), field("GROUP", "group_id")]
+
+
+def _rebalance_columns(*, with_group: bool) -> list[Shown]:
     from streaming.output import Shown, field, time_field, yes_no
-    from streaming.views.words import span_of_time
 
     return [
         time_field("TIME", "event_time"),
-        field("CLUSTER", "cluster"),
-        field("GROUP", "group_id"),
+        *(_whose() if with_group else []),
         field("GENERATION", "generation"),
         Shown("TRIGGER", _causes_text),
         field("STATUS", "status"),
@@ -89,7 +93,7 @@ def _rebalance_columns() -> list[Shown]:
         field("MOVED", "queues_moved"),
         field("ASSIGNED", "queues_assigned"),
         field("REVOKED", "queues_revoked"),
-        field("PAUSE", "pause_ms", span_of_time),
+        Shown("PAUSE", _pause_text),
         field("AGREES", "agrees", yes_no),
         field("REBALANCE-ID", "rebalance_id"),
     ]
@@ -102,14 +106,21 @@ def _causes_text(row: Row) -> str:
     return row["trigger"] + (f" {who}" if who else "") + (f" (+{others})" if others > 0 else "")
 
 
-def _finding_columns() -> list[Shown]:
+def _pause_text(row: Row) -> str:
+    from streaming.views.words import span_of_time
+
+    if row["pause_ms"] is not None:
+        return span_of_time(row["pause_ms"])
+    return "-" if row["pause_estimated_ms"] is None else f"~{span_of_time(row['pause_estimated_ms'])}"
+
+
+def _finding_columns(*, with_group: bool) -> list[Shown]:
     from streaming.output import field, time_field
 
     return [
         field("SEVERITY", "severity"),
         field("KIND", "kind"),
-        field("CLUSTER", "cluster"),
-        field("GROUP", "group_id"),
+        *(_whose() if with_group else []),
         time_field("SINCE", "opened_at"),
         time_field("UNTIL", "closed_at"),
         field("MESSAGE", "message"),
@@ -150,8 +161,8 @@ def show_group(
     show_rows([found["group"]], _group_columns())
     for title, rows, columns in (
         ("Members", found["members"], _member_columns(with_group=False)),
-        ("Last rebalances", found["rebalances"], _rebalance_columns()),
-        ("Findings", found["findings"], _finding_columns()),
+        ("Last rebalances", found["rebalances"], _rebalance_columns(with_group=False)),
+        ("Findings", found["findings"], _finding_columns(with_group=False)),
     ):
         if rows:
             sys.stdout.write("\n")
@@ -204,7 +215,7 @@ def show_rebalances(
     tables: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List rebalances with their causes, newest first."""
+    """List rebalances with their causes, newest first; a pause with ~ is an estimate."""
     from streaming.output import answering
     from streaming.views.groups import one_group
     from streaming.views.reading import Reader
@@ -230,7 +241,7 @@ def show_rebalances(
         )
         if not rows and group is not None:
             one_group(reader, group, cluster)
-    _show(rows, _rebalance_columns(), "rebalances", "no such rebalances", as_json=as_json)
+    _show(rows, _rebalance_columns(with_group=True), "rebalances", "no such rebalances", as_json=as_json)
 
 
 @app.command("assignments")
@@ -289,4 +300,4 @@ def show_findings(
 
     with answering():
         rows = findings(Reader(tables_root(tables)), group=group, cluster=cluster, closed=closed, kind=kind)
-    _show(rows, _finding_columns(), "findings", "nothing is wrong", as_json=as_json)
+    _show(rows, _finding_columns(with_group=True), "findings", "nothing is wrong", as_json=as_json)

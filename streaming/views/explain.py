@@ -188,15 +188,16 @@ def _owners(names: list[str]) -> str:
 
 
 def _how_long(row: Row) -> list[str]:
-    def told(seen: int | None, estimated: int | None) -> str:
+    def told(seen: int | None, estimated: int | None) -> str | None:
         if seen is not None:
             return span_of_time(seen)
-        return "not seen" if estimated is None else f"about {span_of_time(estimated)} (estimated)"
+        return None if estimated is None else f"about {span_of_time(estimated)} (estimated)"
 
-    return [
-        f"How long: {told(row['pause_ms'], row['pause_estimated_ms'])};"
-        f" queues stood still for {told(row['queue_pause_ms'], row['queue_pause_estimated_ms'])} together."
-    ]
+    whole = told(row["pause_ms"], row["pause_estimated_ms"])
+    of_queues = told(row["queue_pause_ms"], row["queue_pause_estimated_ms"])
+    if of_queues:
+        return [f"How long: {whole or 'not seen'}; queues stood still for {of_queues} together."]
+    return [f"How long: {whole}; for how long queues stood still was not seen." if whole else "How long: not seen."]
 
 
 def _stood_still(taken_over: list[Row]) -> list[str]:

@@ -249,6 +249,24 @@ def test_explain_tells_what_happened_why_and_what_moved(tables: Path) -> None:
     assert "orders-1: " not in text
 
 
+@pytest.mark.parametrize(
+    ("pauses", "said", "in_list"),
+    [
+        ({}, "How long: not seen.", "-"),
+        ({"pause_ms": 40}, "How long: 40 ms; for how long queues stood still was not seen.", "40 ms"),
+        ({"pause_estimated_ms": 40}, "How long: about 40 ms (estimated); for how long queues stood", "~40 ms"),
+        ({"queue_pause_ms": 2_000}, "How long: not seen; queues stood still for 2.0 s together.", "-"),
+    ],
+)
+def test_a_pause_is_told_as_far_as_it_was_seen(pauses: dict[str, int], said: str, in_list: str, tmp_path: Path) -> None:
+    row = rebalance("r1", 10_000, "member_gone", "a", **{"pause_ms": None, "queue_pause_ms": None, **pauses})
+    DeltaFiles(tmp_path, REBALANCES).append(to_arrow(REBALANCES, [row]), Mark("job", 0))
+    assert said in ask(tmp_path, "explain", "r1").stdout
+    head, told = (line.split("  ") for line in ask(tmp_path, "show", "rebalances").stdout.splitlines())
+    columns = [[word.strip() for word in line if word] for line in (head, told)]
+    assert dict(zip(*columns, strict=True))["PAUSE"] == in_list
+
+
 def test_explain_tells_for_how_long_queues_stood_still_until_each_was_taken_over(tmp_path: Path) -> None:
     row = rebalance("r2", 10_000, "member_gone", "a", pause_estimated_ms=1_000, queue_pause_estimated_ms=2_000)
     DeltaFiles(tmp_path, REBALANCES).append(to_arrow(REBALANCES, [row]), Mark("job", 0))
