@@ -278,7 +278,8 @@ def write_spans(
     timed = origin == "reported" and is_timed(turn)
     for (topic, broker, queue_id), member in ending:
         queue = (topic, broker, queue_id)
-        if timed and not set(standing[queue]) & set(owners.get(queue, ())):
+        # Of several owners that all lose it, the last one's going counts.
+        if timed and member == standing[queue][-1] and not set(standing[queue]) & set(owners.get(queue, ())):
             release(turn, queue, member, at, seen_without=queue not in owners)
         body = QueueReleased(
             topic=topic, broker=broker, queue_id=queue_id, member_id=member, origin=origin, valid_to=at
