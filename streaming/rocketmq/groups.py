@@ -21,8 +21,9 @@ _SYSTEM: Final = "rocketmq"
 _BROADCASTING: Final = "BROADCASTING"
 _POP: Final = "POP"
 _CONSUME_POP: Final = "CONSUME_POP"
-# A group that was never told is held back until its members were asked, but no longer: one that is told without their
-# strategies would seem to change them. A group that was told waits for new members for two rounds.
+# A group that was never told is held back until its members were asked and its topics looked at, but no longer than
+# this: one that is told without them would seem to change its strategies and queues. A group that was told waits for
+# two rounds.
 _FIRST_WAIT_MS: Final = 60_000
 _WAIT_ROUNDS: Final = 2
 
@@ -33,7 +34,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         brokers: All that there are. boots: When each was started, of those that were the same process all the time.
         settled: Those of them that have had time to hear their members since. restarted: That became so just now.
-        topics: As told. topics_changed: In this round. modes: By group, as brokers were told to deal.
+        topics: As told. topics_changed: In this round. unseen_topics: Nobody looked at them yet.
+        modes: By group, as brokers were told to deal.
         floor_ms: No event may be as old as this. now_ms: The end of the round.
     """
 
@@ -44,6 +46,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     restarted: frozenset[str]
     topics: Mapping[str, KnownTopic]
     topics_changed: bool
+    unseen_topics: frozenset[str]
     modes: Mapping[str, list[MessageRequestMode]]
     floor_ms: int
     now_ms: int
@@ -198,9 +201,10 @@ def _tell_snapshot(
         return [], known
     waiting_ms = known.waiting_since_ms if known.waiting_since_ms is not None else at_ms
     unasked = any(not member.is_described and not member.failures for member in known.members)
+    unseen = bool(context.unseen_topics) and not context.unseen_topics.isdisjoint(_topics(known))
     options = context.options
     patience_ms = _FIRST_WAIT_MS if known.told is None else _WAIT_ROUNDS * options.poll_interval_ms
-    if unasked and not context.is_complete and at_ms - waiting_ms < patience_ms:
+    if ((unasked and not context.is_complete) or unseen) and at_ms - waiting_ms < patience_ms:
         return [], _changed(known, waiting_since_ms=waiting_ms)
     events: list[AnyEvent] = []
     if known.members and mode != (known.mode, known.settings or {}):

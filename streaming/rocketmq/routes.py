@@ -72,6 +72,10 @@ class RouteSchedule:
         in_turn = len(others) if everything else math.ceil(self._share * len(names))
         return [*due, *(name for _, name in others[:in_turn])]
 
+    def never_seen(self, topics: Iterable[str]) -> set[str]:
+        """Answer the topics for whose routes nobody asked yet, or got no answer."""
+        return {name for name in topics if name not in self._looked}
+
     def saw(
         self,
         topic: str,

@@ -114,7 +114,7 @@ class Survey(msgspec.Struct, kw_only=True):
 
     Attributes:
         began_ms, ended_ms: By this machine's clock, which never goes back here.
-        topics: Those that were looked at.
+        topics: Those that were looked at. unseen_topics: Those that were not yet, in no round.
         groups: Those that are followed and exist, at any broker.
         asked, unasked: How many members were to be asked, and how many of these were not in time.
         name_server_problem: Why none of them answered.
@@ -125,6 +125,7 @@ class Survey(msgspec.Struct, kw_only=True):
     ended_ms: int = 0
     brokers: dict[str, SeenBroker] = msgspec.field(default_factory=dict)
     topics: dict[str, SeenTopic] = msgspec.field(default_factory=dict)
+    unseen_topics: set[str] = msgspec.field(default_factory=set)
     groups: dict[str, SeenGroup] = msgspec.field(default_factory=dict)
     asked: int = 0
     unasked: int = 0

@@ -90,6 +90,7 @@ class Surveyor:
                 self._list_groups(survey, names, at, lists_until),
                 self._look_at_routes(survey, followed, topics, gone, lists_until),
             )
+            survey.unseen_topics = self._routes.never_seen(name for name in followed if name not in topics)
             await self._ask_closely(survey, at, None if complete else start + interval_s * _ASKS_SHARE)
             await asyncio.gather(*(self._meet_again(survey, name, address) for name, address in at.items()))
         survey.ended_ms = self._now_ms()

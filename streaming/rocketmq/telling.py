@@ -47,7 +47,7 @@ def tell(known: Known, passing: Passing, survey: Survey, options: RocketMqOption
     context = _context(known, brokers, survey, options)
     events: list[AnyEvent] = []
     topic_events, topics = tell_topics(
-        known.topics, survey.topics, survey.brokers, gone_brokers(brokers, survey.ended_ms, options), options.cluster
+        known.topics, survey, gone_brokers(brokers, survey.ended_ms, options), options.cluster
     )
     events += topic_events
     context = msgspec.structs.replace(context, topics=topics, topics_changed=topics != known.topics)
@@ -140,6 +140,7 @@ def _context(known: Known, brokers: Mapping[str, KnownBroker], survey: Survey, o
         restarted=frozenset(name for name in settled if known.clock_ms < brokers[name].lists_all_at_ms),
         topics={},
         topics_changed=True,
+        unseen_topics=frozenset(survey.unseen_topics),
         modes=modes,
         floor_ms=known.clock_ms,
         now_ms=survey.ended_ms,

@@ -13,18 +13,14 @@ from typing import Final
 from streaming.rocketmq.known import KnownTopic
 from streaming.rocketmq.model import TopicRoute
 from streaming.rocketmq.routes import readable
-from streaming.rocketmq.seen import SeenBroker, SeenTopic
+from streaming.rocketmq.seen import SeenBroker, Survey
 from udfs.events import MAX_QUEUE_COUNT, SCHEMA_VERSION, QueueInfo, TopicQueues
 
 _SYSTEM: Final = "rocketmq"
 
 
 def tell_topics(
-    known: Mapping[str, KnownTopic],
-    seen: Mapping[str, SeenTopic],
-    brokers: Mapping[str, SeenBroker],
-    gone: Collection[str],
-    cluster: str,
+    known: Mapping[str, KnownTopic], survey: Survey, gone: Collection[str], cluster: str
 ) -> tuple[list[TopicQueues], dict[str, KnownTopic]]:
     """Compare routes with what was told.
 
@@ -34,9 +30,9 @@ def tell_topics(
     """
     now = dict(known)
     events: list[TopicQueues] = []
-    for topic in sorted(seen):
-        before, look = known.get(topic), seen[topic]
-        after = _after(topic, before, look.route, brokers, gone)
+    for topic in sorted(survey.topics):
+        before, look = known.get(topic), survey.topics[topic]
+        after = _after(topic, before, look.route, survey.brokers, gone)
         if after is None:
             if before is None:
                 continue
@@ -47,7 +43,8 @@ def tell_topics(
         else:
             now[topic] = after
         if before is None or after is None or (before.queues, before.is_static) != (after.queues, after.is_static):
-            events.append(_event(topic, after, look.at_ms, cluster))
+            # What was there before anybody looked is told before the groups that read it.
+            events.append(_event(topic, after, survey.began_ms if before is None else look.at_ms, cluster))
     return events, now
 
 

@@ -119,18 +119,20 @@ class Rounds:
         offsets: Mapping[MessageQueue, QueueOffsets] | None = None,
         unpolled: Sequence[str] = (),
         dealt: Mapping[str, str] | None = None,
+        unseen_topics: Sequence[str] = (),
         later_ms: int = 5_000,
     ) -> list[AnyEvent]:
         """Take a round, so much later than the one before; answer its events without the clock.
 
         Args:
             groups: By name: by broker: its list. infos: By client id, for the group ``g``: what a member told, or why
-                it did not. offsets, unpolled, dealt: Of the group ``g``.
+                it did not. offsets, unpolled, dealt: Of the group ``g``. unseen_topics: Nobody looked at their routes yet.
         """
         self.now_ms += later_ms
         seen_brokers = list(brokers or [broker("a")])
         survey = Survey(began_ms=self.now_ms - 100, ended_ms=self.now_ms)
         survey.brokers = {one.name: one for one in seen_brokers}
+        survey.unseen_topics = set(unseen_topics)
         survey.topics = {name: SeenTopic(at_ms=self.now_ms - 50, route=told) for name, told in (topics or {}).items()}
         for name in {*(groups or {}), *self.known.groups}:
             lists = dict((groups or {}).get(name, {}))

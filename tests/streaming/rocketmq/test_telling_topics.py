@@ -100,6 +100,16 @@ def test_a_static_topic_has_the_broker_names_that_consumers_see_and_its_group_sa
     assert [(one.kind, one.detail) for one in snapshot.observations or ()] == [("static_topic", "t")]
 
 
+def test_a_topic_is_told_before_the_group_that_reads_it_and_the_group_waits_for_it() -> None:
+    rounds = Rounds()
+    lists = {"g": {"a": connections(["c1"])}}
+    assert rounds.take(lists, brokers=[A5], infos={"c1": info()}, unseen_topics=["t"]) == []
+    events = rounds.take(lists, brokers=[A5], topics={"t": route("t", {"a": 5})})
+    (snapshot,) = snapshots(events)
+    assert isinstance(events[0], TopicQueues)
+    assert events[0].event_time < snapshot.event_time
+
+
 def test_a_count_beyond_what_an_event_may_carry_is_cut() -> None:
     events = Rounds().take(brokers=[A5], topics={"t": route("t", {"a": 2**31 - 1})})
     assert queues(events) == [{"a": MAX_QUEUE_COUNT}]
