@@ -22,7 +22,7 @@ from udfs.packing import (
     PackedTexts,
     UInt64,
     group_keys,
-    hash_texts,
+    hash_column,
     mix,
     queue_keys,
 )
@@ -69,13 +69,13 @@ class HeartbeatColumns(msgspec.Struct):
     @classmethod
     def of(cls, heartbeats: Sequence[Heartbeat | BareHeartbeat], times: Int64) -> HeartbeatColumns:
         """Make columns of heartbeats; ``times`` as they were read."""
-        member_ids = list(map(_MEMBER_ID, heartbeats))
+        member_ids = pa.array(list(map(_MEMBER_ID, heartbeats)), pa.string())
         return cls(
             _coded(list(map(_SYSTEM, heartbeats))),
             _coded(list(map(_CLUSTER, heartbeats))),
             pa.array(list(map(_GROUP, heartbeats)), pa.string()),
-            pa.array(member_ids, pa.string()),
-            hash_texts(member_ids),
+            member_ids,
+            hash_column(member_ids),
             times,
         )
 
@@ -88,7 +88,7 @@ class HeartbeatColumns(msgspec.Struct):
             pa.DictionaryArray.from_arrays(codes, pa.array([part.cluster], pa.string())),
             part.groups,
             part.member_ids,
-            hash_texts(part.member_ids.to_numpy(zero_copy_only=False)),
+            hash_column(part.member_ids),
             part.times,
         )
 
@@ -182,9 +182,7 @@ def _table(columns: HeartbeatColumns, shards: int) -> _Table:
     named, row_groups = _numbered(place * len(groups.dictionary) + np.asarray(groups.indices))
     place_of, name_of = np.divmod(named, len(groups.dictionary))
     cluster_of, system_of = np.divmod(place_of, len(systems.dictionary))
-    keys = mix(
-        hash_texts(clusters.dictionary.to_pylist())[cluster_of], hash_texts(groups.dictionary.to_pylist())[name_of]
-    )
+    keys = mix(hash_column(clusters.dictionary)[cluster_of], hash_column(groups.dictionary)[name_of])
     homes = cluster_of * shards + (keys % np.uint64(shards)).astype(np.int64)
     order = np.lexsort((keys, homes))
     number = np.empty(len(order), np.int64)

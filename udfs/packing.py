@@ -38,6 +38,13 @@ def hash_texts(texts: Sequence[str]) -> UInt64:
     return pd.util.hash_array(np.asarray(texts, dtype=object), categorize=False)
 
 
+def hash_column(texts: pa.StringArray) -> UInt64:
+    """Answer what ``hash_texts`` answers, in half the time: no text is made of the bytes and encoded again."""
+    if not len(texts):
+        return np.zeros(0, np.uint64)
+    return pd.util.hash_array(texts.cast(pa.binary()).to_numpy(zero_copy_only=False), categorize=False)
+
+
 def mix(left: UInt64, right: UInt64) -> UInt64:
     """Fold two hashes into one (order matters)."""
     with np.errstate(over="ignore"):

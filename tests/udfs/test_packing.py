@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hypothesis.strategies as st
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 
@@ -19,6 +20,7 @@ from udfs.packing import (
     encode_packet,
     group_key,
     group_keys,
+    hash_column,
     hash_texts,
     member_key,
     mix,
@@ -72,6 +74,12 @@ def test_names_that_only_look_alike_together_have_different_keys() -> None:
 def test_many_keys_are_the_keys_of_each(texts: list[str]) -> None:
     assert group_keys("c1", texts).tolist() == [group_key("c1", text) for text in texts]
     assert [topic_key("c1", text) for text in texts] == [group_key("c1", text) for text in texts]
+
+
+@given(TEXTS)
+def test_a_column_has_the_hashes_of_its_texts(texts: list[str]) -> None:
+    column = pa.array(["before", *texts], pa.string())[1:]
+    assert hash_column(column).tolist() == hash_texts(texts).tolist()
 
 
 def test_keys_spread_evenly_over_shards() -> None:
