@@ -266,7 +266,7 @@ class RocketMq:
         """Return the client ids that a broker (else the first) lists, sorted."""
         return admin.member_ids((self.brokers[broker] if broker else self.broker).address, group)
 
-    def wait_until(self, claim: Callable[[], bool], what: str, timeout_s: float = 60) -> None:
+    def wait_until(self, claim: Callable[[], bool], what: str, timeout_s: float = 120) -> None:
         """Return as soon as a claim about the servers holds."""
         admin.wait_for(claim, what, timeout_s)
 

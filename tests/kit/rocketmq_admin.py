@@ -34,7 +34,7 @@ _NO_CONSUMER = 1
 _CLIENT_VERSION = 407
 _READABLE_AND_WRITABLE = 6
 _TIMEOUT_S = 10.0
-_WAIT_S = 60.0
+_WAIT_S = 120.0
 _POLL_S = 0.05
 # How many queues of a topic each broker has: readable, writable.
 QueueCounts = dict[str, tuple[int, int]]

@@ -17,7 +17,7 @@ from streaming.java import find_java
 from tests.kit.jars import class_path
 from tests.kit.rocketmq import RocketMq, quiet_logging
 
-_WAIT_S = 90.0
+_WAIT_S = 120.0
 _RETRY = "%RETRY%"
 # Of the clients, against which jars the program is compiled.
 _JARS = {"4.9.8": "rocketmq-client-4.9.8", "5.5.0": "rocketmq-server-5.5.0"}

@@ -71,12 +71,15 @@ def test_members_subscribe_and_unsubscribe_while_they_run(each_rocketmq, new_roc
     wait_until_held({member: queues_of("later", 2)})
 
 
-def test_a_member_whose_first_question_nobody_answers_begins_again(each_rocketmq, new_rocketmq_member):
+def test_a_member_that_starts_while_nobody_answers_holds_its_queues_later(each_rocketmq, new_rocketmq_member):
     each_rocketmq.create_topic("patient", 1)
     each_rocketmq.name_server.freeze()
     try:
         member = new_rocketmq_member(each_rocketmq, "waiting", ["patient"], instance="a")
-        each_rocketmq.wait_until(lambda: "IllegalStateException" in member.describe(), "it got no answer")
+        # Whether its start fails or goes on without a route is a race within the client.
+        each_rocketmq.wait_until(
+            lambda: member.client_id is not None or "IllegalStateException" in member.describe(), "it got no answer"
+        )
     finally:
         each_rocketmq.name_server.thaw()
     wait_until_held({member: queues_of("patient", 1)})
@@ -200,9 +203,7 @@ def test_brokers_and_name_server_come_back_and_a_second_broker_joins(start, tmp_
 
         cluster.name_server.kill()
         cluster.name_server.start()
-        cluster.wait_until(
-            lambda: cluster.route("lasting") == dict.fromkeys(both, (2, 2)), "the routes are back", timeout_s=120
-        )
+        cluster.wait_until(lambda: cluster.route("lasting") == dict.fromkeys(both, (2, 2)), "the routes are back")
         cluster.broker.restart()
         cluster.wait_until(lambda: cluster.member_ids("staying") == ids, "the restarted broker lists them")
 
