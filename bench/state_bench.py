@@ -29,6 +29,7 @@ from udfs.packing import (
     hash_texts,
 )
 from udfs.rules import Rules
+from udfs.seven_bits import characters_for
 from udfs.shard import Shard
 
 _ROUNDS = 15
@@ -134,9 +135,11 @@ def measure(logic: GroupLogic, shape: FleetShape | None = None, rules: Rules | N
         "batch over parsing": round(statistics.median(batches[3:]) / statistics.median(parses[3:]), 3),
         "state, bytes per silent member": round(len(silent) / members, 2),
         "and once the ids of their joins are forgotten": round(
-            (len(silent) - dict(sections).get("repeats", 0)) / members, 2
+            (len(silent) - characters_for(dict(sections).get("repeats", 0))) / members, 2
         ),
-        "of which": {name: round(size / members, 2) for name, size in sections},
+        "of which, before they are spread over characters of seven bits": {
+            name: round(size / members, 2) for name, size in sections
+        },
     }
 
 
