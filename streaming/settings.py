@@ -12,20 +12,13 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from streaming.conf_folder import conf_file
+from streaming.settings_error import SettingsError
 from udfs.rules import Rules
 
 ENVIRONMENT_PREFIX = "REBALANCE_MONITOR_"
 # Variables of the same prefix that are not settings of the job.
 _OTHER_VARIABLES = frozenset({"CACHE"})
 _SECRET_OPTIONS = re.compile(r"password|secret|jaas|\.key$|token", re.IGNORECASE)
-
-
-class SettingsError(Exception):
-    """Settings that cannot be used: all mistakes at once, each with its place."""
-
-    def __init__(self, mistakes: list[str]) -> None:
-        super().__init__("\n".join(mistakes))
-        self.mistakes = mistakes
 
 
 class _Section(BaseModel):

@@ -18,7 +18,7 @@ from streaming.commands.show import app as show
 from streaming.commands.simulate import simulate
 from streaming.commands.state import app as state
 from streaming.commands.who_owned import who_owned
-from streaming.settings import SettingsError
+from streaming.settings_error import SettingsError
 from streaming.setup_error import SetupError
 from streaming.table_error import TableError
 from udfs.errors import StateVersionError

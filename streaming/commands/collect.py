@@ -29,12 +29,13 @@ from streaming.commands.live import (
     RocketMqAddress,
     incomplete_clusters,
 )
-from streaming.settings import Settings, SettingsError, load
+from streaming.settings_error import SettingsError
 from streaming.setup_error import SetupError
 
 if TYPE_CHECKING:
     from streaming.collecting import Collector
     from streaming.event_log import EventLog
+    from streaming.settings import Settings
 
 FAILED_EXIT = 1
 _TO_TOPIC = "kafka:"
@@ -72,6 +73,8 @@ def collect(
     The folder, or the topic, is what `run --events` or `run --kafka-events` reads. Runs until stopped. Secrets are
     settings: a file, or variables like REBALANCE_MONITOR_ROCKETMQ__SECRET_KEY.
     """
+    from streaming.settings import load
+
     mistakes: list[str] = []
     folder, topic = _place(out, events, kafka_events, mistakes)
     # Beside another system's cluster, --kafka says only where the topic is.

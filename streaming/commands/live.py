@@ -6,11 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from streaming.settings import Settings, is_setting
+if TYPE_CHECKING:
+    from streaming.settings import Settings
 
 KafkaAddress: TypeAlias = Annotated[
     str | None, typer.Option("--kafka", metavar="HOST:PORT", help="Follow this live Kafka cluster.")
@@ -96,6 +97,8 @@ class LiveOptions:
 
     def missing(self, config: Path | None, env: Mapping[str, str]) -> list[str]:
         """Answer what is certainly missing, also where the settings cannot be loaded: nothing else may say it."""
+        from streaming.settings import is_setting
+
         if config is not None or any(map(is_setting, env)):
             return []
         return [_nameless(system) for system in self.given if not self.settings.get(f"{system}.cluster")]

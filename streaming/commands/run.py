@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,7 +23,10 @@ from streaming.commands.live import (
     incomplete_clusters,
 )
 from streaming.commands.spans import span_ms
-from streaming.settings import Settings, SettingsError, is_setting, load
+from streaming.settings_error import SettingsError
+
+if TYPE_CHECKING:
+    from streaming.settings import Settings
 
 
 def run(
@@ -58,6 +61,8 @@ def run(
 
     Runs until stopped (Ctrl-C or SIGTERM finish the batch); with --once until all input is read.
     """
+    from streaming.settings import is_setting, load
+
     servers, topic = _events_topic(kafka_events)
     # With a topic of events and no cluster to name, --kafka says only where the topic is.
     only_topic = bool(topic) and not any(name.startswith("kafka=") or "=" not in name for name in cluster or [])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import typer
 
-from streaming.settings import duration_ms
-
 
 def span_ms(text: str | None) -> int | None:
     """Answer the span in ms; None when the option was not given.
@@ -13,6 +11,8 @@ def span_ms(text: str | None) -> int | None:
     Raises:
         typer.BadParameter: It is no span.
     """
+    from streaming.settings import duration_ms
+
     if text is None:
         return None
     try:

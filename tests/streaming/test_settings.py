@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from streaming.conf_folder import conf_file
-from streaming.settings import SettingsError, duration_ms, is_setting, load
+from streaming.settings import duration_ms, is_setting, load
+from streaming.settings_error import SettingsError
 from udfs.rules import Rules
 
 
