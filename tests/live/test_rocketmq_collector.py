@@ -1,0 +1,100 @@
+"""The collector beside real RocketMQ clusters and real consumers; the core reads what it wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.kit.rocketmq import RocketMq
+from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_dealt
+from tests.live.rocketmq_story import Story, collecting
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
+StartMember = Callable[..., RocketMqMember]
+
+
+def test_members_that_join_stop_and_are_killed_and_queues_that_come_and_go(
+    each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
+) -> None:
+    cluster = each_rocketmq
+    cluster.create_topic("collected", 5)
+    quick = {"rebalance_interval_ms": 2_000}
+    with collecting(cluster, tmp_path / "events", include_groups=("life",)) as collected:
+        story = Story("life", collected)
+        collected.look()
+        a = new_rocketmq_member(cluster, "life", ["collected"], instance="a", **quick)
+        wait_until_dealt([a], queues_of("collected", 5))
+        story.tell("the first joins", [a], ("group_created", None), ("member_joined", "127.0.0.1@a"))
+        b = new_rocketmq_member(cluster, "life", ["collected"], instance="b", **quick)
+        wait_until_dealt([a, b], queues_of("collected", 5))
+        story.tell("a second joins", [a, b], ("member_joined", "127.0.0.1@b"))
+        cluster.set_queues("collected", 7)
+        wait_until_dealt([a, b], queues_of("collected", 7))
+        story.tell("queues come", [a, b], ("queue_count_changed", "collected"))
+        collected.restart()
+        cluster.set_queues("collected", 3)
+        wait_until_dealt([a, b], queues_of("collected", 3))
+        story.tell("queues go", [a, b], ("queue_count_changed", "collected"))
+        b.kill()
+        wait_until_dealt([a], queues_of("collected", 3))
+        story.tell("one is killed", [a], ("member_gone", "127.0.0.1@b"))
+        a.stop()
+        story.tell("the last stops", [], ("member_gone", "127.0.0.1@a"))
+    run = story.check()
+    details = [trigger.detail for row in run.rebalances for trigger in row.triggers if trigger.kind == "member_gone"]
+    assert all("connection" in (detail or "") for detail in details)
+
+
+def test_a_member_that_hangs_expires(rocketmq55: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path) -> None:
+    rocketmq55.create_topic("hung", 4)
+    with collecting(rocketmq55, tmp_path / "events", include_groups=("hanging",), client_timeout_ms=500) as collected:
+        story = Story("hanging", collected)
+        a = new_rocketmq_member(rocketmq55, "hanging", ["hung"], instance="a", rebalance_interval_ms=2_000)
+        b = new_rocketmq_member(rocketmq55, "hanging", ["hung"], instance="b", rebalance_interval_ms=2_000)
+        wait_until_dealt([a, b], queues_of("hung", 4))
+        collected.look()
+        story.tell(
+            "both join",
+            [a, b],
+            ("group_created", None),
+            ("member_joined", "127.0.0.1@a"),
+            ("member_joined", "127.0.0.1@b"),
+        )
+        b.freeze()
+        story.tell("one hangs", [a], ("session_expired", "127.0.0.1@b"))
+    story.check()
+
+
+def test_brokers_and_name_servers_that_start_anew_are_nobodys_going(
+    each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
+) -> None:
+    cluster = each_rocketmq
+    cluster.create_topic("steady", 4)
+    with collecting(cluster, tmp_path / "events", include_groups=("staying",)) as collected:
+        story = Story("staying", collected)
+        members = [new_rocketmq_member(cluster, "staying", ["steady"], instance=name) for name in "ab"]
+        wait_until_dealt(members, queues_of("steady", 4))
+        story.tell(
+            "both join",
+            members,
+            ("group_created", None),
+            ("member_joined", "127.0.0.1@a"),
+            ("member_joined", "127.0.0.1@b"),
+        )
+        cluster.broker.kill()
+        collected.look()
+        cluster.broker.start()
+        collected.look()
+        cluster.wait_until(lambda: len(cluster.member_ids("staying")) == 2, "the members are back")
+        wait_until_dealt(members, queues_of("steady", 4))
+        story.tell("the broker is killed and starts again", members)
+        cluster.name_server.kill()
+        collected.look()
+        cluster.name_server.start()
+        for _ in range(3):
+            collected.look()
+        collected.restart()
+        story.tell("the name server is killed and starts again, and so does the collector", members)
+    story.check()
