@@ -8,9 +8,11 @@ from collections.abc import Callable
 from streaming.simulator.cluster import Cluster
 from streaming.simulator.group_life import GroupLife
 from streaming.simulator.truth import Cause
-from udfs.events import GroupSnapshot, MemberInfo
+from udfs.events import Departure, GroupSnapshot, MemberInfo
 
 POLL_INTERVAL_MS = 5_000
+_TRIGGERS = {"left": "member_left", "expired": "session_expired", "gone": "member_gone"}
+_EVIDENCE = {"left": "it gave its queues back before it went", "expired": "it had not answered for long"}
 
 
 class PolledGroup(GroupLife):
@@ -21,6 +23,7 @@ class PolledGroup(GroupLife):
         self.size = size
         self.members: dict[str, tuple[str, tuple[str, ...]]] = {}  # id -> host, topics
         self.told: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self.went: dict[str, Departure] = {}  # since the last poll, where the source could tell how
         self.known = False
 
     def start(self) -> None:
@@ -49,7 +52,8 @@ class PolledGroup(GroupLife):
     def _poll(self) -> None:
         before, self.told = self.told, dict(self.members)
         for member_id in sorted(before.keys() - self.told.keys()):
-            self._caused(Cause("member_gone", member_id))
+            how = self.went[member_id].kind if member_id in self.went else "gone"
+            self._caused(Cause(_TRIGGERS[how], member_id))
         for member_id in sorted(self.told.keys() - before.keys()):
             self._caused(Cause("member_joined", member_id))
         for member_id in sorted(self.told.keys() & before.keys()):
@@ -59,7 +63,11 @@ class PolledGroup(GroupLife):
             MemberInfo(member_id=member_id, client_id=member_id, host=host, subscriptions=topics)
             for member_id, (host, topics) in sorted(self.told.items())
         )
-        event = GroupSnapshot(**self.fields(), state="Stable" if members else "Empty", members=members)
+        departures = tuple(self.went[member_id] for member_id in sorted(before.keys() & self.went.keys()))
+        self.went.clear()
+        event = GroupSnapshot(
+            **self.fields(), state="Stable" if members else "Empty", members=members, departures=departures or None
+        )
         self.cluster.tell(event, may_repeat=self.may_repeat, rng=self.rng)
         self.later(POLL_INTERVAL_MS, self._poll)
 
@@ -75,7 +83,16 @@ class PolledGroup(GroupLife):
 
     def _remove(self) -> None:
         if self.members:
-            del self.members[self.rng.choice(sorted(self.members))]
+            self._go(self.rng.choice(sorted(self.members)))
+
+    def _go(self, member_id: str) -> None:
+        host, _ = self.members.pop(member_id)
+        how = self.rng.choice((None, "left", "expired"))
+        if how is not None:
+            seen = self.rng.random() < 0.5
+            self.went[member_id] = Departure(
+                member_id=member_id, kind=how, host=host, at=self.now if seen else None, evidence=_EVIDENCE[how]
+            )
 
     def actions(self) -> list[tuple[int, Callable[[], None]]]:
         possible: list[tuple[int, Callable[[], None]]] = []
@@ -90,7 +107,8 @@ class PolledGroup(GroupLife):
         self._add()
 
     def _restart_all(self) -> None:
-        self.members.clear()
+        for member_id in sorted(self.members):
+            self._go(member_id)
         wait = self.rng.randrange(1_000, 15_000)
         for _ in range(self.size):
             self.later(wait, self._add)

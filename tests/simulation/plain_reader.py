@@ -129,9 +129,11 @@ def _apply(
         group.last[member_id] = event.event_time
     elif kind == "GroupSnapshot":
         there = {member.member_id for member in event.members}
+        how = {one.member_id: one.kind for one in event.departures or ()}
         for member_id in group.polled - there:
             group.polled.discard(member_id)
-            _note(found, group, place, "member_gone", member_id)
+            kinds = {"left": "member_left", "expired": "session_expired"}
+            _note(found, group, place, kinds.get(how.get(member_id), "member_gone"), member_id)
         for member in event.members:
             _describe(found, group, place, member.member_id, member)
             if member.member_id not in group.polled:
