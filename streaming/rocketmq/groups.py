@@ -26,6 +26,8 @@ _CONSUME_POP: Final = "CONSUME_POP"
 # two rounds.
 _FIRST_WAIT_MS: Final = 60_000
 _WAIT_ROUNDS: Final = 2
+# All members heartbeat within 30 s: a table that stood for longer is that of all of them.
+_TABLE_RESTS_MS: Final = 35_000
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +75,7 @@ def tell_group(
     before = known
     known = _described(known if is_same else _judged(known, seen, evidence, at_ms, context), seen, context)
     known = _changed(known, tables_seen=watch_tables(known, seen.lists, at_ms, is_same=is_same))
+    known = _by_table(known, seen, at_ms, context)
     moved, looked = _look_at_offsets(known, passing, seen, context)
     counted = _counted(known, looked, seen, evidence, context, is_same=is_same)
     if known is not before or counted is not passing or not is_same or context.topics_changed:
@@ -104,14 +107,13 @@ def _judged(known: KnownGroup, seen: SeenGroup, evidence: Evidence, at_ms: int, 
             member if member.client_id in familiar else msgspec.structs.replace(member, is_newcomer=True)
             for member in members
         )
-    topics = _table(seen, context.options)
     present = {member.client_id for member in members}
     departures = [one for one in known.gone if one.member_id not in present]
     if known.told is not None:
         departures += [departure(one, at_ms, context.restarted & set(one.listed_by)) for one in gone]
     return _changed(
         known,
-        members=tuple(by_table(member, topics) for member in members),
+        members=members,
         gone=tuple(departures),
         sub_version=max(known.sub_version, seen.sub_version()),
         dealt=known.dealt if members else {},
@@ -135,10 +137,24 @@ def _changed(known: KnownGroup, **fields: object) -> KnownGroup:
     return msgspec.structs.replace(known, **changed) if changed else known
 
 
-def _table(seen: SeenGroup, options: RocketMqOptions) -> tuple[str, ...]:
-    """Answer the topics in the group-wide tables of subscriptions of all brokers."""
-    topics = {topic for listed in seen.lists.values() if listed is not None for topic in listed.subscriptions}
-    return followed(topics, options)
+def _by_table(known: KnownGroup, seen: SeenGroup, at_ms: int, context: Context) -> KnownGroup:
+    """Answer a group whose members that never told of themselves have the topics of the group's tables.
+
+    One who has topics already gets others only when the table is at rest: it is that of the last heartbeat of anybody.
+    """
+    if all(member.is_described for member in known.members):
+        return known
+    topics = followed(
+        (topic for listed in seen.lists.values() if listed is not None for topic in listed.subscriptions),
+        context.options,
+    )
+    tables = known.tables_seen
+    is_at_rest = not tables.flapped_ms and at_ms - tables.changed_ms >= _TABLE_RESTS_MS
+    members = tuple(
+        by_table(member, topics) if is_at_rest or member.info.subscriptions is None else member
+        for member in known.members
+    )
+    return _changed(known, members=members)
 
 
 # ---- what is wrong

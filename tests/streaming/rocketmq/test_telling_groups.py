@@ -223,6 +223,16 @@ def test_a_table_that_comes_back_flaps_until_it_has_rested_and_is_no_change_of_m
     assert rounds.take(tables[1]) == []  # once is a change
 
 
+def test_members_that_cannot_be_asked_do_not_follow_a_table_that_flaps_and_follow_one_at_rest() -> None:
+    rounds = Rounds()
+    tables = [{"g": {"a": connections(["c1", "c2"], {topic: "*"})}} for topic in ("t", "u")]
+    rounds.take(tables[0], infos={"c1": "unable", "c2": "unable"})
+    heard = [event for number in range(1, 8) for event in rounds.take(tables[number % 2], later_ms=30_000)]
+    assert {member.subscriptions for one in snapshots(heard) for member in one.members} == {("t",)}
+    heard = [event for _ in range(6) for event in rounds.take(tables[1], later_ms=30_000)]
+    assert {member.subscriptions for member in snapshots(heard)[-1].members} == {("u",)}
+
+
 def test_a_table_that_changes_once_does_not_flap() -> None:
     rounds = Rounds()
     rounds.take({"g": {"a": connections(["c1"], {"t": "*"})}}, infos={"c1": info()})
