@@ -35,6 +35,7 @@ from tests.kit.rocketmq_script import Broker, Script
 T = TypeVar("T")
 
 _START_S: Final = 30
+_TURNS: Final = 10  # of the loop: more than it needs from an accepted socket to a transport
 Answer = tuple[int, bytes, str | None]  # code, body, remark
 _UNANSWERED: Final[Answer] = (-1, b"", None)
 _GIVEN_UP: Final[Answer] = (
@@ -222,6 +223,8 @@ class ScriptedRocketMq:
             place.listener.close()
             # Until every socket is closed, those too that were half accepted or in their TLS handshake, which are no
             # peers yet. From Python 3.12 on `wait_closed` waits for them.
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)
             deadline = self._loop.time() + _START_S
             while (len(place.peers) or getattr(place.listener, "_active_count", 0)) and self._loop.time() < deadline:
                 for peer in list(place.peers):
