@@ -78,6 +78,8 @@ def alike_heartbeats(lines: pa.BinaryArray, longest_bytes: int = _LONGEST) -> tu
     bounds = np.frombuffer(ends, np.int32)[lines.offset : lines.offset + len(lines) + 1]
     data = np.frombuffer(content, np.uint8)
     lengths = np.diff(bounds)
+    if lines.null_count:  # what lies behind nothing may be anything
+        lengths[np.asarray(lines.is_null())] = 0
     longest = min(longest_bytes, _LONGEST)
     counts = np.bincount(np.minimum(lengths, longest + 1))
     found = []

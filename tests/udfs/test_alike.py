@@ -123,6 +123,14 @@ def test_a_slice_of_a_column_is_read_as_what_it_is() -> None:
     assert not len(others)
 
 
+def test_nothing_is_no_heartbeat_whatever_lies_behind_it() -> None:
+    lines = pa.array([PLAIN, PLAIN, b" " * 50], pa.binary())
+    _, bounds, content = lines.buffers()
+    column = pa.BinaryArray.from_buffers(pa.binary(), 3, [pa.py_buffer(b"\x06"), bounds, content])
+    (part,), others = alike_heartbeats(column)
+    assert (part.rows.tolist(), others.tolist()) == ([1], [0, 2])
+
+
 def test_a_line_longer_than_an_event_may_be_is_left() -> None:
     lines = pa.array([PLAIN, PLAIN, b" " * 50], pa.binary())
     assert alike_heartbeats(lines, len(PLAIN))[0]
