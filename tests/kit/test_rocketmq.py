@@ -208,15 +208,17 @@ def test_brokers_and_name_server_come_back_and_a_second_broker_joins(start, tmp_
         cluster.wait_until(lambda: cluster.member_ids("staying") == ids, "the restarted broker lists them")
 
 
-def test_servers_take_tls_connections_where_they_are_told_to(tmp_path):
-    with rocketmq_49(tmp_path, tls=True) as cluster:
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("start", [rocketmq_55, rocketmq_49])
+def test_servers_take_tls_connections_where_they_are_told_to(start, tmp_path):
+    with start(tmp_path, tls=True) as cluster:
         trusting = ssl.create_default_context()
         trusting.check_hostname = False
         trusting.verify_mode = ssl.CERT_NONE
         for server in (cluster.name_server, cluster.broker):
             host, port = server.address.split(":")
             with (
-                socket.create_connection((host, int(port)), timeout=10) as plain,
+                socket.create_connection((host, int(port)), timeout=60) as plain,
                 trusting.wrap_socket(plain) as connection,
             ):
                 assert connection.version() is not None
