@@ -12,6 +12,7 @@ import pytest
 from streaming.event_log import EventFiles, Limits
 from streaming.rocketmq.codes import RequestCode, ResponseCode
 from streaming.rocketmq.collector import RocketMqCollector
+from streaming.rocketmq.frames import Frame
 from streaming.rocketmq.options import RocketMqOptions
 from tests.kit.rocketmq_script import Script
 from tests.kit.rocketmq_server import ScriptedRocketMq
@@ -129,6 +130,25 @@ def test_a_broker_that_stops_and_starts_again_changes_nobodys_membership(
     cluster.start("broker-b")
     events = [event for _ in range(3) for event in _rounds_until_answering(collected)]
     assert all(len(ids) == 3 for ids in members(events))
+
+
+def test_brokers_that_start_anew_in_the_middle_of_a_round_are_no_evidence(
+    script: Script, cluster: ScriptedRocketMq, collected: Collected
+) -> None:
+    collected.round()
+
+    def start_anew(request: Frame) -> None:
+        if request.code == RequestCode.GET_CONSUMER_CONNECTION_LIST:
+            for broker in script.brokers.values():
+                broker.booted_ms = 2_000_000_000_000
+            for member in script.groups["billing"].members:
+                member.unseen_by = frozenset(script.brokers)
+            script.changed()
+
+    for name in script.brokers:
+        cluster.places[name].override = start_anew
+    for _ in range(3):
+        assert all(len(ids) == 3 for ids in members(collected.round()))
 
 
 def _rounds_until_answering(collected: Collected) -> list[AnyEvent]:
