@@ -1,0 +1,121 @@
+"""One job that follows a RocketMQ and a MetaQ cluster at once, and collectors whose folder another job reads."""
+
+from __future__ import annotations
+
+import signal
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from tests.job.commands import CONFIG, Running
+from tests.kit.metaq import MetaqCluster
+from tests.kit.metaq_members import MetaqMember, partitions_of, wait_until_shared
+from tests.kit.rocketmq import RocketMq
+from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_dealt
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
+_TOPIC = "both-orders"
+Owners = dict[str, set[tuple[str, int]]]
+
+
+def rows(tables: Path, name: str) -> list[dict[str, Any]]:
+    if not (tables / name / "_delta_log").is_dir():
+        return []
+    return DeltaTable(str(tables / name)).to_pyarrow_table().to_pylist()
+
+
+def owners(tables: Path, cluster: str, group: str, topic: str, origin: str) -> Owners:
+    """Answer who holds which queues of a topic now."""
+    held: Owners = defaultdict(set)
+    for row in rows(tables, "assignments"):
+        of = (row["cluster"], row["group_id"], row["topic"], row["origin"], row["valid_to"])
+        if of == (cluster, group, topic, origin, None):
+            held[row["member_id"]].add((row["broker"], row["queue_id"]))
+    return dict(held)
+
+
+def membership(tables: Path, cluster: str, group: str) -> list[str]:
+    """Answer why a group's members changed. That queues become known behind it is another matter."""
+    found = [row for row in rows(tables, "rebalances") if (row["cluster"], row["group_id"]) == (cluster, group)]
+    causes = [row["trigger"] for row in sorted(found, key=lambda row: row["event_time"])]
+    return [cause for cause in causes if cause != "queue_count_changed"]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "monitor.toml"
+    path.write_text(f"{CONFIG}\n[rocketmq]\nrunning_info_share = 1.0\n")
+    return path
+
+
+def test_two_clusters_are_followed_by_one_job_which_goes_on_after_a_stop(
+    rocketmq55: RocketMq,
+    metaq: MetaqCluster,
+    new_rocketmq_member: Callable[..., RocketMqMember],
+    new_metaq_member: Callable[..., MetaqMember],
+    config: Path,
+    tmp_path: Path,
+) -> None:
+    rocketmq55.create_topic(_TOPIC, 5)
+    first = new_rocketmq_member(rocketmq55, "both", [_TOPIC], instance="a")
+    wait_until_dealt([first], queues_of(_TOPIC, 5))
+    old = new_metaq_member(metaq, "both", ["kit-orders"], consumer_id="a")
+    wait_until_shared([old], partitions_of("kit-orders", 12))
+
+    tables = tmp_path / "tables"
+    arguments: list[str | Path] = ["run", "--tables", tables, "--checkpoint", tmp_path / "checkpoint"]
+    arguments += ["--rocketmq", rocketmq55.address, "--cluster", "rocketmq=new", "--config", config]
+    arguments += ["--metaq", f"{metaq.zookeeper.address}{metaq.root}", "--cluster", "metaq=old"]
+    running = Running(arguments, tmp_path / "said.txt")
+    try:
+        running.wait_until(lambda: len(owners(tables, "new", "both", _TOPIC, "reported")) == 1, "what RocketMQ says")
+        running.wait_until(lambda: len(owners(tables, "old", "both", "kit-orders", "reported")) == 1, "MetaQ says")
+        assert membership(tables, "new", "both") == membership(tables, "old", "both") == ["group_created"]
+        running.signal(signal.SIGTERM)
+        ended = running.wait()
+        assert ended.exit_code == 0, ended.said[-3000:]
+        second = new_rocketmq_member(rocketmq55, "both", [_TOPIC], instance="b")
+        wait_until_dealt([first, second], queues_of(_TOPIC, 5))
+        running = Running(arguments, tmp_path / "said.txt")
+        running.wait_until(lambda: len(owners(tables, "new", "both", _TOPIC, "reported")) == 2, "who joined meanwhile")
+        running.wait_until(lambda: len(owners(tables, "new", "both", _TOPIC, "computed")) == 2, "and what is due to it")
+        held = {
+            member.client_id: {(broker, number) for _, broker, number in member.held(_TOPIC)}
+            for member in (first, second)
+        }
+        assert owners(tables, "new", "both", _TOPIC, "computed") == held
+        running.wait_until(lambda: owners(tables, "new", "both", _TOPIC, "reported") == held, "what both hold")
+        running.signal(signal.SIGINT)
+        assert running.wait().exit_code == 0
+    finally:
+        running.kill()
+    assert membership(tables, "new", "both") == ["group_created", "member_joined"]
+    assert membership(tables, "old", "both") == ["group_created"]
+    assert "Traceback" not in ended.said
+
+
+def test_a_folder_that_a_collector_wrote_is_read_like_the_cluster_itself(
+    rocketmq55: RocketMq, new_rocketmq_member: Callable[..., RocketMqMember], config: Path, tmp_path: Path
+) -> None:
+    rocketmq55.create_topic("replayed", 4)
+    member = new_rocketmq_member(rocketmq55, "replayed", ["replayed"], instance="a")
+    wait_until_dealt([member], queues_of("replayed", 4))
+    where = ["--rocketmq", rocketmq55.address, "--cluster", "c", "--include-group", "replayed", "--config", config]
+    out, tables = tmp_path / "events", tmp_path / "tables"
+    folders = ["--events", out, "--tables", tables, "--checkpoint", tmp_path / "checkpoint", "--config", config]
+    for arguments in (["collect", *where, "--out", out, "--once"], ["run", *folders, "--once", "--flush"]):
+        running = Running(arguments, tmp_path / "said.txt")
+        try:
+            ended = running.wait()
+        finally:
+            running.kill()
+        assert ended.exit_code == 0, ended.said[-3000:]
+    assert membership(tables, "c", "replayed") == ["group_created"]
+    everything = {member.client_id or "": {("broker-a", number) for number in range(4)}}
+    assert owners(tables, "c", "replayed", "replayed", "computed") == everything
+    assert owners(tables, "c", "replayed", "replayed", "reported") == everything
+    assert rows(tables, "rejected_events") == []
