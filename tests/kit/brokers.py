@@ -8,7 +8,7 @@ with kafka_41(tmp_path) as broker:
 
 import contextlib
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from streaming.java import find_java
+from tests.kit.certificates import Certificates
 from tests.kit.jars import class_path
 from tests.kit.processes import JavaServer, free_port, listens
 from tests.kit.zookeeper import running_zookeeper
@@ -61,6 +62,7 @@ class Broker:
         bootstrap: `127.0.0.1:PORT`.
         clients: the version of kafka-clients that talks to it for certain.
         users: name to password, where clients must log in (SASL/PLAIN); `admin` may everything.
+        certificates: by which clients know it, where they speak TLS with it.
     """
 
     version: str
@@ -68,14 +70,16 @@ class Broker:
     clients: str
     server: JavaServer
     users: Mapping[str, str] = field(default_factory=dict)
+    certificates: Certificates | None = None
 
     def client_settings(self, user: str | None = None) -> dict[str, str]:
         """Return what a librdkafka client needs to connect, as this user, else as the administrator."""
-        settings = {"bootstrap.servers": self.bootstrap}
+        settings = {"bootstrap.servers": self.bootstrap, "security.protocol": self._protocol}
+        if self.certificates:
+            settings["ssl.ca.location"] = str(self.certificates.authority)
         if self.users:
             name = user or _ADMIN
             settings |= {
-                "security.protocol": "SASL_PLAINTEXT",
                 "sasl.mechanism": "PLAIN",
                 "sasl.username": name,
                 "sasl.password": self.users[name],
@@ -84,11 +88,12 @@ class Broker:
 
     def java_settings(self, user: str | None = None) -> dict[str, str]:
         """Return the same for a Java client (and, prefixed with `kafka.`, for Spark's source)."""
-        settings = {"bootstrap.servers": self.bootstrap}
+        settings = {"bootstrap.servers": self.bootstrap, "security.protocol": self._protocol}
+        if self.certificates:
+            settings |= self.certificates.client_settings()
         if self.users:
             name = user or _ADMIN
             settings |= {
-                "security.protocol": "SASL_PLAINTEXT",
                 "sasl.mechanism": "PLAIN",
                 "sasl.jaas.config": _login(name, self.users[name]) + ";",
             }
@@ -106,6 +111,10 @@ class Broker:
         """End it without any order (SIGKILL)."""
         self.server.kill()
 
+    @property
+    def _protocol(self) -> str:
+        return _protocol(self.users, self.certificates)
+
     def _answers(self) -> bool:
         if not listens(int(self.bootstrap.rpartition(":")[2])):
             return False
@@ -118,7 +127,12 @@ class Broker:
 
 @contextlib.contextmanager
 def kafka_41(
-    folder: Path, settings: Mapping[str, str] | None = None, users: Mapping[str, str] | None = None
+    folder: Path,
+    settings: Mapping[str, str] | None = None,
+    users: Mapping[str, str] | None = None,
+    *,
+    certificates: Certificates | None = None,
+    features: Sequence[str] = (),
 ) -> Iterator[Broker]:
     """Run a Kafka 4.1.1 broker with its own controller in one process.
 
@@ -127,11 +141,13 @@ def kafka_41(
         settings: lines of server.properties over those of the kit.
         users: names and passwords; with them every client logs in and has only the rights that
             `tests.kit.rights` gives it. A user `admin`, who may everything, is added.
+        certificates: with them clients speak TLS.
+        features: that are off by default, e.g. `share.version=1`; some want `unstable.*` settings beside them.
     """
     folder.mkdir(parents=True, exist_ok=True)
     port, controller = free_port(), free_port()
     everybody = {_ADMIN: "of-the-kit", **users} if users else {}
-    client_protocol = "SASL_PLAINTEXT" if everybody else "PLAINTEXT"
+    client_protocol = _protocol(everybody, certificates)
     listeners = f"CLIENTS://127.0.0.1:{port}"
     properties = {
         **_COMMON,
@@ -157,15 +173,17 @@ def kafka_41(
         listeners = f"{listeners},{internal}"
     else:
         properties |= {"advertised.listeners": listeners, "inter.broker.listener.name": "CLIENTS"}
+    if certificates:
+        properties |= certificates.server_settings()
     properties["listeners"] = f"{listeners},CONTROLLER://127.0.0.1:{controller}"
     properties |= settings or {}
     written = _write_properties(folder / "server.properties", properties)
 
     jars = class_path("kafka-4.1.1", "Guarded")
     quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-    _format_storage(jars, written)
+    _format_storage(jars, written, features)
     server = JavaServer("kafka-4.1.1", folder, jars, ["-Xms128m", "-Xmx384m", quiet], ["kafka.Kafka", str(written)])
-    broker = Broker(version="4.1.1", bootstrap=f"127.0.0.1:{port}", clients="4.1.1", server=server, users=everybody)
+    broker = Broker("4.1.1", f"127.0.0.1:{port}", "4.1.1", server, everybody, certificates)
     try:
         broker.start()
         yield broker
@@ -226,11 +244,18 @@ def _write_properties(path: Path, properties: Mapping[str, str]) -> Path:
     return path
 
 
-def _format_storage(jars: str, properties: Path) -> None:
+def _protocol(users: Mapping[str, str], certificates: Certificates | None) -> str:
+    encrypted = "SSL" if certificates else "PLAINTEXT"
+    return f"SASL_{encrypted}" if users else encrypted
+
+
+def _format_storage(jars: str, properties: Path, features: Sequence[str]) -> None:
     # Any cluster id in the right form will do: 22 characters of base64.
     command = [find_java().java, "-Xmx96m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"]
+    wanted = [word for feature in features for word in ("--feature", feature)]
+    tool = ["kafka.tools.StorageTool", "format", "-t", "cmViYWxhbmNlLW1vbml0bw", "-c", properties]
     done = subprocess.run(
-        [*command, "-cp", jars, "kafka.tools.StorageTool", "format", "-t", "cmViYWxhbmNlLW1vbml0bw", "-c", properties],
+        [*command, "-cp", jars, *tool, *wanted],
         capture_output=True,
         text=True,
         timeout=_FORMAT_TIMEOUT_S,

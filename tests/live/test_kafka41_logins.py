@@ -1,0 +1,62 @@
+"""The whole job beside a real Kafka 4.1 broker that speaks TLS and asks who one is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streaming.kafka.options import KafkaOptions
+from streaming.kafka.rights import offsets_partitions, require_rights
+from streaming.setup_error import SetupError
+from tests.kit.brokers import Broker, kafka_41
+from tests.kit.certificates import make_certificates
+from tests.kit.members import Member, wait_until_dealt
+from tests.kit.rights import allow
+from tests.kit.topics import create_topic
+from tests.live.job import running_job
+from tests.live.story import partitions
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(1200)]
+
+
+def test_a_cluster_with_tls_and_a_login_is_followed_and_no_secret_is_told(
+    new_member: Callable[..., Member], tmp_path: Path
+) -> None:
+    certificates = make_certificates(tmp_path / "certificates")
+    users = {"monitor": "a-password-that-nobody-says"}
+    with kafka_41(tmp_path / "broker", users=users, certificates=certificates) as broker:
+        offsets_partitions(_options(broker, "admin"))
+        for operation, kind, name in (
+            ("READ", "TOPIC", "__consumer_offsets"),
+            ("DESCRIBE", "GROUP", "*"),
+            ("DESCRIBE", "TOPIC", "*"),
+        ):
+            allow(broker, "monitor", operation, kind, name)
+        _refuses_who_is_not_trusted(broker, tmp_path)
+        create_topic(broker, "orders", 3)
+        with running_job(broker, tmp_path / "job", user="monitor") as job:
+            member = new_member(broker, "billing", ["orders"], client_id="a")
+            wait_until_dealt([member], partitions("orders", 3))
+            job.wait_for_generation("billing", 1)
+            assert job.stop() == 0
+        assert job.generations("billing")[1]["agrees"] is True
+        assert users["monitor"] not in job.said()
+        assert not [file for file in (tmp_path / "job").rglob("*") if _holds(file, users["monitor"])]
+
+
+def _refuses_who_is_not_trusted(broker: Broker, folder: Path) -> None:
+    """Say plainly what is wrong when the broker's authority is another than the one that is trusted."""
+    others = make_certificates(folder / "others")
+    with pytest.raises(SetupError, match=r"(?i)certificate"):
+        require_rights(_options(broker, "monitor", others.client_settings()))
+
+
+def _options(broker: Broker, user: str, changed: dict[str, str] | None = None) -> KafkaOptions:
+    properties = {key: value for key, value in broker.java_settings(user).items() if key != "bootstrap.servers"}
+    return KafkaOptions(broker.bootstrap, "c", properties | (changed or {}))
+
+
+def _holds(file: Path, text: str) -> bool:
+    return file.is_file() and text.encode() in file.read_bytes()
