@@ -57,6 +57,7 @@ class QueueOffset(msgspec.Struct, frozen=True, omit_defaults=True):
     queue_id: QueueId
     broker: str | None = None
     offset: Offset | None = None
+    end_offset: Offset | None = None  # extra: where the queue ended then: what lies between waits
 
 
 class HeldQueue(msgspec.Struct, frozen=True, order=True, omit_defaults=True):

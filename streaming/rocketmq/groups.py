@@ -292,7 +292,7 @@ def _mode(name: str, known: KnownGroup, seen: SeenGroup, context: Context) -> tu
 
 def _look_at_offsets(
     known: KnownGroup, passing: PassingGroup, seen: SeenGroup, context: Context
-) -> tuple[dict[tuple[str, str, int], int], PassingGroup]:
+) -> tuple[dict[MessageQueue, QueueOffsets], PassingGroup]:
     """Answer the queues whose offsets moved since they were looked at last, and count moves without members."""
     is_alone = not known.members
     moved = _moved(passing, seen.offsets, context.options) if seen.offsets is not None else {}
@@ -310,7 +310,7 @@ def _look_at_offsets(
     return moved, msgspec.structs.replace(passing, **changed) if changed else passing
 
 
-def _progress(name: str, moved: Mapping[tuple[str, str, int], int], seen: SeenGroup, context: Context) -> Progress:
+def _progress(name: str, moved: Mapping[MessageQueue, QueueOffsets], seen: SeenGroup, context: Context) -> Progress:
     return Progress(
         schema_version=SCHEMA_VERSION,
         event_time=max(context.floor_ms + 1, seen.offsets_at_ms),
@@ -318,15 +318,21 @@ def _progress(name: str, moved: Mapping[tuple[str, str, int], int], seen: SeenGr
         cluster=context.options.cluster,
         group=name,
         queues=tuple(
-            QueueOffset(topic=topic, queue_id=queue_id, broker=broker, offset=offset)
-            for (topic, broker, queue_id), offset in sorted(moved.items())
+            QueueOffset(
+                topic=queue.topic,
+                queue_id=queue.queue_id,
+                broker=queue.broker_name,
+                offset=one.consumer_offset,
+                end_offset=max(one.broker_offset, 0),
+            )
+            for queue, one in sorted(moved.items())
         ),
     )
 
 
 def _moved(
     passing: PassingGroup, offsets: Mapping[MessageQueue, QueueOffsets], options: RocketMqOptions
-) -> dict[tuple[str, str, int], int]:
+) -> dict[MessageQueue, QueueOffsets]:
     """Answer the queues in which somebody committed since the last look.
 
     Where nobody ever committed to a topic brokers name none of its queues, and where not to a queue they say 0
@@ -343,7 +349,7 @@ def _moved(
         has_moved = key in passing.offsets and passing.offsets[key] != one.consumer_offset
         is_told = one.consumer_offset >= 0 and queue.queue_id >= 0 and options.follows_topic(queue.topic)
         if is_told and (is_first or has_moved):
-            moved[key] = one.consumer_offset
+            moved[queue] = one
     return moved
 
 

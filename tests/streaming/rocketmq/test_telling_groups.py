@@ -160,7 +160,7 @@ def test_offsets_are_told_when_they_move_and_the_first_look_is_where_they_start(
     assert rounds.take(ONE, offsets=offsets(q0=5, q1=7)) == []
     (progress,) = rounds.take(ONE, offsets=offsets(q0=5, q1=8, q2=-1))
     assert isinstance(progress, Progress)
-    assert [(one.queue_id, one.offset) for one in progress.queues] == [(1, 8)]
+    assert [(one.queue_id, one.offset, one.end_offset) for one in progress.queues] == [(1, 8, 100)]
     (progress,) = rounds.take(ONE, offsets=offsets(q0=5, q1=8, q3=1, q4=0))
     assert isinstance(progress, Progress)
     assert [(one.queue_id, one.offset) for one in progress.queues] == [(3, 1)]  # the first commit ever
