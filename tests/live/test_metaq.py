@@ -138,6 +138,7 @@ def test_a_collector_that_is_killed_goes_on_and_tells_what_happened_meanwhile(
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(1_200)
 def test_the_job_follows_a_cluster_and_goes_on_after_a_stop(new_metaq_member: StartMember, tmp_path: Path) -> None:
     with metaq_cluster(tmp_path, {"orders": 5}) as cluster:
         with _running_job(cluster, tmp_path / "job") as job:
