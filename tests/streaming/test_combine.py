@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import os
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from streaming.combine import combine, combine_batch
+from streaming.combine import FILES, LOOK, READ, combine, combine_batch
 from tests.udfs.event_lines import NOW, SOUND, line, with_field
 from udfs.combining import FollowedCluster
 from udfs.consumer_offsets import GroupPatterns
@@ -52,6 +55,33 @@ def test_the_function_travels_to_the_workers_by_reference() -> None:
 
 def test_a_task_without_rows_answers_nothing() -> None:
     assert list(combine(RULES)(iter([raw_rows()]))) == []
+
+
+def test_files_that_are_only_named_are_read_and_what_cannot_be_read_is_rejected_under_their_names(
+    tmp_path: Path,
+) -> None:
+    event, long_line = line(SOUND["member_left"]), b"x" * 3_000_000
+    files = {"sound.gz": gzip.compress(event + b"\n\nno event\n"), "broken.gz": b"broken", "03:12.jsonl": long_line}
+    rows = [{"source": FILES, "place": f"file:{tmp_path}/nowhere.gz", "number": READ}]
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+        rows.append({"source": FILES, "place": f"file:{tmp_path / name}", "number": READ})
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    rows.append({"source": FILES, "place": f"file:{tmp_path}/pipe.jsonl", "number": LOOK})
+    rows.append({"source": "events", "place": "plain.jsonl", "value": event})
+
+    rules = Rules(shards=4, max_event_bytes=1_000_000, raw_limit_bytes=10)
+    packets = [packet for batch in combine(rules)(iter([raw_rows(*rows)])) for packet in packets_of(batch).values()]
+    places = sorted(carried.position.split("#")[0] for packet in packets for carried in packet.events)
+    assert places == ["plain.jsonl", "sound.gz"]
+    rejected = sorted((row for packet in packets for row in packet.rejected), key=lambda row: row.position)
+    hashed = {text: hashlib.sha256(text).hexdigest() for text in (long_line, b"no event", b"broken", b"")}
+    assert [(row.source, row.position, row.reason, row.raw, row.raw_length, row.raw_sha256) for row in rejected] == [
+        ("events", f"03:12.jsonl#{hashed[long_line][:16]}", "oversized_event", "x" * 10, 3_000_000, hashed[long_line]),
+        ("events", "broken.gz", "broken_compressed_file", "broken", 6, hashed[b"broken"]),
+        ("events", "pipe.jsonl", "unreadable_file", "", 0, hashed[b""]),
+        ("events", f"sound.gz#{hashed[b'no event'][:16]}", "not_json", "no event", 8, hashed[b"no event"]),
+    ]
 
 
 def test_positions_name_file_and_content_or_partition_and_offset() -> None:
