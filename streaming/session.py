@@ -81,6 +81,7 @@ def start_session(settings: Settings, name: str = "rebalance-monitor", *, log_fi
     conf = session_conf(settings)
     if settings.spark.master.startswith("local"):
         os.environ["JAVA_HOME"] = str(find_java().home)
+        _name_files_in_utf8()
         _drop_foreign_spark_home()
         builder = builder.master(settings.spark.master)
         conf |= _local_places(conf, scratch_folder())
@@ -137,6 +138,15 @@ def _stderr_into(file: Path | None) -> Iterator[None]:
     finally:
         os.dup2(ours, 2)
         os.close(ours)
+
+
+def _name_files_in_utf8() -> None:
+    """Let Java see files whose names are not ASCII: where the locale is plain C, it passes over them in silence.
+
+    Python sees to all ways to say so but this one.
+    """
+    if os.environ.get("LC_ALL") in ("C", "POSIX"):
+        os.environ["LC_ALL"] = "C.UTF-8"
 
 
 def _drop_foreign_spark_home() -> None:

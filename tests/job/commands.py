@@ -52,7 +52,9 @@ def follow(events: Path, place: Path, config: Path) -> list[str | Path]:
 
 def _environment(scratch: Path) -> dict[str, str]:
     """Answer the environment of a job that leaves nothing behind outside this folder, however it ends."""
-    return os.environ | {"JDK_JAVA_OPTIONS": _QUICK_START, "PYTHONPATH": str(_ROOT), "TMPDIR": str(scratch)}
+    # The plainest of locales: file names are read all the same.
+    places = {"PYTHONPATH": str(_ROOT), "TMPDIR": str(scratch)}
+    return os.environ | {"JDK_JAVA_OPTIONS": _QUICK_START, "LC_ALL": "C", **places}
 
 
 class Ended(NamedTuple):
