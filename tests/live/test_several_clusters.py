@@ -12,10 +12,13 @@ import pytest
 from deltalake import DeltaTable
 
 from tests.job.commands import CONFIG, Running
+from tests.kit.brokers import Broker
+from tests.kit.members import Member
 from tests.kit.metaq import MetaqCluster
 from tests.kit.metaq_members import MetaqMember, partitions_of, wait_until_shared
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_dealt
+from tests.kit.topics import create_topic
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
 _TOPIC = "both-orders"
@@ -119,3 +122,42 @@ def test_a_folder_that_a_collector_wrote_is_read_like_the_cluster_itself(
     assert owners(tables, "c", "replayed", "replayed", "computed") == everything
     assert owners(tables, "c", "replayed", "replayed", "reported") == everything
     assert rows(tables, "rejected_events") == []
+
+
+def test_one_complete_look_at_a_cluster_of_each_system(
+    kafka41: Broker,
+    rocketmq55: RocketMq,
+    metaq: MetaqCluster,
+    new_member: Callable[..., Member],
+    new_rocketmq_member: Callable[..., RocketMqMember],
+    new_metaq_member: Callable[..., MetaqMember],
+    config: Path,
+    tmp_path: Path,
+) -> None:
+    create_topic(kafka41, "looked-at", 3)
+    of_kafka = new_member(kafka41, "looked", ["looked-at"], client_id="a")
+    of_kafka.wait_until(lambda: len(of_kafka.owned) == 3)
+    rocketmq55.create_topic("looked-at", 4)
+    of_rocketmq = new_rocketmq_member(rocketmq55, "looked", ["looked-at"], instance="a")
+    wait_until_dealt([of_rocketmq], queues_of("looked-at", 4))
+    of_metaq = new_metaq_member(metaq, "looked", ["kit-orders"], consumer_id="a")
+    wait_until_shared([of_metaq], partitions_of("kit-orders", 12))
+
+    tables = tmp_path / "tables"
+    arguments: list[str | Path] = ["run", "--tables", tables, "--checkpoint", tmp_path / "checkpoint", "--once"]
+    arguments += ["--flush", "--include-group", "looked", "--config", config]
+    arguments += ["--kafka", kafka41.bootstrap, "--cluster", "kafka=k"]
+    arguments += ["--rocketmq", rocketmq55.address, "--cluster", "rocketmq=r"]
+    arguments += ["--metaq", f"{metaq.zookeeper.address}{metaq.root}", "--cluster", "metaq=m"]
+    running = Running(arguments, tmp_path / "said.txt")
+    try:
+        ended = running.wait()
+    finally:
+        running.kill()
+    assert ended.exit_code == 0, ended.said[-3000:]
+    for cluster, topic, queues in (("k", "looked-at", 3), ("r", "looked-at", 4), ("m", "kit-orders", 12)):
+        assert membership(tables, cluster, "looked") == ["group_created"], cluster
+        (computed,) = owners(tables, cluster, "looked", topic, "computed").values()
+        (reported,) = owners(tables, cluster, "looked", topic, "reported").values()
+        assert computed == reported, cluster
+        assert len(computed) == queues, cluster
