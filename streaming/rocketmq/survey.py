@@ -14,7 +14,8 @@ import msgspec
 
 from streaming.rocketmq.asking import Asking
 from streaming.rocketmq.client import RocketMqClient
-from streaming.rocketmq.errors import Refused, RemotingError, Unreachable
+from streaming.rocketmq.codes import RequestCode
+from streaming.rocketmq.errors import Refused, RemotingError, TimedOut, Unreachable
 from streaming.rocketmq.known import KnownTopic
 from streaming.rocketmq.model import BrokerRuntime, MessageQueue, QueueOffsets
 from streaming.rocketmq.options import RocketMqOptions
@@ -25,7 +26,8 @@ from streaming.rocketmq.seen import SeenBroker, SeenGroup, SeenTopic, Survey
 # Of the interval: until when lists and routes are asked for, and until when members and offsets.
 _LISTS_SHARE: Final = 0.6
 _ASKS_SHARE: Final = 0.75
-# A broker that did not answer in the round before is not waited for as long as another.
+# A round does not wait for a broker that did not answer in the one before as long as for another; its answer may come
+# between two rounds, too.
 _PROBE_S: Final = 1.0
 # After so many answers in turn that did not come in time a broker is not asked again in this round.
 _TIMEOUTS_IN_TURN: Final = 3
@@ -48,10 +50,14 @@ class Surveyor:
         self._routes = RouteSchedule(options.running_info_share)
         self._asking = Asking(client, options, self.schedule, now_ms)
         self._away: set[str] = set()
+        self._probes: dict[str, asyncio.Task[BrokerRuntime]] = {}  # by address
         self._unpolled: set[str] = set()
 
     async def close(self) -> None:
         """Ask no more."""
+        for probe in self._probes.values():
+            probe.cancel()
+        await asyncio.gather(*self._probes.values(), return_exceptions=True)
         await self._asking.close()
 
     async def look(
@@ -112,10 +118,7 @@ class Surveyor:
         problem, is_refusal = "it has no address", False
         for _, address in sorted(addresses.items()):
             try:
-                runtime = await self._runtime(address, _PROBE_S if name in self._away else None)
-            except TimeoutError:
-                problem = f"{address}: no answer within {_PROBE_S:g} s"
-                continue
+                runtime = await self._runtime(address, is_probe=name in self._away)
             except RemotingError as error:
                 problem, is_refusal = str(error), isinstance(error, Refused)
                 continue
@@ -138,9 +141,18 @@ class Surveyor:
         away = SeenBroker(name=name, addresses=addresses, is_listed=is_listed, problem=problem, is_refusal=is_refusal)
         return away, None
 
-    async def _runtime(self, address: str, patience_s: float | None) -> BrokerRuntime:
-        async with asyncio.timeout(patience_s):
+    async def _runtime(self, address: str, *, is_probe: bool) -> BrokerRuntime:
+        """Ask a broker about itself, or hear what it says to having been asked before."""
+        if not is_probe and address not in self._probes:
             return await self._client.broker_runtime(address)
+        if address not in self._probes:
+            self._probes[address] = asyncio.ensure_future(self._client.broker_runtime(address))
+        probe = self._probes[address]
+        await asyncio.wait([probe], timeout=_PROBE_S)
+        if not probe.done():
+            raise TimedOut(address, RequestCode.GET_BROKER_RUNTIME_INFO, _PROBE_S)
+        del self._probes[address]
+        return await probe
 
     async def _meet_again(self, survey: Survey, name: str, address: str) -> None:
         """See whether a broker is the process that it was when the round began: one that starts lists nobody."""

@@ -217,6 +217,23 @@ def test_a_broker_that_takes_requests_and_answers_none_costs_its_own_time_and_no
     assert members(_rounds_until_answering(collected)) == []
 
 
+def test_a_broker_that_is_slow_and_was_away_is_heard_though_no_round_waits_so_long(
+    cluster: ScriptedRocketMq, tmp_path: Path
+) -> None:
+    collected = Collected(cluster, tmp_path, broker_timeout_ms=120_000)
+    cluster.stop("broker-b")
+    assert collected.collector.poll()
+    cluster.places["broker-b"].delay_s = 1.5
+    cluster.start("broker-b")
+
+    def is_heard() -> bool:
+        assert collected.collector.poll()
+        return "broker-b" not in (collected.collector.status().detail or "")
+
+    assert any(is_heard() for _ in range(200))
+    collected.collector.stop()
+
+
 def test_a_broker_under_another_address_is_found_again(cluster: ScriptedRocketMq, collected: Collected) -> None:
     collected.round()
     cluster.move("broker-b")
