@@ -1,0 +1,207 @@
+"""RocketMQ groups that are not the usual ones, on real clusters: what is told is what members say themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.rocketmq import RocketMq
+from tests.kit.rocketmq_members import Queue, RocketMqMember, queues_of, wait_until_dealt, wait_until_held
+from tests.live.metaq_story import held_at
+from tests.live.rocketmq_findings import found_in, opened_in, rebalances_of
+from tests.live.rocketmq_story import Story, collecting, run_of
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
+StartMember = Callable[..., RocketMqMember]
+Event = dict[str, Any]
+A, B = "127.0.0.1@a", "127.0.0.1@b"
+QUICK: dict[str, Any] = {"rebalance_interval_ms": 2_000}
+
+
+def own(held: dict[str, list[Queue]]) -> dict[str, list[Queue]]:
+    """Leave out retry topics."""
+    return {name: [queue for queue in queues if not queue[0].startswith("%RETRY%")] for name, queues in held.items()}
+
+
+def test_members_with_one_id_are_two_and_both_hold_the_share_of_one(
+    each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
+) -> None:
+    cluster, twin = each_rocketmq, "127.0.0.1@twin"
+    cluster.create_topic("told-twice", 4)
+    half, all_of_them = queues_of("told-twice", 2), queues_of("told-twice", 4)
+    at: list[int] = []
+    with collecting(cluster, tmp_path / "events", include_groups=("told-twins",)) as collected:
+
+        def look_until_told(connections: int, held: list[Queue]) -> None:
+            def is_told(events: list[Event]) -> bool:
+                mine = [event for event in events if event.get("group") == "told-twins"]
+                members = [one["members"] for one in mine if one["type"] == "group_snapshot"]
+                queues = [one["queues"] for one in mine if one["type"] == "assignment_reported"]
+                told = [(one["topic"], one["broker"], one["queue_id"]) for one in queues[-1]] if queues else []
+                return bool(members) and len(members[-1]) == connections and told[-len(held) :] == held
+
+            collected.look_until(is_told, f"{connections} of them")
+            at.append(collected.events()[-1]["event_time"])
+
+        first = new_rocketmq_member(cluster, "told-twins", ["told-twice"], instance="twin", **QUICK)
+        wait_until_held({first: all_of_them})
+        look_until_told(1, all_of_them)
+        second = new_rocketmq_member(cluster, "told-twins", ["told-twice"], instance="twin", **QUICK)
+        wait_until_held({first: half, second: half})
+        look_until_told(2, half)
+        first.kill()
+        wait_until_held({second: all_of_them})
+        look_until_told(1, all_of_them)
+    run = run_of(collected.lines())
+    assert [[(one.kind, one.member_id) for one in row.triggers] for row in rebalances_of(run, "told-twins")] == [
+        [("group_created", None), ("member_joined", twin)],
+        [("member_joined", f"{twin}#2")],
+        [("member_gone", twin)],
+    ]
+    computed = [own(held_at(run, "told-twins", "computed", moment)) for moment in at]
+    assert computed == [
+        {twin: all_of_them},
+        {twin: half, f"{twin}#2": half},
+        {f"{twin}#2": all_of_them},
+    ]
+    # Of two with one id the broker asks one, and nothing tells which: its words stand under the id that both go by.
+    reported = [own(held_at(run, "told-twins", "reported", moment)) for moment in at]
+    assert reported == [
+        {twin: all_of_them},
+        {twin: half},
+        {f"{twin}#2": all_of_them},
+    ]
+    assert {"duplicate_ids", "duplicate_unreachable", "unassigned_queues"} <= opened_in(run, "told-twins")
+    assert found_in(run, "told-twins") == set()
+
+
+def test_members_with_different_strategies_each_hold_what_their_own_says(
+    each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
+) -> None:
+    cluster = each_rocketmq
+    cluster.create_topic("torn", 6)
+    with collecting(cluster, tmp_path / "events", include_groups=("tearing",)) as collected:
+        story = Story("tearing", collected)
+        blocks = new_rocketmq_member(cluster, "tearing", ["torn"], instance="a", **QUICK)
+        wait_until_held({blocks: queues_of("torn", 6)})
+        story.tell("one by blocks", [blocks], ("group_created", None), ("member_joined", A))
+        circle = new_rocketmq_member(cluster, "tearing", ["torn"], instance="b", strategy="AVG_BY_CIRCLE", **QUICK)
+        wait_until_held({blocks: queues_of("torn", 3), circle: [("torn", "broker-a", number) for number in (1, 3, 5)]})
+        story.tell("one in a circle", [blocks, circle], ("member_joined", B))
+        blocks.stop()
+        again = new_rocketmq_member(cluster, "tearing", ["torn"], instance="a", strategy="AVG_BY_CIRCLE", **QUICK)
+        wait_until_dealt([again, circle], queues_of("torn", 6))
+        # Under the same id, and between two looks: to whoever looks it is the member that it was.
+        story.tell("the first starts anew like the other", [again, circle], ("strategy_changed", A))
+    run = story.check()
+    torn = rebalances_of(run, "tearing")[1]
+    assert torn.strategy == "rocketmq.AVG, rocketmq.AVG_BY_CIRCLE"
+    assert torn.unassigned_queues == 1  # 4; two hold 1
+    assert {"strategies_differ", "unassigned_queues"} <= opened_in(run, "tearing")
+    assert found_in(run, "tearing") == set()
+    assert "expected_differs" not in opened_in(run, "tearing")
+
+
+def test_topics_are_dealt_over_all_members_whoever_subscribes_to_them(
+    each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
+) -> None:
+    cluster = each_rocketmq
+    cluster.create_topic("left", 4)
+    cluster.create_topic("right", 4)
+    with collecting(cluster, tmp_path / "events", include_groups=("unlike",)) as collected:
+        story = Story("unlike", collected)
+        a = new_rocketmq_member(cluster, "unlike", ["left"], instance="a", **QUICK)
+        wait_until_held({a: queues_of("left", 4)})
+        story.tell("one reads the left", [a], ("group_created", None), ("member_joined", A))
+        b = new_rocketmq_member(cluster, "unlike", ["right"], instance="b", **QUICK)
+        wait_until_held({a: queues_of("left", 2), b: queues_of("right", 4)[2:]})
+        story.tell("another the right", [a, b], ("member_joined", B))
+        a.subscribe("right")
+        wait_until_held({a: [*queues_of("left", 2), *queues_of("right", 2)], b: queues_of("right", 4)[2:]})
+        story.tell("one reads both", [a, b], ("subscription_changed", A))
+        a.unsubscribe("left")
+        wait_until_held({a: queues_of("right", 2), b: queues_of("right", 4)[2:]})
+        story.tell("both read the right", [a, b], ("subscription_changed", A))
+    run = story.check()
+    assert {"subscriptions_differ", "unassigned_queues"} <= opened_in(run, "unlike")
+    assert not {"subscriptions_differ", "unassigned_queues", "expected_differs"} & found_in(run, "unlike")
+
+
+def test_members_that_read_in_order_hold_queues_that_are_locked(
+    each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
+) -> None:
+    cluster = each_rocketmq
+    cluster.create_topic("one-by-one", 4)
+    with collecting(cluster, tmp_path / "events", include_groups=("orderly",)) as collected:
+        story = Story("orderly", collected)
+        a = new_rocketmq_member(cluster, "orderly", ["one-by-one"], instance="a", ordered=True, **QUICK)
+        wait_until_dealt([a], queues_of("one-by-one", 4))
+        story.tell("the first joins", [a], ("group_created", None), ("member_joined", A))
+        b = new_rocketmq_member(cluster, "orderly", ["one-by-one"], instance="b", ordered=True, **QUICK)
+        wait_until_dealt([a, b], queues_of("one-by-one", 4))
+        story.tell("another joins", [a, b], ("member_joined", B))
+        b.stop()
+        wait_until_dealt([a], queues_of("one-by-one", 4))
+        story.tell("it stops", [a], ("member_gone", B))
+    story.check()
+    reports = [event for event in collected.events() if event["type"] == "assignment_reported"]
+    assert {queue["locked"] for queue in reports[-1]["queues"]} == {True}
+
+
+def test_every_broadcasting_member_is_told_to_hold_all(
+    each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
+) -> None:
+    cluster = each_rocketmq
+    cluster.create_topic("broadcast", 3)
+    with collecting(cluster, tmp_path / "events", include_groups=("audience",)) as collected:
+        story = Story("audience", collected)
+        a = new_rocketmq_member(cluster, "audience", ["broadcast"], instance="a", broadcasting=True, **QUICK)
+        wait_until_held({a: queues_of("broadcast", 3)})
+        story.tell("one listens", [a], ("group_created", None), ("member_joined", A))
+        b = new_rocketmq_member(cluster, "audience", ["broadcast"], instance="b", broadcasting=True, **QUICK)
+        wait_until_held({a: queues_of("broadcast", 3), b: queues_of("broadcast", 3)})
+        story.tell("two listen", [a, b], ("member_joined", B))
+        cluster.set_queues("broadcast", 5)
+        wait_until_held({a: queues_of("broadcast", 5), b: queues_of("broadcast", 5)})
+        story.tell("queues come", [a, b], ("queue_count_changed", "broadcast"))
+        a.kill()
+        story.tell("one is killed", [b], ("member_gone", A))
+    run = story.check()
+    assert {row.mode for row in rebalances_of(run, "audience")} == {"broadcasting"}
+
+
+def test_where_members_pop_each_shares_all_queues_of_a_broker(
+    rocketmq55: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
+) -> None:
+    cluster = rocketmq55
+    cluster.create_topic("shared-out", 4)
+    cluster.create_group("poppers")
+    cluster.set_message_request_mode("shared-out", "poppers", "POP", share=-1)
+    whole = [("shared-out", "broker-a", -1)]
+    at: list[int] = []
+    with collecting(cluster, tmp_path / "events", include_groups=("poppers",)) as collected:
+        members = []
+        for name in "ab":
+            members.append(
+                new_rocketmq_member(cluster, "poppers", ["shared-out"], instance=name, client_rebalance=False, **QUICK)
+            )
+            wait_until_held(dict.fromkeys(members, whole))
+
+            def are_told(events: list[Event]) -> bool:
+                snapshots = [event for event in events if event["type"] == "group_snapshot"]
+                return bool(snapshots) and len(snapshots[-1]["members"]) == len(members)
+
+            collected.look_until(are_told, f"{name} pops")
+            at.append(collected.events()[-1]["event_time"])
+    run = run_of(collected.lines())
+    rows = rebalances_of(run, "poppers")
+    assert {row.mode for row in rows} == {"message"}
+    assert [[(one.kind, one.member_id) for one in row.triggers] for row in rows] == [
+        [("group_created", None), ("member_joined", A)],
+        [("member_joined", B)],
+    ]
+    assert [own(held_at(run, "poppers", "computed", moment)) for moment in at] == [{A: whole}, {A: whole, B: whole}]
+    assert {(row.unassigned_queues, row.idle_members) for row in rows} == {(0, 0)}
