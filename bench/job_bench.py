@@ -2,7 +2,8 @@
 
 Four queries read the same heartbeats in turn, batch by batch, in one session: parsing as the job does it, a plain
 `from_json`, and the job with its real sink and with one that writes nothing (one query, the sink alternates). Figures
-are medians of Spark's own `triggerExecution`, which for all of them holds planning and the write-ahead log.
+are medians of Spark's own `triggerExecution`, which for all of them holds planning and the write-ahead log; beside
+them the computing time of all processes, which other work on the machine disturbs less.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from streaming.settings import load
 from streaming.sink import Sink
 from streaming.sources import folder_source
 from streaming.state_reader import read_shards
+from udfs.alike import alike_heartbeats
 from udfs.parsing import decode_lines
 from udfs.rules import Rules
 
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery, StreamingQueryProgress
 
-HEARTBEATS = 333_000
+HEARTBEATS = int(os.environ.get("BENCH_HEARTBEATS", "333000"))
 WARM_UP = 4
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "12"))
 MEMORY_BATCHES = int(os.environ.get("BENCH_MEMORY_BATCHES", "200"))
@@ -87,7 +89,7 @@ def _measure(spark: SparkSession, rules: Rules, work: Path) -> None:
     write_seed(shape, folders["job"])
     queries = {
         "job": start_query(
-            decisions(packets([_lines(spark, folders["job"])], rules), rules),
+            decisions(packets([_input(spark, folders["job"])], rules), rules),
             sink,
             checkpoint=work / "checkpoint-job",
             once=False,
@@ -105,6 +107,7 @@ def _measure(spark: SparkSession, rules: Rules, work: Path) -> None:
     _say(f"seeded {shape.members:,} members in {shape.groups:,} groups in {time.monotonic() - began:.0f} s")
     before = _commits(tables)
     times: dict[str, list[float]] = {"job, real sink": [], "job, no-op sink": [], "own": [], "plain": []}
+    computing: dict[str, list[float]] = {kind: [] for kind in times}
     for number in range(2 * (WARM_UP + ROUNDS)):
         now_ms += 1_000
         chosen = range(number * HEARTBEATS, (number + 1) * HEARTBEATS)
@@ -112,8 +115,12 @@ def _measure(spark: SparkSession, rules: Rules, work: Path) -> None:
         for name, query in queries.items():
             kind = name if name != "job" else f"job, {'real' if sink.writes else 'no-op'} sink"
             write_heartbeats(shape, folders[name], f"beat-{number:06d}", chosen, now_ms)
+            before_s = _computing_s()
             times[kind].append(_batch_ms(query))
+            computing[kind].append(_computing_s() - before_s)
     median = {kind: statistics.median(values[WARM_UP:]) for kind, values in times.items()}
+    for kind, values in computing.items():
+        _say(f"median computing of a batch, {kind}: {statistics.median(values[WARM_UP:]):.2f} s")
     commits = _commits(tables) - before
     last = queries["job"].lastProgress
     # The clock goes past the last heartbeats: nothing waits, everybody is silent.
@@ -177,9 +184,13 @@ def _state_bytes(spark: SparkSession, checkpoint: Path) -> int:
     return sum(len(stored.data) for stored in read_shards(spark, checkpoint))
 
 
+def _input(spark: SparkSession, folder: Path) -> DataFrame:
+    return folder_source(spark, folder, max_files_per_batch=2)
+
+
 def _lines(spark: SparkSession, folder: Path) -> DataFrame:
     # The names of the files, which the job has beside them, are nothing to parse.
-    return folder_source(spark, folder, max_files_per_batch=2).where(f"source = '{EVENTS}'")
+    return _input(spark, folder).where(f"source = '{EVENTS}'")
 
 
 def _own_parse(lines: DataFrame) -> DataFrame:
@@ -189,7 +200,13 @@ def _own_parse(lines: DataFrame) -> DataFrame:
 
 def _parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        events = [event for event in decode_lines(batch.column("value").to_pylist()) if event is not None]
+        lines = batch.column("value")
+        alike, others = alike_heartbeats(lines)
+        for part in alike:
+            rows = len(part.rows)
+            names = [pa.repeat(part.system, rows), pa.repeat(part.cluster, rows), part.groups, part.member_ids]
+            yield pa.record_batch([*names, pa.array(part.times)], schema=_PARSED)
+        events = [event for event in decode_lines(lines.take(pa.array(others)).to_pylist()) if event is not None]
         yield pa.record_batch(
             [pa.array([getattr(event, field.name) for event in events], field.type) for field in _PARSED],
             schema=_PARSED,
@@ -217,6 +234,19 @@ def _batch_ms(query: StreamingQuery) -> float:
     query.processAllAvailable()
     last = [progress for progress in query.recentProgress if progress["numInputRows"] > 0][-1]
     return float(last["durationMs"]["triggerExecution"])
+
+
+def _computing_s() -> float:
+    """Answer the processor seconds that all processes of the session have used."""
+    return sum(_used_s(process) for process in psutil.Process().children(recursive=True))
+
+
+def _used_s(process: psutil.Process) -> float:
+    try:
+        used = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(used.user + used.system)
 
 
 def _commits(tables: Path) -> int:
