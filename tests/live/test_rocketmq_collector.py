@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,3 +99,41 @@ def test_brokers_and_name_servers_that_start_anew_are_nobodys_going(
         collected.restart()
         story.tell("the name server is killed and starts again, and so does the collector", members)
     story.check()
+
+
+def test_ways_of_sharing_and_two_with_one_id_are_told_as_they_are(
+    rocketmq55: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
+) -> None:
+    rocketmq55.create_topic("shared-ways", 4)
+    rocketmq55.create_group("popping")
+    rocketmq55.set_message_request_mode("shared-ways", "popping", "POP", 2)
+    for name in "ab":
+        new_rocketmq_member(rocketmq55, "popping", ["shared-ways"], instance=f"p{name}", client_rebalance=False)
+        new_rocketmq_member(rocketmq55, "telling", ["shared-ways"], instance=f"t{name}", broadcasting=True)
+        new_rocketmq_member(rocketmq55, "twins", ["shared-ways"], instance="twin")
+    groups = ("popping", "telling", "twins")
+    with collecting(rocketmq55, tmp_path / "events", include_groups=groups) as collected:
+
+        def last(kind: str, group: str) -> dict[str, Any]:
+            found = [one for one in collected.events() if one["type"] == kind and one.get("group") == group]
+            return found[-1] if found else {}
+
+        collected.look_until(
+            lambda _: all(len(last("group_snapshot", group).get("members", ())) == 2 for group in groups), "members"
+        )
+        collected.look_until(lambda _: last("group_settings", "popping")["mode"] == "message", "POP")
+        assert last("group_settings", "popping")["strategy_settings"] == {"share_number": 2}
+        assert last("group_settings", "telling")["mode"] == "broadcasting"
+
+        def held(group: str) -> int:
+            queues = last("assignment_reported", group).get("queues", ())
+            return sum(queue["topic"] == "shared-ways" for queue in queues)
+
+        # Each listener holds every queue, each twin the first half.
+        collected.look_until(lambda _: (held("telling"), held("twins")) == (4, 2), "what they hold")
+        assert last("assignment_reported", "popping") == {}
+        twins = last("group_snapshot", "twins")
+        assert [one["member_id"] for one in twins["members"]] == ["127.0.0.1@twin", "127.0.0.1@twin"]
+        assert len({one["host"] for one in twins["members"]}) == 2
+        assert "duplicate_unreachable" in {one["kind"] for one in twins["observations"]}
+        assert "host" not in last("assignment_reported", "twins")
