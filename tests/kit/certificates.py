@@ -10,6 +10,7 @@ from streaming.java import find_java
 
 PASSWORD = "of-the-kit"
 _TIMEOUT_S = 60
+_TO_PEM = Path(__file__).parent / "java" / "KeyStoreToPem.java"
 _KEY = ("-keyalg", "EC", "-validity", "2")
 
 
@@ -55,6 +56,15 @@ def make_certificates(folder: Path) -> Certificates:
         _keytool(store, "-importcert", "-noprompt", "-alias", "ca", "-file", pem)
     _keytool(server, "-importcert", "-noprompt", "-alias", "server", "-file", signed)
     return Certificates(server, pem, trust)
+
+
+def server_pem(certificates: Certificates) -> Path:
+    """Write the broker's key and its certificates as one PEM file, as Python's servers want them."""
+    command = [find_java().java, _TO_PEM, certificates.server, PASSWORD, "server"]
+    done = subprocess.run(command, check=True, capture_output=True, timeout=_TIMEOUT_S)
+    pem = certificates.server.with_name("server-key.pem")
+    pem.write_bytes(done.stdout)
+    return pem
 
 
 def _keytool(store: Path, command: str, *arguments: str | Path) -> None:

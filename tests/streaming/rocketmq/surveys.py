@@ -126,7 +126,8 @@ class Rounds:
 
         Args:
             groups: By name: by broker: its list. infos: By client id, for the group ``g``: what a member told, or why
-                it did not. offsets, unpolled, dealt: Of the group ``g``. unseen_topics: Nobody looked at their routes yet.
+                it did not. offsets, unpolled, dealt: Of the group ``g``. unseen_topics: Nobody looked at their routes
+                yet.
         """
         self.now_ms += later_ms
         seen_brokers = list(brokers or [broker("a")])

@@ -19,12 +19,10 @@ from tests.kit.rocketmq import rocketmq_49, rocketmq_55
 from tests.kit.rocketmq_members import queues_of, wait_until_dealt
 from tests.kit.rocketmq_script import Script
 from tests.kit.rocketmq_server import ScriptedRocketMq
-from tests.streaming.rocketmq.golden_answers import GOLDEN
 
 # For what must come; only a failure waits so long.
 _LONG_S = 60.0
 _PATIENT = Limits(request_timeout_s=_LONG_S, relayed_timeout_s=_LONG_S, connect_timeout_s=_LONG_S, first_backoff_s=0.01)
-_CERTIFICATE = GOLDEN / "tls" / "only-for-tests.pem"
 
 
 def _script(brokers=("broker-a",), members=2):
@@ -671,15 +669,16 @@ def test_a_real_cluster_with_access_control_and_tls(version, start, tmp_path, mo
                 assert failure.is_denied
 
 
-def test_tls_is_used_for_every_connection():
+def test_tls_is_used_for_every_connection(tls_of_this_machine):
+    key, authority = tls_of_this_machine
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(_CERTIFICATE)
+    server.load_cert_chain(key)
     with ScriptedRocketMq(_script(), tls=server) as cluster:
 
         async def ask(client):
             broker = (await client.cluster_info()).brokers["broker-a"].address
             return await client.connections(broker, "billing")
 
-        assert _run(cluster, ask, tls=ssl.create_default_context(cafile=_CERTIFICATE))
+        assert _run(cluster, ask, tls=ssl.create_default_context(cafile=authority))
         plain = Limits(request_timeout_s=0.5, connect_timeout_s=_LONG_S)
         assert isinstance(_run(cluster, lambda client: _failure(ask(client)), limits=plain), RemotingError)

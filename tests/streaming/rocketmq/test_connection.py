@@ -12,13 +12,11 @@ from streaming.rocketmq.frames import MAX_HEADER_BYTES, Frame, FrameReader, enco
 from tests.kit.processes import free_port
 from tests.kit.rocketmq_script import Script
 from tests.kit.rocketmq_server import ScriptedRocketMq
-from tests.streaming.rocketmq.golden_answers import GOLDEN
 
 # For what must come; only a failure waits so long.
 _LONG_S = 60
 # For what never comes.
 _SHORT_S = 0.2
-_CERTIFICATE = GOLDEN / "tls" / "only-for-tests.pem"
 
 
 @contextlib.asynccontextmanager
@@ -316,14 +314,14 @@ def test_nobody_there_is_unreachable():
     assert isinstance(asyncio.run(_failure(connect("x" * 70 + ".invalid:1", timeout_s=_LONG_S))), Unreachable)
 
 
-def _tls(*, trusted):
+def _tls(key, authority):
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(_CERTIFICATE)
-    return server, ssl.create_default_context(cafile=_CERTIFICATE if trusted else None)
+    server.load_cert_chain(key)
+    return server, ssl.create_default_context(cafile=authority)
 
 
-def test_tls():
-    server, client = _tls(trusted=True)
+def test_tls(tls_of_this_machine):
+    server, client = _tls(*tls_of_this_machine)
 
     async def main(cluster):
         async with _connected(cluster.name_servers[0], tls=client) as connection:
@@ -334,8 +332,8 @@ def test_tls():
         asyncio.run(main(cluster))
 
 
-def test_an_unknown_certificate_is_unreachable():
-    server, client = _tls(trusted=False)
+def test_an_unknown_certificate_is_unreachable(tls_of_this_machine):
+    server, client = _tls(tls_of_this_machine[0], None)
     with ScriptedRocketMq(Script(), tls=server) as cluster:
         failure = asyncio.run(_failure(connect(cluster.name_servers[0], timeout_s=_LONG_S, tls=client)))
     assert isinstance(failure, Unreachable)
