@@ -10,7 +10,7 @@ import msgspec
 
 from streaming.rocketmq.holdings import tell_holdings
 from streaming.rocketmq.known import Evidence, KnownGroup, KnownTopic, PassingGroup
-from streaming.rocketmq.members import by_table, connected, departure, described, followed
+from streaming.rocketmq.members import by_table, connected, departure, described, followed, watched
 from streaming.rocketmq.model import MessageQueue, MessageRequestMode, QueueOffsets
 from streaming.rocketmq.observing import alone, lists_differ, observe, tables_differ, watch_tables
 from streaming.rocketmq.options import RETRY_PREFIX, RocketMqOptions
@@ -38,7 +38,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
         settled: Those of them that have had time to hear their members since. restarted: That became so just now.
         topics: As told. topics_changed: In this round. unseen_topics: Nobody looked at them yet.
         modes: By group, as brokers were told to deal.
-        floor_ms: No event may be as old as this. now_ms: The end of the round.
+        floor_ms: No event may be as old as this. began_ms, now_ms: The round's beginning and end.
     """
 
     options: RocketMqOptions
@@ -51,6 +51,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     unseen_topics: frozenset[str]
     modes: Mapping[str, list[MessageRequestMode]]
     floor_ms: int
+    began_ms: int
     now_ms: int
     is_complete: bool = False
 
@@ -75,6 +76,7 @@ def tell_group(
     before = known
     known = _described(known if is_same else _judged(known, seen, evidence, at_ms, context), seen, context)
     known = _changed(known, tables_seen=watch_tables(known, seen.lists, at_ms, is_same=is_same))
+    known = _watched(known, seen, context)
     known = _by_table(known, seen, at_ms, context)
     moved, looked = _look_at_offsets(known, passing, seen, context)
     counted = _counted(known, looked, seen, evidence, context, is_same=is_same)
@@ -129,6 +131,14 @@ def _described(known: KnownGroup, seen: SeenGroup, context: Context) -> KnownGro
         told = seen.members.get(member.client_id)
         members.append(described(member, told, context.options) if told is not None else member)
     return _changed(known, members=tuple(members), dealt={**known.dealt, **seen.dealt})
+
+
+def _watched(known: KnownGroup, seen: SeenGroup, context: Context) -> KnownGroup:
+    """Answer a group whose silent members are stuck if they are still connected."""
+    if not any(member.is_silent for member in known.members):
+        return known
+    listed = seen.client_ids()
+    return _changed(known, members=tuple(watched(member, listed, context.began_ms) for member in known.members))
 
 
 def _changed(known: KnownGroup, **fields: object) -> KnownGroup:

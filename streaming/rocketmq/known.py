@@ -49,6 +49,7 @@ class KnownMember(msgspec.Struct, frozen=True, omit_defaults=True):
             started that listed it last, as far as that is known.
         is_described: It told of itself at least once; otherwise its group's table stands for it.
         failures, failing_since_ms, failed_ms, failure: How often in turn it did not, since when, and why, last.
+        is_stuck: After it had not answered it was still listed, in a round in which it did not answer either.
         is_newcomer: It joined a group that was told already.
         held: What it was told to hold; None: never told. untold: What it holds since, where that waits.
         awaited: Queues new to it whose first pull was not told yet. awaited_until_ms: No longer than that.
@@ -62,6 +63,7 @@ class KnownMember(msgspec.Struct, frozen=True, omit_defaults=True):
     failing_since_ms: int = 0
     failed_ms: int = 0
     failure: str | None = None
+    is_stuck: bool = False
     is_newcomer: bool = False
     held: tuple[HeldQueue, ...] | None = None
     untold: tuple[HeldQueue, ...] | None = None

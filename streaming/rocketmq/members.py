@@ -24,7 +24,8 @@ _FIRST_ORDINAL: Final = 212
 _FIRST_MAJOR: Final = 4
 _MINORS_TO_A_MAJOR: Final = 10
 _PATCHES_TO_A_MINOR: Final = 10
-# So often in turn a member must have been silent, and so recently, that its going is taken for an expiry.
+# So often in turn a member must have been silent, and so recently, that its going is taken for an expiry; once is enough
+# if it is stuck.
 _SILENCES: Final = 2
 _SILENT_WITHIN_MS: Final = 180_000
 
@@ -176,11 +177,25 @@ def described(member: KnownMember, seen: SeenMember, options: RocketMqOptions) -
         failing_since_ms=0,
         failed_ms=0,
         failure=None,
+        is_stuck=False,
         message_model=info.message_model,
         is_client_rebalance=info.is_client_rebalance,
         pops=_pops(info),
     )
     return member if after == member else after
+
+
+def watched(member: KnownMember, listed: Collection[str], began_ms: int) -> KnownMember:
+    """Answer a member that did not answer as what it is when it is still listed afterwards: connected, and stuck.
+
+    Who is killed while it is asked does not answer either, and is listed no more.
+
+    Args:
+        listed: Client ids, in a round that began at ``began_ms``.
+    """
+    if member.is_stuck or not member.is_silent or member.failed_ms > began_ms or member.client_id not in listed:
+        return member
+    return msgspec.structs.replace(member, is_stuck=True)
 
 
 def _pops(info: RunningInfo) -> bool:
@@ -203,16 +218,17 @@ def departure(member: KnownMember, at_ms: int, restarted: Collection[str]) -> De
     """Answer how a member went, as far as that can be known, and what was seen.
 
     A killed process closes its connection and vanishes at once, as one does that is shut down; only one that hangs is
-    dropped by its brokers, 120 s after its last heartbeat, and does not answer before.
+    dropped by its brokers, by default 120 s after its last heartbeat, and does not answer before.
 
     Args:
         restarted: Brokers that started anew a while ago and have had time to hear it since.
     """
-    hung = member.is_silent and member.failures >= _SILENCES and at_ms - member.failed_ms <= _SILENT_WITHIN_MS
-    if hung:
+    is_proven = member.failures >= _SILENCES or member.is_stuck
+    if member.is_silent and is_proven and at_ms - member.failed_ms <= _SILENT_WITHIN_MS:
+        times = "once" if member.failures == 1 else f"{member.failures} times"
         evidence = (
-            f"asked {member.failures} times since {_words(member.failing_since_ms)}, it did not answer, though it was "
-            "connected; then its connection went"
+            f"asked {times} since {_words(member.failing_since_ms)}, it did not answer, though it was connected; then "
+            "its connection went"
         )
         return Departure(member_id=member.client_id, kind="expired", host=member.info.host, evidence=evidence)
     if restarted:

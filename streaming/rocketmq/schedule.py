@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 # After a change a group is asked in every round for so long: the ticks of members without a notice come every 20 s, but
 # each member that takes or gives queues sets its subscription anew, and that begins the time again.
 CHANGED_FOR_MS: Final = 15_000
-# A member that did not answer is asked again after so long, then after twice as long, and so on. Its broker waits for
-# it for 10 s, whether or not anybody still wants to know.
+# A member that did not answer is asked again in the next round: it may have been slow, or it hangs. Then after so long,
+# after twice as long, and so on. Its broker waits for it for 10 s, whether or not anybody still wants to know.
 _SILENT_FIRST_MS: Final = 10_000
 _SILENT_LONGEST_MS: Final = 60_000
 
@@ -104,7 +104,8 @@ class Schedule:
         if member is not None:
             member.asked_ms = now_ms
             member.silences += 1
-            wait_ms = min(_SILENT_LONGEST_MS, _SILENT_FIRST_MS * 2 ** min(member.silences - 1, 10))
+            wait_ms = min(_SILENT_LONGEST_MS, _SILENT_FIRST_MS * 2 ** min(member.silences - 2, 10))
+            wait_ms = 0 if member.silences == 1 else wait_ms
             member.not_before_ms = now_ms + wait_ms
 
     def next_offsets(self, now_ms: int, *, everybody: bool = False) -> list[str]:

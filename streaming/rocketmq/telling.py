@@ -143,6 +143,7 @@ def _context(known: Known, brokers: Mapping[str, KnownBroker], survey: Survey, o
         unseen_topics=frozenset(survey.unseen_topics),
         modes=modes,
         floor_ms=known.clock_ms,
+        began_ms=survey.began_ms,
         now_ms=survey.ended_ms,
         is_complete=survey.is_complete,
     )

@@ -80,7 +80,8 @@ def test_a_silent_member_is_asked_ever_more_seldom_last_and_at_least_each_minute
         schedule.answered("g", "a", now_ms)
     waits = [after - before for before, after in pairwise(times)]
     assert waits == sorted(waits)
-    assert waits[0] == 10_000
+    # At once again, in the next round: whoever was only slow answers then.
+    assert waits[:2] == [1_000, 10_000]
     assert waits[-1] == 60_000
     schedule.answered("g", "hung", LATER_MS + 600_000)
     assert not any(ask.is_silent for ask in schedule.next_members(LATER_MS + 600_000))

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from streaming.rocketmq.known import Known
+from streaming.rocketmq.model import RunningInfo
 from tests.streaming.rocketmq.surveys import (
     OPTIONS,
     Lists,
@@ -73,6 +74,23 @@ def test_one_that_hung_before_its_connection_went_expired() -> None:
     (snapshot,) = snapshots(rounds.take(both("c1"), brokers=[A, B]))
     assert snapshot.departures is not None
     assert [(one.member_id, one.kind, one.inferred) for one in snapshot.departures] == [("c2", "expired", True)]
+
+
+@pytest.mark.parametrize(
+    ("rounds_after", "kind"), [([], "gone"), ([None], "expired"), ([info()], "gone"), ([None, info()], "gone")]
+)
+def test_one_that_was_silent_once_expired_if_it_was_connected_and_silent_afterwards(
+    rounds_after: list[RunningInfo | None], kind: str
+) -> None:
+    rounds = told("c1", "c2")
+    rounds.take(both("c1", "c2"), brokers=[A, B], infos={"c2": "silent"})
+    for answer in rounds_after:
+        rounds.take(both("c1", "c2"), brokers=[A, B], infos={"c2": answer} if answer is not None else None)
+    (snapshot,) = snapshots(rounds.take(both("c1"), brokers=[A, B]))
+    assert snapshot.departures is not None
+    (departure,) = snapshot.departures
+    assert departure.kind == kind
+    assert ("asked once" in (departure.evidence or "")) == (kind == "expired")
 
 
 def test_one_that_was_silent_once_or_long_ago_or_answered_since_did_not_expire() -> None:
