@@ -24,8 +24,8 @@ _FIRST_ORDINAL: Final = 212
 _FIRST_MAJOR: Final = 4
 _MINORS_TO_A_MAJOR: Final = 10
 _PATCHES_TO_A_MINOR: Final = 10
-# So often in turn a member must have been silent, and so recently, that its going is taken for an expiry; once is enough
-# if it is stuck.
+# So often in turn a member must have been silent, and so recently, that its going is taken for an expiry; one that is
+# stuck, once.
 _SILENCES: Final = 2
 _SILENT_WITHIN_MS: Final = 180_000
 
