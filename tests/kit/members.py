@@ -5,17 +5,14 @@ with start_member(broker, "billing", ["orders"], client_id="b1") as member:
     member.kill()
 """
 
-import signal
-import subprocess
-import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
-from types import TracebackType
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from streaming.java import find_java
 from tests.kit.brokers import Broker
 from tests.kit.jars import class_path
+from tests.kit.java_members import WAIT_S, JavaMember, wait_until
 
 _STRATEGIES = {
     "range": "org.apache.kafka.clients.consumer.RangeAssignor",
@@ -23,9 +20,6 @@ _STRATEGIES = {
     "sticky": "org.apache.kafka.clients.consumer.StickyAssignor",
     "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
 }
-_WAIT_S = 60.0
-# One for all members: a claim may be about several of them.
-_NEWS = threading.Condition()
 
 Partition = tuple[str, int]
 
@@ -57,43 +51,11 @@ class Report(msgspec.Struct, frozen=True):
     records: int = 0
 
 
-class Member:
-    """One running consumer. Leaving the `with` block kills it if it still runs."""
+class Member(JavaMember[Report]):
+    """One running consumer."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
-        )
-        self._reports: list[Report] = []
-        self._complaints: list[str] = []
-        self._ended = False
-        self._threads = [threading.Thread(target=read, daemon=True) for read in (self._hear, self._hear_complaints)]
-        for thread in self._threads:
-            thread.start()
-
-    def __enter__(self) -> "Member":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.kill()
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._process.pid
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it closed its output: it left, failed or was killed."""
-        return self._ended
-
-    @property
-    def reports(self) -> list[Report]:
-        """All that it said, in order."""
-        with _NEWS:
-            return list(self._reports)
+        super().__init__(command, Report, "close")
 
     @property
     def assignments(self) -> list[Report]:
@@ -123,87 +85,29 @@ class Member:
         given = self.assignments
         return given[-1].member_id if given else None
 
-    def wait_until(self, claim: Callable[[], bool], timeout_s: float = _WAIT_S) -> None:
-        """Return as soon as a claim holds; see `wait_until`."""
-        wait_until([self], claim, timeout_s)
-
     def subscribe(self, topics: Sequence[str]) -> None:
         """Subscribe to these topics instead of those before."""
-        self._say(f"subscribe {','.join(topics)}")
+        self.say(f"subscribe {','.join(topics)}")
 
     def subscribe_pattern(self, pattern: str) -> None:
         """Subscribe to all topics that match."""
-        self._say(f"pattern {pattern}")
+        self.say(f"pattern {pattern}")
 
     def unsubscribe(self) -> None:
         """Leave the group and stay alive."""
-        self._say("unsubscribe")
+        self.say("unsubscribe")
 
     def commit(self) -> None:
         """Commit its offsets now."""
-        self._say("commit")
+        self.say("commit")
 
     def stop_polling(self) -> None:
         """Poll no more: heartbeats go on until max.poll.interval.ms, and no rebalance is answered."""
-        self._say("pause")
+        self.say("pause")
 
     def poll_again(self) -> None:
         """Go on polling."""
-        self._say("resume")
-
-    def freeze(self) -> None:
-        """Stop the whole process (SIGSTOP): its session expires, its connection stays open."""
-        self._process.send_signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """Let a frozen process go on."""
-        self._process.send_signal(signal.SIGCONT)
-
-    def close(self, timeout_s: float = _WAIT_S) -> None:
-        """Leave in order (a static member does not tell the coordinator) and wait for the end."""
-        self._say("close")
-        self._process.wait(timeout_s)
-        self._bury()
-
-    def kill(self) -> None:
-        """End it as a crash does (SIGKILL), and wait until it is gone."""
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait()
-        self._bury()
-
-    def describe(self) -> str:
-        """Tell all that it said, for the message of a failed test."""
-        said = "\n".join(str(report) for report in self.reports)
-        return f"the member said:\n{said}\nand complained:\n{''.join(self._complaints[-20:])}"
-
-    def _say(self, command: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(command + "\n")
-        self._process.stdin.flush()
-
-    def _hear(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            report = msgspec.json.decode(line, type=Report)
-            with _NEWS:
-                self._reports.append(report)
-                _NEWS.notify_all()
-        with _NEWS:
-            self._ended = True
-            _NEWS.notify_all()
-
-    def _hear_complaints(self) -> None:
-        assert self._process.stderr is not None
-        for line in self._process.stderr:
-            self._complaints.append(line)
-
-    def _bury(self) -> None:
-        for thread in self._threads:
-            thread.join()
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if pipe is not None and not pipe.closed:
-                pipe.close()
+        self.say("resume")
 
 
 def start_member(
@@ -272,20 +176,8 @@ def start_member(
     return member
 
 
-def wait_until(members: Sequence[Member], claim: Callable[[], bool], timeout_s: float = _WAIT_S) -> None:
-    """Return as soon as a claim about these members holds; it is asked again after each report.
-
-    Raises:
-        AssertionError: it did not hold in time, or one of them ended before; with what they said.
-    """
-    with _NEWS:
-        _NEWS.wait_for(lambda: claim() or any(member.has_ended for member in members), timeout_s)
-        if not claim():
-            raise AssertionError("the claim did not come true:\n" + "\n".join(one.describe() for one in members))
-
-
 def wait_until_dealt(
-    members: Sequence[Member], partitions: Collection[Partition], timeout_s: float = _WAIT_S
+    members: Sequence[Member], partitions: Collection[Partition], timeout_s: float = WAIT_S
 ) -> int | None:
     """Wait until these members, in one generation, hold all these partitions and each only once.
 

@@ -5,21 +5,14 @@ with start_metaq_member(cluster, "billing", ["orders"]) as member:
     member.kill()
 """
 
-import signal
-import subprocess
-import threading
-from collections.abc import Callable, Sequence
-from types import TracebackType
+from collections.abc import Sequence
 
 import msgspec
 
 from streaming.java import find_java
 from tests.kit.jars import class_path
+from tests.kit.java_members import JavaMember, wait_until
 from tests.kit.metaq import JARS, MetaqCluster
-
-_WAIT_S = 60.0
-# One for all members: a claim may be about several of them.
-_NEWS = threading.Condition()
 
 Partition = tuple[str, str, int]  # topic, broker, number
 
@@ -43,38 +36,11 @@ class Report(msgspec.Struct, frozen=True):
     records: int = 0
 
 
-class MetaqMember:
-    """One running consumer. Leaving the `with` block kills it if it still runs."""
+class MetaqMember(JavaMember[Report]):
+    """One running consumer."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
-        )
-        self._reports: list[Report] = []
-        self._complaints: list[str] = []
-        self._ended = False
-        self._threads = [threading.Thread(target=read, daemon=True) for read in (self._hear, self._hear_complaints)]
-        for thread in self._threads:
-            thread.start()
-
-    def __enter__(self) -> "MetaqMember":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.kill()
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it closed its output: it stopped, failed or was killed."""
-        return self._ended
-
-    @property
-    def reports(self) -> list[Report]:
-        """All that it said, in order."""
-        with _NEWS:
-            return list(self._reports)
+        super().__init__(command, Report, "stop")
 
     @property
     def member_id(self) -> str:
@@ -91,63 +57,6 @@ class MetaqMember:
         """What it holds now, by its own last words."""
         words = [report for report in self.reports if report.event in ("held", "stopped")]
         return words[-1].held if words else ()
-
-    def wait_until(self, claim: Callable[[], bool], timeout_s: float = _WAIT_S) -> None:
-        """Return as soon as a claim holds; see `wait_until`."""
-        wait_until([self], claim, timeout_s)
-
-    def freeze(self) -> None:
-        """Stop the whole process (SIGSTOP): its session expires, its connection stays open."""
-        self._process.send_signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """Let a frozen process go on."""
-        self._process.send_signal(signal.SIGCONT)
-
-    def stop(self, timeout_s: float = _WAIT_S) -> None:
-        """Leave in order and wait for the end."""
-        assert self._process.stdin is not None
-        self._process.stdin.write("stop\n")
-        self._process.stdin.flush()
-        self._process.wait(timeout_s)
-        self._bury()
-
-    def kill(self) -> None:
-        """End it as a crash does (SIGKILL), and wait until it is gone."""
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait()
-        self._bury()
-
-    def describe(self) -> str:
-        """Tell all that it said, for the message of a failed test."""
-        said = "\n".join(str(report) for report in self.reports)
-        return f"the member said:\n{said}\nand complained:\n{''.join(self._complaints[-40:])}"
-
-    def _hear(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if not line.startswith('{"event"'):
-                continue  # the client library prints, too
-            report = msgspec.json.decode(line, type=Report)
-            with _NEWS:
-                self._reports.append(report)
-                _NEWS.notify_all()
-        with _NEWS:
-            self._ended = True
-            _NEWS.notify_all()
-
-    def _hear_complaints(self) -> None:
-        assert self._process.stderr is not None
-        for line in self._process.stderr:
-            self._complaints.append(line)
-
-    def _bury(self) -> None:
-        for thread in self._threads:
-            thread.join()
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if pipe is not None and not pipe.closed:
-                pipe.close()
 
 
 def start_metaq_member(
@@ -193,18 +102,6 @@ def start_metaq_member(
             *(f"{key}={value}" for key, value in settings.items()),
         ]
     )
-
-
-def wait_until(members: Sequence[MetaqMember], claim: Callable[[], bool], timeout_s: float = _WAIT_S) -> None:
-    """Return as soon as a claim about these members holds; it is asked again after each report.
-
-    Raises:
-        AssertionError: it did not hold in time, or one of them ended before; with what they said.
-    """
-    with _NEWS:
-        _NEWS.wait_for(lambda: claim() or any(member.has_ended for member in members), timeout_s)
-        if not claim():
-            raise AssertionError("the claim did not come true:\n" + "\n".join(one.describe() for one in members))
 
 
 def wait_until_shared(members: Sequence[MetaqMember], partitions: Sequence[Partition]) -> None:

@@ -5,25 +5,18 @@ with start_member(cluster, "billing", ["orders"], instance="b1") as member:
     member.kill()
 """
 
-import signal
-import subprocess
-import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
-from types import TracebackType
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from streaming.java import find_java
 from tests.kit.jars import class_path
+from tests.kit.java_members import WAIT_S, JavaMember, wait_until
 from tests.kit.rocketmq import RocketMq, quiet_logging
 
-_WAIT_S = 120.0
 _RETRY = "%RETRY%"
 # Of the clients, against which jars the program is compiled.
 _JARS = {"4.9.8": "rocketmq-client-4.9.8", "5.5.0": "rocketmq-server-5.5.0"}
-# One for all members: a claim may be about several of them.
-_NEWS = threading.Condition()
-
 # Topic, broker, queue id: -1 for all queues of a broker together (POP).
 Queue = tuple[str, str, int]
 
@@ -71,43 +64,11 @@ class Report(msgspec.Struct, frozen=True):
     error: str | None = None
 
 
-class RocketMqMember:
-    """One running push consumer. Leaving the `with` block kills it if it still runs."""
+class RocketMqMember(JavaMember[Report]):
+    """One running push consumer."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
-        )
-        self._reports: list[Report] = []
-        self._complaints: list[str] = []
-        self._ended = False
-        self._threads = [threading.Thread(target=read, daemon=True) for read in (self._hear, self._hear_complaints)]
-        for thread in self._threads:
-            thread.start()
-
-    def __enter__(self) -> "RocketMqMember":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.kill()
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._process.pid
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it closed its output: it stopped, failed or was killed."""
-        return self._ended
-
-    @property
-    def reports(self) -> list[Report]:
-        """All that it said, in order."""
-        with _NEWS:
-            return list(self._reports)
+        super().__init__(command, Report, "shutdown")
 
     @property
     def client_id(self) -> str | None:
@@ -134,10 +95,6 @@ class RocketMqMember:
             if (retries or not queue[0].startswith(_RETRY)) and (topic is None or queue[0] == topic)
         )
 
-    def wait_until(self, claim: Callable[[], bool], timeout_s: float = _WAIT_S) -> None:
-        """Return as soon as a claim holds; see `wait_until`."""
-        wait_until([self], claim, timeout_s)
-
     def wait_until_started(self) -> str:
         """Wait until it has joined and return its client id."""
         self.wait_until(lambda: self.client_id is not None)
@@ -146,73 +103,19 @@ class RocketMqMember:
 
     def subscribe(self, topic: str, expression: str = "*") -> None:
         """Subscribe to one more topic."""
-        self._say(f"subscribe {topic} {expression}")
+        self.say(f"subscribe {topic} {expression}")
 
     def unsubscribe(self, topic: str) -> None:
         """Subscribe to one topic less."""
-        self._say(f"unsubscribe {topic}")
+        self.say(f"unsubscribe {topic}")
 
     def suspend(self) -> None:
         """Consume no more and keep the queues."""
-        self._say("suspend")
+        self.say("suspend")
 
     def resume(self) -> None:
         """Go on consuming."""
-        self._say("resume")
-
-    def freeze(self) -> None:
-        """Stop the whole process (SIGSTOP): a client that hangs; its connections stay open."""
-        self._process.send_signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """Let a frozen process go on."""
-        self._process.send_signal(signal.SIGCONT)
-
-    def stop(self, timeout_s: float = _WAIT_S) -> None:
-        """Leave in order and wait for the end."""
-        self._say("shutdown")
-        self._process.wait(timeout_s)
-        self._bury()
-
-    def kill(self) -> None:
-        """End it as a crash does (SIGKILL), and wait until it is gone."""
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait()
-        self._bury()
-
-    def describe(self) -> str:
-        """Tell all that it said, for the message of a failed test."""
-        said = "\n".join(str(report) for report in self.reports)
-        return f"the member said:\n{said}\nand complained:\n{''.join(self._complaints[-20:])}"
-
-    def _say(self, command: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(command + "\n")
-        self._process.stdin.flush()
-
-    def _hear(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            report = msgspec.json.decode(line, type=Report)
-            with _NEWS:
-                self._reports.append(report)
-                _NEWS.notify_all()
-        with _NEWS:
-            self._ended = True
-            _NEWS.notify_all()
-
-    def _hear_complaints(self) -> None:
-        assert self._process.stderr is not None
-        for line in self._process.stderr:
-            self._complaints.append(line)
-
-    def _bury(self) -> None:
-        for thread in self._threads:
-            thread.join()
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if pipe is not None and not pipe.closed:
-                pipe.close()
+        self.say("resume")
 
 
 def start_member(
@@ -289,20 +192,8 @@ def start_member(
     )
 
 
-def wait_until(members: Sequence[RocketMqMember], claim: Callable[[], bool], timeout_s: float = _WAIT_S) -> None:
-    """Return as soon as a claim about these members holds; it is asked again after each report.
-
-    Raises:
-        AssertionError: it did not hold in time, or one of them ended before; with what they said.
-    """
-    with _NEWS:
-        _NEWS.wait_for(lambda: claim() or any(member.has_ended for member in members), timeout_s)
-        if not claim():
-            raise AssertionError("the claim did not come true:\n" + "\n".join(one.describe() for one in members))
-
-
 def wait_until_held(
-    expected: Mapping[RocketMqMember, Collection[Queue]], timeout_s: float = _WAIT_S, *, retries: bool = False
+    expected: Mapping[RocketMqMember, Collection[Queue]], timeout_s: float = WAIT_S, *, retries: bool = False
 ) -> None:
     """Wait until each of these members holds exactly these queues (retry topics aside, if not asked for)."""
     wanted = {member: tuple(sorted(queues)) for member, queues in expected.items()}
@@ -311,7 +202,7 @@ def wait_until_held(
     )
 
 
-def wait_until_dealt(members: Sequence[RocketMqMember], queues: Collection[Queue], timeout_s: float = _WAIT_S) -> None:
+def wait_until_dealt(members: Sequence[RocketMqMember], queues: Collection[Queue], timeout_s: float = WAIT_S) -> None:
     """Wait until these members hold all these queues, each queue once and each member at least one."""
 
     def dealt() -> bool:

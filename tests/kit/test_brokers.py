@@ -50,7 +50,7 @@ def test_members_follow_new_subscriptions_and_new_partitions_and_leave(each_kafk
     assert second.owned == tuple(partitions("new", 3))
 
     generation = first.generation
-    second.close()
+    second.stop()
     assert second.reports[-1].event == "closed"
     first.wait_until(lambda: first.generation == generation + 1)
     assert first.owned == tuple(partitions("old", 2))

@@ -86,7 +86,7 @@ def dynamic_members(broker: Broker, group: str, start: StartMember) -> Story:
     story.tell("a third joins", [a, c], ("member_joined", "c"))
     time.sleep(_COMMITS_S)
 
-    c.close()
+    c.stop()
     wait_until_dealt([a], orders)
     story.tell("it leaves", [a], ("member_left", "c"))
     time.sleep(_COMMITS_S)
@@ -104,7 +104,7 @@ def dynamic_members(broker: Broker, group: str, start: StartMember) -> Story:
 
     last = a.generation
     assert last is not None
-    a.close()
+    a.stop()
     story.steps.append(Step("the last one leaves", last + 1, frozenset({("member_left", "a")}), {}))
     return story
 
@@ -128,7 +128,7 @@ def static_members(broker: Broker, group: str, start: StartMember) -> Story:
     time.sleep(_COMMITS_S)
 
     former = second.member_id
-    second.close()
+    second.stop()
     second = start(broker, group, [topic], client_id="s2", instance_id="two", session_timeout_ms=_STATIC_MS)
     wait_until([first, second], lambda: len(second.owned) == 2)
     assert second.generation == generation, "a static member that comes back makes no generation"

@@ -90,7 +90,7 @@ def _generations_that_nobody_saw(broker: Broker, new_member: Callable[..., Membe
     for name in ("b", "c"):
         other = new_member(broker, "billing", ["orders"], client_id=name)
         wait_until_dealt([first, other], orders)
-        other.close()
+        other.stop()
         wait_until_dealt([first], orders)
     last = first.generation
     assert last is not None
