@@ -86,7 +86,6 @@ class Sink:
         materialiser: Hears of new changes.
         tell: Hears what each batch decided, once it is written; of large batches in parts.
         large_above: Rows of one batch above which Spark writes.
-        tell: Hears what a small batch decided: rebalances, changes, the number of rejected inputs.
     """
 
     def __init__(
@@ -100,7 +99,6 @@ class Sink:
     ) -> None:
         self._app_id = app_id
         self._materialiser = materialiser
-        self._tell = tell
         self._large_above = large_above
         self._tell = tell
         self._rebalances = DeltaFiles(root, REBALANCES)
