@@ -1,0 +1,68 @@
+"""RocketMQ clusters that grow by a broker and lose it again: queues come and go, members stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.rocketmq import RocketMq, rocketmq_49, rocketmq_55
+from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_dealt
+from tests.live.rocketmq_findings import found_in, opened_in
+from tests.live.rocketmq_story import Story, collecting
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
+GROUP, TOPIC = "spreading", "spread"
+IDS = ["127.0.0.1@a", "127.0.0.1@b"]
+
+
+@pytest.mark.parametrize("start", [rocketmq_55, rocketmq_49])
+def test_a_second_broker_joins_is_killed_and_comes_back(
+    start: Callable[[Path], AbstractContextManager[RocketMq]],
+    new_rocketmq_member: Callable[..., RocketMqMember],
+    tmp_path: Path,
+) -> None:
+    with (
+        start(tmp_path) as cluster,
+        # Members of the kit read routes every second, so that they miss a broker's queues as soon.
+        collecting(cluster, tmp_path / "events", include_groups=(GROUP,), route_grace_ms=1_000) as collected,
+    ):
+        cluster.create_topic(TOPIC, 3)
+        story = Story(GROUP, collected)
+        members = [
+            new_rocketmq_member(cluster, GROUP, [TOPIC], instance=name, rebalance_interval_ms=2_000) for name in "ab"
+        ]
+        wait_until_dealt(members, queues_of(TOPIC, 3))
+        joins = [("member_joined", member_id) for member_id in IDS]
+        story.tell("two on one broker", members, ("group_created", None), *joins)
+        second = cluster.add_broker()
+        cluster.create_topic(TOPIC, 2, ["broker-b"])
+        spread = [*queues_of(TOPIC, 3), *queues_of(TOPIC, 2, ["broker-b"])]
+        wait_until_dealt(members, spread)
+        cluster.wait_until(lambda: cluster.member_ids(GROUP, "broker-b") == IDS, "the second broker lists them")
+        story.tell("a second broker joins", members, ("queue_count_changed", TOPIC))
+        second.kill()
+        wait_until_dealt(members, queues_of(TOPIC, 3))
+        collected.look_until(lambda events: _count(events) == 3, "its queues are gone")
+        story.tell("it is killed", members, ("queue_count_changed", TOPIC))
+        second.start()
+        wait_until_dealt(members, spread)
+        collected.look_until(lambda events: _count(events) == 5, "its queues are back")
+        cluster.wait_until(lambda: cluster.member_ids(GROUP, "broker-b") == IDS, "it lists them again")
+        story.tell("it comes back", members, ("queue_count_changed", TOPIC))
+        collected.look_until(lambda events: not _observed(events), "brokers agree again, and each can be asked")
+    run = story.check()
+    assert not {"brokers_disagree", "expected_differs"} & found_in(run, GROUP)
+    assert "duplicate_ids" not in opened_in(run, GROUP)
+
+
+def _count(events: list[dict[str, Any]]) -> int:
+    return [len(event["queues"]) for event in events if event["type"] == "topic_queues" and event["topic"] == TOPIC][-1]
+
+
+def _observed(events: list[dict[str, Any]]) -> object:
+    snapshots = [event for event in events if event["type"] == "group_snapshot"]
+    return snapshots[-1].get("observations")
