@@ -1,0 +1,87 @@
+"""Everything around a group comes and goes at random, the monitor too, and no rebalance is invented or lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.crash.chaos_clusters import GROUP, Queue, chaos_cluster
+from tests.crash.chaos_run import Chaos
+from tests.crash.chaos_script import script
+from tests.crash.chaos_truth import Row
+from tests.job.told import rows_of, told_twice
+
+# CHAOS_SEED=7 makes other choices; CHAOS_MINUTES=30 lengthens the long run.
+SEED = int(os.environ.get("CHAOS_SEED", "1"))
+_SHORT_S = 40.0
+_LONG_S = 60.0 * float(os.environ.get("CHAOS_MINUTES", "10"))
+
+
+@pytest.mark.broker
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "length_s",
+    [
+        pytest.param(_SHORT_S, marks=pytest.mark.timeout(1_200), id="short"),
+        pytest.param(_LONG_S, marks=[pytest.mark.slow, pytest.mark.timeout(7_200)], id="long"),
+    ],
+)
+@pytest.mark.parametrize("system", ["rocketmq", "metaq"])
+def test_no_rebalance_is_invented_or_lost(
+    system: str, length_s: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with chaos_cluster(system, tmp_path / "cluster") as cluster:
+        chaos = Chaos(cluster, tmp_path / "monitor")
+        try:
+            orders = script(SEED, length_s, ("collector", "job", *cluster.things))
+            chaos.carry_out(orders)
+            held = chaos.settle()
+            chaos.stop()
+        finally:
+            chaos.close()
+    drained = chaos.drain()
+    assert drained.exit_code == 0, drained.said[-3_000:]
+    tables = chaos.place / "tables"
+    truth = chaos.truth()
+    rebalances = [row for row in rows_of(tables, "rebalances").to_pylist() if row["group_id"] == GROUP]
+    with capsys.disabled():
+        done = Counter(f"{order.whom if order.whom[0] != 'm' else 'member'} {order.what}" for order in orders)
+        sys.stdout.write(
+            f"\n{system}, seed {SEED}: {dict(sorted(done.items()))}; {len(truth.clocks)} rounds, "
+            f"{len(truth.owed())} of {len(truth.lives)} members owed, {len(rebalances)} rebalances\n"
+        )
+    assert truth.contradictions(rebalances) == []
+    assert told_twice(tables) == []
+    assert rows_of(tables, "rejected_events").to_pylist() == []
+    now = [
+        row for row in rows_of(tables, "assignments").to_pylist() if row["group_id"] == GROUP and not row["valid_to"]
+    ]
+    assert {origin: _held(now, origin) for origin in ("computed", "reported")} == {"computed": held, "reported": held}
+    for which in ("collector", "job"):
+        assert _uncaught(chaos.said(which)) == []
+
+
+def _held(spans: list[Row], origin: str) -> dict[str, list[Queue]]:
+    found: dict[str, list[Queue]] = {}
+    for span in spans:
+        if span["origin"] == origin and not span["topic"].startswith("%"):
+            found.setdefault(span["member_id"], []).append((span["topic"], span["broker"], span["queue_id"]))
+    return {member: sorted(queues) for member, queues in found.items()}
+
+
+def _uncaught(said: str) -> list[str]:
+    """Answer the lines that tell of an exception which nobody expected; what is logged below an error was expected."""
+    signs = ("Traceback", "Exception in thread", "never retrieved", "Unhandled")
+    return [line for line in said.splitlines() if any(sign in line for sign in signs) and not _is_expected(line)]
+
+
+def _is_expected(line: str) -> bool:
+    try:
+        return bool(json.loads(line)["level"] in ("debug", "info", "warning"))
+    except ValueError:
+        return False
