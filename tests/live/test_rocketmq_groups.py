@@ -11,7 +11,7 @@ import pytest
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import Queue, RocketMqMember, queues_of, wait_until_dealt, wait_until_held
 from tests.live.metaq_story import held_at
-from tests.live.rocketmq_findings import found_in, opened_in, rebalances_of
+from tests.live.rocketmq_findings import causes_of, found_in, opened_in, rebalances_of
 from tests.live.rocketmq_story import Story, collecting, run_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
@@ -56,7 +56,7 @@ def test_members_with_one_id_are_two_and_both_hold_the_share_of_one(
         wait_until_held({second: all_of_them})
         look_until_told(1, all_of_them)
     run = run_of(collected.lines())
-    assert [[(one.kind, one.member_id) for one in row.triggers] for row in rebalances_of(run, "told-twins")] == [
+    assert causes_of(run, "told-twins") == [
         [("group_created", None), ("member_joined", twin)],
         [("member_joined", f"{twin}#2")],
         [("member_gone", twin)],
@@ -97,7 +97,7 @@ def test_members_with_different_strategies_each_hold_what_their_own_says(
         # Under the same id, and between two looks: to whoever looks it is the member that it was.
         story.tell("the first starts anew like the other", [again, circle], ("strategy_changed", A))
     run = story.check()
-    torn = rebalances_of(run, "tearing")[1]
+    torn = next(row for row in rebalances_of(run, "tearing") if row.members_after == 2)
     assert torn.strategy == "rocketmq.AVG, rocketmq.AVG_BY_CIRCLE"
     assert torn.unassigned_queues == 1  # 4; two hold 1
     assert {"strategies_differ", "unassigned_queues"} <= opened_in(run, "tearing")
@@ -173,35 +173,41 @@ def test_every_broadcasting_member_is_told_to_hold_all(
     assert {row.mode for row in rebalances_of(run, "audience")} == {"broadcasting"}
 
 
-def test_where_members_pop_each_shares_all_queues_of_a_broker(
+def test_members_that_pop_share_queues_by_message(
     rocketmq55: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
 ) -> None:
     cluster = rocketmq55
     cluster.create_topic("shared-out", 4)
     cluster.create_group("poppers")
-    cluster.set_message_request_mode("shared-out", "poppers", "POP", share=-1)
-    whole = [("shared-out", "broker-a", -1)]
+    # Each may read its own queues and those of the next member; of two members that is all there are.
+    cluster.set_message_request_mode("shared-out", "poppers", "POP", share=1)
+    whole, some = [("shared-out", "broker-a", -1)], queues_of("shared-out", 4)
+    wanted = [[whole], [whole, whole], [some[:3], some[2:], [some[0], some[1], some[3]]]]
     at: list[int] = []
     with collecting(cluster, tmp_path / "events", include_groups=("poppers",)) as collected:
-        members = []
-        for name in "ab":
+        members: list[RocketMqMember] = []
+
+        def are_told(events: list[Event]) -> bool:
+            snapshots = [event for event in events if event["type"] == "group_snapshot"]
+            return bool(snapshots) and len(snapshots[-1]["members"]) == len(members)
+
+        for name, held in zip("abc", wanted, strict=True):
             members.append(
                 new_rocketmq_member(cluster, "poppers", ["shared-out"], instance=name, client_rebalance=False, **QUICK)
             )
-            wait_until_held(dict.fromkeys(members, whole))
-
-            def are_told(events: list[Event]) -> bool:
-                snapshots = [event for event in events if event["type"] == "group_snapshot"]
-                return bool(snapshots) and len(snapshots[-1]["members"]) == len(members)
-
+            wait_until_held(dict(zip(members, held, strict=True)))
             collected.look_until(are_told, f"{name} pops")
             at.append(collected.events()[-1]["event_time"])
     run = run_of(collected.lines())
     rows = rebalances_of(run, "poppers")
     assert {row.mode for row in rows} == {"message"}
-    assert [[(one.kind, one.member_id) for one in row.triggers] for row in rows] == [
+    assert causes_of(run, "poppers") == [
         [("group_created", None), ("member_joined", A)],
         [("member_joined", B)],
+        [("member_joined", "127.0.0.1@c")],
     ]
-    assert [own(held_at(run, "poppers", "computed", moment)) for moment in at] == [{A: whole}, {A: whole, B: whole}]
+    computed = [own(held_at(run, "poppers", "computed", moment)) for moment in at]
+    assert computed == [dict(zip((A, B, "127.0.0.1@c"), held, strict=False)) for held in wanted]
     assert {(row.unassigned_queues, row.idle_members) for row in rows} == {(0, 0)}
+    # Nobody owns a queue, and nobody is told to.
+    assert [own(held_at(run, "poppers", "reported", moment)) for moment in at] == [{}, {}, {}]
