@@ -1,9 +1,10 @@
 """Core: queues that go from one member to another where nobody coordinates it: for how long they stand still. No I/O.
 
-A queue stands still from its old owner's release to its new owner's first pull. The release is the old owner's last
-pull where that is young enough to be it, else its going, else the report that shows it without the queue. What the new
-owner says shows its latest pull; its first report with the queue comes within one poll of the first. Where one of the
-two was not seen, the clients' own timings give an estimate.
+A queue stands still from its old owner's release to its new owner's first pull. The release is the old owner's going,
+else the report that shows it without the queue; of one that hung it is its last pull. Of others a pull says nothing: a
+broker holds it for as long as there is nothing to read, and answers it all the while. What the new owner says shows its
+latest pull; its first report with the queue comes within one poll of the first. Where one of the two was not seen, the
+clients' own timings give an estimate.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def seen_pauses(
         who, pulled = pulls.get(queue, (None, 0))
         if who != taker:
             return {}
-        released = _released_at(turn, queue, loser, at, seen_until=pulled)
+        released = _released_at(turn, queue, loser, at)
         if released is None or pulled < released:
             return {}
         total += pulled - released
@@ -159,7 +160,7 @@ def release(turn: Turn, queue: Queue, loser: str, at: int, *, seen_without: bool
         if len(group.standing) >= MAX_STANDING:
             return
         standing = group.standing[queue] = Standstill()
-    released = _released_at(turn, queue, loser, at, seen_until=at)
+    released = _released_at(turn, queue, loser, at)
     standing.released_at = at if released is None and seen_without else released
     standing.taker = None
     group.pulls.pop(queue, None)
@@ -175,13 +176,12 @@ def take_over(turn: Turn, queue: Queue, taker: str, at: int) -> tuple[int | None
     if standing is None:
         return None, None
     released = standing.released_at
-    if released is None and pulled is not None:
-        released = _last_pull(turn, queue, pulled, PULL_HELD_MS)
     if pulled is not None and released is not None and pulled >= released:
         del group.standing[queue]
         return pulled - released, None
-    if standing.released_at is None:
-        del group.standing[queue]  # its release will not be seen any more
+    if released is None or pulled is not None:
+        # Its release will not be seen any more, or it was read before that was seen: both happened between two looks.
+        del group.standing[queue]
     else:
         standing.taker = taker
     return None, standing.estimate
@@ -210,23 +210,17 @@ def resume(turn: Turn, member_id: str, at: int) -> None:
             )
 
 
-def _released_at(turn: Turn, queue: Queue, loser: str, at: int, seen_until: int) -> int | None:
-    """Answer when an owner let a queue go; None where nothing tells but that it holds it no more.
-
-    Args:
-        at: When that is seen. seen_until: By when it had let go at the latest.
-    """
+def _released_at(turn: Turn, queue: Queue, loser: str, at: int) -> int | None:
+    """Answer when an owner let a queue go; None where nothing tells but that it holds it no more, seen at ``at``."""
     departed = None if loser in turn.group.members else turn.group.departed.get(loser)
     if departed is None:
-        return _last_pull(turn, queue, seen_until, PULL_HELD_MS)
+        return None
     if departed.left_reason == "expired":
         # It hung for a session timeout before its broker noticed.
         span = turn.timeout_of(departed.member) + EXPIRY_SCAN_MS + PULL_HELD_MS
         last = _last_pull(turn, queue, departed.left_at, span)
         return departed.left_at if last is None else last
-    if departed.left_at < at:
-        return departed.left_at
-    return _last_pull(turn, queue, at, PULL_HELD_MS)
+    return departed.left_at if departed.left_at < at else None
 
 
 def _last_pull(turn: Turn, queue: Queue, until: int, span: int) -> int | None:
