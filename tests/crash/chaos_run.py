@@ -15,13 +15,14 @@ from typing import Any
 
 from tests.crash.chaos_clusters import GROUP, ChaosCluster, Member, Queue
 from tests.crash.chaos_script import Order
-from tests.crash.chaos_truth import Life, Span, Truth
+from tests.crash.chaos_truth import Life, Span, Truth, merged
 from tests.job.commands import Ended, Running, follow, once
 
 CLUSTER = "live"
 _LOOK_EVERY_S = 0.2
 _STOP_S = 60.0
 _TOLD_S = 240.0
+_UNNOTICED_MS = 30_000
 _CONFIG = """
 [job]
 materialize_interval_ms = 300
@@ -116,7 +117,7 @@ class Chaos:
     def carry_out(self, orders: Sequence[Order]) -> None:
         """Do what a script says: what happens to one after the other, what happens to several at their times."""
         # A job that is killed before its first batch has nothing to lose.
-        self._running["job"].wait_until(lambda: '"batch"' in self.said("job"), "its first batch")
+        self._wait_until_job_works()
         by_whom: dict[str, list[Order]] = defaultdict(list)
         for order in orders:
             by_whom[order.whom].append(order)
@@ -156,11 +157,18 @@ class Chaos:
                 self._do_to_member(order)
 
     def _do_to_monitor(self, order: Order) -> None:
-        # Always by force: an end in order is what the end of the run shows.
+        """Start it, or end it by force; an end in order is what the end of the run shows."""
         if order.what == "starts":
             self.start_monitor(order.whom)
-        else:
-            self.kill_monitor(order.whom)
+            return
+        if order.whom == "job" and order.what == "is killed":
+            # It takes long to start: if all kills came as they come, hardly one would find it at work.
+            self._wait_until_job_works()
+        self.kill_monitor(order.whom)
+
+    def _wait_until_job_works(self) -> None:
+        job = self._running["job"]
+        job.wait_until(lambda: '"batch"' in job.said(), "the first batch of this start")
 
     def _do_to_thing(self, order: Order) -> None:
         if order.what == "starts":
@@ -260,7 +268,13 @@ class Chaos:
     def truth(self) -> Truth:
         """Answer what happened."""
         cluster = self.cluster
-        brokers = [span for thing in cluster.things if "broker" in thing for span in self.away[thing]]
+        brokers = [
+            span
+            for thing in cluster.things
+            if "broker" in thing
+            # Back for so short a while that nobody may have found it in a route.
+            for span in merged(self.away[thing], _UNNOTICED_MS)
+        ]
         # Where sessions run out when all stands still, brokers' may, too.
         brokers += self.away[cluster.keeper] if cluster.keeper else []
         return Truth(

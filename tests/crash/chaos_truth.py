@@ -10,6 +10,7 @@ from typing import Any
 _ENDS = ("member_left", "session_expired", "member_gone")
 # Longer than two polls: between three clocks lie two whole ones.
 _CLOCKS_THAT_SEE = 3
+_RETRY = "%RETRY%"
 Row = dict[str, Any]
 Span = tuple[int, int]
 
@@ -79,7 +80,9 @@ class Truth:
                 if kind == "group_created":
                     is_true = row["generation"] == 1
                 elif kind == "queue_count_changed":
-                    is_true = is_within(at_ms, self.queues_moved)
+                    # A broker makes a group's retry topic when it first hears a member of it.
+                    is_retry = (trigger.get("topic") or "").startswith(_RETRY)
+                    is_true = is_retry or is_within(at_ms, self.queues_moved)
                 else:
                     is_true = trigger["member_id"] in self.lives and kind in ("member_joined", *_ENDS)
                 if not is_true:
@@ -121,6 +124,17 @@ class Truth:
 def is_within(at_ms: int, spans: Sequence[Span]) -> bool:
     """Answer whether a moment lies in one of the spans."""
     return any(since <= at_ms <= until for since, until in spans)
+
+
+def merged(spans: Sequence[Span], gap_ms: int) -> list[Span]:
+    """Answer spans, in order, as one where only a short while lies between them."""
+    found: list[Span] = []
+    for since, until in sorted(spans):
+        if found and since - found[-1][1] <= gap_ms:
+            found[-1] = (found[-1][0], max(until, found[-1][1]))
+        else:
+            found.append((since, until))
+    return found
 
 
 def _ms(row: Row) -> int:

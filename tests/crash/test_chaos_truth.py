@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.crash.chaos_script import script
-from tests.crash.chaos_truth import Life, Row, Truth
+from tests.crash.chaos_truth import Life, Row, Truth, merged
 
 _THINGS = ("collector", "job", "broker-a", "name server")
 _STAYS = Life(begun_ms=1_000, seen=[(2_000, 90_000)])
@@ -85,6 +85,11 @@ def test_a_session_that_ran_out_by_itself_ends_and_begins_again() -> None:
 )
 def test_what_is_told_otherwise_is_a_contradiction(told: list[Row]) -> None:
     assert _TRUTH.contradictions(told)
+
+
+def test_what_is_back_for_a_short_while_has_been_away_all_the_time() -> None:
+    assert merged([(50, 60), (10, 20), (25, 30)], 5) == [(10, 30), (50, 60)]
+    assert merged([(10, 20), (26, 30)], 5) == [(10, 20), (26, 30)]
 
 
 @pytest.mark.parametrize("seed", range(20))
