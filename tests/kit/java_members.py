@@ -111,6 +111,8 @@ class JavaMember(Generic[ReportT]):
     def _hear(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
+            if not line.startswith('{"event"'):
+                continue  # MetaQ's client library prints, too
             report = msgspec.json.decode(line, type=self._report)
             with _NEWS:
                 self._reports.append(report)
