@@ -340,8 +340,8 @@ def test_an_unknown_certificate_is_unreachable(tls_of_this_machine):
     assert "certificate" in str(failure).lower()
 
 
-def test_a_handshake_without_an_answer_is_unreachable():
-    _, client = _tls(trusted=True)
+def test_a_handshake_without_an_answer_is_unreachable(tls_of_this_machine):
+    _, client = _tls(*tls_of_this_machine)
 
     async def behave(reader, writer):
         await reader.read(1)
