@@ -119,17 +119,18 @@ def checked_followers(settings: Settings, folder: Path, offsets_read: OffsetsRea
 
             found.append(KafkaFollower.checked(settings.kafka, folder, offsets_read))
         else:
-            make_collector = checked_collector(system, settings)
+            make_collector = checked_collector(system, settings, was_seen=EventFiles.knows(folder, system))
             log = EventFiles(folder, system)
             found.append(CollectorFollower(make_collector(log), log))
     return found
 
 
-def checked_collector(system: str, settings: Settings) -> Callable[[EventLog], Collector]:
+def checked_collector(system: str, settings: Settings, *, was_seen: bool) -> Callable[[EventLog], Collector]:
     """Check that a cluster can be reached, and answer what makes its collector.
 
     Args:
         system: One that a collector tells everything of: ``rocketmq`` or ``metaq``.
+        was_seen: An earlier start saw it: now it may be away.
 
     Raises:
         SetupError: It cannot be reached.
@@ -137,7 +138,7 @@ def checked_collector(system: str, settings: Settings) -> Callable[[EventLog], C
     if system == "rocketmq":
         from streaming.rocketmq.follower import checked as checked_rocketmq
 
-        return checked_rocketmq(settings.rocketmq)
+        return checked_rocketmq(settings.rocketmq, was_seen=was_seen)
     from streaming.metaq.follower import checked as checked_metaq
 
-    return checked_metaq(settings.metaq)
+    return checked_metaq(settings.metaq, was_seen=was_seen)

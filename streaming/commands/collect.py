@@ -238,7 +238,8 @@ def _collector(settings: Settings, system: str, logs: _Logs, stop: threading.Eve
         )
     from streaming.following import checked_collector
 
-    return checked_collector(system, settings)(logs.log())
+    log = logs.log()
+    return checked_collector(system, settings, was_seen=log.read_memory() is not None)(log)
 
 
 def _write_the_rest(logs: _Logs) -> bool:

@@ -33,9 +33,14 @@ class EventFiles:
         self._limits = limits or Limits()
         self._segments = Segments(folder, name, self._limits)
         self._segments.drop_unfinished()
-        memory = Memory(folder / f".{name}.memory")  # hidden from readers of the folder
+        memory = Memory(_memory_file(folder, name))
         limit = self._limits.memory_bytes
         self._backlog = Backlog(self._write, memory, limit_bytes=limit, log_name=f"{folder} ({name})")
+
+    @staticmethod
+    def knows(folder: Path, name: str) -> bool:
+        """Say whether a writer of this name has left a memory in the folder."""
+        return _memory_file(folder, name).exists()
 
     @property
     def folder(self) -> Path:
@@ -87,3 +92,7 @@ def _as_many_as_fit(records: Sequence[Record], segment_bytes: int) -> int:
         if count and size > segment_bytes:
             return count
     return len(records)
+
+
+def _memory_file(folder: Path, name: str) -> Path:
+    return folder / f".{name}.memory"  # hidden from readers of the folder

@@ -45,15 +45,16 @@ def options_of(settings: Metaq) -> MetaqOptions:
     )
 
 
-def checked(settings: Metaq) -> Callable[[EventLog], MetaqCollector]:
-    """Check that ZooKeeper can be reached; answer what makes the collector.
+def checked(settings: Metaq, *, was_seen: bool) -> Callable[[EventLog], MetaqCollector]:
+    """Check that ZooKeeper can be reached, unless the cluster was seen before; answer what makes the collector.
 
     Raises:
         SetupError: None of its servers can be.
     """
     options = options_of(settings)
     servers = [host if ":" in host else f"{host}:{_DEFAULT_PORT}" for host in options.hosts.split(",")]
-    require_reachable(servers, what="ZooKeeper of MetaQ", option="--metaq HOST:PORT[,HOST:PORT][/root]")
+    if not was_seen:
+        require_reachable(servers, what="ZooKeeper of MetaQ", option="--metaq HOST:PORT[,HOST:PORT][/root]")
     from streaming.metaq.collector import MetaqCollector
 
     return lambda log: MetaqCollector(options, log)

@@ -47,15 +47,17 @@ def options_of(settings: RocketMq) -> RocketMqOptions:
     )
 
 
-def checked(settings: RocketMq) -> Callable[[EventLog], RocketMqCollector]:
-    """Check that a name server can be reached; answer what makes the collector.
+def checked(settings: RocketMq, *, was_seen: bool) -> Callable[[EventLog], RocketMqCollector]:
+    """Check that a name server can be reached, unless the cluster was seen before; answer what makes the collector.
 
     Raises:
         SetupError: None can be, or a TLS file cannot be used.
     """
     options = options_of(settings)
     options.ssl_context()
-    require_reachable(options.addresses(), what="name server of RocketMQ", option="--rocketmq HOST:PORT[;HOST:PORT]")
+    if not was_seen:
+        option = "--rocketmq HOST:PORT[;HOST:PORT]"
+        require_reachable(options.addresses(), what="name server of RocketMQ", option=option)
     from streaming.rocketmq.collector import RocketMqCollector
 
     return lambda log: RocketMqCollector(options, log)

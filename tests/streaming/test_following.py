@@ -53,6 +53,15 @@ def test_a_cluster_that_cannot_be_reached_leaves_nothing_behind(tmp_path: Path) 
     assert not list(tmp_path.iterdir())
 
 
+def test_a_cluster_that_was_seen_before_may_be_away_at_the_next_start(tmp_path: Path) -> None:
+    settings = load(None, {"rocketmq.name_servers": f"127.0.0.1:{free_port()}", "rocketmq.cluster": "r"})
+    EventFiles(tmp_path, "rocketmq").keep_memory(b"")
+    follower = checked_followers(settings, tmp_path, dict)[0]
+    assert not follower.poll()
+    assert follower.status() == "r away"
+    follower.stop()
+
+
 class ScriptedCollector:
     """Writes one event at each look."""
 
