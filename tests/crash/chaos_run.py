@@ -260,6 +260,9 @@ class Chaos:
         for thread in self._beside:
             thread.join()
         self._raise()
+        # A process that has just been started does not answer signals yet.
+        job = self._running["job"]
+        job.wait_until(lambda: '"msg": "batch"' in job.said(), "the job has read a batch")
         for which in ("collector", "job"):
             self._running[which].signal(signal.SIGTERM)
             ended = self._running[which].wait()
