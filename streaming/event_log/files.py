@@ -10,10 +10,9 @@ from streaming.atomic_file import write_atomically
 from streaming.event_log.backlog import Backlog
 from streaming.event_log.log import Limits, Memory, Record
 from streaming.event_log.segments import Segments
-from udfs.events import AnyEvent
 
 
-class EventFiles:
+class EventFiles(Backlog):
     """Appends events to a folder. One writer for each name.
 
     What is appended at once is a file of its own, or several when it is long: closed by a rename before ``append``
@@ -35,7 +34,7 @@ class EventFiles:
         self._segments.drop_unfinished()
         memory = Memory(_memory_file(folder, name))
         limit = self._limits.memory_bytes
-        self._backlog = Backlog(self._write, memory, limit_bytes=limit, log_name=f"{folder} ({name})")
+        super().__init__(self._put, memory, limit_bytes=limit, log_name=f"{folder} ({name})")
 
     @staticmethod
     def knows(folder: Path, name: str) -> bool:
@@ -47,31 +46,7 @@ class EventFiles:
         """Where the files lie."""
         return self._folder
 
-    def append(self, events: Sequence[AnyEvent]) -> None:
-        """Write events into new files; none write none.
-
-        Raises:
-            LogFull: The disk cannot be written, and enough events wait for it.
-        """
-        self._backlog.append(events)
-
-    def read_memory(self) -> bytes | None:
-        """Answer what ``keep_memory`` kept last."""
-        return self._backlog.read_memory()
-
-    def keep_memory(self, content: bytes) -> None:
-        """Keep this for the next start."""
-        self._backlog.keep_memory(content)
-
-    def trouble(self) -> str | None:
-        """Answer why events wait in memory."""
-        return self._backlog.trouble()
-
-    def flush(self) -> bool:
-        """Try to write what waits; answer whether nothing waits any more."""
-        return self._backlog.flush()
-
-    def _write(self, records: list[Record]) -> None:
+    def _put(self, records: list[Record]) -> None:
         """Write segment after segment; what is written is taken from the front."""
         self._segments.retain(time.time_ns())
         while records:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -12,7 +12,6 @@ from streaming.event_log.backlog import Backlog
 from streaming.event_log.log import Limits, Memory, Record
 from streaming.kafka.cluster_view import CLIENT_LOG
 from streaming.logs import logger
-from udfs.events import AnyEvent
 
 # How long an append waits for the broker; and while it is known to be away.
 _WAIT_S = 10.0
@@ -31,7 +30,7 @@ _OURS = {
 _log = logger("events")
 
 
-class EventTopic:
+class EventTopic(Backlog):
     """Appends events to a Kafka topic, one a record.
 
     The key is the cluster: so all of a cluster lies in one partition, in the order in which it was appended, and a
@@ -67,33 +66,9 @@ class EventTopic:
         # Of the append that is being delivered, from its front.
         self._sent: list[_Delivery] = []
         limit = (limits or Limits()).memory_bytes
-        self._backlog = Backlog(self._write, Memory(memory), limit_bytes=limit, log_name=f"topic {topic}")
+        super().__init__(self._put, Memory(memory), limit_bytes=limit, log_name=f"topic {topic}")
 
-    def append(self, events: Sequence[AnyEvent]) -> None:
-        """Produce events, and wait until the broker has all of them, but not for ever.
-
-        Raises:
-            LogFull: The broker is away or refuses, and enough events wait for it.
-        """
-        self._backlog.append(events)
-
-    def read_memory(self) -> bytes | None:
-        """Answer what ``keep_memory`` kept last."""
-        return self._backlog.read_memory()
-
-    def keep_memory(self, content: bytes) -> None:
-        """Keep this for the next start."""
-        self._backlog.keep_memory(content)
-
-    def trouble(self) -> str | None:
-        """Answer why events wait in memory."""
-        return self._backlog.trouble()
-
-    def flush(self) -> bool:
-        """Try to write what waits; answer whether nothing waits any more."""
-        return self._backlog.flush()
-
-    def _write(self, records: list[Record]) -> None:
+    def _put(self, records: list[Record]) -> None:
         """Produce what is not produced yet, and wait; what was delivered is taken from the front."""
         deadline = time.monotonic() + (_WAIT_AWAY_S if self._away else self._wait_s)
         try:
