@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias, TypeVar
+import threading
+from types import TracebackType
+from typing import Literal, Protocol, Self, TypeAlias, TypeVar
 
 import msgspec
 
@@ -61,3 +63,42 @@ class Collector(Protocol):
 
     def status(self) -> CollectorStatus:
         """Answer how it goes, at any time, from any thread."""
+
+
+class CollectorThread:
+    """The thread of a collector, and what it shares with who stops it; also as a context manager.
+
+    Attributes:
+        _stopping: Set once the end is asked for. _turn: Held by whoever looks at the cluster just then.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._stopping = threading.Event()
+        self._turn = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and wait for the end."""
+        raise NotImplementedError
+
+    def _run(self) -> None:
+        raise NotImplementedError
+
+    def _joined(self, timeout_s: float | None = None) -> bool:
+        """Wait for the end of the thread, if it was started; answer whether it has ended."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()

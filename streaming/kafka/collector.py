@@ -12,17 +12,15 @@ stands, for there is no evidence.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 
 import msgspec
 from confluent_kafka import KafkaError, KafkaException
 
-from streaming.collecting import CollectorStatus, State, seen_with_log
+from streaming.collecting import CollectorStatus, CollectorThread, State, seen_with_log
 from streaming.event_log import EventLog
 from streaming.kafka.broker_clock import BrokerClock
 from streaming.kafka.cluster_view import REFUSALS, ClusterView, now_ms
@@ -62,7 +60,7 @@ class _Round:
     ends: Mapping[int, int]
 
 
-class KafkaCollector:
+class KafkaCollector(CollectorThread):
     """Follows one cluster's metadata, from ``start`` to ``stop``; also as a context manager.
 
     Args:
@@ -94,31 +92,14 @@ class KafkaCollector:
         self._ends: Mapping[int, int] = {}
         self._ends_at_ms = 0
         self._status = KafkaStatus(cluster=options.cluster, since_ms=now_ms())
-        self._stop = threading.Event()
-        self._turn = threading.Lock()
-        self._thread = threading.Thread(target=self._run, name="kafka-collector", daemon=True)
-
-    def __enter__(self) -> KafkaCollector:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
+        super().__init__("kafka-collector")
 
     def stop(self) -> None:
         """End, and wait for the end; a broker that is just being waited for is not waited for long."""
-        self._stop.set()
-        if self._thread.ident is not None:
-            self._thread.join(_STOP_S)
-            if self._thread.is_alive():
-                _log.warning("the cluster does not answer; its collector ends with the process")
-                return
+        self._stopping.set()
+        if not self._joined(_STOP_S):
+            _log.warning("the cluster does not answer; its collector ends with the process")
+            return
         with self._turn:
             self._hang_up()
 
@@ -152,14 +133,14 @@ class KafkaCollector:
     def _run(self) -> None:
         pause_s = 0.0
         failures = 0
-        while not self._stop.is_set():
+        while not self._stopping.is_set():
             if pause_s <= 0:
                 began = time.monotonic()
                 failures = 0 if self.observe_once() else failures + 1
                 pause_s = max(0.0, self._interval_s - (time.monotonic() - began)) if not failures else _pause(failures)
             self.settle()
             step = min(_LOOK_EVERY_S, max(pause_s, 0.0))
-            self._stop.wait(step)
+            self._stopping.wait(step)
             pause_s -= step
 
     def _remembered_topics(self) -> TopicWatch:

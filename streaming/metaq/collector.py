@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator
-from types import TracebackType
 
 import msgspec
 from kazoo.client import KazooClient
@@ -20,7 +18,7 @@ from kazoo.exceptions import AuthFailedError, KazooException, NoAuthError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 
-from streaming.collecting import CollectorStatus, State
+from streaming.collecting import CollectorStatus, CollectorThread, State
 from streaming.event_log import EventLog
 from streaming.logs import logger
 from streaming.metaq.cluster_watch import ClusterWatch, Draft
@@ -37,7 +35,7 @@ _CLIENT_LOG = logging.getLogger("metaq.zookeeper")
 _CLIENT_LOG.setLevel(logging.ERROR)
 
 
-class MetaqCollector:
+class MetaqCollector(CollectorThread):
     """Follows one cluster, from ``start`` to ``stop``; also as a context manager.
 
     Args:
@@ -53,29 +51,13 @@ class MetaqCollector:
         self._reader: Reader | None = None
         self._unkept = False
         self._status = CollectorStatus(cluster=options.cluster, since_ms=now_ms())
-        self._stop = threading.Event()
-        self._turn = threading.Lock()
-        self._thread = threading.Thread(target=self._run, name="metaq-collector", daemon=True)
-
-    def __enter__(self) -> MetaqCollector:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
+        super().__init__("metaq-collector")
 
     def stop(self) -> None:
         """End, and wait for the end."""
-        self._stop.set()
+        self._stopping.set()
         self._notices.wake()
-        if self._thread.ident is not None:
-            self._thread.join()
+        self._joined()
         with self._turn:
             self._hang_up()
             try:
@@ -97,7 +79,7 @@ class MetaqCollector:
     def _run(self) -> None:
         round_at = 0.0
         failures = 0
-        while not self._stop.is_set():
+        while not self._stopping.is_set():
             with self._turn:
                 now = time.monotonic()
                 is_due = now >= round_at
@@ -115,7 +97,7 @@ class MetaqCollector:
 
     def _pause(self, pause_s: float) -> None:
         if self._notices.state == KazooState.CONNECTED:
-            self._stop.wait(pause_s)  # it is not the connection: that it stands is no news
+            self._stopping.wait(pause_s)  # it is not the connection: that it stands is no news
         else:
             self._notices.wait(pause_s)
 
@@ -123,7 +105,7 @@ class MetaqCollector:
         self._notices.take()
         self._look(reader, Noticed(everything=True))
         self._turn_with_round(reader)
-        while self._watch.is_waiting and not self._stop.is_set():
+        while self._watch.is_waiting and not self._stopping.is_set():
             self._notices.wait(self._options.settle_ms / 4_000)
             self._turn_with_round(reader)
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-import threading
 import time
 from collections.abc import Coroutine
-from types import TracebackType
 from typing import Any, Final, TypeVar
 
 import msgspec
 
-from streaming.collecting import CollectorStatus, State, seen_with_log
+from streaming.collecting import CollectorStatus, CollectorThread, State, seen_with_log
 from streaming.event_log import EventLog
 from streaming.logs import logger
 from streaming.rocketmq.client import RocketMqClient
@@ -32,7 +30,7 @@ _log = logger("rocketmq")
 T = TypeVar("T")
 
 
-class RocketMqCollector:
+class RocketMqCollector(CollectorThread):
     """Follows one cluster from ``start`` to ``stop``; also as a context manager.
 
     Args:
@@ -51,32 +49,16 @@ class RocketMqCollector:
         self._passing = Passing()
         self._clock = _Clock(self._known.clock_ms)
         self._status = CollectorStatus(cluster=options.cluster, since_ms=self._clock())
-        self._is_stopping = threading.Event()
-        self._turn = threading.Lock()
         self._eyes: _Eyes | None = None
-        self._thread = threading.Thread(target=self._run, name="rocketmq-collector", daemon=True)
-
-    def __enter__(self) -> RocketMqCollector:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
+        super().__init__("rocketmq-collector")
 
     def stop(self) -> None:
         """End, and wait for the end."""
-        self._is_stopping.set()
+        self._stopping.set()
         eyes = self._eyes
         if eyes is not None:
             eyes.interrupt()
-        if self._thread.ident is not None:
-            self._thread.join()
+        self._joined()
         with self._turn:
             self._close_eyes()
         self._log.flush()
@@ -97,7 +79,7 @@ class RocketMqCollector:
 
     def _run(self) -> None:
         failures = 0
-        while not self._is_stopping.is_set():
+        while not self._stopping.is_set():
             began = time.monotonic()
             failures = 0 if self.poll() else failures + 1
             pause_s = self._options.poll_interval_ms / 1_000 - (time.monotonic() - began)
@@ -109,7 +91,7 @@ class RocketMqCollector:
 
     def _round(self, *, complete: bool) -> bool:
         with self._turn:
-            if self._is_stopping.is_set():
+            if self._stopping.is_set():
                 return False
             eyes = self._open_eyes()
             self._clock.step()
