@@ -178,6 +178,14 @@ class _Logs:
         self.made.append(made)
         return made
 
+    def remember(self) -> bool:
+        """Say whether an earlier start left a memory of the cluster; nothing is made for the answer."""
+        from streaming.event_log import EventFiles
+
+        if self._folder is not None:
+            return EventFiles.knows(self._folder, self._name())
+        return self._topic_memory().exists()
+
     def _into_folder(self, folder: Path, part: str) -> EventLog:
         from streaming.event_log import EventFiles, Limits
 
@@ -187,16 +195,19 @@ class _Logs:
         from streaming.event_log import EventTopic, Limits
         from streaming.kafka.options import KafkaOptions
 
-        servers, _, topic = (self._topic or "").rpartition("/")
         settings = self._settings
+        servers, _, topic = (self._topic or "").rpartition("/")
         followed = settings.kafka if self._system == "kafka" else None
         properties = followed.plain_options() if followed else settings.kafka_events.plain_options()
         servers = servers or (followed.bootstrap_servers if followed else _events_servers(settings))
         client = KafkaOptions(servers, settings.followed()[self._system], properties).librdkafka()
-        memory = self._memory / f"{self._name(part)}-{topic}.json"
-        return EventTopic(topic, client, memory, Limits(**settings.event_log.bounds()))
+        return EventTopic(topic, client, self._topic_memory(part), Limits(**settings.event_log.bounds()))
 
-    def _name(self, part: str) -> str:
+    def _topic_memory(self, part: str = "") -> Path:
+        topic = (self._topic or "").rpartition("/")[2]
+        return self._memory / f"{self._name(part)}-{topic}.json"
+
+    def _name(self, part: str = "") -> str:
         cluster = quote(self._settings.followed()[self._system], safe="")
         return f"{self._system}-{cluster}{'-' if part else ''}{part}"
 
@@ -238,8 +249,8 @@ def _collector(settings: Settings, system: str, logs: _Logs, stop: threading.Eve
         )
     from streaming.following import checked_collector
 
-    log = logs.log()
-    return checked_collector(system, settings, was_seen=log.read_memory() is not None)(log)
+    make_collector = checked_collector(system, settings, was_seen=logs.remember())
+    return make_collector(logs.log())
 
 
 def _write_the_rest(logs: _Logs) -> bool:

@@ -156,6 +156,13 @@ def run_of(lines: Sequence[bytes]) -> CoreRun:
     return run
 
 
+def are_missed(events: Sequence[Event], member_id: str) -> bool:
+    """Judge whether the last snapshot says that this member did not answer."""
+    snapshots = [event for event in events if event["type"] == "group_snapshot"]
+    said = [one for one in snapshots[-1].get("observations", ()) if one["kind"] == "running_info_missing"]
+    return any(member_id in one["detail"] for one in said)
+
+
 def _is_told(events: Sequence[Event], group: str, held: dict[str, list[Queue]]) -> bool:
     """Judge whether the last snapshot and the last reports say this."""
     mine = [event for event in events if event.get("group") == group]

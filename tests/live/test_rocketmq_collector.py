@@ -10,7 +10,7 @@ import pytest
 
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_dealt
-from tests.live.rocketmq_story import Story, collecting
+from tests.live.rocketmq_story import Story, are_missed, collecting
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 StartMember = Callable[..., RocketMqMember]
@@ -64,6 +64,8 @@ def test_a_member_that_hangs_expires(rocketmq55: RocketMq, new_rocketmq_member: 
             ("member_joined", "127.0.0.1@b"),
         )
         b.freeze()
+        collected.look_until(lambda events: are_missed(events, "127.0.0.1@b"), "it does not answer")
+        wait_until_dealt([a], queues_of("hung", 4))
         story.tell("one hangs", [a], ("session_expired", "127.0.0.1@b"))
     story.check()
 

@@ -11,7 +11,7 @@ import pytest
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_dealt
 from tests.live.rocketmq_findings import found_in, pauses_of
-from tests.live.rocketmq_story import Story, collecting, run_of
+from tests.live.rocketmq_story import Story, are_missed, collecting, run_of
 from udfs.client_timings import LOCK_EXPIRES_MS, LOCK_RENEWAL_MS
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -33,7 +33,7 @@ def test_a_member_of_4_9_that_hangs_is_given_up_after_two_minutes(
         wait_until_dealt([a, b], queues_of("long-hung", 4))
         story.tell("both join", [a, b], *JOINED)
         b.freeze()
-        collected.look_until(lambda events: _are_missed(events, B), "it does not answer")
+        collected.look_until(lambda events: are_missed(events, B), "it does not answer")
         wait_until_dealt([a], queues_of("long-hung", 4), _PATIENCE_S)
         story.tell("one hangs", [a], ("session_expired", B))
     run = story.check()
@@ -64,9 +64,3 @@ def test_queues_that_a_killed_member_locked_stand_still_until_its_locks_expire(
     pauses = pauses_of(run, "locking", A)
     # It had renewed its locks at most so long before it was killed.
     assert all(pauses[queue] >= LOCK_EXPIRES_MS - LOCK_RENEWAL_MS for queue in taken), pauses
-
-
-def _are_missed(events: list[dict[str, Any]], member_id: str) -> bool:
-    snapshots = [event for event in events if event["type"] == "group_snapshot"]
-    said = [one for one in snapshots[-1].get("observations", ()) if one["kind"] == "running_info_missing"]
-    return any(member_id in one["detail"] for one in said)
