@@ -256,12 +256,13 @@ class CommitColumns(msgspec.Struct):
 
     @classmethod
     def of(cls, events: list[Progress]) -> list[CommitColumns]:
-        """Make columns of single events, one for each cluster; an event that names no queue has no row."""
+        """Make columns of single events, one for each cluster; a queue in which nobody came further has no row."""
         rows: dict[str, list[tuple[str, tuple[str, str | None, int], int]]] = {}
         for event in events:
             of_cluster = rows.setdefault(event.cluster, [])
             for queue in event.queues:
-                of_cluster.append((event.group, (queue.topic, queue.broker, queue.queue_id), event.event_time))
+                if queue.moved:
+                    of_cluster.append((event.group, (queue.topic, queue.broker, queue.queue_id), event.event_time))
         return [
             cls(
                 cluster,

@@ -58,6 +58,7 @@ class QueueOffset(msgspec.Struct, frozen=True, omit_defaults=True):
     broker: str | None = None
     offset: Offset | None = None
     end_offset: Offset | None = None  # extra: where the queue ended then: what lies between waits
+    moved: bool = True  # extra: false: nobody came further; what waits has changed
 
 
 class HeldQueue(msgspec.Struct, frozen=True, order=True, omit_defaults=True):

@@ -78,7 +78,7 @@ def tell_group(
     known = _changed(known, tables_seen=watch_tables(known, seen.lists, at_ms, is_same=is_same))
     known = _watched(known, seen, context)
     known = _by_table(known, seen, at_ms, context)
-    moved, looked = _look_at_offsets(known, passing, seen, context)
+    offsets_told, looked = _look_at_offsets(known, passing, seen, context)
     counted = _counted(known, looked, seen, evidence, context, is_same=is_same)
     if known is not before or counted is not passing or not is_same or context.topics_changed:
         known = _with_observations(known, counted, evidence, context)
@@ -92,8 +92,8 @@ def tell_group(
     may_tell = known.told is not None and known.waiting_since_ms is None
     told, known = tell_holdings(name, known, seen, at_ms, context.options, may_tell=may_tell)
     events += told
-    if moved:
-        events.append(_progress(name, moved, seen, context))
+    if offsets_told:
+        events.append(_progress(name, offsets_told, seen, context))
     return events, known, passing
 
 
@@ -302,66 +302,67 @@ def _mode(name: str, known: KnownGroup, seen: SeenGroup, context: Context) -> tu
 
 def _look_at_offsets(
     known: KnownGroup, passing: PassingGroup, seen: SeenGroup, context: Context
-) -> tuple[dict[MessageQueue, QueueOffsets], PassingGroup]:
-    """Answer the queues whose offsets moved since they were looked at last, and count moves without members."""
+) -> tuple[tuple[QueueOffset, ...], PassingGroup]:
+    """Answer what is to be told of queues' offsets since they were looked at last, and count moves without members."""
     is_alone = not known.members
-    moved = _moved(passing, seen.offsets, context.options) if seen.offsets is not None else {}
-    has_moved = None if seen.offsets is None or passing.offsets is None else bool(moved)
+    told = _offsets_told(passing, seen.offsets, context.options) if seen.offsets is not None else ()
+    has_moved = None if seen.offsets is None or passing.offsets is None else any(one.moved for one in told)
     moves, still = alone(passing, is_alone=is_alone, moved=has_moved)
     # Who was just left alone counts from the next look on.
     was_alone = is_alone and (passing.was_alone or seen.offsets is not None)
     changed: dict[str, object] = {}
     if seen.offsets is not None:
-        kept = {key: offset for key, offset in (passing.offsets or {}).items() if key[1] not in seen.offset_brokers}
-        changed["offsets"] = kept | {_key(queue): one.consumer_offset for queue, one in seen.offsets.items()}
+        others = (passing.offsets or {}).items()
+        kept = {queue: one for queue, one in others if queue.broker_name not in seen.offset_brokers}
+        changed["offsets"] = kept | dict(seen.offsets)
         changed["offset_brokers"] = passing.offset_brokers | seen.offset_brokers
     if (moves, still, was_alone) != (passing.moves_alone, passing.still_alone, passing.was_alone):
         changed |= {"moves_alone": moves, "still_alone": still, "was_alone": was_alone}
-    return moved, msgspec.structs.replace(passing, **changed) if changed else passing
+    return told, msgspec.structs.replace(passing, **changed) if changed else passing
 
 
-def _progress(name: str, moved: Mapping[MessageQueue, QueueOffsets], seen: SeenGroup, context: Context) -> Progress:
+def _progress(name: str, queues: tuple[QueueOffset, ...], seen: SeenGroup, context: Context) -> Progress:
     return Progress(
         schema_version=SCHEMA_VERSION,
         event_time=max(context.floor_ms + 1, seen.offsets_at_ms),
         system=_SYSTEM,
         cluster=context.options.cluster,
         group=name,
-        queues=tuple(
-            QueueOffset(
-                topic=queue.topic,
-                queue_id=queue.queue_id,
-                broker=queue.broker_name,
-                offset=one.consumer_offset,
-                end_offset=max(one.broker_offset, 0),
-            )
-            for queue, one in sorted(moved.items())
-        ),
+        queues=queues,
     )
 
 
-def _moved(
+def _offsets_told(
     passing: PassingGroup, offsets: Mapping[MessageQueue, QueueOffsets], options: RocketMqOptions
-) -> dict[MessageQueue, QueueOffsets]:
-    """Answer the queues in which somebody committed since the last look.
+) -> tuple[QueueOffset, ...]:
+    """Answer the queues in which somebody committed since the last look, and those in which another number waits."""
+    before = passing.offsets or {}
+    news = []
+    for queue, one in offsets.items():
+        was = before.get(queue)
+        moved = _has_moved(passing, queue, was, one)
+        is_news = moved or one.lag != (0 if was is None else was.lag)
+        if is_news and one.consumer_offset >= 0 and queue.queue_id >= 0 and options.follows_topic(queue.topic):
+            news.append((queue, one, moved))
+    return tuple(
+        QueueOffset(
+            topic=queue.topic,
+            queue_id=queue.queue_id,
+            broker=queue.broker_name,
+            offset=one.consumer_offset,
+            end_offset=max(one.broker_offset, 0),
+            moved=moved,
+        )
+        for queue, one, moved in sorted(news)
+    )
+
+
+def _has_moved(passing: PassingGroup, queue: MessageQueue, was: QueueOffsets | None, one: QueueOffsets) -> bool:
+    """Answer whether somebody committed to a queue since the last look.
 
     Where nobody ever committed to a topic brokers name none of its queues, and where not to a queue they say 0
-    (``AdminBrokerProcessor#getConsumeStats``).
+    (``AdminBrokerProcessor#getConsumeStats``). The first look at a broker shows where its queues stood before.
     """
-    if passing.offsets is None:
-        return {}
-    moved = {}
-    for queue, one in offsets.items():
-        key = _key(queue)
-        is_first = (
-            key not in passing.offsets and queue.broker_name in passing.offset_brokers and one.consumer_offset > 0
-        )
-        has_moved = key in passing.offsets and passing.offsets[key] != one.consumer_offset
-        is_told = one.consumer_offset >= 0 and queue.queue_id >= 0 and options.follows_topic(queue.topic)
-        if is_told and (is_first or has_moved):
-            moved[queue] = one
-    return moved
-
-
-def _key(queue: MessageQueue) -> tuple[str, str, int]:
-    return queue.topic, queue.broker_name, queue.queue_id
+    if was is None:
+        return queue.broker_name in passing.offset_brokers and one.consumer_offset > 0
+    return was.consumer_offset != one.consumer_offset

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from streaming.rocketmq.model import ConsumerConnections
+from streaming.rocketmq.model import ConsumerConnections, MessageQueue, QueueOffsets
 from udfs.events import Departure, HeldQueue, MemberInfo, Mode, Observation, QueueRef
 
 VERSION: Final = 1
@@ -186,14 +186,14 @@ class PassingGroup(msgspec.Struct, frozen=True):
 
     Attributes:
         evidence: By which its members were judged last.
-        offsets: By (topic, broker, queue): as last seen. offset_brokers: Of those that answered then.
+        offsets: As last seen. offset_brokers: Of those that answered then.
         moves_alone, still_alone: How often in turn offsets moved, or did not, while nobody was connected.
         differs: How many rounds in turn the brokers' lists differed. unpolled: How many it was not polled.
         absent: How many no broker had settings of it, nor members.
     """
 
     evidence: Evidence | None = None
-    offsets: dict[tuple[str, str, int], int] | None = None
+    offsets: dict[MessageQueue, QueueOffsets] | None = None
     offset_brokers: frozenset[str] = frozenset()
     moves_alone: int = 0
     still_alone: int = 0

@@ -223,6 +223,7 @@ def test_progress_is_packed_by_the_keys_of_its_queues() -> None:
         **SOUND["progress"],
         "queues": [{**QUEUE, "offset": 5}, {"topic": "orders", "queue_id": 4}, {**QUEUE, "offset": 6}],
     }
+    event["queues"].append({"topic": "orders", "queue_id": 5, "offset": 7, "end_offset": 9, "moved": False})
     commits = [commit for _, _, packet in combined([line(event)], [line(event)]) for commit in commits_of(packet)]
     key = group_key("c1", "g1")
     expected = [(key, queue_key("orders", "b0", 3), NOW), (key, queue_key("orders", None, 4), NOW)]

@@ -95,9 +95,10 @@ def config(topic: str, count: int, perm: int = 6) -> dict[str, TopicConfig]:
     return {topic: TopicConfig(topic, count, count, perm)}
 
 
-def offsets(**by_queue: int) -> dict[MessageQueue, QueueOffsets]:
-    """Make offsets of queues of the topic t on broker a: ``q0=5``."""
-    return {MessageQueue("t", "a", int(name[1:])): QueueOffsets(100, offset) for name, offset in by_queue.items()}
+def offsets(**by_queue: int | tuple[int, int]) -> dict[MessageQueue, QueueOffsets]:
+    """Make offsets of queues of the topic t on broker a: ``q0=5``, and where it ends: ``q0=(5, 9)``; else also at 5."""
+    stand = {name: one if isinstance(one, tuple) else (one, one) for name, one in by_queue.items()}
+    return {MessageQueue("t", "a", int(name[1:])): QueueOffsets(end, offset) for name, (offset, end) in stand.items()}
 
 
 class Rounds:

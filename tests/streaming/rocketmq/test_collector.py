@@ -16,7 +16,7 @@ from streaming.rocketmq.frames import Frame
 from streaming.rocketmq.options import RocketMqOptions
 from tests.kit.rocketmq_script import Script
 from tests.kit.rocketmq_server import ScriptedRocketMq
-from udfs.events import AnyEvent, AssignmentReported, Clock, GroupSnapshot, TopicQueues
+from udfs.events import AnyEvent, AssignmentReported, Clock, GroupSnapshot, Progress, TopicQueues
 
 _EVENT = msgspec.json.Decoder(AnyEvent)
 
@@ -113,6 +113,27 @@ def test_a_member_that_goes_and_queues_that_come_are_told_with_what_the_others_h
     assert isinstance(grown, TopicQueues)
     assert len(grown.queues or ()) == 11
     assert {type(event) for event in reports} <= {AssignmentReported}
+
+
+def test_what_waits_for_members_that_stand_still_is_told_round_after_round_without_another_question(
+    script: Script, cluster: ScriptedRocketMq, collected: Collected
+) -> None:
+    stuck, moving = ("orders", "broker-a", 1), ("orders", "broker-b", 0)
+    offsets = script.groups["billing"].offsets
+
+    def told() -> list[tuple[tuple[str, str | None, int], int | None, int | None, bool]]:
+        queues = [queue for event in collected.round() if isinstance(event, Progress) for queue in event.queues]
+        return [((one.topic, one.broker, one.queue_id), one.offset, one.end_offset, one.moved) for one in queues]
+
+    cluster.change(lambda: offsets.update({stuck: (3, 10), moving: (4, 4)}))
+    assert told() == [(stuck, 3, 10, False)]
+    assert told() == []
+    asked = cluster.requests[RequestCode.GET_CONSUME_STATS]
+    cluster.change(lambda: offsets.update({stuck: (3, 20), moving: (9, 9)}))
+    assert told() == [(stuck, 3, 20, False), (moving, 9, 9, True)]
+    cluster.change(lambda: offsets.update({stuck: (20, 20)}))
+    assert told() == [(stuck, 20, 20, True)]
+    assert cluster.requests[RequestCode.GET_CONSUME_STATS] - asked == 2 * 2  # each round, each broker
 
 
 def test_a_broker_that_stops_and_starts_again_changes_nobodys_membership(

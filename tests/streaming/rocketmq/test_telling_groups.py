@@ -34,6 +34,12 @@ def details(events: list[AnyEvent], kind: str) -> list[str | None]:
     return [one.detail for one in snapshot.observations or () if one.kind == kind]
 
 
+def lags(events: list[AnyEvent]) -> dict[int, tuple[int | None, int | None, bool]]:
+    """Answer what is told of offsets, by queue."""
+    queues = [queue for event in events if isinstance(event, Progress) for queue in event.queues]
+    return {one.queue_id: (one.offset, one.end_offset, one.moved) for one in queues}
+
+
 # ---- what members hold
 
 
@@ -158,14 +164,42 @@ def test_offsets_are_told_when_they_move_and_the_first_look_is_where_they_start(
     rounds = Rounds()
     rounds.take(ONE, infos={"c1": info()}, offsets=offsets(q0=5, q1=7))
     assert rounds.take(ONE, offsets=offsets(q0=5, q1=7)) == []
-    (progress,) = rounds.take(ONE, offsets=offsets(q0=5, q1=8, q2=-1))
+    (progress,) = rounds.take(ONE, offsets=offsets(q0=5, q1=(8, 100), q2=-1))
     assert isinstance(progress, Progress)
-    assert [(one.queue_id, one.offset, one.end_offset) for one in progress.queues] == [(1, 8, 100)]
-    (progress,) = rounds.take(ONE, offsets=offsets(q0=5, q1=8, q3=1, q4=0))
+    assert [(one.queue_id, one.offset, one.end_offset, one.moved) for one in progress.queues] == [(1, 8, 100, True)]
+    (progress,) = rounds.take(ONE, offsets=offsets(q0=5, q1=(8, 100), q3=1, q4=0))
     assert isinstance(progress, Progress)
     assert [(one.queue_id, one.offset) for one in progress.queues] == [(3, 1)]  # the first commit ever
     rounds.restart()
     assert rounds.take(ONE, offsets=offsets(q0=5, q1=9)) == []
+
+
+def test_a_queue_is_told_when_another_number_waits_there_though_nobody_commits() -> None:
+    rounds = Rounds()
+    told = [
+        lags(rounds.take(ONE, infos={"c1": info()}, offsets=offsets(q0=(5, 9), q1=7, q2=(-1, 4)))),
+        lags(rounds.take(ONE, offsets=offsets(q0=(5, 9), q1=7))),
+        lags(rounds.take(ONE, offsets=offsets(q0=(5, 12), q1=(7, 8)))),
+        lags(rounds.take({"g": {"a": None}}, offsets=offsets(q0=(5, 13), q1=(7, 8)))),
+        lags(rounds.take({"g": {"a": None}}, offsets=offsets(q0=(6, 14), q1=(7, 8), q3=(0, 2)))),
+    ]
+    rounds.restart()
+    told.append(lags(rounds.take({"g": {"a": None}}, offsets=offsets(q0=(6, 14), q1=8))))
+    assert told == [
+        {0: (5, 9, False)},
+        {},
+        {0: (5, 12, False), 1: (7, 8, False)},
+        {0: (5, 13, False)},
+        {0: (6, 14, True), 3: (0, 2, False)},  # as much waits, and somebody came further
+        {0: (6, 14, False)},
+    ]
+
+
+def test_messages_that_come_while_nobody_is_connected_show_nobody_unseen() -> None:
+    rounds = Rounds()
+    heard = [rounds.take({"g": {"a": None}}, offsets=offsets(q0=(5, number))) for number in range(5, 11)]
+    assert [observed(one) for events in heard for one in snapshots(events)] == []
+    assert [lags(events) for events in heard] == [{}, *({0: (5, number, False)} for number in range(6, 11))]
 
 
 def test_offsets_that_move_while_nobody_is_connected_show_members_that_are_unseen() -> None:
