@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from udfs.events import QueueInfo, QueueRef
 from udfs.strategies.kafka_clients import in_order, leader_library
 from udfs.strategies.problem import Assignment, Participant, Problem, Topic
-from udfs.strategies.subscriptions import by_queue_id, known_topics, subscribers_by_topic
+from udfs.strategies.subscriptions import known_topics, subscribers_by_topic
 
 
 def kafka_range(problem: Problem) -> Assignment:
@@ -39,7 +39,7 @@ def kafka_range(problem: Problem) -> Assignment:
         _deal_with_racks(topics, subscribers, racks, held)
     else:
         for topic in topics:
-            _deal_blocks(by_queue_id(topic), subscribers[topic.name], held)
+            _deal_blocks(topic.by_queue_id, subscribers[topic.name], held)
     return _by_member(problem, members, held)
 
 
@@ -70,7 +70,7 @@ class _TopicShare:
     def __init__(self, topic: Topic, subscribers: list[int], racks: Sequence[str | None]) -> None:
         self.subscribers = subscribers
         self.racks = racks
-        self.queues = by_queue_id(topic)
+        self.queues = topic.by_queue_id
         # Insertion order is the order of partitions.
         self.unassigned = dict.fromkeys(self.queues)
         self.taken = dict.fromkeys(subscribers, 0)

@@ -6,7 +6,7 @@ from udfs.events import QueueRef
 from udfs.java import string_order
 from udfs.strategies.kafka_clients import in_order, leader_library
 from udfs.strategies.problem import Assignment, Problem
-from udfs.strategies.subscriptions import by_queue_id, known_topics, subscribers_by_topic
+from udfs.strategies.subscriptions import known_topics, subscribers_by_topic
 
 
 def kafka_roundrobin(problem: Problem) -> Assignment:
@@ -35,7 +35,7 @@ def kafka_roundrobin(problem: Problem) -> Assignment:
     for topic in topics:
         takers = subscribers[topic.name]
         place = next((place for place, member in enumerate(takers) if member >= pointer), 0)
-        for queue in by_queue_id(topic):
+        for queue in topic.by_queue_id:
             held[takers[place]].append(queue)
             pointer = takers[place] + 1
             place = place + 1 if place + 1 < len(takers) else 0

@@ -11,7 +11,7 @@ from udfs.errors import StrategyError
 from udfs.events import QueueRef
 from udfs.java import TREEIFY_THRESHOLD, hash_map_order, hashed_order, sorted_strings, table_size_for
 from udfs.strategies.problem import Assignment, Participant, Problem, Topic
-from udfs.strategies.subscriptions import by_queue_id, kinds_of
+from udfs.strategies.subscriptions import kinds_of
 
 # A topic, as an index into ServerGroup.topics, and some of its partitions in an order that counts.
 Partitions = tuple[int, list[int]]
@@ -57,7 +57,7 @@ class ServerGroup:
         self.topics: list[Topic] = [problem.topics[name] for name in sorted_strings(problem.topics)]
         self.topics = [topic for topic in self.topics if topic.queues]
         self.ids = [_uuid(topic.topic_id, place) for place, topic in enumerate(self.topics)]
-        self.queues: list[list[QueueRef]] = [by_queue_id(topic) for topic in self.topics]
+        self.queues = [topic.by_queue_id for topic in self.topics]
         self.counts = [len(queues) for queues in self.queues]
         self._places = {topic.name: place for place, topic in enumerate(self.topics)}
         self._names, kinds = kinds_of(self.members)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from udfs.events import QueueRef
 from udfs.strategies.kafka_clients import Library, in_order
 from udfs.strategies.problem import Assignment, Problem
-from udfs.strategies.subscriptions import by_queue_id, known_topics, subscribers_by_topic
+from udfs.strategies.subscriptions import known_topics, subscribers_by_topic
 
 
 def kafka_server_range(problem: Problem) -> Assignment:
@@ -22,7 +22,7 @@ def kafka_server_range(problem: Problem) -> Assignment:
     held: list[list[QueueRef]] = [[] for _ in members]
     subscribers = subscribers_by_topic(members)
     for topic in known_topics(problem, subscribers):
-        queues = by_queue_id(topic)
+        queues = topic.by_queue_id
         takers = subscribers[topic.name]
         size, extra = divmod(len(queues), len(takers))
         start = 0

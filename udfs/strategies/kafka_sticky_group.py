@@ -8,7 +8,7 @@ from udfs.events import QueueRef
 from udfs.java import hash_map_order, sorted_strings
 from udfs.strategies.kafka_range import replica_racks
 from udfs.strategies.problem import Assignment, Participant, Problem
-from udfs.strategies.subscriptions import by_queue_id, kinds_of
+from udfs.strategies.subscriptions import kinds_of
 
 _NO_GENERATION = -1  # AbstractStickyAssignor.DEFAULT_GENERATION
 
@@ -63,7 +63,7 @@ class StickyGroup:
         self.queues: list[QueueRef] = []
         self.topic_of: list[int] = []
         for place, name in enumerate(self.topics):
-            refs = by_queue_id(topics[name])
+            refs = topics[name].by_queue_id
             self.first.append(len(self.queues))
             self.counts.append(len(refs))
             self.queues += refs

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from udfs.events import QueueRef
 from udfs.java import sorted_strings
 from udfs.strategies.problem import Assignment, Problem
 from udfs.strategies.rocketmq_averagely import averagely
 from udfs.strategies.rocketmq_clients import Allocation, deal_each_topic
-from udfs.strategies.subscriptions import by_broker, distinct_queues, known_topics, subscribers_by_topic
+from udfs.strategies.subscriptions import distinct_queues, known_topics, subscribers_by_topic
 
 # What stands for "all queues of this broker" where queues are shared by message (RocketMQ 5, code 400).
 WHOLE_BROKER = -1
@@ -18,7 +20,7 @@ def broadcasting(problem: Problem) -> Assignment:
     held: list[list[QueueRef]] = [[] for _ in problem.members]
     subscribers = subscribers_by_topic(problem.members)
     for topic in known_topics(problem, subscribers):
-        queues = by_broker(topic)
+        queues = topic.by_broker
         for member in subscribers[topic.name]:
             held[member] += queues
     return {member.member_id: queues for member, queues in zip(problem.members, held, strict=True)}
@@ -30,7 +32,7 @@ def message(problem: Problem) -> Assignment:
     subscribers = subscribers_by_topic(problem.members)
     for topic in known_topics(problem, subscribers):
         brokers = distinct_queues(
-            QueueRef(topic=topic.name, queue_id=WHOLE_BROKER, broker=queue.broker) for queue in by_broker(topic)
+            QueueRef(topic=topic.name, queue_id=WHOLE_BROKER, broker=queue.broker) for queue in topic.by_broker
         )
         for member in subscribers[topic.name]:
             held[member] += brokers
@@ -54,7 +56,7 @@ def message_shared(problem: Problem, share_number: int, allocate: Allocation = a
     if share_number <= 0 or share_number >= len(ids) - 1:
         return message(problem)
 
-    def slices(queues: list[QueueRef], names: list[str]) -> dict[str, list[QueueRef]]:
+    def slices(queues: Sequence[QueueRef], names: Sequence[str]) -> dict[str, list[QueueRef]]:
         firsts = {name: place for place, name in reversed(list(enumerate(names)))}
         if len(names) > len(queues):
             return {name: [queues[place % len(queues)]] for name, place in firsts.items()}
@@ -66,4 +68,4 @@ def message_shared(problem: Problem, share_number: int, allocate: Allocation = a
             for name, place in firsts.items()
         }
 
-    return deal_each_topic(problem, lambda queues, names: slices(list(queues), list(names)))
+    return deal_each_topic(problem, slices)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
+from itertools import repeat
 from typing import TypeAlias
 
 import msgspec
 
 from udfs.events import QueueInfo, QueueRef
+from udfs.java import string_order
 
 
 class Participant(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,12 +32,39 @@ class Participant(msgspec.Struct, frozen=True, kw_only=True):
     settings: Mapping[str, object] | None = None  # its own ``strategy_settings``: before the group's
 
 
-class Topic(msgspec.Struct, frozen=True, kw_only=True):
-    """One topic with its queues, ordered by (broker, queue_id)."""
+class Topic(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """One topic with its queues, ordered by (broker, queue_id).
+
+    The names of its queues are made once, whoever asks for them: making them is most of what the arithmetic strategies
+    would do.
+    """
 
     name: str
     queues: tuple[QueueInfo, ...]
     topic_id: str | None = None
+
+    @cached_property
+    def by_queue_id(self) -> tuple[QueueRef, ...]:
+        """The queues as Kafka's clients sort partitions."""
+        refs = self._refs()
+        numbers = [ref.queue_id for ref in refs]
+        if numbers != sorted(numbers):
+            refs.sort(key=lambda ref: ref.queue_id)
+        return tuple(refs)
+
+    @cached_property
+    def by_broker(self) -> tuple[QueueRef, ...]:
+        """The queues as RocketMQ's ``MessageQueue#compareTo`` sorts them."""
+        brokers = {queue.broker for queue in self.queues}
+        if len(brokers) <= 1:
+            return self.by_queue_id
+        keys = {broker: string_order(broker or "") for broker in brokers}
+        return tuple(sorted(self._refs(), key=lambda ref: (keys[ref.broker], ref.queue_id)))
+
+    def _refs(self) -> list[QueueRef]:
+        queues = self.queues
+        # By position and without a loop of its own: there are many.
+        return list(map(QueueRef, repeat(self.name), [q.queue_id for q in queues], [q.broker for q in queues]))
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):

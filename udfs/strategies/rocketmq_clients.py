@@ -9,7 +9,7 @@ from udfs.errors import StrategyError
 from udfs.events import QueueRef
 from udfs.java import sorted_strings
 from udfs.strategies.problem import Assignment, Problem
-from udfs.strategies.subscriptions import by_broker, known_topics, subscribers_by_topic
+from udfs.strategies.subscriptions import known_topics, subscribers_by_topic
 
 # One topic: (queues sorted, ids sorted with repetitions) -> id -> its queues; an id that is missing gets none.
 Allocation: TypeAlias = Callable[[Sequence[QueueRef], Sequence[str]], Mapping[str, Sequence[QueueRef]]]
@@ -38,7 +38,7 @@ def deal_each_topic(problem: Problem, allocate: Allocation) -> Assignment:
     sets = {id(members): frozenset(members) for members in subscribers.values()}
     for topic in known_topics(problem, subscribers):
         subscribed = sets[id(subscribers[topic.name])]
-        for name, queues in allocate(by_broker(topic), ids).items():
+        for name, queues in allocate(topic.by_broker, ids).items():
             for member_index in members_by_name[name]:
                 if member_index in subscribed:
                     held[member_index] += queues

@@ -1,12 +1,11 @@
-"""Core: who subscribes to what, and a topic's queues in the orders that clients sort them into. No I/O."""
+"""Core: who subscribes to what. No I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import repeat
+from itertools import chain
 
 from udfs.events import QueueRef
-from udfs.java import string_order
 from udfs.strategies.problem import Participant, Problem, Topic
 
 
@@ -16,15 +15,10 @@ def kinds_of(members: Sequence[Participant]) -> tuple[list[tuple[str, ...]], lis
     Lists that are one object are compared no further: thousands of topics take their time.
     """
     places: dict[tuple[str, ...], int] = {}
-    known: dict[int, int] = {}
-    found = []
-    for member in members:
-        names = member.subscriptions
-        place = known.get(id(names))
-        if place is None:
-            place = known[id(names)] = places.setdefault(names, len(places))
-        found.append(place)
-    return list(places), found
+    lists = [member.subscriptions for member in members]
+    known = {id(names): names for names in lists}
+    found = {key: places.setdefault(names, len(places)) for key, names in known.items()}
+    return list(places), [found[id(names)] for names in lists]
 
 
 def subscribers_by_topic(members: Sequence[Participant]) -> dict[str, list[int]]:
@@ -45,7 +39,7 @@ def subscribers_by_topic(members: Sequence[Participant]) -> dict[str, list[int]]
     for topic, kinds_of_topic in kinds_by_topic.items():
         key = tuple(kinds_of_topic)
         if key not in lists:
-            lists[key] = sorted(index for kind in key for index in kinds[kind])
+            lists[key] = sorted(chain.from_iterable(map(kinds.__getitem__, key)))
         found[topic] = lists[key]
     return found
 
@@ -54,34 +48,6 @@ def known_topics(problem: Problem, subscribed: Iterable[str]) -> list[Topic]:
     """Answer the subscribed topics that have queues, by name; unknown and empty ones are skipped."""
     topics = problem.topics
     return [topics[name] for name in sorted(subscribed) if name in topics and topics[name].queues]
-
-
-def by_queue_id(topic: Topic) -> list[QueueRef]:
-    """Answer the topic's queues as Kafka's clients sort partitions."""
-    refs = _refs(topic)
-    numbers = [ref.queue_id for ref in refs]
-    if numbers != sorted(numbers):
-        refs.sort(key=lambda ref: ref.queue_id)
-    return refs
-
-
-def by_broker(topic: Topic) -> list[QueueRef]:
-    """Answer the topic's queues as RocketMQ's ``MessageQueue#compareTo`` sorts them."""
-    refs = _refs(topic)
-    brokers = {ref.broker for ref in refs}
-    if len(brokers) == 1:
-        return by_queue_id(topic)
-    keys = {broker: string_order(broker or "") for broker in brokers}
-    refs.sort(key=lambda ref: (keys[ref.broker], ref.queue_id))
-    return refs
-
-
-def _refs(topic: Topic) -> list[QueueRef]:
-    # By position and without a loop of its own: this is most of what the arithmetic strategies do.
-    queues = topic.queues
-    return list(
-        map(QueueRef, repeat(topic.name), [queue.queue_id for queue in queues], [queue.broker for queue in queues])
-    )
 
 
 def distinct_queues(refs: Iterable[QueueRef]) -> list[QueueRef]:
