@@ -27,6 +27,8 @@ _PROGRAMS = {
     "RocketMqLoopback": ("rocketmq-server-4.9.7", "rocketmq-server-5.5.0"),
     "RocketMqMember": ("rocketmq-client-4.9.8", "rocketmq-server-5.5.0"),
 }
+# Of which programs are made that need them: compiled with each.
+_SHARED = ("Conversation",)
 _COMPILE_TIMEOUT_S = 120
 
 
@@ -42,9 +44,9 @@ def class_path(name: str, program: str) -> str:
 
 def _compiled(name: str, program: str) -> Path:
     """Return the folder of classes, compiled once for each source and set of jars."""
-    source = _JAVA / f"{program}.java"
     jars = kit_jars(name)[0].parent
-    digest = hashlib.sha256(source.read_bytes() + jars.name.encode()).hexdigest()[:12]
+    texts = [(_JAVA / f"{one}.java").read_bytes() for one in (program, *_SHARED)]
+    digest = hashlib.sha256(b"".join([*texts, jars.name.encode()])).hexdigest()[:12]
     folder = ivy.cache_folder() / "classes" / f"{program}-{name}-{digest}"
     if folder.is_dir():
         return folder
@@ -52,7 +54,11 @@ def _compiled(name: str, program: str) -> Path:
     with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
         # --release 11: what the oldest Java that kafka-clients 4 runs on understands.
         subprocess.run(
-            [find_java().javac, "--release", "11", "-cp", f"{jars}/*", "-d", unfinished, source],
+            [
+                find_java().javac,
+                *("--release", "11", "-cp", f"{jars}/*", "-sourcepath", _JAVA, "-implicit:class"),
+                *("-d", unfinished, _JAVA / f"{program}.java"),
+            ],
             check=True,
             timeout=_COMPILE_TIMEOUT_S,
         )

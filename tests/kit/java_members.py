@@ -10,6 +10,8 @@ from typing import Generic, Protocol, Self, TypeVar
 import msgspec
 
 WAIT_S = 120.0
+# A small heap, a quick start; and what the machine itself has to say is no line of the member.
+JVM_OPTIONS = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+DisplayVMOutputToStderr")
 # One for all members: a claim may be about several of them.
 _NEWS = threading.Condition()
 
@@ -111,8 +113,6 @@ class JavaMember(Generic[ReportT]):
     def _hear(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            if not line.startswith('{"event"'):
-                continue  # MetaQ's client library prints, too
             report = msgspec.json.decode(line, type=self._report)
             with _NEWS:
                 self._reports.append(report)

@@ -12,7 +12,7 @@ import msgspec
 from streaming.java import find_java
 from tests.kit.brokers import Broker
 from tests.kit.jars import class_path
-from tests.kit.java_members import WAIT_S, JavaMember, wait_until
+from tests.kit.java_members import JVM_OPTIONS, WAIT_S, JavaMember, wait_until
 
 _STRATEGIES = {
     "range": "org.apache.kafka.clients.consumer.RangeAssignor",
@@ -165,7 +165,7 @@ def start_member(
     member = Member(
         [
             str(find_java().java),
-            *("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+            *JVM_OPTIONS,
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
             *("-cp", class_path(jars, "GroupMember"), "GroupMember"),
             *(f"{key}={value}" for key, value in properties.items()),

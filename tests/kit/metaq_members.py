@@ -11,7 +11,7 @@ import msgspec
 
 from streaming.java import find_java
 from tests.kit.jars import class_path
-from tests.kit.java_members import JavaMember, wait_until
+from tests.kit.java_members import JVM_OPTIONS, JavaMember, wait_until
 from tests.kit.metaq import JARS, MetaqCluster
 
 Partition = tuple[str, str, int]  # topic, broker, number
@@ -96,7 +96,7 @@ def start_metaq_member(
     return MetaqMember(
         [
             str(find_java().java),
-            *("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Duser.home={home}"),
+            *(*JVM_OPTIONS, f"-Duser.home={home}"),
             f"-Dlog4j.configuration=file:{cluster.folder / 'broker-0' / 'log4j.properties'}",
             *("-cp", class_path(JARS, "MetaqMember"), "MetaqMember"),
             *(f"{key}={value}" for key, value in settings.items()),

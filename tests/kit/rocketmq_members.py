@@ -11,7 +11,7 @@ import msgspec
 
 from streaming.java import find_java
 from tests.kit.jars import class_path
-from tests.kit.java_members import WAIT_S, JavaMember, wait_until
+from tests.kit.java_members import JVM_OPTIONS, WAIT_S, JavaMember, wait_until
 from tests.kit.rocketmq import RocketMq, quiet_logging
 
 _RETRY = "%RETRY%"
@@ -182,7 +182,7 @@ def start_member(
     return RocketMqMember(
         [
             str(find_java().java),
-            *("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+            *JVM_OPTIONS,
             # Where its logs go, and its offsets when it is broadcasting.
             *(f"-Duser.home={home}", f"-Drocketmq.client.localOffsetStoreDir={home}/offsets"),
             f"-Drocketmq.client.rebalance.waitInterval={rebalance_interval_ms}",

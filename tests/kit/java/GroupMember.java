@@ -9,10 +9,7 @@ import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Properties;
-import java.util.Scanner;
 import java.util.Set;
-import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
@@ -22,16 +19,14 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * One real consumer that says, one JSON object a line, what it was given.
+ * One real consumer that says what it was given.
  *
- * Arguments: consumer settings as key=value. Commands on standard input, one a line:
- * subscribe a,b | pattern REGEX | unsubscribe | commit | pause | resume | close.
- * The end of standard input ends the process at once, without leaving the group.
+ * Arguments: consumer settings. Commands: subscribe a,b | pattern REGEX | unsubscribe | commit | pause | resume |
+ * close.
  * One source for kafka-clients 1.0 to 4.x: what not all of them have is reached by reflection.
  */
 public final class GroupMember {
     private static final long POLL_MS = 50;
-    private static final BlockingQueue<String> COMMANDS = new LinkedBlockingQueue<>();
 
     private final KafkaConsumer<byte[], byte[]> consumer;
     private final ConsumerRebalanceListener listener = new Listener();
@@ -41,30 +36,17 @@ public final class GroupMember {
     }
 
     public static void main(String[] arguments) {
-        Properties settings = new Properties();
-        for (String argument : arguments) {
-            int cut = argument.indexOf('=');
-            settings.setProperty(argument.substring(0, cut), argument.substring(cut + 1));
-        }
-        Thread reader = new Thread(() -> {
-            Scanner lines = new Scanner(System.in);
-            while (lines.hasNextLine()) COMMANDS.add(lines.nextLine().trim());
-            Runtime.getRuntime().halt(3);
-        }, "commands");
-        reader.setDaemon(true);
-        reader.start();
-        try {
-            new GroupMember(settings).run();
-        } catch (Throwable error) {
-            say("failed", "\"error\":" + quoted(String.valueOf(error)));
-            Runtime.getRuntime().halt(1);
-        }
+        Conversation.hold(arguments, settings -> {
+            Properties properties = new Properties();
+            properties.putAll(settings);
+            new GroupMember(properties).run();
+        });
     }
 
     private void run() throws Exception {
         boolean polling = false;
         while (true) {
-            String command = polling ? COMMANDS.poll() : COMMANDS.take();
+            String command = polling ? Conversation.COMMANDS.poll() : Conversation.COMMANDS.take();
             if (command == null) {
                 poll();
                 continue;
@@ -94,13 +76,12 @@ public final class GroupMember {
                     break;
                 case "close":
                     consumer.close();
-                    say("closed", "\"owned\":[]");
-                    Runtime.getRuntime().halt(0);
+                    Conversation.end("closed", "\"owned\":[]");
                     break;
                 default:
                     throw new IllegalArgumentException(command);
             }
-            say("done", "\"command\":" + quoted(command));
+            Conversation.say("done", "\"command\":" + Conversation.quoted(command));
         }
     }
 
@@ -114,7 +95,7 @@ public final class GroupMember {
                 Method poll = KafkaConsumer.class.getMethod("poll", long.class);
                 records = (ConsumerRecords<?, ?>) poll.invoke(consumer, POLL_MS);
             }
-            if (records.count() > 0) say("read", "\"records\":" + records.count());
+            if (records.count() > 0) Conversation.say("read", "\"records\":" + records.count());
         } catch (InvocationTargetException wrapped) {
             throw wrapped.getCause() instanceof Exception ? (Exception) wrapped.getCause() : wrapped;
         }
@@ -126,7 +107,7 @@ public final class GroupMember {
             Object metadata = KafkaConsumer.class.getMethod("groupMetadata").invoke(consumer);
             Object generation = metadata.getClass().getMethod("generationId").invoke(metadata);
             Object member = metadata.getClass().getMethod("memberId").invoke(metadata);
-            return ",\"generation\":" + generation + ",\"member_id\":" + quoted(String.valueOf(member));
+            return identity(generation, member);
         } catch (NoSuchMethodException before25) {
             return identityBefore25();
         } catch (ReflectiveOperationException error) {
@@ -147,10 +128,14 @@ public final class GroupMember {
             Field member = generation.getClass().getDeclaredField("memberId");
             number.setAccessible(true);
             member.setAccessible(true);
-            return ",\"generation\":" + number.get(generation) + ",\"member_id\":" + quoted(String.valueOf(member.get(generation)));
+            return identity(number.get(generation), member.get(generation));
         } catch (ReflectiveOperationException error) {
             throw new IllegalStateException(error);
         }
+    }
+
+    private static String identity(Object generation, Object member) {
+        return ",\"generation\":" + generation + ",\"member_id\":" + Conversation.quoted(String.valueOf(member));
     }
 
     private final class Listener implements ConsumerRebalanceListener {
@@ -176,7 +161,7 @@ public final class GroupMember {
         }
 
         private void tell(String event, Collection<TopicPartition> changed, Collection<TopicPartition> owned) {
-            say(event, "\"changed\":" + list(changed) + ",\"owned\":" + list(owned) + identity());
+            Conversation.say(event, "\"changed\":" + list(changed) + ",\"owned\":" + list(owned) + identity());
         }
     }
 
@@ -184,22 +169,7 @@ public final class GroupMember {
         List<TopicPartition> sorted = new ArrayList<>(partitions);
         sorted.sort(Comparator.comparing(TopicPartition::topic).thenComparingInt(TopicPartition::partition));
         return sorted.stream()
-                .map(one -> "[" + quoted(one.topic()) + "," + one.partition() + "]")
+                .map(one -> "[" + Conversation.quoted(one.topic()) + "," + one.partition() + "]")
                 .collect(Collectors.joining(",", "[", "]"));
-    }
-
-    private static String quoted(String text) {
-        StringBuilder json = new StringBuilder("\"");
-        for (char c : text.toCharArray()) {
-            if (c == '"' || c == '\\') json.append('\\').append(c);
-            else if (c < ' ') json.append(String.format("\\u%04x", (int) c));
-            else json.append(c);
-        }
-        return json.append('"').toString();
-    }
-
-    private static synchronized void say(String event, String fields) {
-        System.out.println("{\"event\":" + quoted(event) + ",\"at_ms\":" + System.currentTimeMillis() + "," + fields + "}");
-        System.out.flush();
     }
 }

@@ -12,47 +12,24 @@ import com.taobao.metamorphosis.utils.ZkUtils.ZKConfig;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Scanner;
 import java.util.Set;
-import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Executor;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 /**
- * One real consumer that says, one JSON object a line, which partitions it took.
+ * One real consumer that says which partitions it took.
  *
  * Arguments: zookeeper=HOST:PORT root=/meta group=G topics=a,b strategy=DEFAULT|CONSIST session_timeout_ms=N
- * sync_ms=N commit_ms=N and, if wanted, consumer_id=ID. Commands on standard input, one a line: stop.
- * The end of standard input ends the process at once.
+ * sync_ms=N commit_ms=N and, if wanted, consumer_id=ID. Command: stop.
  */
 public final class MetaqMember {
     private static final long LOOK_EVERY_MS = 20;
     private static final int MAX_MESSAGE_BYTES = 1024;
-    private static final BlockingQueue<String> COMMANDS = new LinkedBlockingQueue<>();
 
     public static void main(String[] arguments) {
-        Map<String, String> settings = new HashMap<>();
-        for (String argument : arguments) {
-            int cut = argument.indexOf('=');
-            settings.put(argument.substring(0, cut), argument.substring(cut + 1));
-        }
-        Thread reader = new Thread(() -> {
-            Scanner lines = new Scanner(System.in);
-            while (lines.hasNextLine()) COMMANDS.add(lines.nextLine().trim());
-            Runtime.getRuntime().halt(3);
-        }, "commands");
-        reader.setDaemon(true);
-        reader.start();
-        try {
-            run(settings);
-        } catch (Throwable error) {
-            say("failed", "\"error\":" + quoted(String.valueOf(error)));
-            Runtime.getRuntime().halt(1);
-        }
+        Conversation.hold(arguments, MetaqMember::run);
     }
 
     private static void run(Map<String, String> settings) throws Exception {
@@ -75,18 +52,18 @@ public final class MetaqMember {
         consumer.completeSubscribe();
 
         ConsumerZooKeeper.ZKLoadRebalanceListener listener = listener((SimpleMessageConsumer) consumer);
-        say("started", "\"member_id\":" + quoted(String.valueOf(read(listener, "consumerIdString"))));
+        String id = String.valueOf(read(listener, "consumerIdString"));
+        Conversation.say("started", "\"member_id\":" + Conversation.quoted(id));
         String told = "";
         while (true) {
             String held = held(listener.getTopicPartitions());
-            if (!held.equals(told)) say("held", "\"held\":" + held);
+            if (!held.equals(told)) Conversation.say("held", "\"held\":" + held);
             told = held;
-            String command = COMMANDS.poll(LOOK_EVERY_MS, TimeUnit.MILLISECONDS);
+            String command = Conversation.COMMANDS.poll(LOOK_EVERY_MS, TimeUnit.MILLISECONDS);
             if ("stop".equals(command)) {
                 consumer.shutdown();
                 factory.shutdown();
-                say("stopped", "\"held\":[]");
-                Runtime.getRuntime().halt(0);
+                Conversation.end("stopped", "\"held\":[]");
             }
         }
     }
@@ -105,8 +82,9 @@ public final class MetaqMember {
     private static String held(Map<String, Set<Partition>> partitions) {
         List<String> found = new ArrayList<>();
         for (Map.Entry<String, Set<Partition>> topic : partitions.entrySet()) {
+            String name = Conversation.quoted(topic.getKey());
             for (Partition one : topic.getValue()) {
-                found.add("[" + quoted(topic.getKey()) + ",\"" + one.getBrokerId() + "\"," + one.getPartition() + "]");
+                found.add("[" + name + ",\"" + one.getBrokerId() + "\"," + one.getPartition() + "]");
             }
         }
         Collections.sort(found);
@@ -116,27 +94,12 @@ public final class MetaqMember {
     private static final class Reader implements MessageListener {
         @Override
         public void recieveMessages(Message message) {
-            say("read", "\"records\":1");
+            Conversation.say("read", "\"records\":1");
         }
 
         @Override
         public Executor getExecutor() {
             return null;
         }
-    }
-
-    private static String quoted(String text) {
-        StringBuilder json = new StringBuilder("\"");
-        for (char c : text.toCharArray()) {
-            if (c == '"' || c == '\\') json.append('\\').append(c);
-            else if (c < ' ') json.append(String.format("\\u%04x", (int) c));
-            else json.append(c);
-        }
-        return json.append('"').toString();
-    }
-
-    private static synchronized void say(String event, String fields) {
-        System.out.println("{\"event\":" + quoted(event) + ",\"at_ms\":" + System.currentTimeMillis() + "," + fields + "}");
-        System.out.flush();
     }
 }

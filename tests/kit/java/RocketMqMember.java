@@ -1,14 +1,9 @@
-import java.io.PrintStream;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Scanner;
-import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
@@ -31,10 +26,9 @@ import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.remoting.exception.RemotingException;
 
 /**
- * One real push consumer that says, one JSON object a line, which queues it holds.
+ * One real push consumer that says which queues it holds.
  *
- * Arguments: key=value. Commands on standard input, one a line: subscribe TOPIC [EXPRESSION] | unsubscribe TOPIC |
- * suspend | resume | shutdown. The end of standard input ends the process at once, without leaving the group.
+ * Commands: subscribe TOPIC [EXPRESSION] | unsubscribe TOPIC | suspend | resume | shutdown.
  * What it holds is what its own RebalanceImpl has in its tables, looked at every 100 ms: the same tables that it
  * shows to brokers as its running info. One source for the clients 4.9 and 5: what only 5 has is reached by reflection.
  */
@@ -43,8 +37,6 @@ public final class RocketMqMember {
     private static final long LOOK_MS = 100;
     private static final int START_ATTEMPTS = 5;
     private static final Comparator<Held> ORDER = Comparator.comparing((Held one) -> one.queue);
-    private static final PrintStream OUTPUT = System.out;
-    private static final BlockingQueue<String> COMMANDS = new LinkedBlockingQueue<>();
 
     private final Map<String, String> settings;
     private DefaultMQPushConsumer consumer;
@@ -57,35 +49,15 @@ public final class RocketMqMember {
     }
 
     public static void main(String[] arguments) {
-        // Loggers write to System.out when they like; the lines of this program must stay whole.
-        System.setOut(System.err);
-        Map<String, String> settings = new HashMap<>();
-        for (String argument : arguments) {
-            int cut = argument.indexOf('=');
-            settings.put(argument.substring(0, cut), argument.substring(cut + 1));
-        }
-        Thread reader = new Thread(() -> {
-            Scanner lines = new Scanner(System.in);
-            while (lines.hasNextLine()) COMMANDS.add(lines.nextLine().trim());
-            Runtime.getRuntime().halt(3);
-        }, "commands");
-        reader.setDaemon(true);
-        reader.start();
-        try {
-            new RocketMqMember(settings).run();
-        } catch (Throwable error) {
-            error.printStackTrace();
-            say("failed", "\"error\":" + quoted(String.valueOf(error)));
-            Runtime.getRuntime().halt(1);
-        }
+        Conversation.hold(arguments, settings -> new RocketMqMember(settings).run());
     }
 
     private void run() throws Exception {
         start();
         String id = consumer.getDefaultMQPushConsumerImpl().getmQClientFactory().getClientId();
-        say("started", "\"client_id\":" + quoted(id));
+        Conversation.say("started", "\"client_id\":" + Conversation.quoted(id));
         while (true) {
-            String command = COMMANDS.poll(LOOK_MS, TimeUnit.MILLISECONDS);
+            String command = Conversation.COMMANDS.poll(LOOK_MS, TimeUnit.MILLISECONDS);
             if (command != null) obey(command.split(" "), command);
             look();
         }
@@ -124,13 +96,12 @@ public final class RocketMqMember {
                 break;
             case "shutdown":
                 consumer.shutdown();
-                say("stopped", "\"held\":[]");
-                Runtime.getRuntime().halt(0);
+                Conversation.end("stopped", "\"held\":[]");
                 break;
             default:
                 throw new IllegalArgumentException(command);
         }
-        say("done", "\"command\":" + quoted(command));
+        Conversation.say("done", "\"command\":" + Conversation.quoted(command));
     }
 
     private void configure() throws Exception {
@@ -240,11 +211,11 @@ public final class RocketMqMember {
         String now = held.stream().map(Held::json).collect(Collectors.joining(",", "[", "]"));
         if (!now.equals(said)) {
             said = now;
-            say("held", "\"held\":" + now);
+            Conversation.say("held", "\"held\":" + now);
         }
         int count = consumed.get();
         if (count != saidConsumed) {
-            say("read", "\"records\":" + (count - saidConsumed));
+            Conversation.say("read", "\"records\":" + (count - saidConsumed));
             saidConsumed = count;
         }
     }
@@ -271,8 +242,10 @@ public final class RocketMqMember {
         }
 
         private String json() {
-            return "{\"topic\":" + quoted(queue.getTopic()) + ",\"broker\":" + quoted(queue.getBrokerName())
-                    + ",\"queue_id\":" + queue.getQueueId() + ",\"mode\":" + quoted(mode) + ",\"locked\":" + locked + "}";
+            String topic = Conversation.quoted(queue.getTopic());
+            String broker = Conversation.quoted(queue.getBrokerName());
+            return "{\"topic\":" + topic + ",\"broker\":" + broker + ",\"queue_id\":" + queue.getQueueId()
+                    + ",\"mode\":" + Conversation.quoted(mode) + ",\"locked\":" + locked + "}";
         }
     }
 
@@ -283,20 +256,5 @@ public final class RocketMqMember {
     private List<String> list(String key) {
         String value = settings.getOrDefault(key, "");
         return value.isEmpty() ? List.of() : Arrays.asList(value.split(","));
-    }
-
-    private static String quoted(String text) {
-        StringBuilder json = new StringBuilder("\"");
-        for (char c : text.toCharArray()) {
-            if (c == '"' || c == '\\') json.append('\\').append(c);
-            else if (c < ' ') json.append(String.format("\\u%04x", (int) c));
-            else json.append(c);
-        }
-        return json.append('"').toString();
-    }
-
-    private static synchronized void say(String event, String fields) {
-        OUTPUT.println("{\"event\":" + quoted(event) + ",\"at_ms\":" + System.currentTimeMillis() + "," + fields + "}");
-        OUTPUT.flush();
     }
 }
