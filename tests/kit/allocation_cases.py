@@ -184,7 +184,7 @@ def _with_brokers(rng: random.Random, strategy: str, system: str) -> Case:
         ],
         rng.randint(1, 4),
     )
-    if strategy == "rocketmq.MACHINE_ROOM_NEARBY" and rng.random() < 0.8:
+    if strategy.startswith("rocketmq.MACHINE_ROOM") and rng.random() < 0.8:
         brokers = rng.sample([f"{room}@b{number}" for room in _ROOMS for number in (1, 2)], rng.randint(1, 4))
     topics: dict[str, Any] = {}
     for name in rng.sample(["TopicA", "T", "T1", "T10", "%RETRY%g", "é"], rng.randint(1, 3)):
@@ -227,7 +227,7 @@ def _settings(
                 settings[name] = {key: rng.choice(_ROOMS) for key in keys if rng.random() < 0.97}
     if "CONSISTENT_HASH" in (strategy + str(settings.get("inner"))) and rng.random() < 0.5:
         settings["virtual_nodes"] = rng.choice((0, 1, 2, 10, 33, -1 if rng.random() < 0.1 else 3))
-    if "MACHINE_ROOM" in (strategy, settings.get("inner", "").removeprefix("rocketmq.")) and rng.random() < 0.9:
+    if "rocketmq.MACHINE_ROOM" in (strategy, settings.get("inner")) and rng.random() < 0.9:
         settings["rooms"] = rng.sample([*_ROOMS, ""], rng.randint(0, 3))
     if strategy == "rocketmq.CONFIG" and rng.random() < 0.9:
         queues = [

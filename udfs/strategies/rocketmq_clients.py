@@ -19,16 +19,18 @@ Allocation: TypeAlias = Callable[[Sequence[QueueRef], Sequence[str]], Mapping[st
 RETRY_TOPIC_PREFIX = "%RETRY%"
 
 
-def deal_each_topic(problem: Problem, allocate: Allocation) -> Assignment:
+def deal_each_topic(problem: Problem, allocate: Allocation, *, checked: bool = True) -> Assignment:
     """Deal each subscribed topic over all members of the group; a non-subscriber's slice belongs to nobody.
 
     Two connections with one id take the same slice, the first; the second slice has no owner.
 
+    Args:
+        checked: The class looks at what it is asked (``AbstractAllocateMessageQueueStrategy#check``): a client without
+            an id fails as soon as it asks for a topic.
+
     Source: rocketmq-client 4.9 and 5.5 ``RebalanceImpl#rebalanceByTopic``.
     """
     ids = sorted_strings(member.name for member in problem.members)
-    if "" in ids:
-        raise StrategyError("illegal_argument", "currentCID is empty")
     held: list[list[QueueRef]] = [[] for _ in problem.members]
     subscribers = subscribers_by_topic(problem.members)
     members_by_name: dict[str, list[int]] = {}
@@ -36,8 +38,11 @@ def deal_each_topic(problem: Problem, allocate: Allocation) -> Assignment:
         members_by_name.setdefault(member.name, []).append(index)
     # Topics with the same subscribers share one list.
     sets = {id(members): frozenset(members) for members in subscribers.values()}
+    nameless = members_by_name.get("", ()) if checked else ()
     for topic in known_topics(problem, subscribers):
         subscribed = sets[id(subscribers[topic.name])]
+        if not subscribed.isdisjoint(nameless):
+            raise StrategyError("illegal_argument", "currentCID is empty")
         for name, queues in allocate(topic.by_broker, ids).items():
             for member_index in members_by_name[name]:
                 if member_index in subscribed:

@@ -39,6 +39,9 @@ def test_every_strategy_with_a_real_class_has_golden_answers() -> None:
     assert recorded - {"kafka.vote"} == set(names()) - _WITHOUT_A_REAL_CLASS
 
 
-def test_most_golden_answers_are_assignments_with_queues() -> None:
-    lines = [json.loads(line) for file in _FILES for line in file.read_text().splitlines()]
-    assert sum(any(line["held"].values()) for line in lines if line["held"]) > len(lines) / 2
+@pytest.mark.parametrize(
+    "file", [file for file in _FILES if file.parent.name != "kafka.vote"], ids=lambda f: f"{f.parent.name}-{f.stem}"
+)
+def test_a_good_part_of_each_classs_golden_answers_are_assignments_with_queues(file: Path) -> None:
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert sum(any(line["held"].values()) for line in lines if line["held"]) >= len(lines) / 5
