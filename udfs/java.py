@@ -71,7 +71,8 @@ def string_hashes(texts: Sequence[str]) -> list[int]:
         powers[1:] = 31
         powers = np.multiply.accumulate(powers, dtype=np.uint32)
         hashes[written] = np.add.reduceat(codes * powers[from_end], (ends - lengths)[written], dtype=np.uint32)
-    return [int(hash_) for hash_ in hashes.view(np.int32)]
+    found: list[int] = hashes.view(np.int32).tolist()
+    return found
 
 
 def table_size_for(capacity: int) -> int:
@@ -115,7 +116,8 @@ def hashed_order(hashes: Sequence[int], table: int = INITIAL_CAPACITY, texts: Se
         if put > TREEIFY_THRESHOLD and int(np.bincount(slots).max()) > TREEIFY_THRESHOLD:
             return _ordered_with_trees([int(h) for h in spread], table, texts)
         if count <= size * LOAD_NUMERATOR // LOAD_DENOMINATOR or size == MAX_CAPACITY:
-            return [int(index) for index in np.argsort(slots[:count], kind="stable")]
+            order: list[int] = np.argsort(slots[:count], kind="stable").tolist()
+            return order
         size *= 2
 
 

@@ -71,15 +71,17 @@ def in_order(members: Sequence[Participant], library: Library) -> list[Participa
         # Equal ones stay in the order in which the leader's HashMap has them.
         joined = {member.member_id: member for member in members}
         members = [joined[member_id] for member_id in hash_map_order(list(joined))]
-    keys = [
-        (member.instance_id is None, member.member_id if member.instance_id is None else member.instance_id)
-        for member in members
+    static = [member for member in members if member.instance_id is not None]
+    dynamic = [member for member in members if member.instance_id is None]
+    return [
+        *_sorted_as_java(static, [member.instance_id or "" for member in static]),
+        *_sorted_as_java(dynamic, [member.member_id for member in dynamic]),
     ]
-    if all(text.isascii() for _, text in keys):
-        order = sorted(range(len(keys)), key=keys.__getitem__)
-    else:
-        order = sorted(range(len(keys)), key=lambda place: (keys[place][0], string_order(keys[place][1])))
-    return [members[place] for place in order]
+
+
+def _sorted_as_java(members: Sequence[Participant], texts: Sequence[str]) -> list[Participant]:
+    keys = texts if all(map(str.isascii, texts)) else list(map(string_order, texts))
+    return [members[place] for place in sorted(range(len(keys)), key=keys.__getitem__)]
 
 
 def _stands_not_after(left: Participant, right: Participant) -> bool:

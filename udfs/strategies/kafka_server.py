@@ -13,8 +13,6 @@ from udfs.java import TREEIFY_THRESHOLD, hash_map_order, hashed_order, sorted_st
 from udfs.strategies.problem import Assignment, Participant, Problem, Topic
 from udfs.strategies.subscriptions import kinds_of
 
-# A topic, as an index into ServerGroup.topics, and some of its partitions in an order that counts.
-Partitions = tuple[int, list[int]]
 # HashMap mixes the upper 16 bits of a hash into the lower ones: smaller numbers stay what they are.
 _UNSPREAD = 1 << 16
 
@@ -47,7 +45,6 @@ class ServerGroup:
         topics: Existing topics by name; ``ids`` are their UUIDs as 128-bit numbers, ``counts`` their partitions.
         subscriptions: For each member the existing topics that it subscribes to, in the order of its set.
         homogeneous: Whether all members name the same topics, existing or not.
-        targets: For each member what it was to hold before: partitions by topic, both in the order of Java's maps.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -68,14 +65,17 @@ class ServerGroup:
             order = hash_map_order(names, copied_set_table(len(names)))
             topics_of_kind.append([self._places[name] for name in order if name in self._places])
         self.subscriptions: list[list[int]] = [topics_of_kind[kind] for kind in kinds]
-        self.targets: list[dict[int, list[int]]] = [self._target(member) for member in self.members]
 
-    def _target(self, member: Participant) -> dict[int, list[int]]:
-        previous = self._problem.previous
-        owned = (member.owned or ()) if previous is None else previous.get(member.member_id, ())
+    def owned(self, member: int) -> tuple[QueueRef, ...]:
+        """Answer what a member was to hold before, as it was told."""
+        previous, asked = self._problem.previous, self.members[member]
+        return (asked.owned or ()) if previous is None else previous.get(asked.member_id, ())
+
+    def target(self, member: int) -> dict[int, list[int]]:
+        """Answer what a member was to hold before: partitions by topic, both in the order of Java's maps."""
         by_topic: dict[int, list[int]] = {}
         topic, numbers = None, None
-        for queue in owned:
+        for queue in self.owned(member):
             if queue.topic != topic:
                 topic = queue.topic
                 place = self._places.get(topic)
@@ -107,7 +107,11 @@ class ServerGroup:
                 # What the target before says of partitions that are no more is carried on as it is.
                 queues += [QueueRef(topic=self.topics[topic].name, queue_id=number) for number in numbers[known:]]
             found[member.member_id] = queues
-        return {member.member_id: found[member.member_id] for member in self._problem.members}
+        return self.as_joined(found)
+
+    def as_joined(self, held: dict[str, list[QueueRef]]) -> Assignment:
+        """Answer members in the order in which they joined."""
+        return {member.member_id: held[member.member_id] for member in self._problem.members}
 
 
 def uuid_hash(uuid: int) -> int:

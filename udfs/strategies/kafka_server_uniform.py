@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import chain
 
 from udfs.errors import StrategyError
-from udfs.strategies.kafka_server import Partitions, ServerGroup
+from udfs.events import QueueRef
+from udfs.strategies.kafka_server import ServerGroup
 from udfs.strategies.kafka_server_uniform_mixed import deal_mixed
 from udfs.strategies.problem import Assignment, Problem
 
@@ -29,89 +31,110 @@ def kafka_server_uniform(problem: Problem) -> Assignment:
     if not problem.members:
         return {}
     group = ServerGroup(problem)
-    held = _deal_equal(group) if group.homogeneous else deal_mixed(group)
-    return group.answer(held)
+    return _deal_equal(group) if group.homogeneous else group.answer(deal_mixed(group))
 
 
-def _deal_equal(group: ServerGroup) -> list[dict[int, list[int]]]:
-    """Deal as ``UniformHomogeneousAssignmentBuilder`` does; answer partitions by member and topic."""
+def _deal_equal(group: ServerGroup) -> Assignment:
+    """Deal as ``UniformHomogeneousAssignmentBuilder`` does."""
     topics = group.topics_in_set_order(group.first_names(), group.subscriptions[0])
-    if not topics:
-        return [{} for _ in group.members]
-    pool = _free(group, topics)
-    size, extras = divmod(sum(group.counts[topic] for topic in topics), len(group.members))
-    held, unfilled = _keep(group, set(topics), size, extras, pool)
-    left = _hand_out(pool, unfilled, held)
-    if left:
+    row = _Row(group, topics)
+    held = [row.target(member) for member in range(len(group.members))]
+    taken = set(chain.from_iterable(held))
+    pool = [place for topic in topics for place in row.spans[group.topics[topic].name] if place not in taken]
+    wanting = _keep(row, held, pool)
+    start = 0
+    for member, room in wanting:
+        held[member] += pool[start : start + room]
+        start += room
+    if start < len(pool):
         raise StrategyError("partition_assignor", "Partitions were left unassigned")
-    return held
+    named = map(row.named, held)
+    return group.as_joined({member.member_id: queues for member, queues in zip(group.members, named, strict=True)})
 
 
-def _hand_out(
-    pool: Sequence[Partitions], unfilled: Sequence[tuple[int, int]], held: Sequence[dict[int, list[int]]]
-) -> bool:
-    """Fill the members from the pool, each to its quota in one go; answer whether something is left."""
-    wanting = iter(unfilled)
-    member, quota = next(wanting, (0, 0))
-    for topic, numbers in pool:
-        start = 0
-        while start < len(numbers):
-            if not quota:
-                member, quota = next(wanting, (0, 0))
-                if not quota:
-                    return True
-            taken = numbers[start : start + quota]
-            held[member].setdefault(topic, []).extend(taken)
-            start += len(taken)
-            quota -= len(taken)
-    return False
+def _keep(row: _Row, held: list[list[int]], pool: list[int]) -> list[tuple[int, int]]:
+    """Leave each member what it held up to its quota; what is above it goes to the pool.
 
-
-def _free(group: ServerGroup, topics: Sequence[int]) -> list[Partitions]:
-    """Answer the partitions that nobody was to hold, topics in the order given."""
-    taken = {topic: bytearray(group.counts[topic]) for topic in topics}
-    for target in group.targets:
-        for topic, numbers in target.items():
-            flags = taken.get(topic)
-            if flags is not None:
-                for number in numbers:
-                    if number < len(flags):
-                        flags[number] = 1
-    return [
-        (topic, [number for number, flag in enumerate(flags) if not flag] if any(flags) else list(range(len(flags))))
-        for topic, flags in taken.items()
-    ]
-
-
-def _keep(
-    group: ServerGroup, topics: set[int], size: int, extras: int, pool: list[Partitions]
-) -> tuple[list[dict[int, list[int]]], list[tuple[int, int]]]:
-    """Keep what was held up to each member's quota; what is above it goes to the pool.
-
-    Returns: what each member keeps, and the members that have room with how much, in order.
+    Returns: the members that have room with how much, in order.
     """
-    held: list[dict[int, list[int]]] = []
-    unfilled = []
-    count = len(group.members)
-    for member, target in enumerate(group.targets):
+    wanting = []
+    size, extras = divmod(row.existing, len(held))
+    for member, places in enumerate(held):
         may_have_extra = extras > 0
-        quota = size + may_have_extra
-        kept = {}
-        for topic, numbers in target.items():
-            if topic not in topics:
-                continue
-            kept_numbers = numbers[:quota]
-            if kept_numbers:
-                kept[topic] = kept_numbers
-            if len(numbers) > quota:
-                pool.append((topic, numbers[quota:]))
-            quota -= len(kept_numbers)
-        # The extra is given up unless this is one of the last members that must take it.
-        if quota > 0 and may_have_extra and count - member > extras:
-            quota -= 1
+        room = size + may_have_extra - len(places)
+        if room < 0:
+            # Only here it matters in which order Java's sets have them.
+            in_order = row.target_in_set_order(member)
+            pool += in_order[room:]
+            held[member] = in_order[:room]
+        elif room and may_have_extra and len(held) - member > extras:
+            # The extra is given up unless this is one of the last members that must take it.
+            room -= 1
             may_have_extra = False
-        if quota > 0:
-            unfilled.append((member, quota))
+        if room > 0:
+            wanting.append((member, room))
         extras -= may_have_extra
-        held.append(kept)
-    return held, unfilled
+    return wanting
+
+
+class _Row:
+    """All partitions of the subscribed topics in one row, in the order of an answer: topics by name, then by number.
+
+    A partition is its place in the row. Partitions that are no more, but that targets before name, stand behind it.
+
+    Attributes:
+        existing: How many partitions there are.
+        spans: The places of each topic's partitions, by the topic's name.
+    """
+
+    def __init__(self, group: ServerGroup, topics: Iterable[int]) -> None:
+        self._group = group
+        self._queues: list[QueueRef] = []
+        self.spans: dict[str, range] = {}
+        for topic in sorted(topics):
+            start = len(self._queues)
+            self._queues += group.queues[topic]
+            self.spans[group.topics[topic].name] = range(start, len(self._queues))
+        self.existing = len(self._queues)
+        self._gone: dict[QueueRef, int] = {}
+
+    def target(self, member: int) -> list[int]:
+        """Answer what a member was to hold before, each partition once, in no order that counts."""
+        spans = self.spans
+        try:
+            places = [spans[queue.topic][queue.queue_id] for queue in self._group.owned(member)]
+        except LookupError:
+            # Another topic, or a partition that is no more.
+            return self.target_in_set_order(member)
+        return places if len(set(places)) == len(places) else self.target_in_set_order(member)
+
+    def target_in_set_order(self, member: int) -> list[int]:
+        """Answer the same in the order in which Java's map and sets have it."""
+        places = []
+        for topic, numbers in self._group.target(member).items():
+            name = self._group.topics[topic].name
+            span = self.spans.get(name)
+            if span is not None:
+                places += [
+                    span[number] if number < len(span) else self._place_of_gone(name, number) for number in numbers
+                ]
+        return places
+
+    def _place_of_gone(self, topic: str, number: int) -> int:
+        queue = QueueRef(topic=topic, queue_id=number)
+        place = self._gone.setdefault(queue, len(self._queues))
+        if place == len(self._queues):
+            self._queues.append(queue)
+        return place
+
+    def named(self, places: list[int]) -> list[QueueRef]:
+        """Answer the queues at some places, sorted.
+
+        What the target before says of partitions that are no more is carried on as it is.
+        """
+        places.sort()
+        queues = [self._queues[place] for place in places]
+        if places and places[-1] >= self.existing:
+            # Partitions that are no more come behind the others of their topic.
+            queues.sort(key=lambda queue: (self.spans[queue.topic].start, queue.queue_id))
+        return queues

@@ -111,7 +111,8 @@ class _Deal:
     def keep(self) -> None:
         # Members of one subscription share one list.
         subscribed_by_list = {id(topics): frozenset(topics) for topics in self.group.subscriptions}
-        for member, target in enumerate(self.group.targets):
+        for member in range(len(self.group.members)):
+            target = self.group.target(member)
             subscribed = subscribed_by_list[id(self.group.subscriptions[member])]
             for topic, numbers in target.items():
                 if topic not in subscribed:
