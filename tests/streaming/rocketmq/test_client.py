@@ -631,6 +631,7 @@ _SETTINGS_OF_ACCESS_CONTROL = {
 
 
 @pytest.mark.broker
+@pytest.mark.timeout(600)  # two servers make their keys: twice as long a start, a minute on a busy machine
 @pytest.mark.parametrize(("version", "start"), [("4.9.7", rocketmq_49), ("5.5.0", rocketmq_55)])
 def test_a_real_cluster_with_access_control_and_tls(version, start, tmp_path, monkeypatch):
     credentials = Credentials("monitor", "its secret")
