@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, cast, get_args
 
 import msgspec
 
@@ -14,6 +16,10 @@ from udfs.strategies.kafka_vote import vote_of
 from udfs.strategies.modes import WHOLE_BROKER
 
 VOTE = "kafka.vote"
+# All topics of a case together: more would not fit into memory with their answer.
+MAX_QUEUES_OF_CASE = 1_000_000
+# What some programs write in front of UTF-8.
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MODES = get_args(Mode)
 
 
@@ -48,6 +54,12 @@ class Case(msgspec.Struct, kw_only=True):
     members: tuple[CaseMember, ...] | None = None
     topics: dict[str, CaseTopic] | None = None
     settings: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what would not fit into memory."""
+        counts = sum(topic.queue_count or 0 for topic in (self.topics or {}).values() if topic.queues is None)
+        if counts > MAX_QUEUES_OF_CASE:
+            raise ValueError(f"at most {MAX_QUEUES_OF_CASE} queues in all topics together, not {counts}")
 
 
 class AnsweredQueue(msgspec.Struct):
@@ -85,12 +97,19 @@ def answer_line(line: bytes, number: int) -> tuple[bytes, bool]:
     Args:
         number: Of the line, from 1: stands in for an id that is missing or cannot be read.
     """
+    if number == 1:
+        line = line.removeprefix(_BYTE_ORDER_MARK)
     try:
         case = _DECODER.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        unread = Answer(id=_id_of(line, number), strategy=None, error=AnsweredError("cannot_be_read", str(error)))
-        return _ENCODER.encode(unread), False
-    return _ENCODER.encode(answer_case(case, number)), True
+        return _ENCODER.encode(answer_case(case, number)), True
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return _unread(_id_of(line, number), str(error)), False
+    except RecursionError:
+        return _unread(number, "nested too deeply"), False
+
+
+def _unread(case_id: Any, reason: str) -> bytes:
+    return _ENCODER.encode(Answer(id=case_id, strategy=None, error=AnsweredError("cannot_be_read", reason)))
 
 
 def answer_case(case: Case, number: int = 1) -> Answer:
@@ -116,14 +135,14 @@ def read_problem(case: Case) -> Problem:
     the earlier one.
     """
     members: dict[str, Participant] = {}
+    seen: Counter[str] = Counter()
     subscriptions: dict[tuple[str, ...], tuple[str, ...]] = {}
     for member in case.members or ():
         member_id = member.member_id
         if not case.strategy.startswith("kafka."):
-            repeats = 1
             while member_id in members:
-                repeats += 1
-                member_id = f"{member.member_id}#{repeats}"
+                seen[member.member_id] += 1
+                member_id = f"{member.member_id}#{1 + seen[member.member_id]}"
         members[member_id] = Participant(
             member_id=member_id,
             name=member.member_id,
@@ -145,13 +164,16 @@ def read_problem(case: Case) -> Problem:
 
 def _queues(topic: CaseTopic) -> tuple[QueueInfo, ...]:
     if topic.queues is not None:
-        return tuple(sorted(topic.queues, key=lambda queue: (queue.broker or "", queue.queue_id)))
+        # Clients hold a topic's queues in a set.
+        distinct = {(queue.broker or "", queue.queue_id): queue for queue in topic.queues}
+        return tuple(distinct[key] for key in sorted(distinct))
     return tuple(QueueInfo(queue_id=number) for number in range(topic.queue_count or 0))
 
 
 def _chosen(case: Case, problem: Problem) -> tuple[System, str]:
     if case.strategy == VOTE:
-        tie_order = str(problem.settings.get("tie_order", "4.x"))
+        tie_order = problem.settings.get("tie_order")
+        tie_order = "4.x" if tie_order is None else str(tie_order)
         return "kafka", qualified_name(vote_of(problem.members, tie_order), "kafka")
     system = case.strategy.split(".", 1)[0]
     if system not in SYSTEMS:
@@ -161,26 +183,29 @@ def _chosen(case: Case, problem: Problem) -> tuple[System, str]:
 
 def _mode(case: Case) -> Mode:
     settings = case.settings or {}
-    mode = case.mode or settings.get("mode") or ("message" if "share_number" in settings else "clustering")
+    of_settings = settings.get("mode") or ("clustering" if settings.get("share_number") is None else "message")
+    mode = case.mode or of_settings
     if mode not in _MODES:
         raise StrategyError("illegal_setting", f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
-    return mode
+    return cast("Mode", mode)
 
 
 def _by_name(problem: Problem, assignment: Assignment) -> dict[str, list[AnsweredQueue]]:
-    held: dict[str, dict[QueueRef, None]] = {}
+    held: dict[str, Sequence[QueueRef]] = {}
     for member in problem.members:
-        held.setdefault(member.name, {}).update(dict.fromkeys(assignment[member.member_id]))
+        queues = assignment[member.member_id]
+        # Connections of one id are one client to their broker; a queue that one member is given twice stays that.
+        held[member.name] = list(dict.fromkeys([*held[member.name], *queues])) if member.name in held else queues
     return {name: [_answered(queue) for queue in queues] for name, queues in held.items()}
 
 
 def _unassigned(problem: Problem, assignment: Assignment) -> list[AnsweredQueue]:
-    taken = {(queue.topic, queue.broker, queue.queue_id) for queues in assignment.values() for queue in queues}
+    taken = {(queue.topic, queue.broker or "", queue.queue_id) for queues in assignment.values() for queue in queues}
     return [
         AnsweredQueue(name, queue.broker, queue.queue_id)
         for name, topic in sorted(problem.topics.items())
         for queue in topic.queues
-        if (name, queue.broker, queue.queue_id) not in taken and (name, queue.broker, WHOLE_BROKER) not in taken
+        if taken.isdisjoint(((name, queue.broker or "", queue.queue_id), (name, queue.broker or "", WHOLE_BROKER)))
     ]
 
 

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Callable, Iterable
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Final, TypeVar
 
 import msgspec
 
 from udfs.errors import StrategyError
 from udfs.events import QueueInfo, QueueRef
-from udfs.strategies import SYSTEMS, Participant, Problem, Registered, Topic, register
+from udfs.strategies import SYSTEMS, Assignment, Participant, Problem, Registered, Strategy, Topic, register
 from udfs.strategies.laws import guarded
 
 GROUP = "rebalance_monitor.strategies"
 
+# Importing it and all its trials; one answer. Ours take milliseconds.
+LOAD_LIMIT_S: Final = 30.0
+ANSWER_LIMIT_S: Final = 10.0
+# One that is late again and again would hold up every group behind it.
+LATE_ANSWERS: Final = 3
+
+# What the guard says of somebody else's function, as against what that says of itself.
+_GUARDS_CODES = ("strategy_failed", "breaks_law")
+
+_T = TypeVar("_T")
+
 _log = logging.getLogger(__name__)
-_loaded: set[str] = set()
+_loaded: set[tuple[str, str]] = set()
 
 
 @cache
@@ -30,18 +45,19 @@ def load_user_strategies(found: Iterable[EntryPoint] | None = None) -> list[str]
     """Register the strategies that installed packages offer.
 
     An entry point's name is the qualified name (``rocketmq.MINE``), its object a function of a ``Problem`` that
-    answers an ``Assignment``, or a ``Registered`` with its promises. One that cannot be loaded, breaks a law or takes
-    a name that is taken is left out and logged; it never stops the job.
+    answers an ``Assignment``, or a ``Registered`` with its promises. One that cannot be loaded, breaks a law, does not
+    come back in time or takes a name that is taken is left out and logged; it never stops the job.
 
     Returns: a sentence for each one that was left out.
     """
     refused = []
     for point in entry_points(group=GROUP) if found is None else found:
-        if point.name in _loaded:
+        if (point.name, point.value) in _loaded:
             continue
         try:
-            _register(point)
-            _loaded.add(point.name)
+            entry = _within(LOAD_LIMIT_S, partial(_tried, point))
+            register(point.name, msgspec.structs.replace(entry, answer=_timely(point.name, entry.answer)))
+            _loaded.add((point.name, point.value))
         except Exception as error:  # noqa: BLE001 - somebody else's code may fail in any way
             refused.append(f"the strategy {point.name} ({point.value}) is left out: {_reason(error)}")
             _log.error("%s", refused[-1])
@@ -52,7 +68,59 @@ def _reason(error: Exception) -> str:
     return error.message if isinstance(error, StrategyError) else f"{type(error).__name__}: {error}"
 
 
-def _register(point: EntryPoint) -> None:
+def _within(limit_s: float, work: Callable[[], _T]) -> _T:
+    """Let somebody else's code work in a thread of its own, and wait for it no longer than the limit.
+
+    One that is late is told to end. It hears that only between two steps of Python: a call into C that never comes
+    back goes on beside us, and one that holds Python's lock all the while cannot be stopped at all.
+
+    Raises:
+        TimeoutError: It is late. RuntimeError: In place of what is no ``Exception``, such as ``SystemExit``.
+    """
+    told: SimpleQueue[tuple[_T, None] | tuple[None, BaseException]] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            told.put((work(), None))
+        except BaseException as error:  # noqa: BLE001 - nobody's sys.exit ends the job
+            told.put((None, error))
+
+    thread = Thread(target=run, name="user-strategy", daemon=True)
+    thread.start()
+    try:
+        answer, error = told.get(timeout=limit_s)
+    except Empty:
+        assert thread.ident is not None
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
+        raise TimeoutError(f"it has not come back within {limit_s:g} s") from None
+    if isinstance(error, Exception):
+        raise error
+    if error is not None:
+        raise RuntimeError(f"{type(error).__name__}: {error}")
+    return answer  # type: ignore[return-value]
+
+
+def _timely(name: str, answer: Strategy) -> Strategy:
+    """Make of a guarded strategy one that fails when it is late; after some late answers it is asked no more."""
+    late = 0
+
+    def ask(problem: Problem) -> Assignment:
+        nonlocal late
+        if late >= LATE_ANSWERS:
+            raise StrategyError("strategy_failed", f"{name} was late {late} times; this process asks it no more")
+        try:
+            return _within(ANSWER_LIMIT_S, partial(answer, problem))
+        except StrategyError:
+            raise
+        except Exception as error:
+            late += isinstance(error, TimeoutError)
+            raise StrategyError("strategy_failed", f"{name}: {error}") from error
+
+    return ask
+
+
+def _tried(point: EntryPoint) -> Registered:
+    """Load a strategy and answer it, guarded, if it keeps the laws in every trial."""
     if point.name.split(".", 1)[0] not in SYSTEMS or "." not in point.name:
         raise StrategyError("illegal_name", f"its name must start with one of {', '.join(SYSTEMS)} and a dot")
     loaded = point.load()
@@ -63,13 +131,20 @@ def _register(point: EntryPoint) -> None:
     )
     entry = msgspec.structs.replace(entry, answer=guarded(point.name, entry.answer))
     for problem in _trials():
-        answer = entry.answer(problem)
-        if entry.answer(problem) != answer:
+        try:
+            answer = entry.answer(problem)
+            again = entry.answer(problem)
+        except StrategyError as error:
+            if error.code in _GUARDS_CODES:
+                raise
+            # What it says of itself, for instance that a setting is missing, is an answer, too.
+            continue
+        if again != answer:
             raise StrategyError("breaks_law", "it answers the same question differently")
         broken = _broken_promise(problem, entry, [len(queues) for queues in answer.values()])
         if broken:
             raise StrategyError("breaks_law", broken)
-    register(point.name, entry)
+    return entry
 
 
 def _broken_promise(problem: Problem, entry: Registered, counts: list[int]) -> str | None:

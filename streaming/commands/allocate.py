@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
-from typing import Annotated, BinaryIO
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn
 
 import typer
+
+if TYPE_CHECKING:
+    from streaming.allocation_table import Compared
 
 NOT_READ_EXIT = 1
 USAGE_EXIT = 2
 _BLOCK_BYTES = 1 << 16
+_BEFORE = re.compile(r"[0-9]{1,9}")
+# What is made up for people has to fit into memory, also as 160 points a member on MetaQ's ring.
+_MOST_MEMBERS = 10_000
+_MOST_QUEUES = 1_000_000
 
 
 def allocate(
@@ -34,9 +43,15 @@ def allocate(
     could not be read. With --strategy or --all, --queues and --members: a table.
     """
     if strategy is None and not every:
-        told = [name for name, value in (("--queues", queues), ("--members", members), ("--before", before)) if value]
-        if told:
-            _refuse([f"{', '.join(told)} go with --strategy or --all"])
+        given = {
+            "--queues": queues is not None,
+            "--members": members is not None,
+            "--topics": topics != 1,
+            "--before": before is not None,
+            "--json": as_json,
+        }
+        if any(given.values()):
+            _refuse([f"{', '.join(name for name in given if given[name])}: only with --strategy or --all"])
         _answer_lines()
         return
     _show(strategy, every=every, queues=queues, members=members, topics=topics, before=before, as_json=as_json)
@@ -46,19 +61,22 @@ def _answer_lines() -> None:
     from streaming.allocation_cases import answer_line
     from streaming.user_strategies import installed_user_strategies
 
-    installed_user_strategies()
     all_read = True
     number = 0
-    for lines in _blocks(sys.stdin.buffer):
-        block = bytearray()
-        for line in lines:
-            number += 1
-            if line.strip():
-                answer, read = answer_line(line, number)
-                all_read &= read
-                block += answer + b"\n"
-        sys.stdout.buffer.write(block)
-        sys.stdout.buffer.flush()
+    answers = sys.stdout.buffer
+    # Whatever users' strategies print must not mix with the answers.
+    with redirect_stdout(sys.stderr):
+        installed_user_strategies()
+        for lines in _blocks(sys.stdin.buffer):
+            block = bytearray()
+            for line in lines:
+                number += 1
+                if line.strip():
+                    answer, read = answer_line(line, number)
+                    all_read &= read
+                    block += answer + b"\n"
+            answers.write(block)
+            answers.flush()
     if not all_read:
         raise typer.Exit(NOT_READ_EXIT)
 
@@ -89,7 +107,8 @@ def _show(
     from streaming.allocation_table import Size, compare, compare_all, known
     from streaming.user_strategies import installed_user_strategies
 
-    installed_user_strategies()
+    with redirect_stdout(sys.stderr):
+        installed_user_strategies()
     mistakes = [f"{name} is missing" for name, value in (("--queues", queues), ("--members", members)) if value is None]
     if strategy is not None and every:
         mistakes.append("--strategy and --all cannot go together")
@@ -98,25 +117,29 @@ def _show(
     size_before = None
     if before is not None and queues is not None:
         numbers = before.split(",")
-        if len(numbers) > 2 or not all(number.isdecimal() for number in numbers) or int(numbers[0]) < 1:
+        if len(numbers) > 2 or not all(map(_BEFORE.fullmatch, numbers)) or int(numbers[0]) < 1:
             mistakes.append(f"--before is MEMBERS or MEMBERS,QUEUES, e.g. 2 or 2,5, not {before!r}")
         else:
             size_before = Size(int(numbers[0]), int(numbers[1]) if len(numbers) == 2 else queues, topics)
-    if mistakes or queues is None or members is None:
+    sizes = [Size(members or 1, queues or 0, topics), *([size_before] if size_before else [])]
+    if max(size.members for size in sizes) > _MOST_MEMBERS:
+        mistakes.append(f"at most {_MOST_MEMBERS} members")
+    if max(size.queues * size.topics for size in sizes) > _MOST_QUEUES:
+        mistakes.append(f"at most {_MOST_QUEUES} queues in all topics")
+    if mistakes:
         _refuse(mistakes)
-        return
-    size = Size(members, queues, topics)
+    with redirect_stdout(sys.stderr):
+        compared = [compare(strategy, sizes[0], size_before)] if strategy else compare_all(sizes[0], size_before)
     if every:
-        _show_comparison(compare_all(size, size_before), as_json=as_json)
-    elif strategy is not None:
-        _show_one(compare(strategy, size, size_before), topics=topics, as_json=as_json)
+        _show_comparison(compared, as_json=as_json)
+    else:
+        _show_one(compared[0], topics=topics, as_json=as_json)
 
 
-def _show_one(compared: object, *, topics: int, as_json: bool) -> None:
-    from streaming.allocation_table import Compared, queue_text
+def _show_one(compared: Compared, *, topics: int, as_json: bool) -> None:
+    from streaming.allocation_table import queue_text
     from streaming.output import field, show_rows, write_json_lines
 
-    assert isinstance(compared, Compared)
     if compared.error is not None:
         sys.stderr.write(f"error: {compared.error}\n")
         raise typer.Exit(NOT_READ_EXIT)
@@ -135,10 +158,9 @@ def _show_one(compared: object, *, topics: int, as_json: bool) -> None:
     )
 
 
-def _show_comparison(compared: object, *, as_json: bool) -> None:
+def _show_comparison(compared: list[Compared], *, as_json: bool) -> None:
     from streaming.output import field, show_rows, write_json_lines
 
-    assert isinstance(compared, list)
     rows = [
         {
             "strategy": each.strategy,
@@ -165,7 +187,7 @@ def _show_comparison(compared: object, *, as_json: bool) -> None:
     show_rows(rows, shown)
 
 
-def _refuse(mistakes: list[str]) -> None:
+def _refuse(mistakes: list[str]) -> NoReturn:
     for mistake in mistakes:
         sys.stderr.write(f"error: {mistake}\n")
     raise typer.Exit(USAGE_EXIT)

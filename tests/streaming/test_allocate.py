@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from typer.testing import CliRunner, Result
 
 from streaming.commands.app import app
@@ -107,6 +108,102 @@ def test_message_mode_leaves_no_queue_unassigned() -> None:
     assert answer["unassigned"] == []
 
 
+def test_a_setting_that_is_null_is_as_good_as_absent() -> None:
+    members = [{"member_id": name, "strategies": ["range", "sticky"], "subscriptions": ["t"]} for name in "ab"]
+    cases = [
+        {**_CASE, "settings": {"share_number": None}},
+        {"strategy": "kafka.vote", "members": members, "settings": {"tie_order": None}},
+        {**_CASE, "strategy": "rocketmq.CONSISTENT_HASH", "settings": {"virtual_nodes": None}},
+    ]
+    bare = [{name: value for name, value in case.items() if name != "settings"} for case in cases]
+    answers, code = ask(*cases, *bare)
+    assert code == 0
+    assert [{**answer, "id": 0} for answer in answers[:3]] == [{**answer, "id": 0} for answer in answers[3:]]
+
+
+def test_a_byte_order_mark_in_front_of_the_first_line_is_not_part_of_it() -> None:
+    answers, code = ask("\ufeff" + json.dumps(_CASE), "\ufeff" + json.dumps(_CASE))
+    assert [answer["error"] and answer["error"]["code"] for answer in answers] == [None, "cannot_be_read"]
+    assert code == 1
+
+
+@pytest.mark.parametrize("depth", [*range(900, 1001, 10), 100_000])
+def test_what_is_nested_too_deeply_is_said_wherever_that_shows(depth: int) -> None:
+    nested = "[" * depth + "]" * depth
+    start = '"strategy":"rocketmq.CONFIG","members":[{"member_id":"x"}]'
+    answers, code = ask(
+        f'{{"id":{nested},{start}}}',
+        f'{{"id":"s",{start},"settings":{{"queues":{nested}}}}}',
+        f'{{"id":"s",{start},"settings":{{"share_number":{nested}}}}}',
+        _CASE,
+    )
+    assert len(answers) == 4
+    assert answers[3]["error"] is None
+    failed = [answer for answer in answers if answer["error"] and answer["error"]["code"] == "cannot_be_read"]
+    assert code == (1 if failed else 0)
+    assert all(answer["error"]["message"] for answer in failed)
+
+
+def test_more_queues_than_fit_into_memory_are_refused_before_they_are_made() -> None:
+    topics = {f"t{number}": {"queue_count": 100_000} for number in range(11)}
+    (answer,), code = ask({**_CASE, "topics": topics})
+    assert (answer["id"], answer["error"]["code"], code) == ("one", "cannot_be_read", 1)
+    assert "1100000" in answer["error"]["message"]
+
+
+def test_more_points_on_a_ring_than_fit_into_memory_are_refused_before_they_are_made() -> None:
+    case = {**_CASE, "strategy": "rocketmq.CONSISTENT_HASH", "settings": {"virtual_nodes": 500_001}}
+    (answer,), code = ask(case)
+    assert (answer["error"]["code"], code) == ("illegal_setting", 0)
+
+
+def test_a_wrong_setting_is_shown_in_short() -> None:
+    (answer,), _ = ask({**_CASE, "strategy": "rocketmq.MACHINE_ROOM", "settings": {"rooms": "x" * 1_000_000}})
+    assert len(answer["error"]["message"]) < 200
+
+
+def test_a_queue_that_is_named_twice_is_one_queue() -> None:
+    queues = [{"broker": "b", "queue_id": number} for number in (1, 0, 1, 0)]
+    (answer,), _ = ask({**_CASE, "topics": {"t": {"queues": queues}}})
+    held = {name: [queue["queue_id"] for queue in told] for name, told in answer["assignments"].items()}
+    assert (held, [queue["queue_id"] for queue in answer["unassigned"]]) == ({"x": [0], "y": []}, [1])
+
+
+def test_a_configured_queue_without_a_broker_is_the_topics_own() -> None:
+    queues = [{"topic": "t", "broker": "", "queue_id": 1}]
+    (answer,), _ = ask({**_CASE, "strategy": "rocketmq.CONFIG", "settings": {"queues": queues}})
+    assert answer["assignments"]["x"] == queues
+    assert [queue["queue_id"] for queue in answer["unassigned"]] == [0, 2, 3, 4]
+
+
+def test_partitions_that_do_not_count_from_zero_go_to_one_member_each() -> None:
+    members = [
+        {
+            "member_id": "a",
+            "subscriptions": ["t"],
+            "owned": [{"topic": "t", "queue_id": 7}, {"topic": "t", "queue_id": 5}],
+        },
+        {"member_id": "b", "subscriptions": ["t"]},
+    ]
+    topics = {"t": {"queues": [{"queue_id": 5}, {"queue_id": 7}]}}
+    (answer,), _ = ask({"strategy": "kafka.sticky", "members": members, "topics": topics})
+    held = {name: [queue["queue_id"] for queue in told] for name, told in answer["assignments"].items()}
+    assert held == {"a": [5], "b": [7]}
+
+
+def test_a_partition_that_the_real_assignor_gives_a_member_twice_is_there_twice() -> None:
+    # As kafka-clients 4.1.1 said: behind a claimed partition that is no more it takes what is claimed for unassigned.
+    owned = [{"topic": "u", "queue_id": 1}, {"topic": "t", "queue_id": 5}]
+    members = [
+        {"member_id": "a", "subscriptions": ["t", "u"], "owned": owned, "generation": 1},
+        {"member_id": "b", "subscriptions": ["t", "u"]},
+    ]
+    topics = {"t": {"queue_count": 3}, "u": {"queue_count": 3}}
+    (answer,), _ = ask({"strategy": "kafka.sticky", "members": members, "topics": topics})
+    held = {name: [(q["topic"], q["queue_id"]) for q in told] for name, told in answer["assignments"].items()}
+    assert held == {"a": [("t", 0), ("t", 5), ("u", 1), ("u", 1)], "b": [("t", 1), ("t", 2), ("u", 0), ("u", 2)]}
+
+
 def test_a_table_shows_what_each_member_gets() -> None:
     shown = run("--strategy", "rocketmq.AVG", "--queues", "8", "--members", "3")
     assert shown.exit_code == 0
@@ -126,3 +223,27 @@ def test_every_mistake_in_the_arguments_is_named_at_once() -> None:
     refused = run("--strategy", "x", "--before", "-", "--queues", "1")
     assert refused.exit_code == 2
     assert all(word in refused.stderr for word in ("--members", "--strategy", "--before"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--all", "--queues", "1000001", "--members", "2"),
+        ("--all", "--queues", "1001", "--topics", "1000", "--members", "2"),
+        ("--strategy", "rocketmq.AVG", "--queues", "8", "--members", "10001"),
+        ("--strategy", "rocketmq.AVG", "--queues", "8", "--members", "2", "--before", "2,1000001"),
+    ],
+)
+def test_a_size_that_does_not_fit_into_memory_is_refused(arguments: tuple[str, ...]) -> None:
+    refused = run(*arguments)
+    assert refused.exit_code == 2
+    assert "at most" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--queues", "0"), ("--topics", "2"), ("--json",), ("--before", "2"), ("--members", "3")]
+)
+def test_what_is_for_people_alone_does_not_wait_for_cases(arguments: tuple[str, ...]) -> None:
+    refused = run(*arguments)
+    assert refused.exit_code == 2
+    assert arguments[0] in refused.stderr

@@ -62,23 +62,30 @@ class StickyGroup:
         self.counts = []
         self.queues: list[QueueRef] = []
         self.topic_of: list[int] = []
+        # Kafka's partitions are 0 to n − 1. Where a source names others, their places stand here by topic.
+        self._gapped: dict[int, dict[int, int]] = {}
         for place, name in enumerate(self.topics):
             refs = topics[name].by_queue_id
             self.first.append(len(self.queues))
             self.counts.append(len(refs))
+            if refs[-1].queue_id != len(refs) - 1:
+                self._gapped[place] = {ref.queue_id: number for number, ref in enumerate(refs)}
             self.queues += refs
             self.topic_of += [place] * len(refs)
         self.total = len(self.queues)
 
     def _numbered(self, owned: Sequence[QueueRef]) -> list[int]:
         numbers = []
-        places, first, counts = self.place_of_topic, self.first, self.counts
+        places, first, counts, gapped = self.place_of_topic, self.first, self.counts, self._gapped
         for queue in owned:
             place = places.get(queue.topic)
             if place is None:
                 continue
-            if queue.queue_id < counts[place]:
-                numbers.append(first[place] + queue.queue_id)
+            number = queue.queue_id
+            if place in gapped:
+                number = gapped[place].get(number, counts[place])
+            if number < counts[place]:
+                numbers.append(first[place] + number)
             else:
                 numbers.append(self._number_missing(queue, place))
         return numbers

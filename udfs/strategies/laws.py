@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from itertools import islice
+
+import msgspec
+
 from udfs.errors import StrategyError
 from udfs.events import QueueRef
 from udfs.strategies.problem import Assignment, Problem, Strategy
@@ -21,7 +26,9 @@ def broken_law(problem: Problem, answer: Assignment) -> str | None:
     for member in problem.members:
         subscribed = set(member.subscriptions)
         for queue in answer[member.member_id]:
-            if not isinstance(queue, QueueRef) or (queue.broker, queue.queue_id) not in queues_of.get(queue.topic, ()):
+            if not isinstance(queue, QueueRef) or type(queue.queue_id) is not int:
+                return f"it gives {member.member_id} what is no queue: {queue!r}"
+            if (queue.broker, queue.queue_id) not in queues_of.get(queue.topic, ()):
                 return f"it gives {member.member_id} a queue that does not exist: {queue!r}"
             if queue.topic not in subscribed:
                 return f"it gives {member.member_id} a queue of {queue.topic}, to which it does not subscribe"
@@ -34,13 +41,17 @@ def broken_law(problem: Problem, answer: Assignment) -> str | None:
 def guarded(name: str, answer: Strategy) -> Strategy:
     """Make of a user's function a strategy that fails only in words: what it raises fails the group's rebalance.
 
+    It is asked with maps of its own, so that it can spoil nothing, and of an answer without end only as much is read
+    as shows that it breaks a law.
+
     Raises (the strategy, when asked):
         StrategyError: Its own; ``strategy_failed`` for whatever else it raises; ``breaks_law``.
     """
 
     def ask(problem: Problem) -> Assignment:
         try:
-            held = {member: list(queues) for member, queues in answer(problem).items()}
+            most = sum(len(topic.queues) for topic in problem.topics.values())
+            held = {member: list(islice(queues, most + 1)) for member, queues in answer(_copy(problem)).items()}
             broken = broken_law(problem, held)
         except StrategyError:
             raise
@@ -51,3 +62,12 @@ def guarded(name: str, answer: Strategy) -> Strategy:
         return held
 
     return ask
+
+
+def _copy(problem: Problem) -> Problem:
+    return msgspec.structs.replace(
+        problem,
+        topics=dict(problem.topics),
+        settings=deepcopy(dict(problem.settings)),
+        previous=None if problem.previous is None else dict(problem.previous),
+    )

@@ -13,6 +13,8 @@ from udfs.strategies.rocketmq_clients import Allocation, deal_each_topic
 from udfs.strategies.setting_values import whole_number
 
 _VIRTUAL_NODES: Final = 10  # AllocateMessageQueueConsistentHash()
+# The real class would make them all, for each topic anew, and a client has no group that large.
+_MOST_POINTS: Final = 1_000_000
 
 
 def rocketmq_consistent_hash(problem: Problem) -> Assignment:
@@ -34,7 +36,8 @@ def consistent_hash(settings: Mapping[str, object]) -> Allocation:
     """Answer the allocation of one topic under these settings.
 
     Raises:
-        StrategyError: ``illegal_argument`` for a negative number of virtual nodes, ``illegal_setting``.
+        StrategyError: ``illegal_argument`` for a negative number of virtual nodes, ``illegal_setting``; from the
+            allocation ``illegal_setting`` for more points than fit into memory.
     """
     virtual_nodes = whole_number(settings, "virtual_nodes", _VIRTUAL_NODES)
     if virtual_nodes < 0:
@@ -44,6 +47,10 @@ def consistent_hash(settings: Mapping[str, object]) -> Allocation:
     def allocate(queues: Sequence[QueueRef], ids: Sequence[str]) -> dict[str, list[QueueRef]]:
         key = tuple(ids)
         if key not in rings:
+            if virtual_nodes * len(ids) > _MOST_POINTS:
+                raise StrategyError(
+                    "illegal_setting", f"virtual_nodes: {len(ids)} ids may have {_MOST_POINTS} points together"
+                )
             rings[key] = _ring(ids, virtual_nodes)
         shares: dict[str, list[QueueRef]] = {}
         for queue in queues:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from reprlib import Repr
 
 import msgspec
 
 from udfs.errors import StrategyError
 from udfs.events import QueueRef
+
+# A message stays readable, however large or deep the wrong value is.
+_REPR = Repr()
+_REPR.maxstring = _REPR.maxother = 80
 
 
 def whole_number(settings: Mapping[str, object], name: str, default: int) -> int:
@@ -69,4 +74,4 @@ def queue_lists(settings: Mapping[str, object], name: str) -> list[QueueRef] | d
 
 
 def _illegal(name: str, wanted: str, value: object) -> StrategyError:
-    return StrategyError("illegal_setting", f"{name} must be {wanted}, not {value!r}")
+    return StrategyError("illegal_setting", f"{name} must be {wanted}, not {_REPR.repr(value)}")
