@@ -220,11 +220,15 @@ class ScriptedRocketMq:
     async def _stop(self, place: Place) -> None:
         if place.listener is not None:
             place.is_open = False
-            place.listener.close()
-            # Until every socket is closed, those too that were half accepted or in their TLS handshake, which are no
-            # peers yet. From Python 3.12 on `wait_closed` waits for them.
+            # Nobody more is accepted, and who was half accepted becomes a transport: up to Python 3.11 a server that
+            # is closed just then leaves the socket open.
+            for listening in place.listener.sockets:
+                self._loop.remove_reader(listening.fileno())
             for _ in range(_TURNS):
                 await asyncio.sleep(0)
+            place.listener.close()
+            # Until every socket is closed, those too that are in their TLS handshake, which are no peers yet. From
+            # Python 3.12 on `wait_closed` waits for them.
             deadline = self._loop.time() + _START_S
             while (len(place.peers) or getattr(place.listener, "_active_count", 0)) and self._loop.time() < deadline:
                 for peer in list(place.peers):
