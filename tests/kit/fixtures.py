@@ -1,7 +1,8 @@
 """Fixtures of the kit, for every test: `kafka41`, `kafka10`, `each_kafka`, `new_member` and the like.
 
-The two brokers run once for each test process; tests use topics and groups of their own. A test
-that stops its broker or needs other settings starts its own with `tests.kit.brokers`.
+Kafka's brokers and MetaQ's run once for each test process; tests use topics and groups of their own. A test
+that stops its broker or needs other settings starts its own with `tests.kit.brokers`. RocketMQ's run once for
+each file of tests: to start them costs as much computing as one to three minutes of their being idle.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def new_metaq_member() -> Iterator[Callable[..., MetaqMember]]:
         yield lambda *arguments, **more: running.enter_context(start_metaq_member(*arguments, **more))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def rocketmq55(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RocketMq]:
     """A RocketMQ 5.5 name server and broker; a hanging member is given up after 10 to 22 s."""
     from tests.kit.rocketmq import rocketmq_55
@@ -83,7 +84,7 @@ def rocketmq55(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RocketMq]:
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def rocketmq49(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RocketMq]:
     """A RocketMQ 4.9 name server and broker; a hanging member is given up after two minutes."""
     from tests.kit.rocketmq import rocketmq_49

@@ -35,6 +35,8 @@ _SMALL = {
 _ONLY_55 = {
     "bindAddress": "127.0.0.1",
     "mappedFileSizeTimerLog": "1048576",
+    # Of messages for later, of which there are none: writing its wheel each second is what an idle broker does most.
+    "timerFlushIntervalMs": "60000",
 }
 # 5.5 looks for rmq.logback.xml on the class path, 4.9 for files of these names in its home; its own
 # configurations write dozens of files.

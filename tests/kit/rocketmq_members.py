@@ -186,6 +186,8 @@ def start_member(
             # Where its logs go, and its offsets when it is broadcasting.
             *(f"-Duser.home={home}", f"-Drocketmq.client.localOffsetStoreDir={home}/offsets"),
             f"-Drocketmq.client.rebalance.waitInterval={rebalance_interval_ms}",
+            # Else it hangs up on a server that is late, and is no member until its next heartbeat.
+            "-Dcom.rocketmq.remoting.client.closeSocketIfTimeout=false",
             *("-cp", f"{home}:{class_path(_JARS[version], 'RocketMqMember')}", "RocketMqMember"),
             *(f"{key}={value}" for key, value in arguments.items()),
         ]
