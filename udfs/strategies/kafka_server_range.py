@@ -17,6 +17,8 @@ def kafka_server_range(problem: Problem) -> Assignment:
     Rolling restart: a dynamic member comes back under a new id at another place; a static one moves nothing.
 
     Source: kafka-group-coordinator 4.1 ``RangeAssignor``.
+
+    Example: 5 and 3 partitions, two members: {t1: 0–2, t2: 0–1} and {t1: 3–4, t2: 2}.
     """
     members = in_order(problem.members, Library(name="java"))
     held: list[list[QueueRef]] = [[] for _ in members]

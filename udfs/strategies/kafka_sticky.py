@@ -38,7 +38,8 @@ def kafka_cooperative_sticky(problem: Problem) -> Assignment:
     """Deal as ``kafka.sticky``, but give a partition that changes its owner to nobody yet.
 
     Its new owner gets it in the rebalance that follows, after the old one has given it up. So this answer is one step
-    of two: a queue on the move is unassigned in between.
+    of two: a queue on the move is unassigned in between. Known imbalance: that of ``kafka.sticky``, and between the
+    two steps a newcomer holds less than its share.
 
     Rolling restart: only moving partitions stand still; each change costs one or two generations.
 
@@ -46,6 +47,8 @@ def kafka_cooperative_sticky(problem: Problem) -> Assignment:
 
     Raises:
         StrategyError: As ``kafka.sticky``.
+
+    Example: 4 partitions, a owns 0–3, b is new: first a 0, 1 and b nothing; then a 0, 1 and b 2, 3.
     """
     return _dealt(problem, cooperative=True)
 

@@ -18,9 +18,13 @@ def rocketmq_config(problem: Problem) -> Assignment:
     topic that has queues and takes the whole list each time: a member without such a topic gets nothing; a list may
     name queues that do not exist, and two members may take the same queue.
 
+    Known imbalance: whatever is configured; a queue that no list names waits for ever, and nobody notices.
+
     Rolling restart: nothing moves; while a member is away, its queues belong to nobody.
 
     Source: rocketmq-client 4.9 and 5.5 ``AllocateMessageQueueByConfig``.
+
+    Example: 4 queues, two members, {a: 0, 1; b: 1}: a has 0 and 1, b has 1, too, and 2 and 3 belong to nobody.
     """
     held = deal_each_topic(problem, configured(problem.settings), checked=False)
     return {member: distinct_queues(queues) for member, queues in held.items()}

@@ -28,6 +28,9 @@ def rocketmq_consistent_hash(problem: Problem) -> Assignment:
     those of old and new id move.
 
     Source: rocketmq-client 4.9 and 5.5 ``AllocateMessageQueueConsistentHash``, ``ConsistentHashRouter``.
+
+    Example: TopicA, queues a0–a5 of broker room1@broker-a and b0–b5 of room2@broker-b; 10.0.0.10@3 has a2, b1;
+        10.0.0.1@1 b0; 10.0.0.1@12 a4, b2–b5; 10.0.0.2@2 a0, a1, a3, a5.
     """
     return deal_each_topic(problem, consistent_hash(problem.settings))
 

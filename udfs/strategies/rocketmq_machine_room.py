@@ -24,12 +24,16 @@ def rocketmq_machine_room(problem: Problem) -> Assignment:
 
     A broker's room is what stands before the ``@`` of its name; a name that is not of two parts is in no room. Each
     id gets a block of neighbours, and the first ids one of the queues that remain at the end. Each topic is even to
-    one queue.
+    one queue. Known imbalance: the same first ids get one more of every topic, and nobody reads the brokers of rooms
+    that are not named.
 
     Rolling restart: as with ``AVG``.
 
     Source: rocketmq-client 4.9 and 5.5 ``AllocateMessageQueueByMachineRoom``. Without ``rooms`` the real class fails
     at the first broker that is in a room, and so does this one.
+
+    Example: queues a0–a5 of broker room1@broker-a and b0–b5 of room2@broker-b, rooms ["room1"], four ids: a0, a4 / a1,
+        a5 / a2 / a3.
     """
     return deal_each_topic(problem, machine_room(problem.settings))
 
@@ -82,6 +86,9 @@ def rocketmq_machine_room_nearby(problem: Problem) -> Assignment:
     Rolling restart: queues move within the room only; when a room's last member goes, its queues go to all.
 
     Source: rocketmq-client 4.9 and 5.5 ``AllocateMachineRoomNearby``.
+
+    Example: the same queues dealt by ``AVG``, the first three ids in room1, the fourth in room3: a0, a1, b0, b1 / a2,
+        a3, b2, b3 / a4, a5, b4 / b5: room2 has no id, and its queues go to all.
     """
     return deal_each_topic(problem, machine_room_nearby(problem))
 

@@ -18,8 +18,9 @@ def rocketmq_pinned(problem: Problem) -> Assignment:
     When no named machine is there, nobody gets anything: every queue is unassigned until one comes back, and messages
     wait. The same holds when no machine is named at all.
 
-    Among the named machines each topic is even to one queue. Rolling restart: restarts of other machines move
-    nothing; a named one's restart moves what ``AVG`` moves.
+    Among the named machines each topic is even to one queue. Known imbalance: the other machines are idle.
+
+    Rolling restart: restarts of other machines move nothing; a named one's restart moves what ``AVG`` moves.
 
     Source: no shipped class; the usual form of users' own ``AllocateMessageQueueStrategy``.
 

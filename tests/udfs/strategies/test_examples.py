@@ -4,7 +4,8 @@ import pytest
 
 from tests.udfs.strategies.groups import group, told
 from udfs.errors import StrategyError
-from udfs.strategies import strategy
+from udfs.events import QueueInfo
+from udfs.strategies import Participant, Problem, Topic, strategy
 from udfs.strategies.kafka_vote import vote
 
 
@@ -65,8 +66,9 @@ def test_ranges_imbalance_grows_with_the_number_of_topics() -> None:
         assert len(answer["a"]) - len(answer["b"]) == topics
 
 
-def test_range_deals_five_and_three_partitions_to_two_members_as_a_live_group_did() -> None:
-    answer = strategy("range", "kafka")(group({"a": ["t1", "t2"], "b": ["t1", "t2"]}, {"t1": 5, "t2": 3}))
+@pytest.mark.parametrize("name", ["range", "server.range"])
+def test_range_deals_five_and_three_partitions_to_two_members_as_a_live_group_did(name: str) -> None:
+    answer = strategy(name, "kafka")(group({"a": ["t1", "t2"], "b": ["t1", "t2"]}, {"t1": 5, "t2": 3}))
     assert told(answer) == {"a": "t1-0 t1-1 t1-2 t2-0 t2-1", "b": "t1-3 t1-4 t2-2"}
 
 
@@ -120,6 +122,44 @@ def test_the_servers_uniform_fills_new_members_one_after_another() -> None:
     topics = {"t1": 5, "t2": 3}
     answer = strategy("server.uniform", "kafka")(group({member: list(topics) for member in "abc"}, topics))
     assert sorted(told(answer).values()) == sorted(["t1-0 t1-1", "t1-2 t1-3 t1-4", "t2-0 t2-1 t2-2"])
+
+
+_ROOM_IDS = ["10.0.0.10@3", "10.0.0.1@1", "10.0.0.1@12", "10.0.0.2@2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "shares"),
+    [
+        ("CONSISTENT_HASH", {}, ["a2 b1", "b0", "a4 b2 b3 b4 b5", "a0 a1 a3 a5"]),
+        ("MACHINE_ROOM", {"rooms": ["room1"]}, ["a0 a4", "a1 a5", "a2", "a3"]),
+        (
+            "MACHINE_ROOM_NEARBY",
+            {"member_rooms": dict(zip(_ROOM_IDS, ["room1", "room1", "room1", "room3"], strict=True))},
+            ["a0 a1 b0 b1", "a2 a3 b2 b3", "a4 a5 b4", "b5"],
+        ),
+    ],
+)
+def test_queues_of_two_rooms_are_dealt_as_the_real_classes_dealt_them(
+    name: str, settings: dict, shares: list[str]
+) -> None:
+    brokers = {"a": "room1@broker-a", "b": "room2@broker-b"}
+    queues = tuple(QueueInfo(queue_id=number, broker=broker) for broker in brokers.values() for number in range(6))
+    problem = Problem(
+        group="g",
+        members=tuple(Participant(member_id=one, name=one, subscriptions=("TopicA",)) for one in _ROOM_IDS),
+        topics={"TopicA": Topic(name="TopicA", queues=queues)},
+        settings=settings,
+    )
+    letters = {broker: letter for letter, broker in brokers.items()}
+    answer = strategy(name, "rocketmq")(problem)
+    shown = [sorted(f"{letters[held.broker or '']}{held.queue_id}" for held in answer[one]) for one in _ROOM_IDS]
+    assert [" ".join(share) for share in shown] == shares
+
+
+def test_configured_queues_may_be_two_members_or_nobodys() -> None:
+    queues = {"a": [{"topic": "t", "queue_id": 0}, {"topic": "t", "queue_id": 1}], "b": [{"topic": "t", "queue_id": 1}]}
+    problem = group({"a": ["t"], "b": ["t"]}, {"t": 4}, settings={"queues": queues})
+    assert told(strategy("CONFIG", "rocketmq")(problem)) == {"a": "t-0 t-1", "b": "t-1"}
 
 
 def test_pinned_queues_wait_when_no_named_machine_is_there() -> None:
