@@ -1,5 +1,6 @@
 """The page that compares the strategies shows what its commands print, and its example strategy works."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -7,7 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from streaming.allocation_cases import MAX_QUEUES_OF_CASE
 from streaming.commands.app import app
+from streaming.user_strategies import ANSWER_LIMIT_S, LOAD_LIMIT_S
 from udfs.events import QueueInfo
 from udfs.strategies import Participant, Problem, Topic, names
 from udfs.strategies.laws import guarded
@@ -45,6 +48,17 @@ def test_the_page_shows_what_its_commands_print() -> None:
 @pytest.mark.parametrize("name", names())
 def test_the_page_names_every_strategy(name: str) -> None:
     assert f"| `{name}` |" in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_example_case_has_the_example_answer() -> None:
+    case, answer = re.findall(r"^```json\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    result = CliRunner().invoke(app, ["allocate"], input=case)
+    assert json.loads(result.stdout) == json.loads(answer)
+
+
+@pytest.mark.parametrize("limit", [f"{MAX_QUEUES_OF_CASE:,} counted", f"{LOAD_LIMIT_S:g} s", f"{ANSWER_LIMIT_S:g} s"])
+def test_the_page_names_the_limits(limit: str) -> None:
+    assert limit in PAGE.read_text(encoding="utf-8")
 
 
 def test_the_example_strategy_keeps_the_laws() -> None:

@@ -18,7 +18,7 @@ from udfs.strategies.problem import Assignment, Participant, Problem, Strategy, 
 from udfs.strategies.rocketmq_averagely import rocketmq_avg, rocketmq_avg_by_circle
 from udfs.strategies.rocketmq_config import rocketmq_config
 from udfs.strategies.rocketmq_consistent_hash import rocketmq_consistent_hash
-from udfs.strategies.rocketmq_machine_room import rocketmq_machine_room, rocketmq_machine_room_nearby
+from udfs.strategies.rocketmq_machine_room import NEARBY_OF, rocketmq_machine_room, rocketmq_machine_room_nearby
 from udfs.strategies.rocketmq_pinned import rocketmq_pinned
 
 __all__ = [
@@ -85,8 +85,6 @@ _STRATEGIES: dict[str, Registered] = {
 # What real clients call themselves, where it is not the name after the system.
 _WIRE_NAMES = {"metaq.DEFAULT": "metaq.default", "metaq.CONSIST": "metaq.consistent-hash"}
 
-_NEARBY_OF = "rocketmq.MACHINE_ROOM_NEARBY-"
-
 # The strategy of a group that names none (kafka: nobody lists one).
 DEFAULTS = {"kafka": "kafka.range", "rocketmq": "rocketmq.AVG", "metaq": "metaq.default"}
 
@@ -119,9 +117,8 @@ def registered(name: str, system: str) -> Registered:
         StrategyError: ``unknown_strategy``.
     """
     qualified = qualified_name(name, system)
-    if qualified.startswith(_NEARBY_OF):
-        # What AllocateMachineRoomNearby#getName answers: its own name and the inner strategy's.
-        return _nearby(qualified.removeprefix(_NEARBY_OF))
+    if qualified.startswith(NEARBY_OF):
+        return _nearby(qualified.removeprefix(NEARBY_OF))
     if qualified not in _STRATEGIES:
         raise StrategyError("unknown_strategy", f"no strategy is called {qualified}")
     return _STRATEGIES[qualified]

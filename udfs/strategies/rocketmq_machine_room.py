@@ -148,6 +148,10 @@ def _rooms(settings: Mapping[str, object], name: str) -> Callable[[str], str | N
     return rooms.get
 
 
+_NEARBY = "rocketmq.MACHINE_ROOM_NEARBY"
+# What AllocateMachineRoomNearby#getName answers: its own name and the inner strategy's.
+NEARBY_OF = f"{_NEARBY}-"
+
 # RocketMQ's own strategies as allocations of one topic.
 _ALLOCATIONS: dict[str, Callable[[Problem], Allocation]] = {
     "rocketmq.AVG": lambda _problem: averagely,
@@ -159,16 +163,23 @@ _ALLOCATIONS: dict[str, Callable[[Problem], Allocation]] = {
 }
 
 
+def _qualified(name: str) -> str:
+    return name if name.startswith("rocketmq.") else f"rocketmq.{name}"
+
+
 def _inner(problem: Problem, name: str) -> Allocation:
-    qualified = name if name.startswith("rocketmq.") else f"rocketmq.{name}"
+    qualified = _qualified(name)
+    # One inside of another meets a room at a time, and so deals as its own inner strategy does.
+    while qualified.startswith(NEARBY_OF):
+        qualified = _qualified(qualified.removeprefix(NEARBY_OF))
     if qualified in _ALLOCATIONS:
         return _ALLOCATIONS[qualified](problem)
     # A user's own one, which the registry knows; it stands above this module.
     from udfs.strategies import strategy
 
-    if qualified.startswith("rocketmq.MACHINE_ROOM_NEARBY"):
-        raise StrategyError("illegal_setting", "inner must not be MACHINE_ROOM_NEARBY itself")
-    return _as_allocation(problem, strategy(name, "rocketmq"))
+    if qualified == _NEARBY:
+        raise StrategyError("illegal_setting", "inner must not be MACHINE_ROOM_NEARBY itself, which has no end")
+    return _as_allocation(problem, strategy(name if qualified == _qualified(name) else qualified, "rocketmq"))
 
 
 def _as_allocation(problem: Problem, answer: Strategy) -> Allocation:

@@ -187,6 +187,19 @@ def test_nearby_is_known_under_the_name_that_the_real_class_tells() -> None:
     }
 
 
+def test_nearby_within_nearby_deals_as_its_own_inner_strategy() -> None:
+    problem = group({"r1@a": ["t"], "r1@b": ["t"], "r2@c": ["t"]}, {"t": 5}, broker="r1@x")
+    once, twice = (f"MACHINE_ROOM_NEARBY-{inner}AVG_BY_CIRCLE" for inner in ("", "MACHINE_ROOM_NEARBY-" * 2_000))
+    assert told(strategy(once, "rocketmq")(problem)) == {"r1@a": "t-0 t-2 t-4", "r1@b": "t-1 t-3", "r2@c": ""}
+    assert strategy(twice, "rocketmq")(problem) == strategy(once, "rocketmq")(problem)
+
+
+def test_nearby_within_itself_has_no_end_and_is_refused() -> None:
+    problem = group({"r1@a": ["t"]}, {"t": 1}, broker="r1@x", settings={"inner": "rocketmq.MACHINE_ROOM_NEARBY"})
+    with pytest.raises(StrategyError, match="inner must not be"):
+        strategy("MACHINE_ROOM_NEARBY", "rocketmq")(problem)
+
+
 def test_three_members_elect_range_by_two_to_one() -> None:
     c1, c2, c3 = ["range", "roundrobin", "custom"], ["range", "roundrobin", "sticky"], ["roundrobin", "range", "sticky"]
     assert vote([c1, c2, c3]) == "range"
