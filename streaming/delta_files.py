@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,25 +22,17 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
+from streaming.delta_actions import Action, Mark, add, commit_info, creation, more_columns, remove, txn
 from streaming.table_error import TableError
-from streaming.tables import CHECKPOINT_INTERVAL, Table, delta_schema, properties
+from streaming.tables import CHECKPOINT_INTERVAL, Table, delta_fields
 
 ROWS_PER_FILE = 100_000  # rewriting one row costs the file that it lies in
 SMALL_FILE_ROWS = 20_000  # files below this are laid together now and then
 SMALL_FILES = 24  # this many of them are worth it
 _FILES_AT_ONCE = 500  # laid together in one commit, which bounds its memory
-_STATISTICS_TEXT = 32  # Delta's own limit for texts in statistics
 _ATTEMPTS = 20
 # What file systems answer that know no hard links (exFAT, some network mounts).
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
-_WRITER_FEATURES = ["appendOnly", "invariants", "changeDataFeed", "clustering", "domainMetadata"]
-
-
-class Mark(NamedTuple):
-    """Delta's ``txn``: this application has written everything up to this version of its own."""
-
-    app_id: str
-    version: int
 
 
 class Files(NamedTuple):
@@ -99,20 +90,39 @@ class DeltaFiles:
         self._listing: Files | None = None
 
     def _open(self) -> DeltaTable:
-        try:
-            return DeltaTable(str(self.folder))
-        except TableNotFoundError:
-            pass
-        try:
-            self._log.mkdir(parents=True, exist_ok=True)
-            self._put(0, _creation(self.table))
-        except FileExistsError:
-            pass  # Somebody else has just made it.
-        except OSError as error:
-            raise TableError(
-                f"{self.folder} cannot be written: {error.strerror}. Choose a folder with --tables."
-            ) from error
-        return DeltaTable(str(self.folder))
+        for _ in range(_ATTEMPTS):
+            try:
+                delta = DeltaTable(str(self.folder))
+                actions = self._lacking(delta)
+                version = delta.version() + 1
+                if not actions:
+                    return delta
+            except TableNotFoundError:
+                actions, version = creation(self.table), 0
+            try:
+                self._log.mkdir(parents=True, exist_ok=True)
+                self._put(version, actions)
+            except FileExistsError:
+                pass  # Somebody else has just made it.
+            except OSError as error:
+                raise TableError(
+                    f"{self.folder} cannot be written: {error.strerror}. Choose a folder with --tables."
+                ) from error
+        raise TableError(f"{self.folder}: others commit all the time, {_ATTEMPTS} attempts failed")
+
+    def _lacking(self, delta: DeltaTable) -> list[Action]:
+        """Answer what gives a table of an older release the columns that it lacks; columns of others stay."""
+        there = {field["name"]: field["type"] for field in json.loads(delta.schema().to_json())["fields"]}
+        wanted = delta_fields(self.table)
+        for field in wanted:
+            kind = there.get(field["name"], field["type"])
+            if kind != field["type"]:
+                raise TableError(
+                    f"{self.folder} is another table: its column {field['name']} is {_text(kind)}, not "
+                    f"{_text(field['type'])}. Choose a folder with --tables."
+                )
+        lacking = [field for field in wanted if field["name"] not in there]
+        return more_columns(delta, lacking) if lacking else []
 
     # -- what is there ------------------------------------------------------------------------------------------
 
@@ -173,6 +183,10 @@ class DeltaFiles:
         names = list(columns or self.table.names)
         rows = pq.ParquetFile(self.folder / path).read(columns=names)
         schema = pa.schema([self.table.schema.field(name) for name in names])
+        for field in schema:
+            # A file of an older release has fewer columns.
+            if field.name not in rows.column_names:
+                rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
         return rows.select(names).cast(schema)
 
     # -- what is written ----------------------------------------------------------------------------------------
@@ -185,7 +199,7 @@ class DeltaFiles:
             if self.has(mark):
                 return False
             adds = adds or self._write(rows)
-            if self._commit("WRITE", [*adds, _txn(mark)], blind=True):
+            if self._commit("WRITE", [*adds, txn(mark)], blind=True):
                 return True
         raise TableError(f"{self.folder}: others commit all the time, {_ATTEMPTS} attempts failed")
 
@@ -203,7 +217,7 @@ class DeltaFiles:
             going, coming = compute()
             if not (going.places or coming.num_rows):
                 return False
-            actions = [*self._replacing(going, coming), *map(_txn, (mark, *also))]
+            actions = [*self._replacing(going, coming), *map(txn, (mark, *also))]
             if self._commit("MERGE", actions, blind=False):
                 return True
         raise TableError(f"{self.folder}: others commit all the time, {_ATTEMPTS} attempts failed")
@@ -213,7 +227,7 @@ class DeltaFiles:
         reached = self.mark(mark.app_id)
         return reached is not None and reached >= mark.version
 
-    def _replacing(self, going: Standing, coming: pa.Table) -> list[dict[str, Any]]:
+    def _replacing(self, going: Standing, coming: pa.Table) -> list[Action]:
         gone: dict[str, list[int]] = {}
         for path, at in going.places:
             gone.setdefault(path, []).append(at)
@@ -225,11 +239,11 @@ class DeltaFiles:
             for place in places:
                 stays[place] = False
             staying.append(rows.filter(pa.array(stays, pa.bool_())))
-            removes.append(_remove(path, sizes[path], data_change=True))
+            removes.append(remove(path, sizes[path], data_change=True))
         adds = self._write(pa.concat_tables([*staying, coming]))
         return [*removes, *adds, *self._feed(going.rows, coming)]
 
-    def _feed(self, gone: pa.Table, come: pa.Table) -> list[dict[str, Any]]:
+    def _feed(self, gone: pa.Table, come: pa.Table) -> list[Action]:
         """Tell the change data feed which rows changed; without it, readers take whole files for changed."""
         gone_keys, come_keys = self._keys(gone), self._keys(come)
         before = ["update_preimage" if key in come_keys else "delete" for key in gone_keys]
@@ -252,27 +266,17 @@ class DeltaFiles:
         listing = self.files().listing
         return dict(zip(listing["path"].to_pylist(), listing["size_bytes"].to_pylist(), strict=True))
 
-    def _write(self, rows: pa.Table, *, data_change: bool = True) -> list[dict[str, Any]]:
+    def _write(self, rows: pa.Table, *, data_change: bool = True) -> list[Action]:
         """Write data files, rows that are asked for together lying together."""
         if not rows.num_rows:
             return []
         rows = rows.sort_by([(name, "ascending") for name in self.table.cluster_by])
-        adds: list[dict[str, Any]] = []
+        adds: list[Action] = []
         for part in self._parts(rows):
             path = f"part-{len(adds):05d}-{uuid.uuid4()}-c000.zstd.parquet"
             pq.write_table(part, self.folder / path, compression="zstd", row_group_size=ROWS_PER_FILE // 4)
-            adds.append(
-                {
-                    "add": {
-                        "path": path,
-                        "partitionValues": {},
-                        "size": (self.folder / path).stat().st_size,
-                        "modificationTime": _now_ms(),
-                        "dataChange": data_change,
-                        "stats": json.dumps(_statistics(part)),
-                    }
-                }
-            )
+            size = (self.folder / path).stat().st_size
+            adds.append(add(path, size, part, data_change=data_change))
         return adds
 
     def _parts(self, rows: pa.Table) -> Iterator[pa.Table]:
@@ -285,22 +289,11 @@ class DeltaFiles:
             for offset in range(0, kind.num_rows, ROWS_PER_FILE):
                 yield kind.slice(offset, ROWS_PER_FILE)
 
-    def _commit(self, operation: str, actions: list[dict[str, Any]], *, blind: bool) -> bool:
+    def _commit(self, operation: str, actions: list[Action], *, blind: bool) -> bool:
         """Commit after the version that was last seen; False when somebody else was faster."""
-        info = {
-            "timestamp": _now_ms(),
-            "operation": operation,
-            "operationParameters": {},
-            "readVersion": self.version,
-            "isolationLevel": "Serializable",
-            "isBlindAppend": blind,
-            "operationMetrics": {},
-            "engineInfo": "rebalance-monitor",
-            "txnId": str(uuid.uuid4()),
-        }
         version = self.version + 1
         try:
-            self._put(version, [{"commitInfo": info}, *actions])
+            self._put(version, [commit_info(operation, read_version=self.version, blind=blind), *actions])
         except FileExistsError:
             self.refresh()
             return False
@@ -309,7 +302,7 @@ class DeltaFiles:
             self._look_after()
         return True
 
-    def _put(self, version: int, actions: list[dict[str, Any]]) -> None:
+    def _put(self, version: int, actions: list[Action]) -> None:
         """Make the log's next file: whole, and only if nobody has made it.
 
         Raises:
@@ -342,14 +335,14 @@ class DeltaFiles:
             return 0
         paths, sizes = small["path"].to_pylist(), small["size_bytes"].to_pylist()
         adds = self._write(pa.concat_tables([self.read(path) for path in paths]), data_change=False)
-        removes = [_remove(path, size, data_change=False) for path, size in zip(paths, sizes, strict=True)]
+        removes = [remove(path, size, data_change=False) for path, size in zip(paths, sizes, strict=True)]
         # Not at any price: whoever was faster will do it.
         return len(paths) if self._commit("OPTIMIZE", [*removes, *adds], blind=False) else 0
 
     def drop_files(self, paths: Sequence[str]) -> bool:
         """Take files with all their rows out of the table."""
         sizes = self._sizes()
-        return self._commit("DELETE", [_remove(path, sizes[path], data_change=True) for path in paths], blind=False)
+        return self._commit("DELETE", [remove(path, sizes[path], data_change=True) for path in paths], blind=False)
 
 
 def _name_once(hidden: Path, target: Path) -> None:
@@ -371,79 +364,5 @@ def _name_once(hidden: Path, target: Path) -> None:
             os.close(descriptor)
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def _txn(mark: Mark) -> dict[str, Any]:
-    return {"txn": {"appId": mark.app_id, "version": mark.version, "lastUpdated": _now_ms()}}
-
-
-def _remove(path: str, size: int, *, data_change: bool) -> dict[str, Any]:
-    return {
-        "remove": {
-            "path": path,
-            "deletionTimestamp": _now_ms(),
-            "dataChange": data_change,
-            "extendedFileMetadata": True,
-            "partitionValues": {},
-            "size": size,
-        }
-    }
-
-
-def _creation(table: Table) -> list[dict[str, Any]]:
-    clustering = {"clusteringColumns": [[name] for name in table.cluster_by], "domainName": "delta.clustering"}
-    return [
-        {
-            "commitInfo": {
-                "timestamp": _now_ms(),
-                "operation": "CREATE TABLE",
-                "operationParameters": {"clusterBy": json.dumps(list(table.cluster_by)), "description": table.comment},
-                "isolationLevel": "Serializable",
-                "isBlindAppend": True,
-                "operationMetrics": {},
-                "engineInfo": "rebalance-monitor",
-                "txnId": str(uuid.uuid4()),
-            }
-        },
-        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": _WRITER_FEATURES}},
-        {
-            "metaData": {
-                "id": str(uuid.uuid4()),
-                "description": table.comment,
-                "format": {"provider": "parquet", "options": {}},
-                "schemaString": delta_schema(table),
-                "partitionColumns": [],
-                "configuration": properties(table),
-                "createdTime": _now_ms(),
-            }
-        },
-        {"domainMetadata": {"domain": "delta.clustering", "configuration": json.dumps(clustering), "removed": False}},
-    ]
-
-
-def _statistics(rows: pa.Table) -> dict[str, Any]:
-    """Answer the file's statistics (Delta protocol, "Per-file Statistics"), exact or left out."""
-    smallest, largest = {}, {}
-    for name in rows.column_names:
-        column = rows[name]
-        if pa.types.is_nested(column.type) or pa.types.is_boolean(column.type) or column.null_count == rows.num_rows:
-            continue
-        bounds = pc.min_max(column)
-        low, high = _statistic(bounds["min"]), _statistic(bounds["max"])
-        if low is not None and high is not None:
-            smallest[name], largest[name] = low, high
-    return {
-        "numRecords": rows.num_rows,
-        "minValues": smallest,
-        "maxValues": largest,
-        "nullCount": {name: rows[name].null_count for name in rows.column_names},
-    }
-
-
-def _statistic(value: pa.Scalar) -> object | None:
-    if pa.types.is_timestamp(value.type):
-        return str(pc.strftime(value.cast(pa.timestamp("ms", "UTC")), format="%Y-%m-%dT%H:%M:%S").as_py()) + "Z"
-    plain = value.as_py()
-    return None if isinstance(plain, str) and len(plain) > _STATISTICS_TEXT else plain
+def _text(kind: object) -> str:
+    return kind if isinstance(kind, str) else json.dumps(kind)

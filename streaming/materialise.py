@@ -17,7 +17,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.delta_files import DeltaFiles, Mark, Replacement, Standing
+from streaming.delta_actions import Mark
+from streaming.delta_files import DeltaFiles, Replacement, Standing
 from streaming.net_effect import EFFECTS, Effect, Entry, Group, Rows
 from streaming.table_error import TableError
 from streaming.tables import CHANGES, GROUP_MINUTES, GROUPS, Row, from_arrow, from_arrow_columns, to_arrow

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from streaming.delta_files import ROWS_PER_FILE, DeltaFiles, Mark
+from streaming.delta_actions import Mark
+from streaming.delta_files import ROWS_PER_FILE, DeltaFiles
 from streaming.tables import CHANGES, REBALANCES, REJECTED_EVENTS, Row, Table, sql_type, to_arrow
 from udfs.journal import Rebalance, Rejected
 

@@ -6,7 +6,6 @@ shell as plain dicts in which times are epoch milliseconds, as in the core; only
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -355,22 +354,17 @@ def sql_type(kind: pa.DataType, *, time: str = "TIMESTAMP") -> str:
     return _SIMPLE[kind][1]
 
 
-def delta_schema(table: Table) -> str:
-    """Answer the ``schemaString`` of the Delta log (Delta protocol, "Schema Serialization Format")."""
-    return json.dumps(
+def delta_fields(table: Table) -> list[dict[str, Any]]:
+    """Answer the columns as the Delta log has them (Delta protocol, "Schema Serialization Format")."""
+    return [
         {
-            "type": "struct",
-            "fields": [
-                {
-                    "name": column.name,
-                    "type": _delta_type(column.type),
-                    "nullable": True,
-                    "metadata": {"comment": column.comment},
-                }
-                for column in table.columns
-            ],
+            "name": column.name,
+            "type": _delta_type(column.type),
+            "nullable": True,
+            "metadata": {"comment": column.comment},
         }
-    )
+        for column in table.columns
+    ]
 
 
 def _delta_type(kind: pa.DataType) -> object:

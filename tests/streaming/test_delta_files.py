@@ -13,8 +13,11 @@ import pytest
 from deltalake import DeltaTable
 
 from streaming import delta_files
-from streaming.delta_files import DeltaFiles, Mark, Replacement, Standing
+from streaming.delta_actions import Mark
+from streaming.delta_files import DeltaFiles, Replacement, Standing
+from streaming.table_error import TableError
 from streaming.tables import ASSIGNMENTS, CHECKPOINT_INTERVAL, GROUPS, TABLES, from_arrow, to_arrow
+from streaming.views.reading import Reader
 
 
 def groups(*names: str, members: int = 1) -> pa.Table:
@@ -168,6 +171,40 @@ def test_delta_rs_and_duckdb_read_every_table_even_empty(tmp_path: Path, name: s
         assert connection.execute("select count(*) from rows").fetchall() == [(0,)]
     table.append(to_arrow(table.table, [{"cluster": "c1"}]), Mark("job", 0))
     assert DeltaTable(str(table.folder)).to_pyarrow_table()["cluster"].to_pylist() == ["c1"]
+
+
+def test_a_table_of_an_older_release_gets_the_columns_that_it_lacks(tmp_path: Path) -> None:
+    older = GROUPS._replace(columns=tuple(one for one in GROUPS.columns if one.name not in ("mode", "members")))
+    before = DeltaFiles(tmp_path, older)
+    before.append(to_arrow(older, [{"cluster": "c1", "group_id": "old"}]), Mark("job", 0))
+    assert Reader(tmp_path).read("groups")["members"].to_pylist() == [None]
+    table = DeltaFiles(tmp_path, GROUPS)
+    assert (table.identity, table.mark("job")) == (before.identity, 0)
+    table.append(groups("new", members=3), Mark("job", 1))
+    rows = DeltaTable(str(table.folder)).to_pyarrow_table()
+    assert dict(zip(rows["group_id"].to_pylist(), rows["members"].to_pylist(), strict=True)) == {"old": None, "new": 3}
+    assert table.standing({}, pc.field("members").is_null()).rows["group_id"].to_pylist() == ["old"]
+    version = table.version
+    assert DeltaFiles(tmp_path, GROUPS).version == version
+    commit = (table.folder / "_delta_log" / f"{version - 1:020d}.json").read_text()
+    assert "delta.enableChangeDataFeed" in commit
+    assert Reader(tmp_path).read("groups", columns=["members", "group_id"]).num_rows == 2
+
+
+def test_columns_that_somebody_added_stay(tmp_path: Path) -> None:
+    wider = GROUPS._replace(columns=(*GROUPS.columns, GROUPS.columns[0]._replace(name="team")))
+    DeltaFiles(tmp_path, wider).append(to_arrow(wider, [{"group_id": "a", "team": "t"}]), Mark("job", 0))
+    table = DeltaFiles(tmp_path, GROUPS)
+    table.append(groups("b"), Mark("job", 1))
+    rows = DeltaTable(str(table.folder)).to_pyarrow_table().sort_by("group_id")
+    assert rows["team"].to_pylist() == ["t", None]
+
+
+def test_a_folder_with_another_table_is_refused(tmp_path: Path) -> None:
+    other = GROUPS._replace(columns=(GROUPS.columns[0]._replace(type=pa.int64()), *GROUPS.columns[1:]))
+    DeltaFiles(tmp_path, other)
+    with pytest.raises(TableError, match=r"column cluster is long, not string.*--tables"):
+        DeltaFiles(tmp_path, GROUPS)
 
 
 def test_statistics_are_exact_or_left_out(tmp_path: Path) -> None:

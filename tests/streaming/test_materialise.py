@@ -10,7 +10,8 @@ import pytest
 from deltalake import DeltaTable
 
 from streaming import materialise
-from streaming.delta_files import DeltaFiles, Mark, TableError
+from streaming.delta_actions import Mark
+from streaming.delta_files import DeltaFiles, TableError
 from streaming.materialise import Materialiser
 from streaming.net_effect import EFFECTS
 from streaming.tables import CHANGES, TABLES, Row, from_arrow, to_arrow

@@ -9,7 +9,8 @@ from pathlib import Path
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from streaming.delta_files import DeltaFiles, Mark, Replacement
+from streaming.delta_actions import Mark
+from streaming.delta_files import DeltaFiles, Replacement
 from streaming.materialise import Materialiser
 from streaming.optimize import optimize
 from streaming.tables import CHANGES, GROUPS, TABLES, to_arrow

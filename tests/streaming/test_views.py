@@ -14,7 +14,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from streaming.commands.app import app
-from streaming.delta_files import DeltaFiles, Mark
+from streaming.delta_actions import Mark
+from streaming.delta_files import DeltaFiles
 from streaming.materialise import Materialiser
 from streaming.tables import CHANGES, REBALANCES, to_arrow
 from tests.streaming.journals import T0, Journal, assigned, gone, joined, released, resumed, rows, stable
