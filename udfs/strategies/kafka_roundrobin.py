@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from udfs.events import QueueRef
 from udfs.java import string_order
 from udfs.strategies.kafka_clients import in_order, leader_library
@@ -34,11 +36,13 @@ def kafka_roundrobin(problem: Problem) -> Assignment:
     pointer = 0
     for topic in topics:
         takers = subscribers[topic.name]
-        place = next((place for place, member in enumerate(takers) if member >= pointer), 0)
-        for queue in topic.by_queue_id:
-            held[takers[place]].append(queue)
-            pointer = takers[place] + 1
-            place = place + 1 if place + 1 < len(takers) else 0
-        pointer %= len(members)
+        queues = topic.by_queue_id
+        first = bisect_left(takers, pointer) % len(takers)
+        turn = takers[first : first + len(queues)]
+        turn += takers[: min(first, len(queues) - len(turn))]
+        for place, member in enumerate(turn):
+            held[member] += queues[place :: len(takers)]
+        last = takers[(first + len(queues) - 1) % len(takers)]
+        pointer = (last + 1) % len(members)
     found = {member.member_id: queues for member, queues in zip(members, held, strict=True)}
     return {member.member_id: found[member.member_id] for member in problem.members}

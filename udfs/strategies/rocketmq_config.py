@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from udfs.events import QueueRef
 from udfs.strategies.problem import Assignment, Problem
-from udfs.strategies.rocketmq_clients import Allocation, deal_each_topic
+from udfs.strategies.rocketmq_clients import Allocation
 from udfs.strategies.setting_values import queue_lists
-from udfs.strategies.subscriptions import distinct_queues
+from udfs.strategies.subscriptions import distinct_queues, kinds_of
 
 
 def rocketmq_config(problem: Problem) -> Assignment:
@@ -26,8 +26,14 @@ def rocketmq_config(problem: Problem) -> Assignment:
 
     Example: 4 queues, two members, {a: 0, 1; b: 1}: a has 0 and 1, b has 1, too, and 2 and 3 belong to nobody.
     """
-    held = deal_each_topic(problem, configured(problem.settings), checked=False)
-    return {member: distinct_queues(queues) for member, queues in held.items()}
+    lists = configured(problem.settings)((), [member.name for member in problem.members])
+    topics = problem.topics
+    kinds, places = kinds_of(problem.members)
+    asks = [any(name in topics and topics[name].queues for name in names) for names in kinds]
+    return {
+        member.member_id: distinct_queues(lists[member.name]) if asks[place] and lists.get(member.name) else []
+        for member, place in zip(problem.members, places, strict=True)
+    }
 
 
 def configured(settings: Mapping[str, object]) -> Allocation:

@@ -16,9 +16,10 @@ def kinds_of(members: Sequence[Participant]) -> tuple[list[tuple[str, ...]], lis
     """
     places: dict[tuple[str, ...], int] = {}
     lists = [member.subscriptions for member in members]
-    known = {id(names): names for names in lists}
-    found = {key: places.setdefault(names, len(places)) for key, names in known.items()}
-    return list(places), [found[id(names)] for names in lists]
+    objects = list(map(id, lists))
+    distinct = dict(zip(objects, lists, strict=True))
+    found = {key: places.setdefault(names, len(places)) for key, names in distinct.items()}
+    return list(places), [found[key] for key in objects]
 
 
 def subscribers_by_topic(members: Sequence[Participant]) -> dict[str, list[int]]:
