@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,9 +28,9 @@ _PROGRAMS = {
     "RocketMqLoopback": ("rocketmq-server-4.9.7", "rocketmq-server-5.5.0"),
     "RocketMqMember": ("rocketmq-client-4.9.8", "rocketmq-server-5.5.0"),
 }
-# Of which programs are made that need them: compiled with each.
+# Compiled with each of them: how members talk.
 _SHARED = ("Conversation",)
-_COMPILE_TIMEOUT_S = 120
+_COMPILE_TIMEOUT_S = 300
 
 
 def kit_jars(name: str) -> list[Path]:
@@ -42,28 +43,23 @@ def class_path(name: str, program: str) -> str:
     return f"{_compiled(name, program)}:{kit_jars(name)[0].parent}/*"
 
 
-def _compiled(name: str, program: str) -> Path:
-    """Return the folder of classes, compiled once for each source and set of jars."""
+def compiled(name: str, program: str, sources: Sequence[Path]) -> Path:
+    """Return the folder of a program's classes, compiled once for each set of jars and wording of its sources."""
     jars = kit_jars(name)[0].parent
-    texts = [(_JAVA / f"{one}.java").read_bytes() for one in (program, *_SHARED)]
-    digest = hashlib.sha256(b"".join([*texts, jars.name.encode()])).hexdigest()[:12]
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources) + jars.name.encode()).hexdigest()[:12]
     folder = ivy.cache_folder() / "classes" / f"{program}-{name}-{digest}"
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
-        # --release 11: what the oldest Java that kafka-clients 4 runs on understands.
+        # --release 17: what the oldest Java that Spark runs on understands.
         subprocess.run(
-            [
-                find_java().javac,
-                *("--release", "11", "-cp", f"{jars}/*", "-sourcepath", _JAVA, "-implicit:class"),
-                *("-d", unfinished, _JAVA / f"{program}.java"),
-            ],
+            [find_java().javac, "-nowarn", "--release", "17", "-cp", f"{jars}/*", "-d", unfinished, *sources],
             check=True,
             timeout=_COMPILE_TIMEOUT_S,
         )
+        shutil.copytree(unfinished, f"{unfinished}.whole")
         try:
-            shutil.copytree(unfinished, f"{unfinished}.whole")
             os.rename(f"{unfinished}.whole", folder)
         except OSError:
             # Another process was faster.
@@ -71,6 +67,10 @@ def _compiled(name: str, program: str) -> Path:
             if not folder.is_dir():
                 raise
     return folder
+
+
+def _compiled(name: str, program: str) -> Path:
+    return compiled(name, program, [_JAVA / f"{one}.java" for one in (program, *_SHARED)])
 
 
 def main() -> int:

@@ -1,8 +1,5 @@
 """The real strategies: Java programs that ask the real jars, compiled once, started once, asked line by line."""
 
-import hashlib
-import os
-import shutil
 import subprocess
 import tempfile
 import threading
@@ -11,13 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote, unquote_plus
 
-from streaming import ivy
 from streaming.java import find_java
-from tests.kit.jars import kit_jars
+from tests.kit.jars import compiled, kit_jars
 
 _SOURCES = Path(__file__).resolve().parent / "java" / "oracle"
 _SHARED = ("Case", "Answers")
-_COMPILE_TIMEOUT_S = 120
 LIMIT_MS = 5_000
 
 _ROCKETMQ = (
@@ -82,6 +77,8 @@ class Running:
     def __enter__(self) -> Self:
         self._home = tempfile.TemporaryDirectory()
         jars = kit_jars(self._oracle.jars)[0].parent
+        sources = [_SOURCES / f"{name}.java" for name in (*_SHARED, self._oracle.program)]
+        classes = compiled(self._oracle.jars, self._oracle.program, sources)
         self._process = subprocess.Popen(
             [
                 find_java().java,
@@ -92,7 +89,7 @@ class Running:
                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
                 f"-DlimitMs={self._limit_ms}",
                 "-cp",
-                f"{compiled(self._oracle)}:{jars}/*",
+                f"{classes}:{jars}/*",
                 self._oracle.program,
             ],
             stdin=subprocess.PIPE,
@@ -144,32 +141,6 @@ class Running:
         if answers and not answers[-1]:
             raise AssertionError(f"{self._oracle.program} on {self._oracle.jars} ended before its answers")
         return answers
-
-
-def compiled(oracle: Oracle) -> Path:
-    """Return the folder of an oracle's classes, compiled once for each source and set of jars."""
-    jars = kit_jars(oracle.jars)[0].parent
-    sources = [_SOURCES / f"{name}.java" for name in (*_SHARED, oracle.program)]
-    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources) + jars.name.encode()).hexdigest()[:12]
-    folder = ivy.cache_folder() / "classes" / f"{oracle.program}-{oracle.jars}-{digest}"
-    if folder.is_dir():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
-        subprocess.run(
-            [find_java().javac, "-nowarn", "-cp", f"{jars}/*", "-d", unfinished, *sources],
-            check=True,
-            timeout=_COMPILE_TIMEOUT_S,
-        )
-        shutil.copytree(unfinished, f"{unfinished}.whole")
-        try:
-            os.rename(f"{unfinished}.whole", folder)
-        except OSError:
-            # Another process was faster.
-            shutil.rmtree(f"{unfinished}.whole", ignore_errors=True)
-            if not folder.is_dir():
-                raise
-    return folder
 
 
 def line_of(case: Mapping[str, Any]) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from tests.live.job import Row, RunningJob
+from tests.live.job import RunningJob
 from tests.live.story import Step, Story
+from tests.live.tables import Row
 
 _UUID_LENGTH = 36
 

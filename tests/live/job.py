@@ -10,11 +10,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-from deltalake import DeltaTable
 
 from tests.kit.brokers import Broker
+from tests.live.tables import Row, rows_of
 
 # Generous: the machine may be busy with other things.
 _WAIT_S = 300.0
@@ -23,27 +21,29 @@ _STOP_S = 120.0
 CLUSTER = "live"
 # A short-lived JVM: what the second compiler and a parallel collector would cost, it never earns back.
 _QUICK_START = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-Row = dict[str, Any]
 
 
 class RunningJob:
-    """`rebalance-monitor run --kafka`, and its tables."""
+    """`rebalance-monitor run`, and its tables.
 
-    def __init__(self, process: subprocess.Popen[str], tables: Path, log: Path) -> None:
-        self.process = process
+    Args:
+        log: What it writes to its standard error; what stood there before it was started is not its own.
+    """
+
+    def __init__(self, command: Sequence[str], tables: Path, log: Path, environment: Mapping[str, str]) -> None:
         self.tables = tables
         self._log = log
+        self._start = log.stat().st_size if log.exists() else 0
+        with log.open("a") as said:
+            self.process = subprocess.Popen(command, stderr=said, text=True, cwd=log.parent, env=environment)
 
     def said(self) -> str:
         """Answer all that it wrote to its standard error."""
-        return self._log.read_text()
+        return self._log.read_bytes()[self._start :].decode()
 
     def rows(self, table: str) -> list[Row]:
         """Answer a table as it is now; nothing while it is not there."""
-        place = self.tables / table
-        if not (place / "_delta_log").is_dir():
-            return []
-        return DeltaTable(str(place)).to_pyarrow_table().to_pylist()
+        return rows_of(self.tables, table)
 
     def generations(self, group: str) -> dict[int, Row]:
         """Answer a group's rebalances by generation; two rows for one generation are an error."""
@@ -74,26 +74,38 @@ class RunningJob:
 def running_job(
     broker: Broker, folder: Path, *, user: str | None = None, more: Sequence[str] = ()
 ) -> Iterator[RunningJob]:
-    """Follow a broker until the block is left; it is up when it has read the broker's topics."""
+    """Follow a Kafka broker until the block is left; it is up when it has read the broker's topics."""
+    source = ["--kafka", broker.bootstrap, *_options(broker.java_settings(user))]
+    with job_that_follows(source, folder, more=more) as job:
+        yield job
+
+
+@contextlib.contextmanager
+def job_that_follows(
+    source: Sequence[str], folder: Path, *, more: Sequence[str] = (), settings: Mapping[str, str] | None = None
+) -> Iterator[RunningJob]:
+    """Follow a cluster until the block is left.
+
+    Args:
+        source: The options that name it. more: Other options.
+        settings: As environment variables.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     tables, log = folder / "tables", folder / "job.log"
     command = [
         str(Path(sys.executable).with_name("rebalance-monitor")),
-        *("run", "--kafka", broker.bootstrap, "--cluster", CLUSTER),
+        *("run", *source, "--cluster", CLUSTER),
         *("--tables", str(tables), "--checkpoint", str(folder / "checkpoint")),
-        *_options(broker.java_settings(user)),
         *more,
     ]
-    with log.open("a") as said:
-        process = subprocess.Popen(command, stderr=said, text=True, cwd=folder, env=os.environ | _QUICK_START)
-    job = RunningJob(process, tables, log)
+    job = RunningJob(command, tables, log, os.environ | _QUICK_START | dict(settings or {}))
     try:
         job.wait_for(lambda: '"batch"' in job.said(), "the first batch")
         yield job
     finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
+        if job.process.poll() is None:
+            job.process.kill()
+        job.process.wait()
 
 
 def _options(settings: Mapping[str, str]) -> list[str]:

@@ -15,9 +15,8 @@ from typing import Any
 
 from tests.kit.metaq import MetaqCluster
 from tests.kit.metaq_members import MetaqMember, Partition, wait_until_shared
-from tests.simulation.core_run import CoreRun
-from udfs.journal import QueueAssigned, QueueReleased, Rebalance
-from udfs.rules import Rules
+from tests.live.steps import Cause, Step, check_steps
+from tests.simulation.core_run import CoreRun, run_of
 
 _WAIT_S = 60.0
 _LOOK_EVERY_S = 0.1
@@ -97,22 +96,6 @@ def collecting(cluster: MetaqCluster, folder: Path) -> Iterator[Collected]:
         collected.kill()
 
 
-@dataclass(frozen=True)
-class Step:
-    """What happened since the step before, and who holds what now.
-
-    Attributes:
-        causes: Kinds of trigger, and the member or topic of each, of all rebalances since the step before.
-        held: By member, as the members themselves say.
-        at: A moment at which that was so, epoch ms.
-    """
-
-    what: str
-    causes: frozenset[tuple[str, str | None]]
-    held: dict[str, list[Partition]]
-    at: int
-
-
 @dataclass
 class Story:
     """The steps of one group.
@@ -131,7 +114,7 @@ class Story:
         what: str,
         members: Sequence[MetaqMember],
         partitions: Sequence[Partition],
-        *causes: tuple[str, str | None],
+        *causes: Cause,
     ) -> None:
         """Note a step, once the members share what there is and the collector has written as much, and a clock."""
         if members:
@@ -153,43 +136,9 @@ class Story:
 
     def check(self) -> CoreRun:
         """Compare what the core makes of the events with the steps."""
-        lines = self.collected.lines()
-        run = _run_at_each_clock(lines)
-        assert run.rejected == [], run.rejected
-        rows = sorted((one for one in run.rebalances if one.group_id == self.group), key=lambda one: one.generation)
-        since = 0
-        for step in self.steps:
-            mine = [row for row in rows if since < row.event_time <= step.at]
-            found, wanted = _causes(mine), step.causes
-            if self.any_end:
-                found, wanted = _ends_alike(found), _ends_alike(wanted)
-            assert found == wanted, (step.what, mine)
-            for origin in ("computed", "reported"):
-                held = held_at(run, self.group, origin, step.at)
-                assert held == {name: parts for name, parts in step.held.items() if parts}, (step.what, origin)
-            since = step.at
-        assert [row for row in rows if row.event_time > since] == []
+        run = run_of(self.collected.lines())
+        assert check_steps(run, self.group, self.steps, any_end=self.any_end) == []
         return run
-
-
-def held_at(run: CoreRun, group: str, origin: str, at: int) -> dict[str, list[Partition]]:
-    """Answer who held what at a moment, by the spans of a journal."""
-    open_since: dict[tuple[str, Partition], int] = {}
-    held: set[tuple[str, Partition]] = set()
-    for change in run.changes:
-        body = change.body
-        if change.group_id != group or not isinstance(body, QueueAssigned | QueueReleased) or body.origin != origin:
-            continue
-        key = (body.member_id, (body.topic, body.broker or "", body.queue_id))
-        if isinstance(body, QueueAssigned):
-            open_since[key] = body.valid_from
-        elif open_since.pop(key) <= at < body.valid_to:
-            held.add(key)
-    held |= {key for key, since in open_since.items() if since <= at}
-    found: dict[str, list[Partition]] = {}
-    for member, partition in sorted(held):
-        found.setdefault(member, []).append(partition)
-    return found
 
 
 def details(run: CoreRun, group: str, kind: str) -> list[str]:
@@ -201,31 +150,6 @@ def details(run: CoreRun, group: str, kind: str) -> list[str]:
         for trigger in row.triggers
         if trigger.kind == kind
     ]
-
-
-def _run_at_each_clock(lines: Sequence[bytes]) -> CoreRun:
-    run = CoreRun(Rules())
-    batch: list[bytes] = []
-    newest = 0
-    for line in lines:
-        event = json.loads(line)
-        newest = max(newest, event["event_time"])
-        batch.append(line)
-        if event["type"] == "clock":
-            run.batch(newest + 10_000, batch)
-            batch = []
-    run.batch(newest + 10_000, batch)
-    run.flush(newest + 10_001)
-    return run
-
-
-def _causes(rows: Sequence[Rebalance]) -> frozenset[tuple[str, str | None]]:
-    return frozenset((trigger.kind, trigger.member_id or trigger.topic) for row in rows for trigger in row.triggers)
-
-
-def _ends_alike(causes: frozenset[tuple[str, str | None]]) -> frozenset[tuple[str, str | None]]:
-    ends = ("member_left", "session_expired", "member_gone")
-    return frozenset(("member_gone" if kind in ends else kind, name) for kind, name in causes)
 
 
 def _is_told(events: Sequence[Event], group: str, held: dict[str, list[Partition]]) -> bool:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from streaming.event_log import EventFiles
 from streaming.rocketmq.collector import RocketMqCollector
-from streaming.rocketmq.options import RETRY_PREFIX, RocketMqOptions
+from streaming.rocketmq.options import RocketMqOptions
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import RocketMqMember
-from tests.live.metaq_story import held_at
-from tests.simulation.core_run import CoreRun
-from udfs.rules import Rules
+from tests.live.steps import Cause, Queue, Step, check_steps, own
+from tests.simulation.core_run import CoreRun, run_of
 
 _WAIT_S = 120.0
-Queue = tuple[str, str, int]
 Event = dict[str, Any]
 
 
@@ -76,21 +74,6 @@ def collecting(cluster: RocketMq, folder: Path, **options: Any) -> Iterator[Coll
         collected.collector.stop()
 
 
-@dataclass(frozen=True)
-class Step:
-    """What happened since the step before, and who holds what now.
-
-    Attributes:
-        causes: Kinds of trigger, and the member or topic of each, of all rebalances since the step before.
-        held: By member, as the members themselves say. at: A moment at which that was so.
-    """
-
-    what: str
-    causes: frozenset[tuple[str, str | None]]
-    held: dict[str, list[Queue]]
-    at: int
-
-
 @dataclass
 class Story:
     """The steps of one group."""
@@ -99,61 +82,47 @@ class Story:
     collected: Collected
     steps: list[Step] = field(default_factory=list)
 
-    def tell(self, what: str, members: Sequence[RocketMqMember], *causes: tuple[str, str | None]) -> None:
-        """Note a step, once the collector tells of these members what they say of themselves."""
+    def tell(
+        self,
+        what: str,
+        members: Sequence[RocketMqMember],
+        *causes: Cause,
+        queues: Collection[Queue] | None = None,
+    ) -> None:
+        """Note a step, once the collector tells of these members what they say of themselves.
+
+        Args:
+            queues: What they share then, each queue once. A member deals by the list of any broker, and one that has
+                just started lists some members before the others: until its next tick such a member holds too much.
+        """
         held: dict[str, list[Queue]] = {}
 
         def is_told(events: list[Event]) -> bool:
             held.clear()
             for member in members:
                 held[member.wait_until_started()] = sorted(member.held(retries=True))
-            return _is_told(events, self.group, held)
+            shared = sorted(queue for mine in own(held).values() for queue in mine)
+            return (queues is None or shared == sorted(queues)) and _is_told(events, self.group, held)
 
         self.collected.look_until(is_told, what)
-        own = {name: [queue for queue in mine if not queue[0].startswith(RETRY_PREFIX)] for name, mine in held.items()}
         at = self.collected.events()[-1]["event_time"]
-        self.steps.append(Step(what, frozenset(causes), own, at))
+        self.steps.append(Step(what, frozenset(causes), own(held), at))
 
     def check(self) -> CoreRun:
         """Compare what the core makes of the events with the steps."""
         run = run_of(self.collected.lines())
-        rows = sorted((one for one in run.rebalances if one.group_id == self.group), key=lambda one: one.generation)
-        since = 0
-        for step in self.steps:
-            mine = [row for row in rows if since < row.event_time <= step.at]
-            found = {
-                (trigger.kind, trigger.member_id or trigger.topic)
-                for row in mine
-                for trigger in row.triggers
-                if not (trigger.topic or "").startswith(RETRY_PREFIX)
-            }
-            assert found == step.causes, (step.what, mine)
-            for origin in ("computed", "reported"):
-                held = {
-                    name: [queue for queue in queues if not queue[0].startswith(RETRY_PREFIX)]
-                    for name, queues in held_at(run, self.group, origin, step.at).items()
-                }
-                wanted = {name: queues for name, queues in step.held.items() if queues}
-                assert {name: queues for name, queues in held.items() if queues} == wanted, (step.what, origin)
-            since = step.at
+        check_steps(run, self.group, self.steps)
         return run
 
 
-def run_of(lines: Sequence[bytes]) -> CoreRun:
-    """Run events through the core, a batch to each round."""
-    run = CoreRun(Rules())
-    batch: list[bytes] = []
-    newest = 0
-    for line in lines:
-        event = json.loads(line)
-        newest = max(newest, event["event_time"])
-        batch.append(line)
-        if event["type"] == "clock":
-            run.batch(newest + 10_000, batch)
-            batch = []
-    run.flush(newest + 10_001)
-    assert run.rejected == [], run.rejected
-    return run
+def lags_of(events: Sequence[Event], group: str) -> dict[Queue, tuple[int, int, bool]]:
+    """Answer what was told last of each queue: how far the group is, of how many, and whether it had come further."""
+    told = [event for event in events if event["type"] == "progress" and event["group"] == group]
+    return {
+        (one["topic"], one["broker"], one["queue_id"]): (one["offset"], one["end_offset"], one.get("moved", True))
+        for event in told
+        for one in event["queues"]
+    }
 
 
 def are_missed(events: Sequence[Event], member_id: str) -> bool:

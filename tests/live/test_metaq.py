@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from tests.kit.metaq import MetaqCluster, metaq_cluster
 from tests.kit.metaq_members import MetaqMember, partitions_of, wait_until, wait_until_shared
-from tests.live.job import RunningJob
+from tests.live.job import RunningJob, job_that_follows
 from tests.live.metaq_story import QUICK, Story, collecting, details
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
@@ -141,7 +138,7 @@ def test_a_collector_that_is_killed_goes_on_and_tells_what_happened_meanwhile(
 @pytest.mark.timeout(1_200)
 def test_the_job_follows_a_cluster_and_goes_on_after_a_stop(new_metaq_member: StartMember, tmp_path: Path) -> None:
     with metaq_cluster(tmp_path, {"orders": 5}) as cluster:
-        with _running_job(cluster, tmp_path / "job") as job:
+        with _following(cluster, tmp_path / "job") as job:
             a = new_metaq_member(cluster, "tables", ["orders"], consumer_id="a")
             job.wait_for_generation("tables", 1)
             b = new_metaq_member(cluster, "tables", ["orders"], consumer_id="b")
@@ -150,7 +147,7 @@ def test_the_job_follows_a_cluster_and_goes_on_after_a_stop(new_metaq_member: St
             assert job.stop() == 0
         b.kill()
         wait_until_shared([a], partitions_of("orders", 5))
-        with _running_job(cluster, tmp_path / "job") as job:
+        with _following(cluster, tmp_path / "job") as job:
             job.wait_for_generation("tables", 3)
             job.wait_for(lambda: _holds(job) == {"tables_a": 5}, "what one holds")
             assert job.stop() == 0
@@ -160,25 +157,8 @@ def test_the_job_follows_a_cluster_and_goes_on_after_a_stop(new_metaq_member: St
         assert job.rows("rejected_events") == []
 
 
-@contextlib.contextmanager
-def _running_job(cluster: MetaqCluster, folder: Path) -> Iterator[RunningJob]:
-    folder.mkdir(exist_ok=True)
-    log = folder / "job.log"
-    command = [
-        str(Path(sys.executable).with_name("rebalance-monitor")),
-        *("run", "--metaq", cluster.zookeeper.address, "--cluster", "live"),
-        *("--tables", str(folder / "tables"), "--checkpoint", str(folder / "checkpoint")),
-    ]
-    with log.open("w") as said:
-        process = subprocess.Popen(command, stderr=said, text=True, cwd=folder, env=os.environ | QUICK)
-    job = RunningJob(process, folder / "tables", log)
-    try:
-        job.wait_for(lambda: '"batch"' in job.said(), "the first batch")
-        yield job
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
+def _following(cluster: MetaqCluster, folder: Path) -> AbstractContextManager[RunningJob]:
+    return job_that_follows(["--metaq", cluster.zookeeper.address], folder, settings=QUICK)
 
 
 def _holds(job: RunningJob) -> dict[str, int]:

@@ -31,28 +31,28 @@ def test_a_second_broker_joins_is_killed_and_comes_back(
         collecting(cluster, tmp_path / "events", include_groups=(GROUP,), route_grace_ms=1_000) as collected,
     ):
         cluster.create_topic(TOPIC, 3)
-        story = Story(GROUP, collected)
+        story, changed = Story(GROUP, collected), ("queue_count_changed", TOPIC)
         members = [
             new_rocketmq_member(cluster, GROUP, [TOPIC], instance=name, rebalance_interval_ms=2_000) for name in "ab"
         ]
-        wait_until_dealt(members, queues_of(TOPIC, 3))
+        alone = queues_of(TOPIC, 3)
         joins = [("member_joined", member_id) for member_id in IDS]
-        story.tell("two on one broker", members, ("group_created", None), *joins)
+        story.tell("two on one broker", members, ("group_created", None), *joins, queues=alone)
         second = cluster.add_broker()
         cluster.create_topic(TOPIC, 2, ["broker-b"])
-        spread = [*queues_of(TOPIC, 3), *queues_of(TOPIC, 2, ["broker-b"])]
-        wait_until_dealt(members, spread)
+        spread = [*alone, *queues_of(TOPIC, 2, ["broker-b"])]
         cluster.wait_until(lambda: cluster.member_ids(GROUP, "broker-b") == IDS, "the second broker lists them")
-        story.tell("a second broker joins", members, ("queue_count_changed", TOPIC))
+        wait_until_dealt(members, spread)
+        story.tell("a second broker joins", members, changed, queues=spread)
         second.kill()
-        wait_until_dealt(members, queues_of(TOPIC, 3))
+        wait_until_dealt(members, alone)
         collected.look_until(lambda events: _count(events) == 3, "its queues are gone")
-        story.tell("it is killed", members, ("queue_count_changed", TOPIC))
+        story.tell("it is killed", members, changed, queues=alone)
         second.start()
+        cluster.wait_until(lambda: cluster.member_ids(GROUP, "broker-b") == IDS, "it lists them again")
         wait_until_dealt(members, spread)
         collected.look_until(lambda events: _count(events) == 5, "its queues are back")
-        cluster.wait_until(lambda: cluster.member_ids(GROUP, "broker-b") == IDS, "it lists them again")
-        story.tell("it comes back", members, ("queue_count_changed", TOPIC))
+        story.tell("it comes back", members, changed, queues=spread)
         collected.look_until(lambda events: not _observed(events), "brokers agree again, and each can be asked")
     run = story.check()
     assert not {"brokers_disagree", "expected_differs"} & found_in(run, GROUP)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_dealt
-from tests.live.rocketmq_story import Story, are_missed, collecting
+from tests.live.rocketmq_story import Story, are_missed, collecting, lags_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 StartMember = Callable[..., RocketMqMember]
@@ -48,6 +48,33 @@ def test_members_that_join_stop_and_are_killed_and_queues_that_come_and_go(
     assert all("connection" in (detail or "") for detail in details)
 
 
+def test_what_waits_for_a_member_that_is_stuck_is_told_as_it_grows(
+    each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
+) -> None:
+    cluster, queues = each_rocketmq, queues_of("piled-up", 3)
+    cluster.create_topic("piled-up", 3)
+    more: dict[str, Any] = {"consume_ms": 600_000, "settings": {"persist_interval_ms": 500}}
+    with collecting(cluster, tmp_path / "events", include_groups=("stuck",)) as collected:
+        story = Story("stuck", collected)
+        member = new_rocketmq_member(cluster, "stuck", ["piled-up"], instance="a", **more)
+        wait_until_dealt([member], queues)
+        story.tell("one joins", [member], ("group_created", None), ("member_joined", "127.0.0.1@a"))
+
+        def look_until_told(waiting: int) -> None:
+            told = dict.fromkeys(queues, (0, waiting, False))
+            collected.look_until(lambda events: lags_of(events, "stuck") == told, f"{waiting} messages in each queue")
+
+        cluster.send("piled-up", 2)
+        look_until_told(2)
+        cluster.send("piled-up", 3)
+        look_until_told(5)
+        member.kill()
+        story.tell("it is killed", [], ("member_gone", "127.0.0.1@a"))
+        cluster.send("piled-up", 1)
+        look_until_told(6)
+    story.check()
+
+
 def test_a_member_that_hangs_expires(rocketmq55: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path) -> None:
     rocketmq55.create_topic("hung", 4)
     with collecting(rocketmq55, tmp_path / "events", include_groups=("hanging",), client_timeout_ms=500) as collected:
@@ -66,7 +93,7 @@ def test_a_member_that_hangs_expires(rocketmq55: RocketMq, new_rocketmq_member: 
         b.freeze()
         collected.look_until(lambda events: are_missed(events, "127.0.0.1@b"), "it does not answer")
         wait_until_dealt([a], queues_of("hung", 4))
-        story.tell("one hangs", [a], ("session_expired", "127.0.0.1@b"))
+        story.tell("one hangs", [a], ("session_expired", "127.0.0.1@b"), queues=queues_of("hung", 4))
     story.check()
 
 
@@ -92,14 +119,15 @@ def test_brokers_and_name_servers_that_start_anew_are_nobodys_going(
         collected.look()
         cluster.wait_until(lambda: len(cluster.member_ids("staying")) == 2, "the members are back")
         wait_until_dealt(members, queues_of("steady", 4))
-        story.tell("the broker is killed and starts again", members)
+        story.tell("the broker is killed and starts again", members, queues=queues_of("steady", 4))
         cluster.name_server.kill()
         collected.look()
         cluster.name_server.start()
         for _ in range(3):
             collected.look()
         collected.restart()
-        story.tell("the name server is killed and starts again, and so does the collector", members)
+        all_of_them = queues_of("steady", 4)
+        story.tell("the name server is killed and starts again, and so does the collector", members, queues=all_of_them)
     story.check()
 
 

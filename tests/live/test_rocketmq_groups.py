@@ -10,20 +10,16 @@ import pytest
 
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import Queue, RocketMqMember, queues_of, wait_until_dealt, wait_until_held
-from tests.live.metaq_story import held_at
 from tests.live.rocketmq_findings import causes_of, found_in, opened_in, rebalances_of
-from tests.live.rocketmq_story import Story, collecting, run_of
+from tests.live.rocketmq_story import Story, collecting
+from tests.live.steps import held_at, own
+from tests.simulation.core_run import run_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 StartMember = Callable[..., RocketMqMember]
 Event = dict[str, Any]
 A, B = "127.0.0.1@a", "127.0.0.1@b"
 QUICK: dict[str, Any] = {"rebalance_interval_ms": 2_000}
-
-
-def own(held: dict[str, list[Queue]]) -> dict[str, list[Queue]]:
-    """Leave out retry topics."""
-    return {name: [queue for queue in queues if not queue[0].startswith("%RETRY%")] for name, queues in held.items()}
 
 
 def test_members_with_one_id_are_two_and_both_hold_the_share_of_one(

@@ -12,7 +12,7 @@ import pytest
 from tests.job.commands import CONFIG, Running
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_dealt, wait_until_held
-from tests.live.test_several_clusters import Owners, owners, rows
+from tests.live.tables import Owners, owners, rows_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
 CLUSTER = "shop"
@@ -28,7 +28,7 @@ def held_by(members: Sequence[RocketMqMember], topic: str) -> Owners:
 
 def causes(tables: Path, group: str) -> list[tuple[str, str | None]]:
     """Answer why a group was dealt out again; its retry topic, which may come behind its members, aside."""
-    found = [row for row in rows(tables, "rebalances") if row["group_id"] == group]
+    found = [row for row in rows_of(tables, "rebalances") if row["group_id"] == group]
     told = [one for row in sorted(found, key=lambda row: row["generation"]) for one in row["triggers"]]
     named = [(one["kind"], one["member_id"] or one["topic"]) for one in told]
     return [one for one in named if not (one[1] or "").startswith("%RETRY%")]
@@ -96,14 +96,14 @@ def test_the_tables_say_of_several_groups_what_their_members_say(
     assert causes(tables, "job-steady") == [*joined, ("member_joined", B), grown, *ends]
     assert causes(tables, "job-mixed") == [*joined, ("member_joined", B), grown]
     assert causes(tables, "job-heard") == joined
-    assert {row["group_id"]: row["mode"] for row in rows(tables, "groups")} == {
+    assert {row["group_id"]: row["mode"] for row in rows_of(tables, "groups")} == {
         "job-steady": "clustering",
         "job-mixed": "clustering",
         "job-heard": "broadcasting",
     }
-    wrong = {(row["group_id"], row["kind"]) for row in rows(tables, "findings") if row["closed_at"] is None}
+    wrong = {(row["group_id"], row["kind"]) for row in rows_of(tables, "findings") if row["closed_at"] is None}
     assert ("job-mixed", "strategies_differ") in wrong
     assert {kind for group, kind in wrong if group != "job-mixed"} <= {"flapping"}
-    ways = {(row["group_id"], row["member_id"]): row["left_reason"] for row in rows(tables, "members")}
+    ways = {(row["group_id"], row["member_id"]): row["left_reason"] for row in rows_of(tables, "members")}
     assert (ways["job-steady", B], ways["job-steady", A]) == ("expired", "absent_from_snapshot")
-    assert rows(tables, "rejected_events") == []
+    assert rows_of(tables, "rejected_events") == []

@@ -11,7 +11,8 @@ import pytest
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_dealt
 from tests.live.rocketmq_findings import found_in, pauses_of
-from tests.live.rocketmq_story import Story, are_missed, collecting, run_of
+from tests.live.rocketmq_story import Story, are_missed, collecting
+from tests.simulation.core_run import run_of
 from udfs.client_timings import LOCK_EXPIRES_MS, LOCK_RENEWAL_MS
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(900)]

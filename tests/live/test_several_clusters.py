@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import signal
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from deltalake import DeltaTable
 
 from tests.job.commands import CONFIG, Running
 from tests.kit.brokers import Broker
@@ -19,33 +16,10 @@ from tests.kit.metaq_members import MetaqMember, partitions_of, wait_until_share
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_dealt
 from tests.kit.topics import create_topic
+from tests.live.tables import membership, owners, rows_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
 _TOPIC = "both-orders"
-Owners = dict[str, set[tuple[str, int]]]
-
-
-def rows(tables: Path, name: str) -> list[dict[str, Any]]:
-    if not (tables / name / "_delta_log").is_dir():
-        return []
-    return DeltaTable(str(tables / name)).to_pyarrow_table().to_pylist()
-
-
-def owners(tables: Path, cluster: str, group: str, topic: str, origin: str) -> Owners:
-    """Answer who holds which queues of a topic now."""
-    held: Owners = defaultdict(set)
-    for row in rows(tables, "assignments"):
-        of = (row["cluster"], row["group_id"], row["topic"], row["origin"], row["valid_to"])
-        if of == (cluster, group, topic, origin, None):
-            held[row["member_id"]].add((row["broker"], row["queue_id"]))
-    return dict(held)
-
-
-def membership(tables: Path, cluster: str, group: str) -> list[str]:
-    """Answer why a group's members changed. That queues become known behind it is another matter."""
-    found = [row for row in rows(tables, "rebalances") if (row["cluster"], row["group_id"]) == (cluster, group)]
-    causes = [row["trigger"] for row in sorted(found, key=lambda row: row["event_time"])]
-    return [cause for cause in causes if cause != "queue_count_changed"]
 
 
 @pytest.fixture
@@ -121,7 +95,7 @@ def test_a_folder_that_a_collector_wrote_is_read_like_the_cluster_itself(
     everything = {member.client_id or "": {("broker-a", number) for number in range(4)}}
     assert owners(tables, "c", "replayed", "replayed", "computed") == everything
     assert owners(tables, "c", "replayed", "replayed", "reported") == everything
-    assert rows(tables, "rejected_events") == []
+    assert rows_of(tables, "rejected_events") == []
 
 
 def test_one_complete_look_at_a_cluster_of_each_system(

@@ -19,6 +19,8 @@ from udfs.rules import Rules
 from udfs.shard import Shard
 
 Row = Rebalance | Change | Rejected
+# A batch takes in events that are older by so much: more than the allowed lateness.
+_BEHIND_MS = 10_000
 
 
 class CoreRun:
@@ -80,6 +82,24 @@ def _raw_rows(source: str, lines: Sequence[bytes], batch_ms: int) -> pa.RecordBa
             "batch_ms": pa.array([batch_ms] * count, pa.int64()),
         }
     )
+
+
+def run_of(lines: Iterable[bytes]) -> CoreRun:
+    """Run what a collector wrote, to its end: a batch to each of its rounds, which end with a ``clock``."""
+    run = CoreRun(Rules())
+    batch: list[bytes] = []
+    newest = 0
+    for one in lines:
+        event = json.loads(one)
+        newest = max(newest, event["event_time"])
+        batch.append(one)
+        if event["type"] == "clock":
+            run.batch(newest + _BEHIND_MS, batch)
+            batch = []
+    run.batch(newest + _BEHIND_MS, batch)
+    run.flush(newest + _BEHIND_MS + 1)
+    assert run.rejected == [], run.rejected
+    return run
 
 
 def run_core(deliveries: Iterable[Delivery], rules: Rules, span_ms: int | None) -> CoreRun:

@@ -1,0 +1,89 @@
+"""What happened in a group whose members deal by themselves, step by step, beside what the core makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from streaming.rocketmq.options import RETRY_PREFIX
+from tests.simulation.core_run import CoreRun
+from udfs.journal import QueueAssigned, QueueReleased, Rebalance
+
+Queue = tuple[str, str, int]  # topic, broker, number
+Cause = tuple[str, str | None]
+_ENDS = ("member_left", "session_expired", "member_gone")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What happened since the step before, and who holds what now.
+
+    Attributes:
+        causes: Kinds of trigger, and the member or topic of each, of all rebalances since the step before.
+        held: By member, as the members themselves say.
+        at: A moment at which that was so, epoch ms.
+    """
+
+    what: str
+    causes: frozenset[Cause]
+    held: dict[str, list[Queue]]
+    at: int
+
+
+def check_steps(run: CoreRun, group: str, steps: Sequence[Step], *, any_end: bool = False) -> list[Rebalance]:
+    """Compare what the core made of the events with the steps; answer the rebalances after the last of them.
+
+    Args:
+        any_end: How a member went does not matter, only that it did: it may have gone while nobody looked.
+    """
+    rows = sorted((one for one in run.rebalances if one.group_id == group), key=lambda one: one.generation)
+    since = 0
+    for step in steps:
+        mine = [row for row in rows if since < row.event_time <= step.at]
+        found, wanted = _causes(mine), step.causes
+        if any_end:
+            found, wanted = _ends_alike(found), _ends_alike(wanted)
+        assert found == wanted, (step.what, mine)
+        for origin in ("computed", "reported"):
+            held = {name: queues for name, queues in own(held_at(run, group, origin, step.at)).items() if queues}
+            assert held == {name: queues for name, queues in step.held.items() if queues}, (step.what, origin)
+        since = step.at
+    return [row for row in rows if row.event_time > since]
+
+
+def held_at(run: CoreRun, group: str, origin: str, at: int) -> dict[str, list[Queue]]:
+    """Answer who held what at a moment, by the spans of a journal."""
+    open_since: dict[tuple[str, Queue], int] = {}
+    held: set[tuple[str, Queue]] = set()
+    for change in run.changes:
+        body = change.body
+        if change.group_id != group or not isinstance(body, QueueAssigned | QueueReleased) or body.origin != origin:
+            continue
+        key = (body.member_id, (body.topic, body.broker or "", body.queue_id))
+        if isinstance(body, QueueAssigned):
+            open_since[key] = body.valid_from
+        elif open_since.pop(key) <= at < body.valid_to:
+            held.add(key)
+    held |= {key for key, since in open_since.items() if since <= at}
+    found: dict[str, list[Queue]] = {}
+    for member, queue in sorted(held):
+        found.setdefault(member, []).append(queue)
+    return found
+
+
+def own(held: Mapping[str, Sequence[Queue]]) -> dict[str, list[Queue]]:
+    """Answer the same without retry topics, which come a little behind the members."""
+    return {name: [one for one in queues if not one[0].startswith(RETRY_PREFIX)] for name, queues in held.items()}
+
+
+def _causes(rows: Sequence[Rebalance]) -> frozenset[Cause]:
+    return frozenset(
+        (trigger.kind, trigger.member_id or trigger.topic)
+        for row in rows
+        for trigger in row.triggers
+        if not (trigger.topic or "").startswith(RETRY_PREFIX)
+    )
+
+
+def _ends_alike(causes: frozenset[Cause]) -> frozenset[Cause]:
+    return frozenset(("member_gone" if kind in _ENDS else kind, name) for kind, name in causes)
