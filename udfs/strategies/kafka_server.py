@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-from bisect import bisect_left
 from collections.abc import Sequence
 
 from udfs.errors import StrategyError
@@ -101,11 +100,7 @@ class ServerGroup:
         for member, by_topic in zip(self.members, held, strict=True):
             queues: list[QueueRef] = []
             for topic in sorted(by_topic):
-                of_topic, numbers = self.queues[topic], sorted(by_topic[topic])
-                known = bisect_left(numbers, len(of_topic))
-                queues += map(of_topic.__getitem__, numbers[:known])
-                # What the target before says of partitions that are no more is carried on as it is.
-                queues += [QueueRef(topic=self.topics[topic].name, queue_id=number) for number in numbers[known:]]
+                queues += map(self.queues[topic].__getitem__, sorted(by_topic[topic]))
             found[member.member_id] = queues
         return self.as_joined(found)
 

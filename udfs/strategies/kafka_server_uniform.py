@@ -47,7 +47,8 @@ def _deal_equal(group: ServerGroup) -> Assignment:
         held[member] += pool[start : start + room]
         start += room
     if start < len(pool):
-        raise StrategyError("partition_assignor", "Partitions were left unassigned")
+        # Two members were to hold the same one.
+        raise _left_unassigned()
     named = map(row.named, held)
     return group.as_joined({member.member_id: queues for member, queues in zip(group.members, named, strict=True)})
 
@@ -80,7 +81,7 @@ def _keep(row: _Row, held: list[list[int]], pool: list[int]) -> list[tuple[int, 
 class _Row:
     """All partitions of the subscribed topics in one row, in the order of an answer: topics by name, then by number.
 
-    A partition is its place in the row. Partitions that are no more, but that targets before name, stand behind it.
+    A partition is its place in the row.
 
     Attributes:
         existing: How many partitions there are.
@@ -96,10 +97,13 @@ class _Row:
             self._queues += group.queues[topic]
             self.spans[group.topics[topic].name] = range(start, len(self._queues))
         self.existing = len(self._queues)
-        self._gone: dict[QueueRef, int] = {}
 
     def target(self, member: int) -> list[int]:
-        """Answer what a member was to hold before, each partition once, in no order that counts."""
+        """Answer what a member was to hold before, each partition once, in no order that counts.
+
+        Raises:
+            StrategyError: ``partition_assignor``: a partition is no more.
+        """
         spans = self.spans
         try:
             places = [spans[queue.topic][queue.queue_id] for queue in self._group.owned(member)]
@@ -110,31 +114,21 @@ class _Row:
 
     def target_in_set_order(self, member: int) -> list[int]:
         """Answer the same in the order in which Java's map and sets have it."""
-        places = []
+        places: list[int] = []
         for topic, numbers in self._group.target(member).items():
-            name = self._group.topics[topic].name
-            span = self.spans.get(name)
-            if span is not None:
-                places += [
-                    span[number] if number < len(span) else self._place_of_gone(name, number) for number in numbers
-                ]
+            span = self.spans.get(self._group.topics[topic].name)
+            if span is None:
+                continue
+            if max(numbers) >= len(span):
+                # It takes the room of one that is there, and what is there is more than the others may hold.
+                raise _left_unassigned()
+            places += [span[number] for number in numbers]
         return places
 
-    def _place_of_gone(self, topic: str, number: int) -> int:
-        queue = QueueRef(topic=topic, queue_id=number)
-        place = self._gone.setdefault(queue, len(self._queues))
-        if place == len(self._queues):
-            self._queues.append(queue)
-        return place
+    def named(self, places: Iterable[int]) -> list[QueueRef]:
+        """Answer the queues at some places, sorted."""
+        return [self._queues[place] for place in sorted(places)]
 
-    def named(self, places: list[int]) -> list[QueueRef]:
-        """Answer the queues at some places, sorted.
 
-        What the target before says of partitions that are no more is carried on as it is.
-        """
-        places.sort()
-        queues = [self._queues[place] for place in places]
-        if places and places[-1] >= self.existing:
-            # Partitions that are no more come behind the others of their topic.
-            queues.sort(key=lambda queue: (self.spans[queue.topic].start, queue.queue_id))
-        return queues
+def _left_unassigned() -> StrategyError:
+    return StrategyError("partition_assignor", "Partitions were left unassigned")
