@@ -140,7 +140,8 @@ def _kafka(rng: random.Random, strategy: str) -> Case:
         members.append(member)
     case: Case = {"strategy": strategy, "group": "g", "members": members, "topics": topics}
     if strategy in CHAINED and rng.random() < 0.4:
-        _claim(rng, members, topics)
+        gone = strategy != "kafka.server.uniform" and rng.random() < 0.3
+        _claim(rng, members, topics, gone=gone)
     if strategy == "kafka.server.uniform" and rng.random() < 0.2:
         for topic in topics.values():
             topic["topic_id"] = _topic_id(rng)
@@ -153,12 +154,15 @@ def _topic_id(rng: random.Random) -> str:
     return base64.urlsafe_b64encode(rng.randbytes(16)).decode().rstrip("=")
 
 
-def _claim(rng: random.Random, members: list[dict[str, Any]], topics: dict[str, dict[str, Any]]) -> None:
-    """Let members own what they like: twice claimed, of other topics, of older generations."""
+def _claim(rng: random.Random, members: list[dict[str, Any]], topics: dict[str, dict[str, Any]], *, gone: bool) -> None:
+    """Let members own what they like: twice claimed, of other topics, of older generations, gone with their topic."""
     queues = [
         {"topic": name, "queue_id": number} for name, topic in sorted(topics.items()) for number in range(_count(topic))
     ]
     queues.append({"topic": "unknown", "queue_id": 0})
+    if gone:
+        # A topic that was deleted and made anew has fewer partitions than members remember.
+        queues += [{"topic": name, "queue_id": _count(topic) + 1} for name, topic in sorted(topics.items())]
     for member in members:
         if rng.random() < 0.8:
             member["owned"] = rng.sample(queues, rng.randint(0, min(len(queues), 12)))

@@ -34,6 +34,7 @@ class _Deal:
         sorted_all: All partitions by (number of subscribers, topic, partition).
         owner: The member that holds each partition now, or held it when it was read.
         previous: For partitions claimed in an older generation: that member, and that generation.
+        beyond: Partitions are claimed that are no more: then the real class may give one to two members.
         line: Members in the order (partitions held, id), as numbers ``held * M + rank``.
     """
 
@@ -65,6 +66,7 @@ class _Deal:
         ]
         self.previous: dict[int, tuple[int, int]] = {}
         self.revocation_required = False
+        self.beyond = len(group.queues) > group.total
         self.line: list[int] = []
         self.fixed: dict[int, list[int]] = {}
         self.movements = Movements(group)
@@ -94,7 +96,7 @@ class _Deal:
                 self.revocation_required = True
             self.held[member] = kept
             assigned += kept
-        if len(group.queues) > group.total:
+        if self.beyond:
             assigned.sort(
                 key=lambda number: (
                     len(self.potential[group.topic_of[number]]),
@@ -195,6 +197,8 @@ class _Deal:
                 self._move(number, before)
                 return True
         candidates = self.potential[group.topic_of[number]]
+        if self.beyond and not self.fixed.keys().isdisjoint(candidates):
+            return self._improve_past_fixed(number)
         least = self.line[0] // len(group.members)
         if size <= least + 1:
             return False
@@ -202,6 +206,17 @@ class _Deal:
         if any(size > len(held[other]) + 1 for other in candidates if other not in fixed):
             self._move(number, self._first_subscriber(number))
             return True
+        return False
+
+    def _improve_past_fixed(self, number: int) -> bool:
+        """Look at the candidates one by one: the real class trips over one that takes no part, if it comes that far."""
+        size = len(self.held[self.owner[number]])
+        for other in self.potential[self.group.topic_of[number]]:
+            if other in self.fixed:
+                raise StrategyError("null_pointer", "a candidate takes no part in the reassignment")
+            if size > len(self.held[other]) + 1:
+                self._move(number, self._first_subscriber(number))
+                return True
         return False
 
     def _first_subscriber(self, number: int) -> int:
@@ -233,6 +248,8 @@ class _Deal:
         members = len(self.group.members)
         if not self.line or self.line[0] // members >= self.line[-1] // members - 1:
             return True
+        if self.beyond:
+            return self._is_balanced_partition_by_partition()
         held, owner = self.held, self.owner
         if self._witness is not None:
             member, number = self._witness
@@ -249,6 +266,26 @@ class _Deal:
                 if size + 1 < largest[topic]:
                     self._witness = (member, of_largest[topic])
                     return False
+        return True
+
+    def _is_balanced_partition_by_partition(self) -> bool:
+        """Answer the same where a partition may have two owners: of those the last one in the map's order counts."""
+        group, held = self.group, self.held
+        owner = {number: member for member, numbers in enumerate(held) for number in numbers}
+        for key in self.line:
+            size, rank = divmod(key, len(group.members))
+            member = group.by_rank[rank]
+            if size == self.most[member]:
+                continue
+            own = set(held[member])
+            for topic in self.topics[member]:
+                for number in range(group.first[topic], group.first[topic] + group.counts[topic]):
+                    if number in own:
+                        continue
+                    if number not in owner:
+                        raise StrategyError("null_pointer", "an owner takes no part in the reassignment")
+                    if size + 1 < len(held[owner[number]]):
+                        return False
         return True
 
     def _largest_owners(self) -> tuple[list[int], list[int]]:
