@@ -86,6 +86,20 @@ def test_the_order_of_members_before_static_membership_is_a_setting() -> None:
     assert [next(name for name, held in answer["assignments"].items() if held) for answer in answers] == ["b", "a", "a"]
 
 
+@pytest.mark.parametrize(
+    ("library", "first"),
+    [("java-2", "a"), ("java-2.3.1", "a"), ("java-2.4", "b"), ("java-4", "b"), ("java-" + "9" * 5_000, "b"), (3, "b")],
+)
+def test_a_library_is_read_as_far_as_it_tells(library: object, first: str) -> None:
+    members = [
+        {"member_id": "b", "instance_id": "i", "subscriptions": ["t"]},
+        {"member_id": "a", "subscriptions": ["t"]},
+    ]
+    case = {"strategy": "kafka.range", "members": members, "topics": {"t": {"queue_count": 1}}}
+    (answer,), _ = ask({**case, "settings": {"library": library}})
+    assert [name for name, held in answer["assignments"].items() if held] == [first]
+
+
 def test_the_leaders_library_counts_where_no_setting_tells() -> None:
     members = [
         {"member_id": "b", "client_library": "java-2.2", "instance_id": "i", "subscriptions": ["t"]},

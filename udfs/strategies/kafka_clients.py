@@ -13,7 +13,7 @@ from udfs.strategies.problem import Participant, Problem
 # kafka-clients: MemberInfo (static members first) since 2.4, KIP-881 (racks in range) since 3.5.
 _STATIC_FIRST_SINCE = (2, 4)
 _RACKS_IN_RANGE_SINCE = (3, 5)
-_JAVA = re.compile(r"java-(\d+)\.(\d+)")
+_JAVA = re.compile(r"java-([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 
 
 class Library(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ def leader_library(problem: Problem) -> Library:
     if text.startswith("librdkafka"):
         return Library(name="librdkafka")
     version = _JAVA.match(text)
-    return Library(name="java", version=(int(version[1]), int(version[2])) if version else None)
+    return Library(name="java", version=(int(version[1]), int(version[2] or 0)) if version else None)
 
 
 def in_order(members: Sequence[Participant], library: Library) -> list[Participant]:
