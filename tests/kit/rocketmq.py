@@ -77,8 +77,9 @@ class RocketMqServer:
         self._is_broker = main.endswith("BrokerStartup")
         options = [
             *("-Xms48m", "-Xmx256m" if self._is_broker else "-Xmx96m"),
-            # For the javassist of RocketMqLoopback, which defines classes as older Javas allowed it.
-            "--add-opens=java.base/java.lang=ALL-UNNAMED",
+            # For the javassist of RocketMqLoopback, which defines classes as older Javas allowed it, and for a broker
+            # of 4.9 that lets go of a mapped file: after a kill it could not start again.
+            *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.lang", "java.nio", "jdk.internal.ref")),
             *(f"-Drocketmq.home.dir={folder}", f"-Duser.home={folder}"),
             # Making the key of its test certificate takes seconds on a busy machine.
             f"-Dtls.server.mode={'permissive' if tls else 'disabled'}",

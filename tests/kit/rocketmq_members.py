@@ -45,14 +45,14 @@ class Report(msgspec.Struct, frozen=True):
     """One line of a member about itself.
 
     Attributes:
-        event: `started`, `held` (this is what it holds now, seen within 100 ms), `read` (messages came), `done` (a
-            command was carried out), `stopped`, `failed`.
+        event: `started`, `unanswered` (it could not start, and tries again), `held` (this is what it holds now, seen
+            within 100 ms), `read` (messages came), `done` (a command was carried out), `stopped`, `failed`.
         at_ms: by the machine's clock, epoch ms.
         client_id: as it names itself to brokers.
         held: all that it holds, sorted by topic, broker and queue; also of its retry topic.
         records: how many messages it consumed since it last said so.
         command: the command that was carried out.
-        error: why it failed.
+        error: why it failed, or could not start.
     """
 
     event: str

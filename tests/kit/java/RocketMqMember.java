@@ -74,7 +74,7 @@ public final class RocketMqMember {
             } catch (IllegalStateException unanswered) {
                 boolean remote = unanswered.getCause() instanceof RemotingException;
                 if (!remote || attempt == START_ATTEMPTS) throw unanswered;
-                unanswered.printStackTrace();
+                Conversation.say("unanswered", "\"error\":" + Conversation.quoted(String.valueOf(unanswered)));
                 consumer.shutdown();
             }
         }
