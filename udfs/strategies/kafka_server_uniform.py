@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 
 from udfs.errors import StrategyError
 from udfs.events import QueueRef
@@ -38,8 +38,10 @@ def _deal_equal(group: ServerGroup) -> Assignment:
     """Deal as ``UniformHomogeneousAssignmentBuilder`` does."""
     topics = group.topics_in_set_order(group.first_names(), group.subscriptions[0])
     row = _Row(group, topics)
-    held = [row.target(member) for member in range(len(group.members))]
+    held = row.targets()
     taken = set(chain.from_iterable(held))
+    if len(taken) < sum(map(len, held)):
+        held = [list(dict.fromkeys(places)) for places in held]
     pool = [place for topic in topics for place in row.spans[group.topics[topic].name] if place not in taken]
     wanting = _keep(row, held, pool)
     start = 0
@@ -98,36 +100,41 @@ class _Row:
             self.spans[group.topics[topic].name] = range(start, len(self._queues))
         self.existing = len(self._queues)
 
-    def target(self, member: int) -> list[int]:
-        """Answer what a member was to hold before, each partition once, in no order that counts.
+    def targets(self) -> list[list[int]]:
+        """Answer what each member was to hold before, in no order that counts."""
+        owned: list[Sequence[QueueRef]] = [self._group.owned(member) for member in range(len(self._group.members))]
+        try:
+            return self._places(owned)
+        except KeyError:
+            # Topics that are no more, or that nobody subscribes to any longer.
+            return self._places([[queue for queue in queues if queue.topic in self.spans] for queues in owned])
 
-        Raises:
-            StrategyError: ``partition_assignor``: a partition is no more.
-        """
+    def _places(self, owned: Sequence[Sequence[QueueRef]]) -> list[list[int]]:
         spans = self.spans
         try:
-            places = [spans[queue.topic][queue.queue_id] for queue in self._group.owned(member)]
-        except LookupError:
-            # Another topic, or a partition that is no more.
-            return self.target_in_set_order(member)
-        return places if len(set(places)) == len(places) else self.target_in_set_order(member)
+            # All in one go: members are many, and mostly hold few each.
+            places = iter([spans[queue.topic][queue.queue_id] for queue in chain.from_iterable(owned)])
+        except IndexError as error:
+            # A partition that is no more takes the room of one that is there: that one is more than anybody may hold.
+            raise _left_unassigned() from error
+        return [list(islice(places, len(queues))) for queues in owned]
 
     def target_in_set_order(self, member: int) -> list[int]:
-        """Answer the same in the order in which Java's map and sets have it."""
-        places: list[int] = []
-        for topic, numbers in self._group.target(member).items():
-            span = self.spans.get(self._group.topics[topic].name)
-            if span is None:
-                continue
-            if max(numbers) >= len(span):
-                # It takes the room of one that is there, and what is there is more than the others may hold.
-                raise _left_unassigned()
-            places += [span[number] for number in numbers]
-        return places
+        """Answer what a member was to hold before in the order in which Java's map and sets have it."""
+        topics, spans = self._group.topics, self.spans
+        return [
+            spans[topics[topic].name][number]
+            for topic, numbers in self._group.target(member).items()
+            if topics[topic].name in spans
+            for number in numbers
+        ]
 
-    def named(self, places: Iterable[int]) -> list[QueueRef]:
+    def named(self, places: list[int]) -> list[QueueRef]:
         """Answer the queues at some places, sorted."""
-        return [self._queues[place] for place in sorted(places)]
+        places.sort()
+        if places and places[-1] - places[0] == len(places) - 1:
+            return self._queues[places[0] : places[-1] + 1]
+        return [self._queues[place] for place in places]
 
 
 def _left_unassigned() -> StrategyError:
