@@ -10,7 +10,7 @@ import msgspec
 
 from udfs.dealing import deal
 from udfs.errors import StrategyError
-from udfs.events import Mode, QueueCount, QueueInfo, QueueRef, System
+from udfs.events import Mode, OwnedGeneration, QueueCount, QueueInfo, QueueRef, System
 from udfs.strategies import SYSTEMS, Assignment, Participant, Problem, Topic, qualified_name
 from udfs.strategies.kafka_vote import vote_of
 from udfs.strategies.modes import WHOLE_BROKER
@@ -33,7 +33,7 @@ class CaseMember(msgspec.Struct, kw_only=True):
     subscriptions: tuple[str, ...] | None = None
     strategies: tuple[str, ...] | None = None
     owned: tuple[QueueRef, ...] | None = None
-    generation: int | None = None
+    generation: OwnedGeneration | None = None
 
 
 class CaseTopic(msgspec.Struct, kw_only=True):

@@ -135,6 +135,13 @@ def test_a_setting_that_is_null_is_as_good_as_absent() -> None:
     assert [{**answer, "id": 0} for answer in answers[:3]] == [{**answer, "id": 0} for answer in answers[3:]]
 
 
+def test_a_generation_before_the_first_is_none_and_there_is_nothing_before_that() -> None:
+    members = [{"member_id": "a", "generation": number} for number in (-1, -2)]
+    answers, code = ask(*({"strategy": "kafka.sticky", "members": [member]} for member in members))
+    assert [answer["error"] and answer["error"]["code"] for answer in answers] == [None, "cannot_be_read"]
+    assert code == 1
+
+
 def test_a_byte_order_mark_in_front_of_the_first_line_is_not_part_of_it() -> None:
     answers, code = ask("\ufeff" + json.dumps(_CASE), "\ufeff" + json.dumps(_CASE))
     assert [answer["error"] and answer["error"]["code"] for answer in answers] == [None, "cannot_be_read"]
