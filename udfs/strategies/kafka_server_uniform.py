@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain, islice
+from itertools import chain, filterfalse, islice
 
 from udfs.errors import StrategyError
 from udfs.events import QueueRef
@@ -42,7 +42,8 @@ def _deal_equal(group: ServerGroup) -> Assignment:
     taken = set(chain.from_iterable(held))
     if len(taken) < sum(map(len, held)):
         held = [list(dict.fromkeys(places)) for places in held]
-    pool = [place for topic in topics for place in row.spans[group.topics[topic].name] if place not in taken]
+    spans = [row.spans[group.topics[topic].name] for topic in topics]
+    pool = list(filterfalse(taken.__contains__, chain.from_iterable(spans)))
     wanting = _keep(row, held, pool)
     start = 0
     for member, room in wanting:
