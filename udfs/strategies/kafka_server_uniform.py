@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain, filterfalse, islice
+from itertools import accumulate, chain, filterfalse, pairwise
 
 from udfs.errors import StrategyError
 from udfs.events import QueueRef
@@ -94,11 +94,12 @@ class _Row:
     def __init__(self, group: ServerGroup, topics: Iterable[int]) -> None:
         self._group = group
         self._queues: list[QueueRef] = []
-        self.spans: dict[str, range] = {}
+        # Lists of ints that are there: a range makes each one anew.
+        self.spans: dict[str, list[int]] = {}
         for topic in sorted(topics):
             start = len(self._queues)
             self._queues += group.queues[topic]
-            self.spans[group.topics[topic].name] = range(start, len(self._queues))
+            self.spans[group.topics[topic].name] = list(range(start, len(self._queues)))
         self.existing = len(self._queues)
 
     def targets(self) -> list[list[int]]:
@@ -114,11 +115,12 @@ class _Row:
         spans = self.spans
         try:
             # All in one go: members are many, and mostly hold few each.
-            places = iter([spans[queue.topic][queue.queue_id] for queue in chain.from_iterable(owned)])
+            places = [spans[queue.topic][queue.queue_id] for queue in chain.from_iterable(owned)]
         except IndexError as error:
             # A partition that is no more takes the room of one that is there: that one is more than anybody may hold.
             raise _left_unassigned() from error
-        return [list(islice(places, len(queues))) for queues in owned]
+        ends = list(accumulate(map(len, owned), initial=0))
+        return [places[start:end] for start, end in pairwise(ends)]
 
     def target_in_set_order(self, member: int) -> list[int]:
         """Answer what a member was to hold before in the order in which Java's map and sets have it."""
