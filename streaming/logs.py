@@ -47,6 +47,12 @@ def configure(level: Level = "info", form: Literal["auto", "text", "json"] = "au
     root.setLevel(level.upper())
     # What it tells as errors comes back as the query's exception, too.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    root.addFilter(_is_worth_telling)
+
+
+def _is_worth_telling(record: logging.LogRecord) -> bool:
+    """Leave out what py4j says by the root logger when it lets go of an object of a Java that has ended."""
+    return record.msg != "Exception while sending command."
 
 
 def logger(name: str) -> structlog.stdlib.BoundLogger:
