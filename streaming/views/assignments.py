@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from streaming.tables import Row
 from streaming.views.reading import Reader, holds_at
 
@@ -54,10 +51,9 @@ def who_owned(
     ]
     if not found:
         return []
-    owners = [span["member_id"] for span in found]
-    sessions = reader.rows(
-        "members", where={"cluster": cluster, "group_id": group}, keep=pc.field("member_id").isin(pa.array(owners))
-    )
+    owners = {span["member_id"] for span in found}
+    sessions = reader.rows("members", where={"cluster": cluster, "group_id": group})
+    sessions = [session for session in sessions if session["member_id"] in owners]
     sessions.sort(key=lambda row: row["joined_at"])
     for span in found:
         owner = _session_at(sessions, span, at_ms)

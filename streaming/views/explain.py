@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.tables import Row
@@ -52,8 +53,7 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
     rebalance = one_rebalance(reader, prefix)
     where = {"cluster": rebalance["cluster"], "group_id": rebalance["group_id"]}
     at = time_scalar(rebalance["event_time"])
-    touching = (pc.field("valid_from") <= at) & (pc.field("valid_to").is_null() | (pc.field("valid_to") >= at))
-    spans = reader.rows("assignments", where=where, keep=touching)
+    spans = reader.rows("assignments", where=where, keep=lambda rows: _touch(rows, at))
     spans.sort(key=lambda span: span["member_id"])
     return {
         "rebalance": rebalance,
@@ -67,22 +67,29 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
     }
 
 
+def _touch(rows: pa.Table, at: pa.Scalar) -> pa.ChunkedArray:
+    """Tell the spans that begin, end or hold at a time."""
+    not_over = pc.or_kleene(rows["valid_to"].is_null(), pc.greater_equal(rows["valid_to"], at))
+    return pc.and_kleene(pc.less_equal(rows["valid_from"], at), not_over)
+
+
 def _taken_over(reader: Reader, rebalance: Row, where: dict[str, str]) -> list[Row]:
     """Answer the queues that members took over by themselves since, and for how long each had no owner before."""
-    since = pc.field("valid_from") >= time_scalar(rebalance["event_time"])
+    at = time_scalar(rebalance["event_time"])
     wanted = {**where, "rebalance_id": rebalance["rebalance_id"], "origin": "reported"}
     columns = ("topic", "broker", "queue_id", "member_id", "valid_from", "pause_ms", "pause_estimated_ms")
     found = [
         {name: span.get(name) for name in columns}
-        for span in reader.rows("assignments", where=wanted, keep=since)
+        for span in reader.rows("assignments", where=wanted, keep=lambda rows: pc.greater_equal(rows["valid_from"], at))
         if span.get("pause_ms") is not None or span.get("pause_estimated_ms") is not None
     ]
     return sorted(found, key=lambda span: (span["topic"], span["broker"] or "", span["queue_id"], span["valid_from"]))
 
 
 def _causes(reader: Reader, rebalance: Row, where: dict[str, str]) -> list[Row]:
-    begun = pc.field("joined_at") <= time_scalar(rebalance["event_time"])
-    sessions = sorted(reader.rows("members", where=where, keep=begun), key=lambda session: session["joined_at"])
+    at = time_scalar(rebalance["event_time"])
+    sessions = reader.rows("members", where=where, keep=lambda rows: pc.less_equal(rows["joined_at"], at))
+    sessions.sort(key=lambda session: session["joined_at"])
     last = {session["member_id"]: session for session in sessions}
     described = ("client_id", "host", "instance_id", "last_heartbeat_at", "session_timeout_ms")
     return [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow.compute as pc
-
 from streaming.tables import Row
 from streaming.views.reading import Reader
 
@@ -19,7 +17,7 @@ def findings(
     kind: str | None = None,
 ) -> list[Row]:
     """Answer the open findings (or all), the gravest first, then the newest."""
-    keep = None if closed else pc.field("closed_at").is_null()
+    keep = None if closed else lambda rows: rows["closed_at"].is_null()
     found = reader.rows("findings", where={"cluster": cluster, "group_id": group, "kind": kind}, keep=keep)
     return sorted(found, key=_gravity)
 

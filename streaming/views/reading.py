@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from streaming.tables import TABLES, TIME, Row, from_arrow
+
+# Which rows stay. Not a pc.Expression: filtering by one imports pandas.
+Keep: TypeAlias = Callable[[pa.Table], pa.ChunkedArray]
 
 
 class NoTablesError(Exception):
@@ -50,7 +54,7 @@ class Reader:
         *,
         columns: Sequence[str] | None = None,
         where: Mapping[str, Any] | None = None,
-        keep: pc.Expression | None = None,
+        keep: Keep | None = None,
     ) -> pa.Table:
         """Read a table, or what of it fits; a table that is not there yet is empty.
 
@@ -75,26 +79,28 @@ class Reader:
             if field.name not in there:
                 rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
         rows = rows.select(names).cast(schema)
-        return rows if keep is None else rows.filter(keep)
+        return rows if keep is None else rows.filter(keep(rows))
 
-    def rows(
-        self, name: str, *, where: Mapping[str, Any] | None = None, keep: pc.Expression | None = None
-    ) -> list[Row]:
+    def rows(self, name: str, *, where: Mapping[str, Any] | None = None, keep: Keep | None = None) -> list[Row]:
         """Read as ``read`` does; answer dicts, times in epoch milliseconds."""
         return from_arrow(TABLES[name], self.read(name, where=where, keep=keep))
 
 
 def time_scalar(epoch_ms: int) -> pa.Scalar:
     """Answer the time as the tables hold it."""
-    return pa.scalar(epoch_ms * 1_000, TIME)
+    # Not pa.scalar(): making Arrow's values of Python's imports pandas.
+    raw = pa.py_buffer((epoch_ms * 1_000).to_bytes(8, sys.byteorder, signed=True))
+    return pa.Array.from_buffers(TIME, 1, [None, raw])[0]
 
 
-def holds_at(begin: str, end: str, at_ms: int | None) -> pc.Expression:
+def holds_at(begin: str, end: str, at_ms: int | None) -> Keep:
     """Test whether a span holds at a time: begin <= T < end; None = now, when its end is not known."""
     if at_ms is None:
-        return pc.field(end).is_null()
+        return lambda rows: rows[end].is_null()
     at = time_scalar(at_ms)
-    return (pc.field(begin) <= at) & (pc.field(end).is_null() | (pc.field(end) > at))
+    return lambda rows: pc.and_kleene(
+        pc.less_equal(rows[begin], at), pc.or_kleene(rows[end].is_null(), pc.greater(rows[end], at))
+    )
 
 
 def time_columns(name: str) -> frozenset[str]:

@@ -28,20 +28,20 @@ def rebalances(
         trigger: One of the causes, not only the main one.
         since_ms: Not before; until_ms: before.
     """
-    keep = pc.scalar(True)
-    if since_ms is not None:
-        keep &= pc.field("event_time") >= time_scalar(since_ms)
-    if until_ms is not None:
-        keep &= pc.field("event_time") < time_scalar(until_ms)
     where = {"cluster": cluster, "group_id": group, "status": status}
     descending, ascending = "descending", "ascending"
     order = [("event_time", descending), ("cluster", ascending), ("group_id", ascending), ("generation", descending)]
-    newest_first = reader.read("rebalances", where=where, keep=keep).sort_by(order)
+    rows = reader.read("rebalances", where=where)
+    if since_ms is not None:
+        rows = rows.filter(pc.greater_equal(rows["event_time"], time_scalar(since_ms)))
+    if until_ms is not None:
+        rows = rows.filter(pc.less(rows["event_time"], time_scalar(until_ms)))
+    newest_first = rows.sort_by(order)
     found: list[Row] = []
     # As plain rows only so many as are needed: the table may hold years.
     for offset in range(0, newest_first.num_rows, _ROWS_AT_ONCE):
-        rows = from_arrow(REBALANCES, newest_first.slice(offset, _ROWS_AT_ONCE))
-        found += [row for row in rows if trigger is None or trigger in _kinds(row)]
+        plain = from_arrow(REBALANCES, newest_first.slice(offset, _ROWS_AT_ONCE))
+        found += [row for row in plain if trigger is None or trigger in _kinds(row)]
         if limit is not None and len(found) >= limit:
             break
     return found[:limit]
@@ -58,8 +58,8 @@ def one_rebalance(reader: Reader, prefix: str) -> Row:
         NotFoundError: None does.
         AmbiguousError: More than one does.
     """
-    fitting = pc.starts_with(pc.field("rebalance_id"), prefix)
-    found = from_arrow(REBALANCES, reader.read("rebalances", keep=fitting).sort_by("rebalance_id"))
+    fitting = reader.read("rebalances", keep=lambda rows: pc.starts_with(rows["rebalance_id"], prefix))
+    found = from_arrow(REBALANCES, fitting.sort_by("rebalance_id"))
     if not found or not prefix:
         raise NotFoundError(f"there is no rebalance {prefix}; `show rebalances` lists them")
     exact = [row for row in found if row["rebalance_id"] == prefix]

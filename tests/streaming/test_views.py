@@ -7,6 +7,8 @@ and expires at 70 s, so that b takes queue 0. What b reports is one queue behind
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -17,7 +19,7 @@ from streaming.commands.app import app
 from streaming.delta_actions import Mark
 from streaming.delta_files import DeltaFiles
 from streaming.materialise import Materialiser
-from streaming.tables import CHANGES, REBALANCES, to_arrow
+from streaming.tables import CHANGES, MEMBERS, REBALANCES, to_arrow
 from tests.streaming.journals import T0, Journal, assigned, gone, joined, released, resumed, rows, stable
 from udfs import journal
 
@@ -362,3 +364,11 @@ def test_tables_that_are_not_there_yet_count_as_empty(tmp_path: Path) -> None:
 
 def test_a_quote_in_a_name_is_a_letter_like_any_other(tables: Path) -> None:
     assert ask(tables, "show", "group", "it's").exit_code == 1
+
+
+def test_asking_for_a_time_imports_no_pandas(tmp_path: Path) -> None:
+    DeltaFiles(tmp_path, MEMBERS).append(to_arrow(MEMBERS, [{"joined_at": 1}]), Mark("job", 0))
+    asks = "import sys; from pathlib import Path; from streaming.views.reading import Reader, holds_at"
+    reads = f"rows = Reader(Path({str(tmp_path)!r})).rows('members', keep=holds_at('joined_at', 'left_at', 5))"
+    script = f"{asks}; {reads}; print(len(rows), 'pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "1 False\n"
