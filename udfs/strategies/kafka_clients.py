@@ -1,14 +1,15 @@
-"""Core: what depends on the client library of a Kafka group's leader: the order of members, racks. No I/O."""
+"""Core: what Kafka's assignors share, and what in them depends on the client library of the group's leader. No I/O."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from udfs.events import QueueRef
 from udfs.java import hash_map_order, string_order
-from udfs.strategies.problem import Participant, Problem
+from udfs.strategies.problem import Assignment, Participant, Problem
 
 # kafka-clients: MemberInfo (static members first) since 2.4, KIP-881 (racks in range) since 3.5.
 _STATIC_FIRST_SINCE = (2, 4)
@@ -108,3 +109,23 @@ def _merge_sorted(
             merged.append(right[j])
             j += 1
     return merged + left[i:] + right[j:]
+
+
+def deal_blocks(queues: Sequence[QueueRef], takers: Sequence[int], held: Sequence[list[QueueRef]]) -> None:
+    """Give takers blocks of neighbours in their order; the first ones get one more each where they cannot be equal.
+
+    Args:
+        takers: Indexes into ``held``, which is added to.
+    """
+    size, extra = divmod(len(queues), len(takers))
+    start = 0
+    for place, member in enumerate(takers[: len(queues)]):
+        end = start + size + (place < extra)
+        held[member] += queues[start:end]
+        start = end
+
+
+def by_member(problem: Problem, members: Sequence[Participant], held: Iterable[list[QueueRef]]) -> Assignment:
+    """Answer what each of these members holds, members in the order in which they joined."""
+    found = {member.member_id: queues for member, queues in zip(members, held, strict=True)}
+    return {member.member_id: found[member.member_id] for member in problem.members}

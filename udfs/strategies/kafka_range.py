@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from udfs.events import QueueInfo, QueueRef
-from udfs.strategies.kafka_clients import in_order, leader_library
-from udfs.strategies.problem import Assignment, Participant, Problem, Topic
+from udfs.strategies.kafka_clients import by_member, deal_blocks, in_order, leader_library
+from udfs.strategies.problem import Assignment, Problem, Topic
 from udfs.strategies.subscriptions import known_topics, subscribers_by_topic
 
 
@@ -39,22 +39,8 @@ def kafka_range(problem: Problem) -> Assignment:
         _deal_with_racks(topics, subscribers, racks, held)
     else:
         for topic in topics:
-            _deal_blocks(topic.by_queue_id, subscribers[topic.name], held)
-    return _by_member(problem, members, held)
-
-
-def _deal_blocks(queues: Sequence[QueueRef], subscribers: Sequence[int], held: list[list[QueueRef]]) -> None:
-    size, extra = divmod(len(queues), len(subscribers))
-    start = 0
-    for place, member in enumerate(subscribers[: len(queues)]):
-        end = start + size + (place < extra)
-        held[member] += queues[start:end]
-        start = end
-
-
-def _by_member(problem: Problem, members: Sequence[Participant], held: Sequence[list[QueueRef]]) -> Assignment:
-    found = {member.member_id: queues for member, queues in zip(members, held, strict=True)}
-    return {member.member_id: found[member.member_id] for member in problem.members}
+            deal_blocks(topic.by_queue_id, subscribers[topic.name], held)
+    return by_member(problem, members, held)
 
 
 def replica_racks(queue: QueueInfo) -> frozenset[str]:

@@ -6,7 +6,7 @@ from bisect import bisect_left
 
 from udfs.events import QueueRef
 from udfs.java import string_order
-from udfs.strategies.kafka_clients import in_order, leader_library
+from udfs.strategies.kafka_clients import by_member, in_order, leader_library
 from udfs.strategies.problem import Assignment, Problem
 from udfs.strategies.subscriptions import known_topics, subscribers_by_topic
 
@@ -44,5 +44,4 @@ def kafka_roundrobin(problem: Problem) -> Assignment:
             held[member] += queues[place :: len(takers)]
         last = takers[(first + len(queues) - 1) % len(takers)]
         pointer = (last + 1) % len(members)
-    found = {member.member_id: queues for member, queues in zip(members, held, strict=True)}
-    return {member.member_id: found[member.member_id] for member in problem.members}
+    return by_member(problem, members, held)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from udfs.errors import StrategyError
 from udfs.events import QueueRef
 from udfs.java import TREEIFY_THRESHOLD, hash_map_order, hashed_order, sorted_strings, table_size_for
+from udfs.strategies.kafka_clients import by_member
 from udfs.strategies.problem import Assignment, Participant, Problem, Topic
 from udfs.strategies.subscriptions import kinds_of
 
@@ -96,17 +97,14 @@ class ServerGroup:
 
     def answer(self, held: Sequence[dict[int, list[int]]]) -> Assignment:
         """Turn partitions by member and topic into queues, sorted."""
-        found = {}
-        for member, by_topic in zip(self.members, held, strict=True):
-            queues: list[QueueRef] = []
-            for topic in sorted(by_topic):
-                queues += map(self.queues[topic].__getitem__, sorted(by_topic[topic]))
-            found[member.member_id] = queues
-        return self.as_joined(found)
+        return self.as_joined(map(self._named, held))
 
-    def as_joined(self, held: dict[str, list[QueueRef]]) -> Assignment:
-        """Answer members in the order in which they joined."""
-        return {member.member_id: held[member.member_id] for member in self._problem.members}
+    def as_joined(self, held: Iterable[list[QueueRef]]) -> Assignment:
+        """Answer what each member holds, members in the order in which they joined."""
+        return by_member(self._problem, self.members, held)
+
+    def _named(self, by_topic: dict[int, list[int]]) -> list[QueueRef]:
+        return [self.queues[topic][number] for topic in sorted(by_topic) for number in sorted(by_topic[topic])]
 
 
 def uuid_hash(uuid: int) -> int:

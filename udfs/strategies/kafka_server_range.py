@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from udfs.events import QueueRef
-from udfs.strategies.kafka_clients import Library, in_order
+from udfs.strategies.kafka_clients import Library, by_member, deal_blocks, in_order
 from udfs.strategies.problem import Assignment, Problem
 from udfs.strategies.subscriptions import known_topics, subscribers_by_topic
 
@@ -24,13 +24,5 @@ def kafka_server_range(problem: Problem) -> Assignment:
     held: list[list[QueueRef]] = [[] for _ in members]
     subscribers = subscribers_by_topic(members)
     for topic in known_topics(problem, subscribers):
-        queues = topic.by_queue_id
-        takers = subscribers[topic.name]
-        size, extra = divmod(len(queues), len(takers))
-        start = 0
-        for place, member in enumerate(takers[: len(queues)]):
-            end = start + size + (place < extra)
-            held[member] += queues[start:end]
-            start = end
-    found = {member.member_id: queues for member, queues in zip(members, held, strict=True)}
-    return {member.member_id: found[member.member_id] for member in problem.members}
+        deal_blocks(topic.by_queue_id, subscribers[topic.name], held)
+    return by_member(problem, members, held)

@@ -52,8 +52,7 @@ def _deal_equal(group: ServerGroup) -> Assignment:
     if start < len(pool):
         # Two members were to hold the same one.
         raise _left_unassigned()
-    named = map(row.named, held)
-    return group.as_joined({member.member_id: queues for member, queues in zip(group.members, named, strict=True)})
+    return group.as_joined(map(row.named, held))
 
 
 def _keep(row: _Row, held: list[list[int]], pool: list[int]) -> list[tuple[int, int]]:
