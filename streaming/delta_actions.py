@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from streaming.tables import Table, delta_fields, properties
+from streaming.wall_clock import now_ms
 
 Action = dict[str, Any]
 
@@ -25,11 +25,6 @@ class Mark(NamedTuple):
 
     app_id: str
     version: int
-
-
-def now_ms() -> int:
-    """Answer the wall clock, as the log writes it."""
-    return time.time_ns() // 1_000_000
 
 
 def commit_info(

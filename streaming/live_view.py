@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,8 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
+
+from streaming import wall_clock
 
 REFRESHES_PER_SECOND = 4
 KEPT_REBALANCES = 200
@@ -143,7 +144,7 @@ class LiveStatus:
     """
 
     state: str = "starting"
-    started_at_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+    started_at_ms: int = field(default_factory=wall_clock.now_ms)
     events: int = 0
     events_per_second: float = 0.0
     delay_ms: int | None = None
@@ -191,7 +192,7 @@ class LiveView:
         *,
         console: Console | None = None,
         footer: str = "Ctrl-C stops",
-        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        now_ms: Callable[[], int] = wall_clock.now_ms,
     ) -> None:
         self._status = status
         self._console = console or Console(stderr=True)

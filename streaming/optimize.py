@@ -6,7 +6,6 @@ May run beside the job: whoever commits second starts over.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming import wall_clock
 from streaming.delta_files import DeltaFiles
 from streaming.materialise import Materialiser
 from streaming.net_effect import EFFECTS
@@ -51,7 +51,7 @@ def optimize(
         vacuum_after_ms: Files go that no version of this age or younger needs.
         told: Hears of each table once it is done.
     """
-    now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    now = wall_clock.now_ms() if now_ms is None else now_ms
     done = []
     for name, table in TABLES.items():
         if not (root / name / "_delta_log").is_dir():

@@ -9,6 +9,7 @@ from streaming.checkpoint import ControlFolder
 from streaming.settings import Settings
 from streaming.tables import GROUPS
 from streaming.views.reading import Reader
+from streaming.wall_clock import now_ms
 
 
 class Ticker:
@@ -28,8 +29,8 @@ class Ticker:
         self._last = time.monotonic()
         clusters = clusters_in(self._tables)
         if clusters:
-            now_ms = time.time_ns() // 1_000_000
-            self._control.mark("tick", {cluster: {"time": now_ms} for cluster in clusters})
+            now = now_ms()
+            self._control.mark("tick", {cluster: {"time": now} for cluster in clusters})
 
 
 def clusters_in(tables: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from streaming.live_view import ClusterStatus, LiveStatus
 from streaming.logs import logger
 from streaming.tables import FINDINGS, GROUPS, Row
 from streaming.views.reading import Reader
+from streaming.wall_clock import now_ms
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
@@ -53,7 +53,7 @@ class Watch:
         self._status.saw(rebalances)
         if rebalances:
             newest = max(row["event_time"] for row in rebalances)
-            self._status.delay_ms = max(0, time.time_ns() // 1_000_000 - newest)
+            self._status.delay_ms = max(0, now_ms() - newest)
         self._status.clusters = tuple(self._clusters())
 
     def _take(self, change: Row) -> None:

@@ -39,8 +39,9 @@ def demo(
     from streaming.job import Job, supervise
     from streaming.settings import load
     from streaming.simulator.fleet import Fleet
-    from streaming.simulator.live import LiveWriter, now_ms
+    from streaming.simulator.live import LiveWriter
     from streaming.summary import print_summary, summarise
+    from streaming.wall_clock import now_ms
 
     length_ms = span_ms(length)
     if length_ms is None and not sys.stderr.isatty():

@@ -37,10 +37,11 @@ def simulate(
     """Write the events of a simulated fleet, and beside them the truth: each rebalance that must be found."""
     from streaming.settings import duration_ms
     from streaming.simulator.fleet import Fleet
-    from streaming.simulator.live import LiveWriter, now_ms
+    from streaming.simulator.live import LiveWriter
     from streaming.simulator.load import write_load
     from streaming.simulator.recording import record
     from streaming.simulator.truth import rfc3339
+    from streaming.wall_clock import now_ms
 
     mistakes: list[str] = []
     spans = {}

@@ -48,11 +48,6 @@ CLIENT_LOG = logging.getLogger("librdkafka")
 CLIENT_LOG.setLevel(logging.CRITICAL)
 
 
-def now_ms() -> int:
-    """Answer this machine's clock."""
-    return time.time_ns() // 1_000_000
-
-
 class ClusterView:
     """A connection to one cluster. It only reads, joins no group and makes no topic.
 

@@ -23,10 +23,11 @@ from confluent_kafka import KafkaError, KafkaException
 from streaming.collecting import CollectorStatus, CollectorThread, State, seen_with_log
 from streaming.event_log import EventLog
 from streaming.kafka.broker_clock import BrokerClock
-from streaming.kafka.cluster_view import REFUSALS, ClusterView, now_ms
+from streaming.kafka.cluster_view import REFUSALS, ClusterView
 from streaming.kafka.options import KafkaOptions
 from streaming.kafka.topic_watch import TopicWatch
 from streaming.logs import logger
+from streaming.wall_clock import now_ms
 from udfs.events import SCHEMA_VERSION, AnyEvent, Clock
 
 OffsetsRead = Callable[[], Mapping[int, int]]

@@ -11,7 +11,7 @@ import msgspec
 
 from streaming.metaq.group_telling import close_missed, settle, tell_deleted, tell_group
 from streaming.metaq.look import Look
-from streaming.metaq.notices import Noticed, now_ms
+from streaming.metaq.notices import Noticed
 from streaming.metaq.options import MetaqOptions
 from streaming.metaq.progress import OffsetWatch
 from streaming.metaq.reader import Reader
@@ -19,6 +19,7 @@ from streaming.metaq.seen import Fault, Folder, SeenGroup, SeenTopic
 from streaming.metaq.times import ServerClock, TransactionTimes
 from streaming.metaq.told import Told, ToldGroup, ToldTopic
 from streaming.metaq.topic_telling import tell_topic
+from streaming.wall_clock import now_ms
 from udfs.events import SCHEMA_VERSION, AnyEvent, Clock
 
 _READ_AGAIN: Final = 3  # a group that changes while it is read; then its watch fires

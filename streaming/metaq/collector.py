@@ -22,10 +22,11 @@ from streaming.collecting import CollectorStatus, CollectorThread, State
 from streaming.event_log import EventLog
 from streaming.logs import logger
 from streaming.metaq.cluster_watch import ClusterWatch, Draft
-from streaming.metaq.notices import Noticed, Notices, now_ms
+from streaming.metaq.notices import Noticed, Notices
 from streaming.metaq.options import MetaqOptions
 from streaming.metaq.reader import Reader
 from streaming.metaq.znodes import Paths
+from streaming.wall_clock import now_ms
 
 _LONGEST_PAUSE_S = 30.0
 _FIRST_PAUSE_S = 0.5

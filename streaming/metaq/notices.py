@@ -10,6 +10,7 @@ from typing import Final
 from kazoo.protocol.states import EventType, KazooState, WatchedEvent
 
 from streaming.metaq.znodes import Paths, concern_of
+from streaming.wall_clock import now_ms
 
 # A consumer takes its partitions one by one, some milliseconds apart: that is looked at in one go. Times do not suffer:
 # each owner's node has its own. Who comes and goes is looked at at once, before others change the same nodes.
@@ -124,8 +125,3 @@ class Notices:
     def _is_ready(self) -> bool:
         waited = any(now_ms() - since >= OWNERS_WAIT_MS for since in self._owners.values())
         return self._woken or (self._state == KazooState.CONNECTED and (waited or bool(self._noticed)))
-
-
-def now_ms() -> int:
-    """Answer this machine's time."""
-    return time.time_ns() // 1_000_000

@@ -24,6 +24,7 @@ from streaming.rocketmq.options import RocketMqOptions
 from streaming.rocketmq.seen import Survey
 from streaming.rocketmq.survey import Surveyor
 from streaming.rocketmq.telling import gone_brokers, is_news, tell
+from streaming.wall_clock import now_ms
 
 _LONGEST_PAUSE_S: Final = 30.0
 _log = logger("rocketmq")
@@ -243,7 +244,7 @@ class _Clock:
 
     def __call__(self) -> int:
         """Answer the time, epoch ms."""
-        self._last_ms = max(self._last_ms, time.time_ns() // 1_000_000)
+        self._last_ms = max(self._last_ms, now_ms())
         return self._last_ms
 
     def step(self) -> None:

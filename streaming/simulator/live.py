@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 from types import TracebackType
 
@@ -12,15 +11,11 @@ from streaming.logs import logger
 from streaming.simulator.fleet import Fleet
 from streaming.simulator.lines import line
 from streaming.simulator.truth import truth_lines
+from streaming.wall_clock import now_ms
 
 WRITE_INTERVAL_S = 1.0
 # Files that are kept: an hour, much more than a running reader is behind.
 KEPT_FILES = 3_600
-
-
-def now_ms() -> int:
-    """Answer the time of this machine."""
-    return time.time_ns() // 1_000_000
 
 
 class LiveWriter:

@@ -14,10 +14,10 @@ from streaming.simulator import Cause, ExpectedRebalance, Fleet, LiveWriter, rec
 from streaming.simulator.heartbeat_members import DEFAULT_SESSION_TIMEOUT_MS
 from streaming.simulator.leader import deal_range, deal_roundrobin
 from streaming.simulator.lines import line
-from streaming.simulator.live import now_ms
 from streaming.simulator.load import LoadFleet, write_load
 from streaming.simulator.timeline import ACTION, EXPIRY, HEARTBEAT, Delivery, Timeline
 from streaming.simulator.truth import Truth, epoch_ms, read_truth, rfc3339, truth_lines
+from streaming.wall_clock import now_ms
 from udfs.events import Heartbeat
 from udfs.parsing import parse
 from udfs.rejection import Rejection
