@@ -24,7 +24,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from streaming.delta_actions import Action, Mark, add, commit_info, creation, more_columns, remove, txn
 from streaming.table_error import TableError
-from streaming.tables import CHECKPOINT_INTERVAL, Table, delta_fields
+from streaming.tables import CHECKPOINT_INTERVAL, Table, as_schema, delta_fields
 
 ROWS_PER_FILE = 100_000  # rewriting one row costs the file that it lies in
 SMALL_FILE_ROWS = 20_000  # files below this are laid together now and then
@@ -108,7 +108,7 @@ class DeltaFiles:
                 raise TableError(
                     f"{self.folder} cannot be written: {error.strerror}. Choose a folder with --tables."
                 ) from error
-        raise TableError(f"{self.folder}: others commit all the time, {_ATTEMPTS} attempts failed")
+        raise self._too_slow()
 
     def _lacking(self, delta: DeltaTable) -> list[Action]:
         """Answer what gives a table of an older release the columns that it lacks; columns of others stay."""
@@ -123,6 +123,9 @@ class DeltaFiles:
                 )
         lacking = [field for field in wanted if field["name"] not in there]
         return more_columns(delta, lacking) if lacking else []
+
+    def _too_slow(self) -> TableError:
+        return TableError(f"{self.folder}: others commit all the time, {_ATTEMPTS} attempts failed")
 
     # -- what is there ------------------------------------------------------------------------------------------
 
@@ -183,11 +186,7 @@ class DeltaFiles:
         names = list(columns or self.table.names)
         rows = pq.ParquetFile(self.folder / path).read(columns=names)
         schema = pa.schema([self.table.schema.field(name) for name in names])
-        for field in schema:
-            # A file of an older release has fewer columns.
-            if field.name not in rows.column_names:
-                rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
-        return rows.select(names).cast(schema)
+        return as_schema(rows, schema)
 
     # -- what is written ----------------------------------------------------------------------------------------
 
@@ -201,7 +200,7 @@ class DeltaFiles:
             adds = adds or self._write(rows)
             if self._commit("WRITE", [*adds, txn(mark)], blind=True):
                 return True
-        raise TableError(f"{self.folder}: others commit all the time, {_ATTEMPTS} attempts failed")
+        raise self._too_slow()
 
     def replace(self, compute: Callable[[], Replacement], mark: Mark, also: Sequence[Mark] = ()) -> bool:
         """Put rows in the place of others under this mark; False when that is done already, or nothing changes.
@@ -220,7 +219,7 @@ class DeltaFiles:
             actions = [*self._replacing(going, coming), *map(txn, (mark, *also))]
             if self._commit("MERGE", actions, blind=False):
                 return True
-        raise TableError(f"{self.folder}: others commit all the time, {_ATTEMPTS} attempts failed")
+        raise self._too_slow()
 
     def has(self, mark: Mark) -> bool:
         """Answer whether the application has written that version already."""

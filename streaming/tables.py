@@ -399,6 +399,14 @@ def _arrow_column(values: list[Any], kind: pa.DataType) -> pa.Array:
     return pa.array(values, kind)
 
 
+def as_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Answer rows with these columns; one that rows of an older release do not have is null."""
+    for field in schema:
+        if field.name not in rows.column_names:
+            rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
+    return rows.select(schema.names).cast(schema)
+
+
 def from_arrow(table: Table, columns: pa.Table) -> list[Row]:
     """Answer the rows as dicts, times in epoch milliseconds; columns that are not there are left out."""
     by_name = {name: _plain_values(columns.column(name)) for name in table.names if name in columns.column_names}

@@ -52,8 +52,7 @@ def who_owned(
     if not found:
         return []
     owners = {span["member_id"] for span in found}
-    sessions = reader.rows("members", where={"cluster": cluster, "group_id": group})
-    sessions = [session for session in sessions if session["member_id"] in owners]
+    sessions = reader.rows("members", where={"cluster": cluster, "group_id": group, "member_id": owners})
     sessions.sort(key=lambda row: row["joined_at"])
     for span in found:
         owner = _session_at(sessions, span, at_ms)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from streaming.tables import TABLES, TIME, Row, from_arrow
+from streaming.tables import TABLES, TIME, Row, as_schema, from_arrow
 
 # Which rows stay. Not a pc.Expression: filtering by one imports pandas.
 Keep: TypeAlias = Callable[[pa.Table], pa.ChunkedArray]
@@ -59,7 +59,7 @@ class Reader:
         """Read a table, or what of it fits; a table that is not there yet is empty.
 
         Args:
-            where: Column -> the value that it must have; None = any.
+            where: Column -> the value that it must have, or a set of those that it may have; None = any.
             keep: What must hold beside that.
         """
         table = TABLES[name]
@@ -69,16 +69,12 @@ class Reader:
         if not (path / "_delta_log").is_dir():
             return schema.empty_table()
         delta = DeltaTable(str(path))
+        # A table of an older release gets the columns that it lacks when its job starts again.
         there = {field.name for field in delta.schema().fields}
-        tests = [f"{column} = {_literal(value)}" for column, value in (where or {}).items() if value is not None]
+        tests = [_test(column, value) for column, value in (where or {}).items() if value is not None]
         batches = delta.scan(columns=[one for one in names if one in there], predicate=" AND ".join(tests) or None)
         # Not pa.table(): that imports pandas.
-        rows = pa.RecordBatchReader.from_stream(batches).read_all()
-        for field in schema:
-            # The job of a newer release gives its tables the column at its next start.
-            if field.name not in there:
-                rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
-        rows = rows.select(names).cast(schema)
+        rows = as_schema(pa.RecordBatchReader.from_stream(batches).read_all(), schema)
         return rows if keep is None else rows.filter(keep(rows))
 
     def rows(self, name: str, *, where: Mapping[str, Any] | None = None, keep: Keep | None = None) -> list[Row]:
@@ -106,6 +102,12 @@ def holds_at(begin: str, end: str, at_ms: int | None) -> Keep:
 def time_columns(name: str) -> frozenset[str]:
     """Answer which columns of a table are times."""
     return frozenset(column.name for column in TABLES[name].columns if column.type == TIME)
+
+
+def _test(column: str, value: object) -> str:
+    if isinstance(value, set):
+        return f"{column} IN ({', '.join(sorted(map(_literal, value)))})"
+    return f"{column} = {_literal(value)}"
 
 
 def _literal(value: object) -> str:
