@@ -156,7 +156,7 @@ class _Logs:
         self._settings = settings
         self._system = system
         self._folder = folder
-        self._topic = topic
+        self._servers, _, self._topic = (topic or "").rpartition("/")
         self._memory = memory
         self.made: list[EventLog] = []
 
@@ -196,16 +196,14 @@ class _Logs:
         from streaming.kafka.options import KafkaOptions
 
         settings = self._settings
-        servers, _, topic = (self._topic or "").rpartition("/")
         followed = settings.kafka if self._system == "kafka" else None
         properties = followed.plain_options() if followed else settings.kafka_events.plain_options()
-        servers = servers or (followed.bootstrap_servers if followed else _events_servers(settings))
+        servers = self._servers or (followed.bootstrap_servers if followed else _events_servers(settings))
         client = KafkaOptions(servers, settings.followed()[self._system], properties).librdkafka()
-        return EventTopic(topic, client, self._topic_memory(part), Limits(**settings.event_log.bounds()))
+        return EventTopic(self._topic, client, self._topic_memory(part), Limits(**settings.event_log.bounds()))
 
     def _topic_memory(self, part: str = "") -> Path:
-        topic = (self._topic or "").rpartition("/")[2]
-        return self._memory / f"{self._name(part)}-{topic}.json"
+        return self._memory / f"{self._name(part)}-{self._topic}.json"
 
     def _name(self, part: str = "") -> str:
         cluster = quote(self._settings.followed()[self._system], safe="")
