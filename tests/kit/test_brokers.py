@@ -47,13 +47,13 @@ def test_members_follow_new_subscriptions_and_new_partitions_and_leave(each_kafk
     wait_until_dealt([first, second], partitions("old", 2) + partitions("new", 2))
     add_partitions(each_kafka, "new", 3)
     wait_until_dealt([first, second], partitions("old", 2) + partitions("new", 3))
-    assert second.owned == tuple(partitions("new", 3))
+    second.wait_until(lambda: second.owned == tuple(partitions("new", 3)))
 
     generation = first.generation
     second.stop()
     assert second.reports[-1].event == "closed"
-    first.wait_until(lambda: first.generation == generation + 1)
-    assert first.owned == tuple(partitions("old", 2))
+    # A leader of 1.0 deals once more as soon as it sees that nobody wants the other topic: that passes.
+    first.wait_until(lambda: first.generation > generation and first.owned == tuple(partitions("old", 2)))
 
 
 def test_a_static_member_comes_back_into_the_same_generation(kafka41, new_member):
