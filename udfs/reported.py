@@ -55,11 +55,8 @@ def _take_new_generation(turn: Turn, due: Due, snapshot: GroupSnapshot, at: int)
     subscribed_before = set(group.subscribed_topics())
     after = {topic for info in snapshot.members for topic in _subscriptions(turn, info)}
     known, guessed = queues_shown(turn, after, told, at)
-    grown = {
-        topic: (group.counts.get(topic), len(known[topic]))
-        for topic in after & subscribed_before & known.keys()
-        if _has_grown(turn, topic, known, guessed)
-    }
+    resized = {topic: _sizes(turn, topic, known, guessed) for topic in after & subscribed_before}
+    grown = {topic: (was, now) for topic, (was, now) in resized.items() if was != now}
     causes = compare(turn, snapshot, due.event_id, at, grown)
     before = group.reported if group.has_reported else group.computed
     _move_members(turn, snapshot, causes, at)
@@ -105,9 +102,12 @@ def _subscriptions(turn: Turn, info: MemberInfo) -> tuple[str, ...]:
 
 
 def _told_owners(turn: Turn, snapshot: GroupSnapshot) -> Owners | None:
-    """Answer the assignment that a snapshot carries, None where it carries none."""
+    """Answer the assignment that a snapshot carries, None where it carries none.
+
+    Without members nobody holds anything, which says something only where assignments are reported at all.
+    """
     if snapshot.assignments is None:
-        return None if snapshot.members else {}
+        return {} if turn.group.has_reported and not snapshot.members else None
     return owners_of(
         {member: [key_of(queue, turn.system) for queue in queues] for member, queues in snapshot.assignments.items()}
     )
@@ -168,12 +168,17 @@ def _up_to(topic: str, used: Iterable[Queue]) -> list[Queue]:
     return [(topic, broker, number) for broker in sorted(highest, key=str) for number in range(highest[broker] + 1)]
 
 
-def _has_grown(turn: Turn, topic: str, known: Known, guessed: Iterable[str]) -> bool:
-    before = turn.group.counts.get(topic)
-    if before is None:
-        # First known now: that holds for all earlier time. Named by nobody so far, and now by an assignment: it grew.
-        return topic in guessed and turn.group.has_reported
-    return before != len(known[topic])
+def _sizes(turn: Turn, topic: str, known: Known, guessed: Iterable[str]) -> tuple[int | None, int]:
+    """Answer how many queues a topic had in the standing generation and has in this one; None: it was not known."""
+    group, now = turn.group, len(known.get(topic, ()))
+    before = group.counts.get(topic)
+    if before is not None:
+        return before, now
+    if topic in guessed:
+        # Named by nobody so far, and now by an assignment: it grew.
+        return (None, now) if now and group.has_reported else (now, now)
+    # First known now: that holds for all earlier time. Known before, and not counted: it had been deleted.
+    return (now if topic in group.guessed_topics else 0), now
 
 
 def _name_the_rest(

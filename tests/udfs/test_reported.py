@@ -282,6 +282,46 @@ def test_the_first_reported_generation_replaces_a_counted_one() -> None:
     assert script.told()[3] == "40 #2 1->1 unexplained"
 
 
+def test_a_topic_that_vanishes_or_returns_is_the_cause_of_the_generation_that_shows_it() -> None:
+    script = Script()
+    script.queues(0, "t", 6)
+    script.snapshot(10, 1, {"a": ["t"]}, strategy="range")
+    script.queues(20, "t", 0)
+    script.snapshot(30, 2, {"a": ["t"]}, strategy="range")
+    script.queues(40, "t", 3)
+    script.snapshot(50, 3, {"a": ["t"]}, strategy="range")
+    script.run(60)
+    assert script.told()[1:] == ["30 #2 1->1 queue_count_changed:t", "50 #3 1->1 queue_count_changed:t"]
+    assert [row.triggers[0].detail for row in script.rebalances[1:]] == ["6 -> 0", "0 -> 3"]
+    assert [(row.queues_before, row.queues_after) for row in script.rebalances[1:]] == [(6, 0), (0, 3)]
+
+
+def test_a_topic_known_from_the_first_as_deleted_is_new_when_it_comes() -> None:
+    script = Script()
+    script.snapshot(10, 1, {"a": ["t"]}, strategy="range")
+    script.queues(20, "t", 0)
+    script.queues(40, "t", 3)
+    script.snapshot(50, 2, {"a": ["t"]}, strategy="range")
+    script.run(60)
+    assert script.told()[1:] == ["50 #2 1->1 queue_count_changed:t"]
+
+
+def test_a_group_that_emptied_where_nobody_tells_assignments_loses_what_it_was_dealt() -> None:
+    """That nobody holds anything is no report: what comes next is counted by what the strategy gives."""
+    script = Script()
+    script.queues(0, "t", 4)
+    script.snapshot(10, 5, {})
+    script.snapshot(20, 6, {"a": ["t"]}, strategy="range")
+    script.snapshot(30, 7, {})
+    script.snapshot(40, 8, {"a": ["t"]}, strategy="range")
+    script.commit(55, "t", 0)
+    script.snapshot(60, 9, {"b": ["t"]}, strategy="range")
+    script.run(70)
+    counts = [(row.queues_assigned, row.queues_revoked, row.queues_moved) for row in script.rebalances]
+    assert counts == [(0, 0, 0), (4, 0, 0), (0, 4, 0), (4, 0, 0), (0, 0, 4)]
+    assert script.told()[4] == "60 #9 1->1 member_left:a member_joined:b"
+
+
 # ---- pauses, cooperative moves
 
 
