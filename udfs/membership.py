@@ -73,7 +73,7 @@ def meet(turn: Turn, due: Due, event: MemberJoined | Heartbeat, at: int) -> None
         _learn(turn, due, event, member)
         return
     if member is None:
-        if due.late and isinstance(event, Heartbeat) and _reopen(turn, due, member_id, at):
+        if due.late and _reopen(turn, due, event, member_id, at):
             return
         departed = group.departed.get(member_id)
         if departed is not None and not _may_return(departed, event):
@@ -238,9 +238,9 @@ def _tell_past_session(turn: Turn, member: Member, own: int, at: int) -> None:
     turn.remember(Departed(member=member, left_at=left_at, left_reason="expired", last_heartbeat_at=own))
 
 
-def _reopen(turn: Turn, due: Due, member_id: str, at: int) -> bool:
-    """Take in a late heartbeat of a member whose session had expired; answer whether it proves that wrong."""
-    departed, own = turn.group.departed.get(member_id), due.event.event_time
+def _reopen(turn: Turn, due: Due, event: MemberJoined | Heartbeat, member_id: str, at: int) -> bool:
+    """Take in a late sign of life of a member whose session had expired; answer whether it proves that wrong."""
+    departed, own = turn.group.departed.get(member_id), event.event_time
     if (
         departed is None
         or departed.left_reason != "expired"
@@ -251,7 +251,7 @@ def _reopen(turn: Turn, due: Due, member_id: str, at: int) -> bool:
         return True  # known when it expired: proves nothing
     member, timeout = departed.member, turn.timeout_of(departed.member)
     last = own
-    for time in turn.facts.heartbeats.get(member_id, ()):
+    for time in _signs_of_life(turn, event, member_id):
         if last < time <= last + timeout:
             last = time
     turn.heeded = True
@@ -264,7 +264,18 @@ def _reopen(turn: Turn, due: Due, member_id: str, at: int) -> bool:
     turn.cause(at, "member_joined", member_id, event_id=due.event_id, detail="its session had not expired")
     turn.seen[member_id] = last
     turn.reopen_session(departed, at)
+    _describe_anew(turn, departed.member, event, at, due)
     return True
+
+
+def _signs_of_life(turn: Turn, event: MemberJoined | Heartbeat, member_id: str) -> list[int]:
+    """Answer when the member of this event showed itself in this batch, with words or without."""
+    times = set(turn.facts.heartbeats.get(member_id, ()))
+    for due in turn.facts.events:
+        other = due.event
+        if isinstance(other, Heartbeat | MemberJoined) and other.member_id == event.member_id:
+            times.update([other.event_time] if other.host in (None, event.host) else ())
+    return sorted(times)
 
 
 def _may_return(departed: Departed, event: MemberJoined | Heartbeat) -> bool:

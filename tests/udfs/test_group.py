@@ -515,6 +515,38 @@ def test_when_the_renewed_deadline_has_passed_too_only_the_session_is_corrected(
     assert script.sessions() == ["a 10..75000 expired"]
 
 
+def test_late_heartbeats_that_say_more_than_still_here_prove_as_much() -> None:
+    script = Script()
+    script.join(10, "a")
+    script.run(120_000)
+    for at in (30_000, 60_000, 90_000):
+        script.beat(at, "a", host="10.0.0.7")
+    script.run(120_001)
+    assert script.told()[2:] == ["120000 #3 0->1 member_joined:a late_evidence:a"]
+    assert script.sessions() == ["a 10.."]
+    assert script.run(135_001).sessions() == ["a 10..135000 expired"]
+
+
+@pytest.mark.parametrize(("at", "ends"), [(9, 45_010), (11, 45_011), (45_009, 90_009)])
+def test_a_member_that_is_described_within_its_session_was_alive(at: int, ends: int) -> None:
+    script = Script()
+    script.join(10, "a")
+    script.run(200_000)
+    script.join(at, "a", client_id="x")
+    assert script.run(200_001).sessions() == [f"a 10..{ends} expired"]
+
+
+def test_what_a_late_heartbeat_says_of_a_member_is_heard_when_its_session_goes_on() -> None:
+    script = Script()
+    script.queues(0, "u", 1)
+    script.join(10, "a")
+    script.run(50_000)
+    script.beat(30_000, "a", subscriptions=("t", "u"))
+    script.run(50_001)
+    assert script.told()[-1] == "50000 #3 0->1 member_joined:a subscription_changed:a late_evidence:a"
+    assert script.owners(50_000) == {"u/0": "a"}
+
+
 def test_a_late_goodbye_of_somebody_who_showed_himself_since_changes_nothing() -> None:
     script = Script()
     script.join(10, "a")
