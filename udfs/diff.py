@@ -1,4 +1,4 @@
-"""Core: two assignments compared, and one assignment judged. No I/O."""
+"""Core: two assignments or two sizes of a topic compared, and one assignment judged. No I/O."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from udfs.events import QueueInfo
 from udfs.group_state import Owners, Queue, queue_order
 
 
@@ -125,3 +126,18 @@ def held_only_by(owners: Owners, members: Iterable[str]) -> Owners:
         if left:
             kept[queue] = left
     return kept
+
+
+def resized(before: Sequence[QueueInfo] | None, after: Sequence[QueueInfo]) -> str:
+    """Say how many queues a topic had and has; where it has as many, what else is new.
+
+    Example:
+        >>> resized((QueueInfo(0, "a"), QueueInfo(0, "b")), (QueueInfo(0, "a"), QueueInfo(1, "a")))
+        '2 -> 2, 1 of them new'
+    """
+    said = f"{'unknown' if before is None else len(before)} -> {len(after)}"
+    if before is None or len(before) != len(after):
+        return said
+    known = {(queue.broker, queue.queue_id) for queue in before}
+    others = sum((queue.broker, queue.queue_id) not in known for queue in after)
+    return f"{said}, {others} of them new" if others else f"{said}, other racks"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import heapq
 
+from udfs.diff import resized
 from udfs.errors import InvariantError
 from udfs.events import (
     ORDER_AT_ONE_MOMENT,
@@ -336,7 +337,7 @@ class _Loop:
             return
         if (before or ()) == (after or ()):
             return
-        said = f"{'unknown' if before is None else len(before)} -> {len(after or ())}"
+        said = resized(before, after or ())
         if due.late:
             said += f", told late: happened at {event.event_time}, applied at {at}"
             turn.cause(at, "late_evidence", None, topic, due.event_id, said)

@@ -26,7 +26,8 @@ def change_settings(turn: Turn, due: Due, event: GroupSettings, at: int) -> None
     """Take in how the group shares its queues; without members it makes no rebalance."""
     group = turn.group
     group.touched_at = max(at, group.touched_at or at)
-    strategy = settings = False
+    strategy = False
+    settings: list[str] = []
     # What was told is not overruled by what was concluded.
     overruled = event.inferred and group.strategy is not None and not group.strategy_inferred
     if event.strategy is not None and not overruled:
@@ -36,19 +37,19 @@ def change_settings(turn: Turn, due: Due, event: GroupSettings, at: int) -> None
         strategy = qualified_name(event.strategy, turn.system) != qualified_name(before, turn.system)
         group.strategy = event.strategy
     if event.mode is not None and event.mode != turn.mode:
-        settings = True
+        settings.append(f"mode {turn.mode} -> {event.mode}")
         group.mode = event.mode
     if event.strategy_settings is not None and event.strategy_settings != (group.strategy_settings or {}):
-        settings = True
+        settings.append("settings of the strategy")
         group.strategy_settings = event.strategy_settings
     if not group.members or group.generation is not None or not (strategy or settings):
         return
     late_cause(turn, due, at)
+    inferred = f"{INFERRED}: " if event.inferred else ""
     if strategy:
-        detail = f"{INFERRED}: {group.strategy}" if event.inferred else group.strategy
-        turn.cause(at, "strategy_changed", event_id=due.event_id, detail=detail)
+        turn.cause(at, "strategy_changed", event_id=due.event_id, detail=f"{inferred}{group.strategy}")
     if settings:
-        turn.cause(at, "settings_changed", event_id=due.event_id, detail=INFERRED if event.inferred else None)
+        turn.cause(at, "settings_changed", event_id=due.event_id, detail=inferred + ", ".join(settings))
 
 
 def delete(turn: Turn, due: Due, at: int) -> None:

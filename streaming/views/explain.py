@@ -29,6 +29,11 @@ _HAPPENED = {
     "late_evidence": "evidence came late",
     "unexplained": "the source shows a new generation, and no cause was seen",
 }
+# The same where one member is named.
+_BY_MEMBER = {
+    "strategy_changed": "{member} names another strategy",
+    "settings_changed": "{member} changed the settings of its strategy",
+}
 
 
 class Move(NamedTuple):
@@ -145,7 +150,7 @@ def _what(row: Row) -> list[str]:
 def _why(told: dict[str, Any]) -> list[str]:
     lines = [f"Why: {told['rebalance']['trigger']}"]
     for cause in told["causes"]:
-        happened = _HAPPENED.get(cause["kind"], cause["kind"])
+        happened = _happened(cause, told["rebalance"])
         text = happened.format(member=_member(cause), topic=cause["topic"] or "of the group")
         if cause["kind"] == "session_expired" and cause["last_heartbeat_at"] is not None:
             text += f" (last heartbeat {time_text(cause['last_heartbeat_at'])})"
@@ -153,6 +158,15 @@ def _why(told: dict[str, Any]) -> list[str]:
             text += f": {cause['detail']}"
         lines.append(f"  {cause['kind']}: {text}" + (f"  [event {cause['event_id']}]" if cause["event_id"] else ""))
     return lines
+
+
+def _happened(cause: Row, row: Row) -> str:
+    kind = cause["kind"]
+    if kind == "group_created" and row["generation_source"] == "counted" and row["generation"] > 1:
+        return "the group came back; it had been deleted, or empty for so long that it was forgotten"
+    if kind in _BY_MEMBER and cause["member_id"]:
+        return _BY_MEMBER[kind]
+    return _HAPPENED.get(kind, kind)
 
 
 def _member(cause: Row) -> str:
@@ -169,9 +183,7 @@ def _moved(told: dict[str, Any]) -> list[str]:
     row, moves = told["rebalance"], told["moves"]
     lines = [
         f"What moved: {row['queues_moved']} moved, {row['queues_assigned']} assigned, {row['queues_revoked']} revoked,"
-        f" {row['queues_kept']} kept; by {row['strategy'] or 'an unknown strategy'}"
-        + (f", dealt by {row['leader']}" if row["leader"] else "")
-        + f" ({row['mode']})."
+        f" {row['queues_kept']} kept; {_dealt(row)}."
     ]
     for origin, of_origin in moves.items():
         if len(moves) > 1:
@@ -188,6 +200,17 @@ def _moved(told: dict[str, Any]) -> list[str]:
         f" {count(row['unassigned_queues'], 'unassigned queue')}, spread {row['spread']}."
     )
     return lines
+
+
+def _dealt(row: Row) -> str:
+    if not row["members_after"]:
+        return "nobody is left to deal to"
+    if row["mode"] == "broadcasting":
+        return "every member reads every queue (broadcasting)"
+    if row["mode"] == "message":
+        return "members share queues message by message (message)"
+    by = f"by {row['strategy'] or 'an unknown strategy'}"
+    return by + (f", dealt by {row['leader']}" if row["leader"] else "") + f" ({row['mode']})"
 
 
 def _owners(names: list[str]) -> str:

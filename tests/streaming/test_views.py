@@ -270,6 +270,29 @@ def test_a_pause_is_told_as_far_as_it_was_seen(pauses: dict[str, int], said: str
     assert dict(zip(*columns, strict=True))["PAUSE"] == in_list
 
 
+@pytest.mark.parametrize(
+    ("trigger", "member", "more", "said"),
+    [
+        ("settings_changed", None, {"mode": "message"}, "; members share queues message by message (message)."),
+        ("settings_changed", None, {"mode": "broadcasting"}, "; every member reads every queue (broadcasting)."),
+        ("settings_changed", None, {}, "; by kafka.range (clustering)."),
+        ("settings_changed", "b", {}, "b changed the settings of its strategy"),
+        ("strategy_changed", "b", {}, "b names another strategy"),
+        ("strategy_changed", None, {}, "the strategy changed"),
+        ("member_left", "b", {"members_after": 0}, "; nobody is left to deal to."),
+        ("group_created", None, {}, "the group came back"),
+        ("group_created", None, {"generation_source": "reported"}, "the group was seen for the first time"),
+    ],
+)
+def test_explain_says_what_happened_in_words_that_fit(
+    tmp_path: Path, trigger: journal.TriggerKind, member: str | None, more: dict[str, object], said: str
+) -> None:
+    row = rebalance("r2", 0, trigger, member) | {"members_after": 2} | more
+    DeltaFiles(tmp_path, REBALANCES).append(to_arrow(REBALANCES, [row]), Mark("job", 0))
+    Materialiser(tmp_path, 0).run()
+    assert said in ask(tmp_path, "explain", "r2").stdout
+
+
 def test_explain_tells_for_how_long_queues_stood_still_until_each_was_taken_over(tmp_path: Path) -> None:
     row = rebalance("r2", 10_000, "member_gone", "a", pause_estimated_ms=1_000, queue_pause_estimated_ms=2_000)
     DeltaFiles(tmp_path, REBALANCES).append(to_arrow(REBALANCES, [row]), Mark("job", 0))

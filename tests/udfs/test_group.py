@@ -323,6 +323,23 @@ def test_without_a_common_strategy_the_rebalance_fails_and_who_is_present_keeps_
     assert script.row().state == "failed"
 
 
+def test_what_changed_of_settings_and_of_queues_is_said() -> None:
+    script = Script("rocketmq")
+    script.queues(0, "t", queues=(QueueInfo(0, "x"), QueueInfo(0, "y")))
+    script.join(10, "a")
+    script.settings(20, mode="broadcasting", strategy_settings={"virtual_nodes": 5})
+    script.queues(30, "t", queues=(QueueInfo(0, "x"), QueueInfo(0, "z")))
+    script.queues(40, "t", queues=(QueueInfo(0, "x", "r1"), QueueInfo(0, "z")))
+    script.queues(50, "t", queues=(QueueInfo(0, "x", "r1"),))
+    script.run(60)
+    assert [row.triggers[0].detail for row in script.rebalances[1:]] == [
+        "mode clustering -> broadcasting, settings of the strategy",
+        "2 -> 2, 1 of them new",
+        "2 -> 2, other racks",
+        "2 -> 1",
+    ]
+
+
 def test_a_strategy_that_is_not_known_fails_with_its_name() -> None:
     script = Script("rocketmq")
     script.settings(0, strategy="acme")
