@@ -6,10 +6,13 @@ import re
 
 WAY_OUT = "nothing is lost: when the cause is gone, the same command goes on where this one stopped"
 # How tracebacks of Python and of Java name an error; in both the cause of all stands last.
-_NAMED = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*\w*(?:Error|Exception): .+$", re.MULTILINE)
+_NAMED = re.compile(
+    r"^(?:Caused by: |: |Exception in thread \S+ )?((?:[\w$]+\.)*(?:\w+Error|\w*Exception): .+)$", re.MULTILINE
+)
 _SQLSTATE = re.compile(r"\s+SQLSTATE: \w+")
 _FILE = re.compile(r"Encountered error while reading file (\S+)\.\s")
 _PLAN = "=== Streaming Query ==="
+_ASIDE = ("WARNING:", "NOTE:", "Picked up ")  # of the JVM, about itself
 _LONGEST = 500
 
 
@@ -20,9 +23,14 @@ def reason(error: BaseException) -> str:
         >>> reason(ValueError("[STREAM_FAILED] Query failed\\njava.lang.X: y\\nCaused by: java.io.IOException: full"))
         'java.io.IOException: full'
     """
-    said = str(error).partition(_PLAN)[0]
+    return reason_in(str(error)) or type(error).__name__
+
+
+def reason_in(said: str) -> str:
+    """Answer the cause of all in what was said, in one line; empty when nothing was."""
+    said = said.partition(_PLAN)[0]
     named = _NAMED.findall(said)
-    first = next((line for line in said.splitlines() if line.strip()), type(error).__name__)
-    cause = _SQLSTATE.sub("", (named[-1] if named else first).removeprefix("Caused by: "))[:_LONGEST]
+    first = next((line for line in said.splitlines() if line.strip() and not line.startswith(_ASIDE)), "")
+    cause = _SQLSTATE.sub("", named[-1] if named else first)[:_LONGEST]
     file = _FILE.search(said)
     return f"{cause} ({file[1]})" if file else cause

@@ -102,6 +102,25 @@ def cluster_sources(settings: Settings) -> list[str]:
     return [f"{system}:{cluster}" for system, cluster in settings.followed().items()]
 
 
+def check_events_topic(settings: Settings, *, was_read: bool) -> None:
+    """Check that the topic of events can be read, if there is one.
+
+    Args:
+        was_read: An earlier start read it: now its broker may be away.
+
+    Raises:
+        SetupError: It cannot be reached, or there is no such topic.
+    """
+    events = settings.kafka_events
+    if not events.topic or was_read:
+        return
+    from streaming.kafka.options import KafkaOptions
+    from streaming.kafka.rights import require_topic
+
+    servers = events.bootstrap_servers or settings.kafka.bootstrap_servers
+    require_topic(KafkaOptions(servers, events.topic, events.plain_options()), events.topic)
+
+
 def checked_followers(settings: Settings, folder: Path, offsets_read: OffsetsRead) -> list[Follower]:
     """Check that each cluster of the settings can be followed, and answer what follows it.
 

@@ -17,13 +17,14 @@ from pyspark.errors import PySparkException
 from streaming import logs
 from streaming.checkpoint import Checkpoint, ControlFolder
 from streaming.failure import WAY_OUT, reason
-from streaming.following import Follower, checked_followers, cluster_sources
+from streaming.following import Follower, check_events_topic, checked_followers, cluster_sources
 from streaming.live_view import LiveStatus, LiveView
 from streaming.logs import logger
 from streaming.materialise import Materialiser
 from streaming.query import decisions, packets, start_query
 from streaming.session import start_session
 from streaming.settings import Settings
+from streaming.setup_error import SetupError
 from streaming.sink import Sink
 from streaming.sources import collected_source, control_source, folder_source, topic_source
 from streaming.table_error import TableError
@@ -116,6 +117,7 @@ class Job:
             SetupError, SettingsError, CheckpointError: Before Spark starts.
             TableError: A table cannot be used.
         """
+        check_events_topic(self.settings, was_read=self._checkpoint.read() is not None)
         if self.settings.followed():
             self.status.state = "checking clusters"
         followers = checked_followers(self.settings, self._checkpoint.collected, self._watch.offsets_read)
@@ -347,8 +349,11 @@ def supervise(job: Job, *, once: bool = False, flush: bool = False) -> int:
                 with LiveView(job.status):
                     job.run()
     except (PySparkException, OSError, TableError) as error:
-        if isinstance(error, TableError) and not job.has_begun:
-            raise  # The tables as they are: something is to be set right before a start.
+        if not job.has_begun:
+            # Something is to be set right before a start.
+            if isinstance(error, TableError):
+                raise
+            raise SetupError(f"the job cannot start: {reason(error)}", "mend that, and start again") from error
         # Its text holds the stacks of two virtual machines; they are in the file.
         # A full disk does not say which it is.
         tables = str(job.settings.job.tables.absolute())

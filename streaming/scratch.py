@@ -38,7 +38,7 @@ def scratch_folder() -> Path:
         (folder / _UNHELD_LOCK).rename(folder / _LOCK)
     except OSError as error:
         raise SetupError(
-            f"{temporary} cannot be written: {error.strerror}. Name another folder for temporary files in TMPDIR."
+            f"{temporary} cannot be written: {error.strerror}", "Name another folder for temporary files in TMPDIR."
         ) from error
     atexit.register(_remove_own, folder)
     return folder

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streaming.conf_folder import conf_file
+from streaming.failure import reason_in
 from streaming.jars import spark_jars
 from streaming.java import find_java
 from streaming.scratch import scratch_folder
+from streaming.setup_error import SetupError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,8 +74,11 @@ def start_session(settings: Settings, name: str = "rebalance-monitor", *, log_fi
             own; the file of the start before is kept beside it. None = standard error.
 
     Raises:
-        SetupError: No fitting Java, jars that cannot be had, or nowhere to put temporary files.
+        SetupError: No fitting Java, jars that cannot be had, nowhere to put temporary files, or settings that Spark
+            does not start with.
     """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
@@ -89,8 +94,22 @@ def start_session(settings: Settings, name: str = "rebalance-monitor", *, log_fi
         builder = builder.master(settings.spark.master)
     for key, value in conf.items():
         builder = builder.config(key, value)
-    with _stderr_into(log_file), _handler_of_sigint_kept():
-        return builder.getOrCreate()
+    try:
+        with _stderr_into(log_file), _handler_of_sigint_kept():
+            return builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        # A Java that ended at once says why in its log alone.
+        said = log_file.read_text(errors="replace") if log_file is not None and _has_no_java(error) else str(error)
+        raise SetupError(f"Spark does not start: {reason_in(said)}", _way_out(log_file)) from error
+
+
+def _has_no_java(error: Exception) -> bool:
+    return getattr(error, "getCondition", lambda: None)() == "JAVA_GATEWAY_EXITED"
+
+
+def _way_out(log_file: Path | None) -> str:
+    way_out = "see the settings under [spark], SPARK_… variables, and the memory that is free"
+    return way_out if log_file is None else f"{way_out};\nall that was said is in {log_file}"
 
 
 def _local_places(conf: Mapping[str, str], scratch: Path) -> dict[str, str]:

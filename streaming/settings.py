@@ -3,64 +3,107 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+)
 
+from streaming.addresses import wrong_hosts
 from streaming.conf_folder import conf_file
+from streaming.setting_layers import Layer, Origins, lay_over, read_dotted, read_environment, read_file
 from streaming.settings_error import SettingsError
 from udfs.rules import Rules
 
-ENVIRONMENT_PREFIX = "REBALANCE_MONITOR_"
-# Variables of the same prefix that are not settings of the job.
-_OTHER_VARIABLES = frozenset({"CACHE"})
 _SECRET_OPTIONS = re.compile(r"password|secret|jaas|\.key$|token", re.IGNORECASE)
+
+
+# Longer than event times reach: they lie between 2000 and 2100.
+_CENTURY_H = 876_600
+_INT_MAX, _LONG_MAX = 2**31 - 1, 2**63 - 1  # as Java and Arrow count
+
+
+def _folder(value: object) -> object:
+    if value == "" or "\0" in str(value):
+        raise ValueError("is no folder; . is the one in which the command runs")
+    return value
+
+
+def _address(text: str, *, of_kafka: bool) -> str:
+    wrong = wrong_hosts(text, of_kafka=of_kafka)
+    if wrong:
+        raise ValueError(f"{', '.join(map(repr, wrong))} is no HOST:PORT")
+    return text
+
+
+Span = Annotated[int, Field(ge=0, le=_CENTURY_H * 3_600_000)]
+SomeSpan = Annotated[Span, Field(ge=1)]
+Count = Annotated[int, Field(ge=0, le=_INT_MAX)]
+SomeCount = Annotated[Count, Field(ge=1)]
+Bytes = Annotated[int, Field(ge=0, le=_LONG_MAX)]
+Folder = Annotated[Path, BeforeValidator(_folder)]
+Address = Annotated[str, AfterValidator(partial(_address, of_kafka=False))]
+KafkaAddress = Annotated[str, AfterValidator(partial(_address, of_kafka=True))]
 
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_is_a_number(cls, value: object, info: ValidationInfo) -> object:
+        if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation in (int, float):
+            raise ValueError(f"is a number, not {str(value).lower()}")
+        return value
+
 
 class Job(_Section):
-    tables: Path
-    checkpoint: Path
-    trigger_interval_ms: int = Field(ge=0)
-    materialize_interval_ms: int = Field(ge=0)
-    stop_timeout_ms: int = Field(ge=0)
-    max_files_per_batch: int = Field(ge=1)
-    max_offsets_per_batch: int = Field(ge=1)
+    tables: Folder
+    checkpoint: Folder
+    trigger_interval_ms: Span
+    materialize_interval_ms: Span
+    stop_timeout_ms: Span
+    max_files_per_batch: SomeCount
+    max_offsets_per_batch: int = Field(ge=1, le=_LONG_MAX)
 
 
 class Time(_Section):
-    allowed_lateness_ms: int = Field(ge=0)
-    max_clock_skew_ms: int = Field(ge=0)
+    allowed_lateness_ms: Span
+    max_clock_skew_ms: Span
     silence: Literal["wait", "expire"]
-    source_silent_after_ms: int = Field(ge=1)
-    settle_ms: int = Field(ge=0)
-    repeat_span_ms: int = Field(ge=0)
-    forget_after_ms: int = Field(ge=1)
+    source_silent_after_ms: SomeSpan
+    settle_ms: Span
+    repeat_span_ms: Span
+    forget_after_ms: SomeSpan
 
 
 class SessionTimeouts(_Section):
-    kafka_ms: int = Field(ge=1)
-    rocketmq_ms: int = Field(ge=1)
-    metaq_ms: int = Field(ge=1)
+    kafka_ms: SomeSpan
+    rocketmq_ms: SomeSpan
+    metaq_ms: SomeSpan
 
 
 class Limits(_Section):
-    max_event_bytes: int = Field(ge=1024)
-    raw_limit_bytes: int = Field(ge=0)
-    max_departed_members: int = Field(ge=0)
-    max_waiting_events: int = Field(ge=1)
+    max_event_bytes: Annotated[Count, Field(ge=1024)]
+    raw_limit_bytes: Count
+    max_departed_members: Count
+    max_waiting_events: SomeCount
 
 
 class State(_Section):
     shards: int = Field(ge=1, le=65_536)
-    shuffle_partitions: int = Field(ge=1)
+    shuffle_partitions: int = Field(ge=1, le=65_536)
 
 
 class Strategies(_Section):
@@ -96,7 +139,10 @@ class _ClientOptions(_Section):
 
 class KafkaEvents(_ClientOptions):
     topic: str
-    bootstrap_servers: str
+    bootstrap_servers: KafkaAddress
+
+
+_PATTERNS = ("include_groups", "exclude_groups", "include_topics", "exclude_topics")
 
 
 class _LiveCluster(_Section):
@@ -105,9 +151,15 @@ class _LiveCluster(_Section):
     cluster: str
     include_groups: tuple[str, ...]
     exclude_groups: tuple[str, ...]
-    poll_interval_ms: int = Field(ge=100)
+    poll_interval_ms: Annotated[Span, Field(ge=100)]
 
-    @field_validator("include_groups", "exclude_groups", "include_topics", "exclude_topics", check_fields=False)
+    @field_validator(*_PATTERNS, mode="before", check_fields=False)
+    @classmethod
+    def _list(cls, patterns: object) -> object:
+        """Take a single one for a list: a variable cannot say more."""
+        return [patterns] if isinstance(patterns, str) else patterns
+
+    @field_validator(*_PATTERNS, check_fields=False)
     @classmethod
     def _patterns(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
         for pattern in patterns:
@@ -119,7 +171,7 @@ class _LiveCluster(_Section):
 
 
 class Kafka(_LiveCluster, _ClientOptions):
-    bootstrap_servers: str
+    bootstrap_servers: KafkaAddress
 
 
 class _Encrypted(_Section):
@@ -131,43 +183,43 @@ class _Encrypted(_Section):
 
 
 class RocketMq(_LiveCluster, _Encrypted):
-    name_servers: str
+    name_servers: Address
     include_topics: tuple[str, ...]
     exclude_topics: tuple[str, ...]
     system_names: bool
-    broker_timeout_ms: int = Field(ge=1)
-    client_timeout_ms: int = Field(ge=1)
+    broker_timeout_ms: SomeSpan
+    client_timeout_ms: SomeSpan
     running_info_share: float = Field(ge=0, le=1)
-    requests_in_flight: int = Field(ge=1)
-    relayed_in_flight: int = Field(ge=1)
-    boot_grace_ms: int = Field(ge=0)
-    route_grace_ms: int = Field(ge=0)
-    forget_broker_ms: int = Field(ge=0)
+    requests_in_flight: SomeCount
+    relayed_in_flight: SomeCount
+    boot_grace_ms: Span
+    route_grace_ms: Span
+    forget_broker_ms: Span
     access_key: str
     secret_key: SecretStr
     security_token: SecretStr
 
 
 class Metaq(_LiveCluster, _Encrypted):
-    zookeeper: str
+    zookeeper: Address
     include_topics: tuple[str, ...]
     exclude_topics: tuple[str, ...]
-    progress_interval_ms: int = Field(ge=100)
-    settle_ms: int = Field(ge=0)
-    session_timeout_ms: int = Field(ge=1)
-    connect_timeout_ms: int = Field(ge=1)
-    requests_in_flight: int = Field(ge=1)
+    progress_interval_ms: Annotated[Span, Field(ge=100)]
+    settle_ms: Span
+    session_timeout_ms: SomeSpan
+    connect_timeout_ms: SomeSpan
+    requests_in_flight: SomeCount
     tls_key_password: SecretStr
     auth: dict[str, SecretStr]
     sasl: dict[str, SecretStr]
 
 
 class EventLogLimits(_Section):
-    memory_bytes: int = Field(ge=0)
-    segment_bytes: int = Field(ge=1)
-    retention_ms: int = Field(ge=0)
-    retention_bytes: int = Field(ge=0)
-    retention_at_least_ms: int = Field(ge=0)
+    memory_bytes: Bytes
+    segment_bytes: Annotated[Bytes, Field(ge=1)]
+    retention_ms: Span
+    retention_bytes: Bytes
+    retention_at_least_ms: Span
 
     def bounds(self) -> dict[str, Any]:
         """Answer the limits as a log of events takes them: what is 0 here, and means no bound, is None."""
@@ -176,8 +228,8 @@ class EventLogLimits(_Section):
 
 
 class Tables(_Section):
-    journal_retention_hours: int = Field(ge=1)
-    vacuum_after_hours: int = Field(ge=0)
+    journal_retention_hours: int = Field(ge=1, le=_CENTURY_H)
+    vacuum_after_hours: int = Field(ge=0, le=_CENTURY_H)
 
 
 class Spark(_Section):
@@ -246,35 +298,28 @@ def load(
     Args:
         config: A user's TOML file.
         overrides: ``section.key`` -> value, from the command line; None values are left out.
-        env: Environment variables; those without ``ENVIRONMENT_PREFIX`` are ignored.
+        env: Environment variables; those of others are ignored.
 
     Raises:
         SettingsError: With every mistake: unreadable files, unknown keys, ill-typed or senseless values.
     """
     mistakes: list[str] = []
-    layers = [("conf/default.toml", _read(conf_file("default.toml"), mistakes))]
+    layers = [("conf/default.toml", read_file(conf_file("default.toml"), mistakes))]
     if config is not None:
-        layers.append((str(config), _read(config, mistakes)))
-    environment = _environment(env or {}, mistakes)
-    if environment:
-        layers.append(("the environment", environment))
-    given = {key: value for key, value in (overrides or {}).items() if value is not None}
-    layers.append(("the command line", _nested(given)))
+        layers.append((str(config), read_file(config, mistakes)))
+    layers.append(("the environment", read_environment(env or {}, mistakes)))
+    layers.append(("the command line", read_dotted(overrides or {})))
+    merged: Layer = {}
+    origins: Origins = {}
+    for origin, layer in layers:
+        lay_over(merged, layer, origin, origins)
+    try:
+        settings = Settings(**merged)
+    except pydantic.ValidationError as error:
+        raise SettingsError([*mistakes, *(_sentence(problem, origins) for problem in error.errors())]) from error
     if mistakes:
         raise SettingsError(mistakes)
-    merged: dict[str, Any] = {}
-    origins: dict[tuple[str, ...], str] = {}
-    for origin, layer in layers:
-        _lay_over(merged, layer, origin, origins, ())
-    try:
-        return Settings(**merged)
-    except pydantic.ValidationError as error:
-        raise SettingsError([_sentence(problem, origins) for problem in error.errors()]) from error
-
-
-def is_setting(variable: str) -> bool:
-    """Say whether an environment variable stands for a setting of the job."""
-    return variable.startswith(ENVIRONMENT_PREFIX) and variable.removeprefix(ENVIRONMENT_PREFIX) not in _OTHER_VARIABLES
+    return settings
 
 
 def duration_ms(text: str) -> int:
@@ -300,65 +345,6 @@ def _option_text(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
-def _read(path: Path, mistakes: list[str]) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        mistakes.append(f"{path}: cannot be read: {error}")
-    except tomllib.TOMLDecodeError as error:
-        mistakes.append(f"{path}: is no TOML: {error}")
-    return {}
-
-
-def _environment(env: Mapping[str, str], mistakes: list[str]) -> dict[str, Any]:
-    ours = {key: value for key, value in env.items() if is_setting(key)}
-    layer: dict[str, Any] = {}
-    for key, value in sorted(ours.items()):
-        section, _, name = key.removeprefix(ENVIRONMENT_PREFIX).lower().partition("__")
-        if not name:
-            mistakes.append(f"{key}: is no setting; write {ENVIRONMENT_PREFIX}SECTION__KEY")
-            continue
-        keys = [section, *name.split("__")]
-        place = layer
-        for part in keys[:-1]:
-            place = place.setdefault(part, {})
-        place[keys[-1]] = value
-    return layer
-
-
-def _nested(dotted: Mapping[str, object]) -> dict[str, Any]:
-    layer: dict[str, Any] = {}
-    for key, value in dotted.items():
-        section, _, name = key.partition(".")
-        # Client properties have dots of their own: kafka.options.security.protocol.
-        options, _, option = name.partition(".")
-        if option:
-            layer.setdefault(section, {}).setdefault(options, {})[option] = value
-        else:
-            layer.setdefault(section, {})[name] = value
-    return layer
-
-
-def _lay_over(
-    under: dict[str, Any],
-    over: Mapping[str, Any],
-    origin: str,
-    origins: dict[tuple[str, ...], str],
-    path: tuple[str, ...],
-) -> None:
-    for key, value in over.items():
-        here = (*path, key)
-        if isinstance(value, Mapping):
-            below = under.get(key)
-            if not isinstance(below, dict):
-                below = under[key] = {}
-            origins.setdefault(here, origin)
-            _lay_over(below, value, origin, origins, here)
-        else:
-            under[key] = value
-            origins[here] = origin
-
-
 def _sentence(problem: Mapping[str, Any], origins: Mapping[tuple[str, ...], str]) -> str:
     path = tuple(str(part) for part in problem["loc"])
     origin = next((origins[path[:end]] for end in range(len(path), 0, -1) if path[:end] in origins), "settings")
@@ -367,5 +353,8 @@ def _sentence(problem: Mapping[str, Any], origins: Mapping[tuple[str, ...], str]
         return f"{origin}: {name}: there is no such setting"
     if problem["type"] == "missing":
         return f"{origin}: {name}: is missing"
+    if problem["type"] == "value_error":  # Our own words, which name what is wrong.
+        return f"{origin}: {name}: {problem['msg'].removeprefix('Value error, ')}"
     shown = "" if _SECRET_OPTIONS.search(name) else f", not {problem['input']!r}"
-    return f"{origin}: {name}: {problem['msg'].removeprefix('Value error, ')}{shown}"
+    said = problem["msg"].replace("valid tuple", "valid list").replace("valid dictionary", "section of keys and values")
+    return f"{origin}: {name}: {said}{shown}"

@@ -29,6 +29,7 @@ from streaming.commands.live import (
     RocketMqAddress,
     incomplete_clusters,
 )
+from streaming.commands.options import given_path
 from streaming.settings_error import SettingsError
 from streaming.setup_error import SetupError
 
@@ -61,10 +62,18 @@ def collect(
     exclude_topic: ExcludeTopics = None,
     kafka_option: KafkaProperties = None,
     memory: Annotated[
-        Path, typer.Option(help="Where events go to a topic: folder in which is kept how far has been read.")
+        Path,
+        typer.Option(
+            metavar="DIR",
+            parser=given_path,
+            help="Where events go to a topic: folder in which is kept how far has been read.",
+        ),
     ] = Path("checkpoints/collect"),
     once: Annotated[bool, typer.Option("--once", help="Look at everything once, then stop.")] = False,
-    config: Annotated[Path | None, typer.Option(help="Settings file; conf/default.toml names every setting.")] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", parser=given_path, help="Settings file; conf/default.toml names every setting."),
+    ] = None,
     events: Annotated[Path | None, typer.Option(hidden=True)] = None,
     kafka_events: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from streaming.commands.options import given_path
 from streaming.commands.spans import span_ms
 
 # On a terminal the demo runs until stopped; where nobody can stop it, so long.
@@ -22,9 +23,12 @@ def demo(
     length: Annotated[
         str | None, typer.Option("--for", metavar="SPAN", help="End after so long, e.g. 60s. Else: when stopped.")
     ] = None,
-    folder: Annotated[Path, typer.Option(help="Where events, tables and checkpoint go; emptied at each start.")] = Path(
-        "demo"
-    ),
+    folder: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR", parser=given_path, help="Where events, tables and checkpoint go; emptied at each start."
+        ),
+    ] = Path("demo"),
     seed: Annotated[int, typer.Option(help="Another seed is another fleet.")] = 1,
     groups: Annotated[int, typer.Option(min=3, help="Of the fleet, over three clusters.")] = 24,
     members: Annotated[int, typer.Option(min=3, help="Of the fleet, about.")] = 180,

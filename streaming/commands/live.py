@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -56,7 +55,6 @@ ExcludeTopics: TypeAlias = Annotated[
 
 ADDRESSES = {"kafka": "kafka.bootstrap_servers", "rocketmq": "rocketmq.name_servers", "metaq": "metaq.zookeeper"}
 _WITH_TOPICS = ("rocketmq", "metaq")
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:(?P<port>\d{1,5}))?")
 
 
 class LiveOptions:
@@ -92,26 +90,33 @@ class LiveOptions:
         if (include_topics or exclude_topics) and self.given == ["kafka"]:
             self.mistakes.append("--include-topic and --exclude-topic go with --rocketmq or --metaq")
         self._read_kafka_options(kafka_options)
-        for system in _WITH_TOPICS:
-            self._check_address(system, addresses.get(system))
 
     def missing(self, config: Path | None, env: Mapping[str, str]) -> list[str]:
         """Answer what is certainly missing, also where the settings cannot be loaded: nothing else may say it."""
-        from streaming.settings import is_setting
+        from streaming.setting_layers import is_setting
 
         if config is not None or any(map(is_setting, env)):
             return []
         return [_nameless(system) for system in self.given if not self.settings.get(f"{system}.cluster")]
 
     def _name_clusters(self, clusters: Sequence[str], meant: Sequence[str]) -> None:
+        named: set[str] = set()
         for text in clusters:
             system, equals, name = text.partition("=")
             if equals and system in ADDRESSES:
                 self.settings[f"{system}.cluster"] = name
+                named_now = {system}
+                if system not in meant:
+                    self.mistakes.append(f"--cluster {text}: where is that cluster? give --{system}, too")
             elif len(self.given) > 1:
                 self.mistakes.append(f"--cluster {text}: which one? write --cluster {self.given[0]}={text}")
+                continue
             else:
                 self.settings |= {f"{one}.cluster": text for one in meant}
+                named_now = set(meant)
+            if named & named_now:
+                self.mistakes.append(f"--cluster {text}: one cluster has one name, and this is the second")
+            named |= named_now
 
     def _read_kafka_options(self, options: Sequence[str]) -> None:
         for option in options:
@@ -120,20 +125,6 @@ class LiveOptions:
                 self.settings[f"kafka.options.{key}"] = value
             else:
                 self.mistakes.append(f"--kafka-option {option!r}: write KEY=VALUE")
-
-    def _check_address(self, system: str, address: str | None) -> None:
-        if address is not None:
-            self.mistakes += [f"--{system} {address}: {wrong}" for wrong in _wrong_hosts(address)]
-
-
-def _wrong_hosts(address: str) -> list[str]:
-    hosts = [host.strip() for host in re.split(r"[;,]", address.partition("/")[0])]
-    wrong = []
-    for host in hosts:
-        found = _HOST.fullmatch(host)
-        if found is None or (found["port"] is not None and not 0 < int(found["port"]) < 65_536):
-            wrong.append(f"{host!r} is no HOST:PORT")
-    return wrong
 
 
 def _nameless(system: str) -> str:

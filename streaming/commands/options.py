@@ -1,4 +1,4 @@
-"""Shell: the options that the reading commands share."""
+"""Shell: the options that commands share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,23 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+
+def given_path(text: str | Path) -> Path:
+    """Answer the path that was given. An empty one is a variable that was not set, and would be the folder we are in.
+
+    Raises:
+        typer.BadParameter: It is empty.
+    """
+    if not str(text).strip():
+        raise typer.BadParameter("is empty; . is the folder in which the command runs")
+    return Path(text)
+
+
 TablesOption: TypeAlias = Annotated[
-    Path | None, typer.Option("--tables", metavar="DIR", help="Root folder of the tables; else the setting job.tables.")
+    Path | None,
+    typer.Option(
+        "--tables", metavar="DIR", parser=given_path, help="Root folder of the tables; else the setting job.tables."
+    ),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="One JSON object a line; times in RFC 3339.")]
 GroupOption: TypeAlias = Annotated[str | None, typer.Option("--group", "-g", metavar="GROUP", help="Only this group.")]

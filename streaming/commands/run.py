@@ -22,8 +22,10 @@ from streaming.commands.live import (
     RocketMqAddress,
     incomplete_clusters,
 )
+from streaming.commands.options import given_path
 from streaming.commands.spans import span_ms
 from streaming.settings_error import SettingsError
+from streaming.writable import why_not_writable
 
 if TYPE_CHECKING:
     from streaming.settings import Settings
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
 
 def run(
     *,
-    events: Annotated[Path | None, typer.Option(help="Read events from this folder of JSON lines.")] = None,
+    events: Annotated[
+        Path | None, typer.Option(metavar="DIR", parser=given_path, help="Read events from this folder of JSON lines.")
+    ] = None,
     kafka: KafkaAddress = None,
     rocketmq: RocketMqAddress = None,
     metaq: MetaqAddress = None,
@@ -48,9 +52,16 @@ def run(
     flush: Annotated[
         bool, typer.Option("--flush", help="With --once: then decide everything up to each cluster's newest event.")
     ] = False,
-    tables: Annotated[Path | None, typer.Option(help="Root folder of the Delta tables.")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="Folder of the job's own memory.")] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings file; conf/default.toml names every setting.")] = None,
+    tables: Annotated[
+        Path | None, typer.Option(metavar="DIR", parser=given_path, help="Root folder of the Delta tables.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="DIR", parser=given_path, help="Folder of the job's own memory.")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", parser=given_path, help="Settings file; conf/default.toml names every setting."),
+    ] = None,
     allowed_lateness: Annotated[
         str | None, typer.Option(metavar="SPAN", help="How far events may be out of order, e.g. 2s.")
     ] = None,
@@ -61,7 +72,8 @@ def run(
 
     Runs until stopped (Ctrl-C or SIGTERM finish the batch); with --once until all input is read.
     """
-    from streaming.settings import is_setting, load
+    from streaming.setting_layers import is_setting
+    from streaming.settings import load
 
     servers, topic = _events_topic(kafka_events)
     # With a topic of events and no cluster to name, --kafka says only where the topic is.
@@ -133,6 +145,8 @@ def _misused(folder: str | Path | None, has_source: bool, once: bool, flush: boo
         mistakes.append("--flush goes with --once")
     if folder and not Path(folder).is_dir():
         mistakes.append(f"--events {folder}: there is no such folder")
+    elif folder and not os.access(folder, os.R_OK | os.X_OK):
+        mistakes.append(f"--events {folder}: cannot be read by this user")
     return mistakes
 
 
@@ -143,4 +157,7 @@ def _incomplete(settings: Settings) -> list[str]:
         settings.kafka_events.bootstrap_servers or settings.kafka.bootstrap_servers
     ):
         mistakes.append("--kafka-events needs a broker: --kafka-events HOST:PORT/TOPIC")
+    for option, folder in (("--tables", settings.job.tables), ("--checkpoint", settings.job.checkpoint)):
+        if (wrong := why_not_writable(folder)) is not None:
+            mistakes.append(f"{option} {folder}: {wrong}")
     return mistakes

@@ -9,11 +9,16 @@ from typing import Annotated, TextIO
 
 import typer
 
+from streaming.commands.options import given_path
+from streaming.writable import why_not_writable
+
 USAGE_EXIT = 2
 
 
 def simulate(
-    out: Annotated[Path, typer.Option(help="Folder for events/*.jsonl and truth.jsonl.", file_okay=False)],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", parser=given_path, help="Folder for events/*.jsonl and truth.jsonl.")
+    ],
     seed: Annotated[int, typer.Option(help="Decides everything: the same seed gives the same bytes.")] = 1,
     duration: Annotated[str, typer.Option(help="How long the fleet lives: 90s, 10m, 2h.")] = "10m",
     clusters: Annotated[int, typer.Option(min=1, help="Kafka, RocketMQ, MetaQ in turn.")] = 3,
@@ -57,7 +62,9 @@ def simulate(
     if until is not None and not live:
         mistakes.append("--for goes with --live; a recording has its --duration")
     events = out / "events"
-    if events.is_dir() and any(events.iterdir()):
+    if (wrong := why_not_writable(events)) is not None:
+        mistakes.append(f"--out: {wrong}")
+    elif events.is_dir() and any(events.iterdir()):
         mistakes.append(f"--out: {events} has files already; name another folder or empty it")
     if mistakes:
         _say("\n".join(f"error: {mistake}" for mistake in mistakes), sys.stderr)

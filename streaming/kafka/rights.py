@@ -13,6 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from streaming.kafka.cluster_view import GROUP_PREFIX, OFFSETS_TOPIC, REFUSALS, ClusterView
 from streaming.kafka.options import KafkaOptions
+from streaming.reachable import require_reachable
 from streaming.setup_error import SetupError
 
 _TIMEOUT_S = 10.0
@@ -20,8 +21,10 @@ _TOPIC_APPEARS_S = 30.0
 _LOOK_EVERY_S = 0.2
 # A topic that nobody has. Whoever may describe all topics hears that it is not there; others hear that they may not.
 _NOBODYS_TOPIC = "rebalance-monitor.rights-check"
-
-
+_NOT_REACHED = (
+    "check the address HOST:PORT, that a broker listens there, and whether it wants TLS or a login\n"
+    "(security.protocol and what goes with it, under [kafka.options] or with --kafka-option)"
+)
 _NOT_YET = frozenset(
     {
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
@@ -81,8 +84,26 @@ def check_rights(options: KafkaOptions) -> list[Missing]:
     Raises:
         SetupError: The cluster cannot be reached, or does not let this user in.
     """
-    with ClusterView(options, timeout_s=_TIMEOUT_S) as view:
+    with _connected(options) as view:
         return _check(view, options)
+
+
+def require_topic(options: KafkaOptions, topic: str) -> None:
+    """Check that a topic is there and may be described.
+
+    Raises:
+        SetupError: It is not, or the cluster cannot be reached, or does not let this user in.
+    """
+    with _connected(options) as view:
+        try:
+            error = view.topic_error(topic)
+        except KafkaException as failure:
+            raise _unusable(options, failure.args[0], view.hear()) from failure
+    if error is not None and error.code() not in _NOT_YET - {KafkaError.UNKNOWN_TOPIC_OR_PART}:
+        raise SetupError(
+            f"the topic {topic} on {options.bootstrap_servers} cannot be read: {error.str()}",
+            "check its name and the right to describe and read it; or make it first, or start what writes to it",
+        )
 
 
 def offsets_partitions(options: KafkaOptions) -> int:
@@ -91,7 +112,7 @@ def offsets_partitions(options: KafkaOptions) -> int:
     Raises:
         SetupError: The cluster cannot be reached, does not let this user in, or has no such topic.
     """
-    with ClusterView(options, timeout_s=_TIMEOUT_S) as view:
+    with _connected(options) as view:
         deadline = time.monotonic() + _TOPIC_APPEARS_S
         while time.monotonic() < deadline:
             try:
@@ -126,6 +147,19 @@ def require_rights(options: KafkaOptions) -> list[Missing]:
     return missing
 
 
+def _connected(options: KafkaOptions) -> ClusterView:
+    """Answer a view of the cluster, where somebody listens: the client itself waits long for one."""
+    servers = [server.strip().rpartition("/")[2] for server in options.bootstrap_servers.split(",")]
+    require_reachable(servers, what="Kafka broker", way_out=_NOT_REACHED)
+    try:
+        return ClusterView(options, timeout_s=_TIMEOUT_S)
+    except KafkaException as error:
+        raise SetupError(
+            f"the client properties cannot be used: {error.args[0].str()}",
+            "mend them under [kafka.options], or with --kafka-option",
+        ) from error
+
+
 def _check(view: ClusterView, options: KafkaOptions) -> list[Missing]:
     missing = []
     try:
@@ -158,8 +192,7 @@ def _unusable(options: KafkaOptions, error: KafkaError, complaints: list[KafkaEr
         said = (plain or [error])[0].str()
         return SetupError(
             f"the Kafka cluster {servers} cannot be reached: {said}",
-            "check --kafka HOST:PORT, that a broker listens there, and whether it wants TLS or a login\n"
-            "(security.protocol and what goes with it, under [kafka.options] or with --kafka-option)",
+            _NOT_REACHED,
         )
     if refusal.code() == KafkaError._SSL:
         return SetupError(

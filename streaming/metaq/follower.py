@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streaming.metaq.options import MetaqOptions, split_address
-from streaming.reachable import require_reachable
+from streaming.reachable import require_reachable, way_out_by
 
 if TYPE_CHECKING:
     from streaming.event_log import EventLog
@@ -54,7 +54,8 @@ def checked(settings: Metaq, *, was_seen: bool) -> Callable[[EventLog], MetaqCol
     options = options_of(settings)
     servers = [host if ":" in host else f"{host}:{_DEFAULT_PORT}" for host in options.hosts.split(",")]
     if not was_seen:
-        require_reachable(servers, what="ZooKeeper of MetaQ", option="--metaq HOST:PORT[,HOST:PORT][/root]")
+        way_out = way_out_by("--metaq HOST:PORT[,HOST:PORT][/root]")
+        require_reachable(servers, what="ZooKeeper of MetaQ", way_out=way_out)
     from streaming.metaq.collector import MetaqCollector
 
     return lambda log: MetaqCollector(options, log)

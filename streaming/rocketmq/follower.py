@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streaming.reachable import require_reachable
+from streaming.reachable import require_reachable, way_out_by
 from streaming.rocketmq.options import RocketMqOptions, name_servers_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def checked(settings: RocketMq, *, was_seen: bool) -> Callable[[EventLog], Rocke
     options.ssl_context()
     if not was_seen:
         option = "--rocketmq HOST:PORT[;HOST:PORT]"
-        require_reachable(options.addresses(), what="name server of RocketMQ", option=option)
+        require_reachable(options.addresses(), what="name server of RocketMQ", way_out=way_out_by(option))
     from streaming.rocketmq.collector import RocketMqCollector
 
     return lambda log: RocketMqCollector(options, log)

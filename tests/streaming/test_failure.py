@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streaming.failure import reason
+from streaming.failure import reason, reason_in
 
 # As Spark 4.2 tells them, shortened.
 IN_PYTHON = """[STREAM_FAILED] Query [id = 94f0106a] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] \
@@ -56,3 +56,14 @@ Caused by: java.io.EOFException: Unexpected end of input stream
     assert reason(RuntimeError(said)) == (
         "java.io.EOFException: Unexpected end of input stream (file:///events/2.jsonl.gz)"
     )
+
+
+def test_a_java_that_ended_at_once_says_why_in_its_log() -> None:
+    heap = "Invalid maximum heap size: -Xmxlots\nError: Could not create the Java Virtual Machine.\n"
+    assert reason_in(heap) == "Invalid maximum heap size: -Xmxlots"
+    submit = """WARNING: Using incubator modules: jdk.incubator.vector
+Exception in thread "main" org.apache.spark.SparkException: Driver memory must be a positive number
+\tat org.apache.spark.deploy.SparkSubmitArguments.error(SparkSubmitArguments.scala:670)
+"""
+    assert reason_in(submit) == "org.apache.spark.SparkException: Driver memory must be a positive number"
+    assert reason_in("WARNING: Using incubator modules: jdk.incubator.vector\n") == ""

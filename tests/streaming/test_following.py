@@ -40,7 +40,7 @@ def test_secrets_reach_the_collectors_and_no_text(tmp_path: Path) -> None:
 
 def test_a_checkpoint_remembers_clusters_in_one_order_whatever_was_given_first() -> None:
     given = {"metaq.zookeeper": "z", "metaq.cluster": "m", "rocketmq.name_servers": "n", "rocketmq.cluster": "r"}
-    settings = load(None, {**given, "kafka.bootstrap_servers": "k", "kafka.cluster": "k", "kafka_events.topic": "t"})
+    settings = load(None, {**given, "kafka.bootstrap_servers": "k:1", "kafka.cluster": "k", "kafka_events.topic": "t"})
     assert cluster_sources(settings) == ["kafka:k", "rocketmq:r", "metaq:m"]
     assert source_names(settings) == ["control", "kafka-events:t", "kafka:k", "rocketmq:r", "metaq:m"]
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from streaming.conf_folder import conf_file
-from streaming.settings import duration_ms, is_setting, load
+from streaming.setting_layers import is_setting
+from streaming.settings import duration_ms, load
 from streaming.settings_error import SettingsError
 from udfs.rules import Rules
 
@@ -55,6 +56,68 @@ def test_the_place_of_the_cache_is_no_setting_of_the_job() -> None:
     assert is_setting("REBALANCE_MONITOR_TIME__SETTLE_MS")
     assert not is_setting("REBALANCE_MONITOR_CACHE")
     assert load(env={"REBALANCE_MONITOR_CACHE": "/somewhere"}) == load()
+
+
+def mistakes(folder: Path, text: str, env: dict[str, str] | None = None) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        load(write(folder, text), env=env)
+    return caught.value.mistakes
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "[time]\nallowed_lateness_ms = 99999999999999999999",
+        "[time]\nallowed_lateness_ms = 9999999999999999",
+        "[job]\nmax_offsets_per_batch = 9223372036854775808",
+        "[job]\nmax_files_per_batch = 2147483648",
+        "[limits]\nmax_event_bytes = 2147483648",
+        "[tables]\nvacuum_after_hours = 10000000",
+        "[job]\ntrigger_interval_ms = true",
+        "[rocketmq]\nrunning_info_share = true",
+        "[rocketmq]\nrunning_info_share = nan",
+        '[job]\ntables = ""',
+        '[job]\ncheckpoint = "a\\u0000b"',
+        "job = 3",
+        "[kafka]\ninclude_groups = 3",
+    ],
+)
+def test_what_makes_no_sense_is_one_mistake_at_its_place(setting: str, tmp_path: Path) -> None:
+    (mistake,) = mistakes(tmp_path, setting)
+    assert mistake.startswith(f"{tmp_path / 'monitor.toml'}: ")
+
+
+def test_mistakes_of_a_broken_layer_do_not_hide_those_of_others(tmp_path: Path) -> None:
+    env = {"REBALANCE_MONITOR_LOG": "x", "REBALANCE_MONITOR_LOG__LEVEL": "loud", "REBALANCE_MONITOR_LOG____A": "x"}
+    said = mistakes(tmp_path, "[time", env)
+    assert [mistake.split(":")[0] for mistake in said[1:]] == [
+        "REBALANCE_MONITOR_LOG",
+        "REBALANCE_MONITOR_LOG____A",
+        "the environment",
+    ]
+
+
+def test_a_variable_below_another_is_a_mistake(tmp_path: Path) -> None:
+    env = {"REBALANCE_MONITOR_KAFKA__OPTIONS": "x", "REBALANCE_MONITOR_KAFKA__OPTIONS__ACKS": "all"}
+    assert any("REBALANCE_MONITOR_KAFKA__OPTIONS__ACKS" in mistake for mistake in mistakes(tmp_path, "", env))
+
+
+def test_properties_may_be_written_without_quotes_and_as_variables(tmp_path: Path) -> None:
+    text = '[kafka.options]\nsasl.mechanism = "PLAIN"\nsecurity.protocol = "SSL"\n[spark.conf]\nspark.a.b = "1"\n'
+    env = {"REBALANCE_MONITOR_KAFKA__OPTIONS__SECURITY__PROTOCOL": "SASL_SSL"}
+    settings = load(write(tmp_path, text), {"kafka.options.sasl.mechanism": "GSSAPI"}, env)
+    assert settings.kafka.plain_options() == {"sasl.mechanism": "GSSAPI", "security.protocol": "SASL_SSL"}
+    assert settings.spark.conf == {"spark.a.b": "1"}
+
+
+def test_one_pattern_needs_no_list() -> None:
+    assert load(env={"REBALANCE_MONITOR_KAFKA__INCLUDE_GROUPS": "a.*"}).kafka.include_groups == ("a.*",)
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    file = tmp_path / "windows.toml"
+    file.write_bytes(b"\xef\xbb\xbf[time]\r\nsettle_ms = 7\r\n")
+    assert load(file).time.settle_ms == 7
 
 
 @pytest.mark.parametrize("content", [b"[time\n", b"\xff\xfe"])

@@ -10,6 +10,7 @@ import pytest
 from streaming.commands.app import run_app
 from streaming.commands.live import LiveOptions
 from streaming.settings import load
+from streaming.settings_error import SettingsError
 from tests.kit.processes import free_port
 
 
@@ -44,15 +45,36 @@ def test_a_name_may_hold_an_equals_sign() -> None:
     assert load(None, options(["a=b"], kafka="h:1").settings).followed() == {"kafka": "a=b"}
 
 
-@pytest.mark.parametrize("address", ["h:0", "h:99999", "h:port", "h h", ";", "a;;b", "http://h"])
-def test_what_is_no_address_is_said(address: str) -> None:
-    (mistake, *_) = options(["c"], rocketmq=address).mistakes
-    assert mistake.startswith(f"--rocketmq {address}: ")
+@pytest.mark.parametrize(
+    ("system", "address"),
+    [
+        *(("rocketmq", address) for address in ("h:0", "h:99999", "h:port", "h h", ";", "a;;b", "http://h")),
+        *(("metaq", address) for address in ("h:0", "a,,b:1", "a b/root")),
+        *(("kafka", address) for address in ("h", "h:99999", "a:1,b", "h h:1", "h:1/topic", "ssl://h", ",")),
+    ],
+)
+def test_what_is_no_address_is_said(system: str, address: str) -> None:
+    with pytest.raises(SettingsError, match="is no HOST:PORT") as caught:
+        load(None, options(["c"], **{system: address}).settings)
+    assert len(caught.value.mistakes) == 1
 
 
-@pytest.mark.parametrize("address", ["h", "h:1", "10.0.0.1:9876", "a:1;b:2", "a,b", "[::1]:9876", "zk.example/a/b"])
-def test_addresses_are_taken_as_people_write_them(address: str) -> None:
-    assert options(["c"], rocketmq=address).mistakes == []
+@pytest.mark.parametrize(
+    ("system", "address"),
+    [
+        *(("rocketmq", address) for address in ("h", "h:1", "10.0.0.1:9876", "a:1;b:2", "a,b", "[::1]:9876")),
+        *(("metaq", address) for address in ("h", "zk.example/a/b", "a:1,b:2/meta")),
+        *(("kafka", address) for address in ("h:1", "a:1, b:2", "SASL_SSL://h:1", "[::1]:9092")),
+    ],
+)
+def test_addresses_are_taken_as_people_write_them(system: str, address: str) -> None:
+    assert load(None, options(["c"], **{system: address}).settings).followed() == {system: "c"}
+
+
+def test_a_name_for_no_cluster_and_a_second_name_are_mistakes() -> None:
+    assert "give --metaq, too" in options(["kafka=a", "metaq=b"], kafka="h:1").mistakes[0]
+    assert "second" in options(["a", "b"], kafka="h:1").mistakes[0]
+    assert "second" in options(["a", "kafka=b"], kafka="h:1").mistakes[0]
 
 
 def complaint(arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
@@ -69,16 +91,22 @@ def complaint(arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypa
     [
         ("collect", ["where to?", "nothing to follow"]),
         ("collect --out d --rocketmq h", ["--rocketmq needs --cluster NAME"]),
-        ("collect --out d --rocketmq h --kafka h --cluster c", ["one cluster at a time", "which one?", "needs --clus"]),
-        ("collect --out d --events e --kafka h --cluster c", ["where to?"]),
+        (
+            "collect --out d --rocketmq h --kafka h:1 --cluster c",
+            ["one cluster at a time", "which one?", "needs --clus"],
+        ),
+        ("collect --out d --events e --kafka h:1 --cluster c", ["where to?"]),
         ("collect --out kafka:t --metaq h --cluster c", ["on which broker?"]),
         ("collect --out kafka:t --metaq h --kafka h:1 --rocketmq r", ["one cluster at a time: --rocketmq or --metaq"]),
-        ("collect --out kafka:h:1/t* --kafka h", ["no name of a topic", "--kafka needs --cluster NAME"]),
-        ("collect --out d --kafka h --cluster c --include-topic t", ["go with --rocketmq or --metaq"]),
+        ("collect --out kafka:h:1/t* --kafka h:1", ["no name of a topic", "--kafka needs --cluster NAME"]),
+        ("collect --out d --kafka h:1 --cluster c --include-topic t", ["go with --rocketmq or --metaq"]),
         ("collect --rocketmq h:x --include-group ( --kafka-option k", [*"(", "where to?", "h:x", "KEY=VALUE", "NAME"]),
         ("run", ["nothing to read"]),
         ("run --rocketmq h --metaq z --cluster c --flush", ["which one?", "--rocketmq needs", "--flush goes with"]),
         ("run --rocketmq h --metaq z --cluster rocketmq=c --cluster metaq=c", ["is the name of 2 clusters"]),
+        ("run --kafka h --tables /dev/null --checkpoint /dev/null/x", ["'h' is no HOST:PORT", "--kafka needs"]),
+        ("run --kafka h:1 --tables /dev/null --checkpoint /dev/null/x", ["--tables", "--checkpoint", "--kafka needs"]),
+        ("simulate --out /dev/null --duration x", ["--out: /dev/null is no folder", "--duration"]),
         ("run --metaq z --exclude-topic ( --events /nowhere", ["(", "no such folder", "--metaq needs --cluster"]),
     ],
 )
@@ -113,3 +141,10 @@ def test_a_cluster_that_is_not_there_is_said_before_anything_starts(
     assert f"{address}: Connection refused" in said
     assert f"--{system}" in said
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("option", ["--events", "--tables", "--checkpoint", "--config"])
+def test_an_empty_path_is_not_the_folder_we_are_in(
+    option: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "is empty" in complaint(["run", option, ""], capsys, monkeypatch)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from streaming.kafka.options import KafkaOptions
-from streaming.kafka.rights import check_rights, offsets_partitions, require_rights
+from streaming.kafka.rights import check_rights, offsets_partitions, require_rights, require_topic
 from streaming.setup_error import SetupError
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.processes import free_port
@@ -106,8 +106,24 @@ def test_a_broker_that_speaks_no_tls_is_said(guarded: Broker) -> None:
 
 
 def test_nobody_there_is_said() -> None:
-    with pytest.raises(SetupError, match=r"cannot be reached.*refused"):
+    with pytest.raises(SetupError, match=r"no Kafka broker can be reached: .*refused"):
         check_rights(KafkaOptions(f"127.0.0.1:{free_port()}", "c"))
+
+
+def test_properties_that_no_client_takes_are_said(each_kafka: Broker) -> None:
+    with pytest.raises(SetupError, match=r"security\.protocol") as refused:
+        check_rights(KafkaOptions(each_kafka.bootstrap, "c", {"security.protocol": "NONSENSE"}))
+    assert "--kafka-option" in refused.value.way_out
+
+
+def test_a_topic_of_events_is_looked_for_before_anything_starts(each_kafka: Broker) -> None:
+    options = KafkaOptions(each_kafka.bootstrap, "c")
+    offsets_partitions(options)
+    require_topic(options, "__consumer_offsets")
+    with pytest.raises(SetupError, match="the topic nowhere"):
+        require_topic(options, "nowhere")
+    with pytest.raises(SetupError, match="the topic no name"):
+        require_topic(options, "no name")
 
 
 def test_a_cluster_without_any_group_gets_its_topic_and_needs_no_rights(each_kafka: Broker) -> None:

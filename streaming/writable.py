@@ -1,0 +1,24 @@
+"""Shell: whether a folder can be written; asked before anything that takes long is started. Nothing is made for it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def why_not_writable(folder: Path) -> str | None:
+    """Answer why files cannot be made in a folder, which may have to be made itself; None when they can.
+
+    A disk that is full is found only by writing.
+    """
+    place = folder.absolute()
+    try:
+        while not os.path.lexists(place):
+            place = place.parent
+        if not place.is_dir():
+            return f"{place} is no folder"
+    except OSError as error:
+        return f"{place}: {error.strerror}"
+    if not os.access(place, os.W_OK | os.X_OK):
+        return f"{place} cannot be written by this user"
+    return None
