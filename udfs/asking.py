@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from udfs.dealing import deal
+from udfs.dealing import deal, voted
 from udfs.diff import by_owner, held_only_by, owners_of
 from udfs.errors import StrategyError
 from udfs.events import QueueInfo, QueueRef
@@ -62,6 +62,9 @@ def ask_strategy(turn: Turn, known: Known, strategy: str | None, at: int) -> Dea
     except StrategyError as error:
         if error.code == "unknown_strategy" and (strategy or group.reported_strategy):
             return Dealt(owners={}, strategy=_named(turn, named), error=NOT_RECOMPUTABLE, recomputed=False)
+        if error.code == "unknown_strategy" and named is None and group.generation is not None:
+            chosen = voted(problem, turn.rules.vote_tie_order)  # its members know it, the coordinator took it
+            return Dealt(owners={}, strategy=chosen, error=NOT_RECOMPUTABLE, recomputed=False)
         return Dealt(
             owners=_standing(turn, at),
             strategy=_named(turn, named),

@@ -51,7 +51,7 @@ def deal(
     Args:
         mode: None means clustering.
         strategy: Wire or qualified name of the strategy that the source reported or ``group_settings`` named; None:
-            Kafka's members vote, those of other systems each use their own first one.
+            Kafka's members that list strategies vote, those of other systems each use their own first one.
         problem: ``Participant.strategies`` are what members listed; ``Participant.settings`` go before
             ``Problem.settings``.
         tie_order: For the vote: ``1.0`` or ``4.x``.
@@ -65,15 +65,22 @@ def deal(
     if mode == "message":
         return Dealt(strategy=named, assignment=_by_message(problem, named))
     if system == "kafka":
-        chosen = named or _voted(problem, tie_order)
+        chosen = named or voted(problem, tie_order)
         return Dealt(strategy=chosen, assignment=registered(chosen, system).answer(problem))
     return _each_by_its_own(system, named, problem)
 
 
-def _voted(problem: Problem, tie_order: str) -> str:
-    if problem.members and not any(member.strategies for member in problem.members):
+def voted(problem: Problem, tie_order: str) -> str:
+    """Answer the qualified name for which Kafka's members vote; it need not be one that is known here.
+
+    Raises:
+        StrategyError: ``no_common_strategy``.
+    """
+    # Who was seen, but never described, has not said what it supports: it stands in nobody's way.
+    voters = [member for member in problem.members if member.strategies]
+    if problem.members and not voters:
         return DEFAULTS["kafka"]
-    return qualified_name(vote_of(problem.members, tie_order), "kafka")
+    return qualified_name(vote_of(voters, tie_order), "kafka")
 
 
 def _by_message(problem: Problem, named: str | None) -> Assignment:

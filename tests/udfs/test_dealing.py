@@ -33,6 +33,12 @@ def test_kafka_members_without_a_common_strategy_are_an_error_of_the_group() -> 
     assert failed.value.code == "no_common_strategy"
 
 
+def test_a_kafka_member_that_lists_nothing_yet_has_no_voice_among_others() -> None:
+    problem = with_strategies(group({"a": ["t"], "b": []}, {"t": 4}), a=["roundrobin"])
+    dealt = deal(system="kafka", mode=None, strategy=None, problem=problem)
+    assert (dealt.strategy, told(dealt.assignment)) == ("kafka.roundrobin", {"a": "t-0 t-1 t-2 t-3", "b": ""})
+
+
 def test_the_tie_order_decides_a_tied_vote() -> None:
     problem = with_strategies(group({"a": [], "b": []}, {}), a=["range", "sticky"], b=["sticky", "range"])
     old = deal(system="kafka", mode=None, strategy=None, problem=problem, tie_order="1.0")

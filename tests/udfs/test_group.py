@@ -307,6 +307,16 @@ def test_kafka_members_vote_for_the_first_common_strategy() -> None:
     assert script.run(20).rebalances[0].strategy == "kafka.range"
 
 
+def test_a_member_that_was_never_described_holds_nothing_and_fails_no_vote() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.join(10, "a", strategies=("roundrobin",))
+    script.beat(20, "b")
+    script.run(30)
+    assert [(row.status, row.strategy) for row in script.rebalances] == [("completed", "kafka.roundrobin")] * 2
+    assert script.owners(25) == {"t/0": "a", "t/1": "a"}
+
+
 def test_without_a_common_strategy_the_rebalance_fails_and_who_is_present_keeps_what_it_held() -> None:
     script = Script()
     script.queues(0, "t", 4)

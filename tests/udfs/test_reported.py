@@ -141,6 +141,15 @@ def test_a_strategy_that_cannot_be_recomputed_completes_and_its_computed_spans_e
     assert script.spans("reported") == ["t/0 a 10.."]
 
 
+def test_a_strategy_of_their_own_for_which_members_voted_is_not_recomputable_either() -> None:
+    script = Script()
+    script.queues(0, "t", 1)
+    script.snapshot(10, 1, {"a": ["t"], "b": ["t"]}, describe={"a": {"strategies": ("acme.tiers", "range")}})
+    row = script.run(30).rebalances[0]
+    assert (row.status, row.error, row.strategy) == ("completed", "not_recomputable", "kafka.acme.tiers")
+    assert script.findings() == []
+
+
 def test_a_report_of_a_generation_not_yet_seen_waits_for_its_snapshot() -> None:
     script = Script()
     script.snapshot(10, 1, {"a": ["t"]}, strategy="range")
