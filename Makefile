@@ -2,7 +2,8 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
-# Tests in two processes: one Spark or broker each is what a small machine carries.
+# Tests in two processes: one Spark or broker each is what a small machine carries. Files go out in the order of their
+# names, so that those with a job or a cluster (crash to live) come first and none of them is left alone at the end.
 WORKERS ?= 2
 # TESTS=tests/udfs or -k words: only these.
 TESTS ?= tests
@@ -24,7 +25,7 @@ demo: $(VENV)/.set-up ## watch a simulated fleet rebalance (FOR=60s ends by itse
 	@$(BIN)/rebalance-monitor demo $(if $(FOR),--for $(FOR))
 
 test: lint ## everything that CI runs: lint, types, import rules, tests with real brokers
-	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile -m "not slow" $(TESTS)
+	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow" $(TESTS)
 
 lint: setup-dev ## style, types of the core, import rules
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
