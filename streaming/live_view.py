@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import logging
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,12 +16,17 @@ from rich.table import Table
 from rich.text import Text
 
 from streaming import wall_clock
+from streaming.printable import printable
 
 REFRESHES_PER_SECOND = 4
 KEPT_REBALANCES = 200
 KEPT_NOTES = 20
-# From this width on there is room for more columns.
+# From this width on there is room for more columns; below the other only for what matters most.
 MIDDLE = 100
+NARROW = 60
+# A screen with fewer lines shows no clusters, one with fewer yet nothing but figures and rebalances.
+LOW = 12
+FLAT = 6
 
 # What a kind of trigger is called in a sentence about one member or topic, and in which colour.
 WORDS = {
@@ -237,18 +241,25 @@ class LiveView:
 
 def render(status: LiveStatus, now_ms: int, width: int, height: int, footer: str = "") -> RenderableType:
     """Lay a status out for a screen of this size; nothing is wider or higher."""
-    clusters = status.clusters[: max(1, min(len(status.clusters), height // 3))]
-    notes = list(status.notes)[-max(1, height // 8) :]
-    # head 3, clusters with heading and blank, rebalances' heading, notes, foot 1
-    room = height - 3 - (len(clusters) + 2 if clusters else 0) - 1 - len(notes) - 2
-    parts: list[RenderableType] = [_head(status, now_ms, width), Text("")]
-    if clusters:
-        parts += [_clusters(clusters, now_ms, width), Text("")]
-    parts.append(_rebalances(status, max(1, room), width))
-    parts += [Text(note, style="yellow", no_wrap=True, overflow="ellipsis") for note in notes]
+    clusters = status.clusters[: max(1, min(len(status.clusters), height // 3))] if height >= LOW else ()
+    notes = list(status.notes)[-max(1, height // 8) :] if height >= FLAT else []
+    blank = [Text("")] if height >= FLAT else []
     foot = " · ".join(part for part in (f"tables: {status.tables}" if status.tables else "", footer) if part)
-    parts.append(Text(foot, style="dim", no_wrap=True, overflow="ellipsis"))
-    return Group(*parts)
+    below: list[RenderableType] = [_line(note, "yellow") for note in notes]
+    if height >= FLAT:
+        below.append(_line(foot, "dim"))
+    # The head takes two lines, clusters and rebalances one for their headings; the last line stays free.
+    room = height - 2 - len(blank) - (len(clusters) + 2 if clusters else 0) - 1 - len(below) - 1
+    parts: list[RenderableType] = [_head(status, now_ms, width), *blank]
+    if clusters:
+        parts += [_clusters(clusters, now_ms, width), *blank]
+    if room > 0:
+        parts.append(_rebalances(status, room, width))
+    return Group(*parts, *below)
+
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(printable(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _head(status: LiveStatus, now_ms: int, width: int) -> RenderableType:
@@ -288,46 +299,53 @@ def _table(width: int) -> Table:
 
 def _clusters(clusters: Iterable[ClusterStatus], now_ms: int, width: int) -> Table:
     table = _table(width)
-    table.add_column("cluster", no_wrap=True, overflow="ellipsis", width=24)
-    table.add_column("system", no_wrap=True, width=8)
-    table.add_column("groups", no_wrap=True, justify="right", width=9)
-    table.add_column("members", no_wrap=True, justify="right", width=11)
-    table.add_column("last change", no_wrap=True, overflow="ellipsis", ratio=1)
+    is_narrow = width < NARROW
+    table.add_column("cluster", no_wrap=True, overflow="ellipsis", width=max(4, width - 12) if is_narrow else 24)
+    if not is_narrow:
+        table.add_column("system", no_wrap=True, width=8)
+        table.add_column("groups", no_wrap=True, justify="right", width=9)
+    table.add_column("members", no_wrap=True, justify="right", width=8 if is_narrow else 11)
+    if not is_narrow:
+        table.add_column("last change", no_wrap=True, overflow="ellipsis", ratio=1)
     for cluster in clusters:
         changed = "–" if cluster.changed_ms is None else f"{_span(max(0, now_ms - cluster.changed_ms))} ago"
-        table.add_row(
-            cluster.name,
-            cluster.system,
-            _count(cluster.groups),
-            _count(cluster.members),
-            Text(cluster.note or changed, style="yellow" if cluster.note else ""),
-        )
+        style = "yellow" if cluster.note else ""
+        if is_narrow:
+            table.add_row(_line(cluster.name, style), _brief(cluster.members))
+        else:
+            figures = (_count(cluster.groups), _count(cluster.members))
+            table.add_row(_line(cluster.name), _line(cluster.system), *figures, _line(cluster.note or changed, style))
     return table
 
 
 def _rebalances(status: LiveStatus, room: int, width: int) -> RenderableType:
     if not status.rebalances:
-        return Text("no rebalance yet", style="dim")
+        return _line("no rebalance yet", "dim")
     table = _table(width)
+    is_narrow = width < NARROW
     table.add_column("time", no_wrap=True, width=8)
     if width >= MIDDLE:
         table.add_column("cluster", no_wrap=True, overflow="ellipsis", width=16)
-    table.add_column("group", no_wrap=True, overflow="ellipsis", width=22 if width < MIDDLE else 24)
-    table.add_column("members", no_wrap=True, justify="right", width=7)
-    table.add_column("moved", no_wrap=True, justify="right", width=5)
+    group_width = 24 if width >= MIDDLE else max(4, min(22, width // 3))
+    table.add_column("group", no_wrap=True, overflow="ellipsis", width=group_width)
+    if not is_narrow:
+        table.add_column("members", no_wrap=True, justify="right", width=7)
+        table.add_column("moved", no_wrap=True, justify="right", width=5)
     table.add_column("cause", no_wrap=True, overflow="ellipsis", ratio=1)
+    id_width = max(4, width - group_width - 24) if is_narrow else max(16, width - 85)
     for one in list(status.rebalances)[:room]:
         _, colour = WORDS.get(one.trigger, ("", ""))
-        id_width = 16 if width < MIDDLE else max(16, width - 85)
-        cause = Text(cause_in_words(one.triggers, one.group_id, id_width), style=colour)
+        cause = _line(cause_in_words(one.triggers, one.group_id, id_width), colour)
         if one.failed:
             cause = Text.assemble(("failed: ", "bold red"), cause)
         moment = datetime.datetime.fromtimestamp(one.event_time / 1_000, datetime.UTC)
         cells: list[RenderableType] = [f"{moment:%H:%M:%S}"]
         if width >= MIDDLE:
-            cells.append(one.cluster)
-        cells += [one.group_id, _count(one.members_after), _count(one.queues_moved), cause]
-        table.add_row(*cells)
+            cells.append(_line(one.cluster))
+        cells.append(_line(one.group_id))
+        if not is_narrow:
+            cells += [_count(one.members_after), _count(one.queues_moved)]
+        table.add_row(*cells, cause)
     return table
 
 
@@ -366,22 +384,3 @@ def _span(span_ms: int) -> str:
     if seconds < 3_600:
         return f"{seconds // 60} min {seconds % 60} s"
     return f"{seconds // 3_600} h {seconds % 3_600 // 60} min"
-
-
-@dataclass
-class EventRate:
-    """Events a second over the last ``span_ms``, from counts as batches end."""
-
-    span_ms: int = 10_000
-    _counts: deque[tuple[int, int]] = field(default_factory=deque)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def add(self, events: int, now_ms: int) -> float:
-        """Take in what a batch read, and answer the rate."""
-        with self._lock:
-            self._counts.append((now_ms, events))
-            while len(self._counts) > 1 and self._counts[0][0] < now_ms - self.span_ms:
-                self._counts.popleft()
-            since = now_ms - self._counts[0][0]
-            later = sum(count for _, count in list(self._counts)[1:])
-            return later * 1_000 / since if since else 0.0

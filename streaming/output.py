@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import typer
 
+from streaming.printable import printable
 from streaming.tables import Row
 from streaming.views.words import time_text
 
@@ -63,13 +64,13 @@ def show_rows(rows: Sequence[Row], shown: Sequence[Shown], *, title: str | None 
 
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _UNBOUNDED_WIDTH, highlight=False)
     if title is not None:
-        console.print(Text(title, style="bold"))
+        console.print(Text(printable(title), style="bold"))
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     for column in shown:
         # Ids are what people copy: they are folded, never cut.
         table.add_column(Text(column.header), overflow="fold")
     for row in rows:
-        table.add_row(*(Text(column.cell(row)) for column in shown))
+        table.add_row(*(Text(printable(column.cell(row))) for column in shown))
     with console.capture() as capture:
         console.print(table)
     sys.stdout.write("\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n")

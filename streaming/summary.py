@@ -7,6 +7,7 @@ import shutil
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rich.console import Console
@@ -14,6 +15,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from streaming import tables
+from streaming.printable import printable
 
 PROGRAM = "rebalance-monitor"
 SHOWN = 5
@@ -151,7 +153,7 @@ def _summary(connection: Any, tables_root: Path) -> Summary:
 
 def _commands(rows: Any, tables_root: Path) -> list[str]:
     """Answer commands that have something to tell about these very tables."""
-    program, where = called_as(), f"--tables {tables_root}"
+    program, where = called_as(), f"--tables {quote(str(tables_root))}"
     commands = [f"{program} show groups {where}"]
     grave = rows(
         """select rebalance_id from rebalances
@@ -163,12 +165,16 @@ def _commands(rows: Any, tables_root: Path) -> list[str]:
         """select cluster, group_id from rebalances
            group by cluster, group_id order by count(*) desc, cluster, group_id limit 1"""
     )
-    commands += [f"{program} show group {group} --cluster {cluster} {where}" for cluster, group in busiest]
+    commands += [
+        f"{program} show group {quote(group)} --cluster {quote(cluster)} {where}" for cluster, group in busiest
+    ]
     owned = rows(
         """select topic, queue_id, group_id from assignments where valid_to is null and queue_id >= 0
            order by cluster, group_id, topic, queue_id limit 1"""
     )
-    commands += [f"{program} who-owned {topic} {queue} --group {group} {where}" for topic, queue, group in owned]
+    commands += [
+        f"{program} who-owned {quote(topic)} {queue} --group {quote(group)} {where}" for topic, queue, group in owned
+    ]
     return commands
 
 
@@ -233,7 +239,9 @@ def _print_rows(console: Console, headings: tuple[str, ...], rows: list[tuple[st
             cell.rjust(width) if is_number else cell.ljust(width)
             for cell, width, is_number in zip(row, widths, numeric, strict=True)
         ]
-        text = Text("  ".join(cells).rstrip(), style="" if number else "bold", no_wrap=True, overflow="ellipsis")
+        text = Text(
+            printable("  ".join(cells).rstrip()), style="" if number else "bold", no_wrap=True, overflow="ellipsis"
+        )
         console.print(text, no_wrap=True, overflow="ellipsis", crop=True)
 
 
@@ -242,4 +250,4 @@ def called_as() -> str:
     called = Path(sys.argv[0])
     if called.name != PROGRAM or shutil.which(PROGRAM) == str(called):
         return PROGRAM
-    return os.path.relpath(called) if called.is_relative_to(Path.cwd()) else str(called)
+    return quote(os.path.relpath(called) if called.is_relative_to(Path.cwd()) else str(called))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from streaming.live_view import ClusterStatus, EventRate, LiveStatus, LiveView, cause_in_words, render
+from streaming.live_view import ClusterStatus, LiveStatus, LiveView, cause_in_words, render
+from streaming.printable import printable
 
 NOW = 1_767_225_661_000  # 2026-01-01T00:01:01Z
 
@@ -54,7 +56,7 @@ def shown(what: LiveStatus, width: int, height: int) -> list[str]:
     return capture.get().splitlines()
 
 
-@pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30), (200, 50), (60, 16)])
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30), (200, 50), (60, 16), (59, 12), (40, 11), (30, 6)])
 def test_it_fits_the_screen_however_much_there_is_to_say(width: int, height: int) -> None:
     full = status()
     full.notes.extend(f"warning: broker {number} is away " + "and away " * 40 for number in range(20))
@@ -62,6 +64,33 @@ def test_it_fits_the_screen_however_much_there_is_to_say(width: int, height: int
     assert len(lines) <= height
     assert max(map(len, lines)) <= width
     assert lines[-1].startswith("tables: demo/tables")
+
+
+@pytest.mark.parametrize(("width", "height"), [(20, 5), (10, 4), (200, 3), (5, 2), (1, 1)])
+def test_a_screen_for_nothing_but_figures_gets_those(width: int, height: int) -> None:
+    lines = shown(status(), width, height)
+    assert len(lines) <= max(2, height)
+    assert max(map(len, lines)) <= width
+    assert lines[0].startswith("rebalance monitor"[: max(1, width - 1)].rstrip()) or width == 1
+
+
+@pytest.mark.parametrize("width", [40, 50, 59])
+def test_a_narrow_screen_keeps_the_causes(width: int) -> None:
+    lines = shown(status(), width, 20)
+    assert any("joined" in line for line in lines)
+    assert any("kafka-main" in line for line in lines)
+
+
+@pytest.mark.parametrize("name", ["a[/b]", "[red]a", "a\x1b[2J", "a\nb", "a\tb\r", "日本語グループ"])
+def test_names_are_shown_as_they_are_and_cannot_touch_the_terminal(name: str) -> None:
+    hostile = status(0)
+    hostile.clusters = (ClusterStatus(name, "kafka", 1, 1, NOW, note=name),)
+    hostile.notes.append(name)
+    triggers = [{"kind": "member_joined", "member_id": name, "topic": name}]
+    hostile.saw([row(1, "member_joined", cluster=name, group_id=name, triggers=triggers)])
+    screen = "\n".join(shown(hostile, 120, 24))
+    assert screen.count(printable(name)) >= 5
+    assert all(one.isprintable() or one == "\n" for one in re.sub(r"\x1b\[[\d;]*m", "", screen))
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (200, 50)])
@@ -146,11 +175,3 @@ def test_warnings_of_the_log_are_shown_in_the_view_and_go_back_to_the_log_after_
         logging.getLogger("sink").info("a batch ended")
     assert list(what.notes) == ["warning: the disk is nearly full"]
     assert logging.getLogger().handlers == before
-
-
-def test_the_rate_is_that_of_the_last_seconds() -> None:
-    rate = EventRate(span_ms=10_000)
-    assert rate.add(500, 0) == 0.0
-    assert rate.add(1_000, 2_000) == 500.0
-    assert rate.add(200, 4_000) == 300.0
-    assert rate.add(0, 13_000) == pytest.approx(0.0, abs=20.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,18 @@ def test_commands_name_what_is_in_the_tables(written: Path) -> None:
         f"rebalance-monitor show group a --cluster kafka --tables {written}",
         f"rebalance-monitor who-owned t 7 --group a --tables {written}",
     ]
+
+
+def test_names_in_commands_are_quoted_and_in_lists_printable(tmp_path: Path) -> None:
+    where = tmp_path / "a folder"
+    row = _rebalance(1, "my cluster", "a'b\x1b[2J", "group_created", 0)
+    write_deltalake(str(where / tables.REBALANCES.name), tables.to_arrow(tables.REBALANCES, [row]))
+    summary = summarise(where)
+    assert all(shlex.split(command)[-2:] == ["--tables", str(where)] for command in summary.commands)
+    assert shlex.split(summary.commands[2])[3:6] == ["a'b\x1b[2J", "--cluster", "my cluster"]
+    printed = io.StringIO()
+    print_summary(Summary(worst_groups=summary.worst_groups), Console(file=printed, width=200))
+    assert r"a'b\x1b[2J" in printed.getvalue()
 
 
 def test_tables_that_are_not_there_yet_count_as_empty(tmp_path: Path) -> None:
