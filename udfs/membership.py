@@ -15,6 +15,7 @@ from udfs.events import Departure, GroupSnapshot, Heartbeat, MemberFields, Membe
 from udfs.facts import Due
 from udfs.goings import going_of
 from udfs.group_state import Departed, Evidence, Member
+from udfs.static_members import carry_over, place_of, returned
 from udfs.strategies import DEFAULTS, qualified_name
 from udfs.turn import Turn, closed
 
@@ -77,6 +78,10 @@ def meet(turn: Turn, due: Due, event: MemberJoined | Heartbeat, at: int) -> None
             return
         departed = group.departed.get(member_id)
         if departed is not None and not _may_return(departed, event):
+            return
+        former = None if due.late else place_of(turn, member_id, event.instance_id)
+        if former is not None:
+            _take_place(turn, former, member_id, event, at, due)
             return
         _arrive(turn, member_id, name, event, at, own, due)
         return
@@ -151,6 +156,11 @@ def poll(turn: Turn, due: Due, snapshot: GroupSnapshot, at: int) -> None:
         turn.cause(at, going.kind, member.member_id, event_id=event_id, detail=going.detail)
         turn.close_session(member.member_id, at, going.at, going.reason)
 
+    renamed = returned(group, snapshot.members) if turn.system == "kafka" else {}
+    carry_over(turn, renamed, at)
+    for former_id, member_id in sorted(renamed.items()):
+        group.members[member_id].by_heartbeats = False
+        turn.change_session(group.members[member_id], at, former=former_id)
     for member_id, departure in sorted(replaced(group, snapshot).items()):
         end(group.members[member_id], departure)
     matched = match_connections(group, snapshot.members)
@@ -202,6 +212,17 @@ def arrive_by_snapshot(turn: Turn, member_id: str, info: MemberInfo, at: int) ->
 
 
 # ---- inside
+
+
+def _take_place(turn: Turn, former: Member, member_id: str, event: MemberJoined | Heartbeat, at: int, due: Due) -> None:
+    """Take in a static member that came back under a new id: no rebalance, unless it wants something else now."""
+    former_id = former.member_id
+    carry_over(turn, {former_id: member_id}, at)
+    former.by_heartbeats = True
+    turn.seen[member_id] = event.event_time
+    turn.touched.append(member_id)
+    turn.change_session(former, at, former=former_id)
+    _describe_anew(turn, former, event, at, due)
 
 
 def _arrive(

@@ -18,6 +18,7 @@ from udfs.journal import GroupChanged, Rebalance, Trigger
 from udfs.membership import arrive_by_snapshot, describe
 from udfs.pauses import began_at, estimated_pause, queue_pause
 from udfs.rebalancing import COOPERATIVE, Decision, carry_out, in_order, next_id, write_spans
+from udfs.static_members import carry_over, returned
 from udfs.strategies import qualified_name
 from udfs.turn import Turn
 
@@ -231,33 +232,16 @@ def _move_members(turn: Turn, snapshot: GroupSnapshot, causes: Causes, at: int) 
 def _rename_static_members(turn: Turn, snapshot: GroupSnapshot, at: int) -> None:
     """Carry the session and the spans of a static member over to the id under which it came back."""
     group = turn.group
-    infos = {info.member_id: info for info in snapshot.members}
-    gone = {m.instance_id: m for m in group.members.values() if m.instance_id and m.member_id not in infos}
-    renamed: dict[str, str] = {}
-    for info in snapshot.members:
-        former = gone.get(info.instance_id or "")
-        if former is not None and info.member_id not in group.members:
-            renamed[former.member_id] = info.member_id
-            del gone[info.instance_id or ""]
+    renamed = returned(group, snapshot.members)
     if not renamed:
         return
-    names = {member_id: renamed.get(member_id, member_id) for member_id in group.members}
-    members = {names[member_id]: member for member_id, member in group.members.items()}
-    for former_id, member_id in renamed.items():
-        member = members[member_id]
-        member.member_id = member.name = member_id
-        member.by_heartbeats = False
-        turn.seen.pop(former_id, None)
-    group.members = members
-    group.computed = _renamed(group.computed, renamed)
-    group.reported = _renamed(group.reported, renamed)
+    carry_over(turn, renamed, at)
+    infos = {info.member_id: info for info in snapshot.members}
     for former_id, member_id in sorted(renamed.items()):
-        describe(members[member_id], msgspec.structs.replace(infos[member_id], subscriptions=None))
-        turn.change_session(members[member_id], at, former=former_id)
-
-
-def _renamed(owners: Owners, renamed: dict[str, str]) -> Owners:
-    return {queue: tuple(sorted(renamed.get(one, one) for one in holders)) for queue, holders in owners.items()}
+        member = group.members[member_id]
+        member.by_heartbeats = False
+        describe(member, msgspec.structs.replace(infos[member_id], subscriptions=None))
+        turn.change_session(member, at, former=former_id)
 
 
 def _take_same_generation(turn: Turn, snapshot: GroupSnapshot, at: int) -> None:

@@ -491,6 +491,50 @@ def test_the_lowest_free_number_is_given_again() -> None:
     }
 
 
+# ---- static members
+
+
+def test_a_static_member_under_a_new_id_goes_on_without_a_rebalance() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.join(10, "i-1", instance_id="i", client_id="x")
+    script.join(10, "j-1", instance_id="j")
+    script.join(500, "i-2", instance_id="i", client_id="y")
+    script.beat(45_000, "j-1")
+    script.run(45_500)
+    assert script.told() == ["10 #1 0->2 group_created member_joined:i-1 member_joined:j-1"]
+    assert script.sessions() == ["i-2 10..", "j-1 10.."]
+    assert script.spans() == ["t/0 i-2 10..", "t/1 j-1 10.."]
+    assert script.seen["i-2"] == T0 + 500
+    script.run(45_501)
+    assert script.sessions()[0] == "i-2 10..45500 expired"
+
+
+def test_a_static_member_that_comes_back_for_other_topics_is_a_subscription_changed() -> None:
+    script = Script()
+    script.join(10, "i-1", instance_id="i")
+    script.join(500, "i-2", ("t", "u"), instance_id="i")
+    assert script.run(600).told()[1:] == ["500 #2 1->1 subscription_changed:i-2"]
+
+
+def test_static_members_are_known_in_polls_that_tell_no_generation() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    for at, member in ((10, "i-1"), (20, "i-2"), (30, "k-1")):
+        who = {member: {"instance_id": member[0]}}
+        script.snapshot(at, None, {member: ["t"], "o": ["t"]}, describe=who)
+    script.run(40)
+    assert script.told()[1:] == ["30 #2 2->2 member_gone:i-2 member_joined:k-1"]
+    assert script.sessions() == ["i-2 10..30 absent_from_snapshot", "k-1 30..", "o 10.."]
+
+
+def test_who_shares_an_instance_elsewhere_than_in_kafka_is_a_member_of_its_own() -> None:
+    script = Script("rocketmq")
+    script.join(10, "a", instance_id="i")
+    script.join(20, "b", instance_id="i")
+    assert script.run(30).told()[1:] == ["20 #2 1->2 member_joined:b"]
+
+
 # ---- late evidence
 
 
@@ -606,16 +650,19 @@ def test_six_rebalances_within_ten_minutes_are_flapping_until_they_are_older() -
 _MOMENTS = st.integers(0, 40).map(lambda n: n * 100)
 _MEMBERS = st.sampled_from(["a", "b", "c"])
 _TOPICS = st.sampled_from([(), ("t",), ("t", "u")])
+_INSTANCES = st.sampled_from([None, None, "i"])
 _HISTORIES = st.lists(
     st.one_of(
-        st.tuples(st.just("join"), _MOMENTS, _MEMBERS, _TOPICS, st.sampled_from([("range",), ("roundrobin",)])),
+        st.tuples(
+            st.just("join"), _MOMENTS, _MEMBERS, _TOPICS, st.sampled_from([("range",), ("roundrobin",)]), _INSTANCES
+        ),
         st.tuples(st.just("beat"), _MOMENTS, _MEMBERS),
         st.tuples(st.just("describe"), _MOMENTS, _MEMBERS, _TOPICS, st.sampled_from([None, "h1", "h2"])),
         st.tuples(st.just("leave"), _MOMENTS, _MEMBERS),
         st.tuples(st.just("queues"), _MOMENTS, st.sampled_from(["t", "u"]), st.integers(0, 5)),
         st.tuples(st.just("settings"), _MOMENTS, st.sampled_from(["broadcasting", "clustering"])),
         st.tuples(st.just("delete"), _MOMENTS),
-        st.tuples(st.just("poll"), _MOMENTS, st.sets(_MEMBERS), _TOPICS),
+        st.tuples(st.just("poll"), _MOMENTS, st.sets(_MEMBERS), _TOPICS, _INSTANCES),
         st.tuples(st.just("generation"), _MOMENTS, st.integers(0, 6), st.sets(_MEMBERS), st.integers(0, 4)),
         st.tuples(st.just("holds"), _MOMENTS, _MEMBERS, st.integers(0, 4), st.sampled_from([None, 1, 2, 3])),
         st.tuples(st.just("commit"), _MOMENTS, st.integers(0, 4)),
@@ -627,7 +674,7 @@ _HISTORIES = st.lists(
 def _tell(script: Script, history: list[tuple[Any, ...]]) -> None:
     for kind, at, *rest in history:
         if kind == "join":
-            script.join(at, rest[0], rest[1], strategies=rest[2], session_timeout_ms=1_000)
+            script.join(at, rest[0], rest[1], strategies=rest[2], instance_id=rest[3], session_timeout_ms=1_000)
         elif kind == "beat":
             script.beat(at, rest[0])
         elif kind == "describe":
@@ -641,7 +688,9 @@ def _tell(script: Script, history: list[tuple[Any, ...]]) -> None:
         elif kind == "delete":
             script.delete(at)
         elif kind == "poll":
-            script.snapshot(at, None, dict.fromkeys(sorted(rest[0]), rest[1]))
+            members = sorted(rest[0])
+            describe = {members[-1]: {"instance_id": rest[2]}} if members else {}
+            script.snapshot(at, None, dict.fromkeys(members, rest[1]), describe=describe)
         elif kind == "generation":
             members = sorted(rest[1])
             held = {m: [("t", n) for n in range(rest[2]) if n % len(members) == i] for i, m in enumerate(members)}
@@ -654,7 +703,7 @@ def _tell(script: Script, history: list[tuple[Any, ...]]) -> None:
 
 @settings(max_examples=600, deadline=None)
 @given(history=_HISTORIES, cuts=st.sets(st.integers(0, 4_200), max_size=12), settle_ms=st.sampled_from([0, 150]))
-@example(history=[("join", 0, "a", ("t",), ("range",)), ("leave", 0, "a")], cuts={0, 1}, settle_ms=150)
+@example(history=[("join", 0, "a", ("t",), ("range",), None), ("leave", 0, "a")], cuts={0, 1}, settle_ms=150)
 def test_how_the_events_were_cut_into_batches_leaves_no_trace(
     history: list[tuple[Any, ...]], cuts: set[int], settle_ms: int
 ) -> None:
