@@ -111,7 +111,8 @@ class Dice(random.Random):
         if kind < 8:
             return beat(member, at, group)
         if kind < 12:
-            return join(member, at, group, subscriptions=topics, session_timeout_ms=TIMEOUT, event_id=event_id)
+            told = {"subscriptions": topics, "session_timeout_ms": TIMEOUT, "event_id": event_id}
+            return join(member, at, group, instance_id=self.choice((None, None, "i")), **told)
         match kind:
             case 12:
                 return beat(member, at, group, subscriptions=topics)
