@@ -13,6 +13,7 @@ import msgspec
 from udfs.connections import connection, match_connections, match_departures, replaced
 from udfs.events import Departure, GroupSnapshot, Heartbeat, MemberFields, MemberInfo, MemberJoined, MemberLeft
 from udfs.facts import Due
+from udfs.findings import counted
 from udfs.goings import going_of
 from udfs.group_state import Departed, Evidence, Member
 from udfs.static_members import carry_over, place_of, returned
@@ -92,6 +93,10 @@ def meet(turn: Turn, due: Due, event: MemberJoined | Heartbeat, at: int) -> None
     if due.late and own < max(member.joined_at, group.last_snapshot_at or own):
         return
     _describe_anew(turn, member, event, at, due)
+    if group.handed_over and isinstance(event, MemberJoined) and event.owned is not None and not due.late:
+        # It gave its queues back, and joins again for the second generation of a cooperative move.
+        detail = counted(len(group.handed_over), "queue") + " given on"
+        turn.cause(at, "cooperative_follow_up", event_id=due.event_id, detail=detail)
 
 
 def beat(turn: Turn, member_id: str, at: int, own: int) -> None:

@@ -80,6 +80,9 @@ def decide_counted(turn: Turn) -> None:
     dealt = ask_strategy(turn, known, None, at)
     reported = None if pending.told is None else held_only_by(dict(pending.told), group.members)
     decision = Decision(at=at, triggers=triggers, known=known, dealt=dealt, reported=reported)
+    if dealt.strategy == COOPERATIVE and not dealt.failed and reported is None:
+        standing = {key_of(queue, turn.system, topic) for topic, infos in known.items() for queue in infos}
+        decision.handed_over = [queue for queue in basis(group) if queue in standing and queue not in dealt.owners]
     _hear_of_the_moment(turn, decision)
     carry_out(turn, decision)
 

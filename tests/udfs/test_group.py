@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.udfs.group_script import T0, Script
-from udfs.events import QueueInfo
+from udfs.events import QueueInfo, QueueRef
 from udfs.journal import TRIGGER_ORDER, MemberChanged
 
 KAFKA_TIMEOUT = 45_000
@@ -489,6 +489,23 @@ def test_the_lowest_free_number_is_given_again() -> None:
         "x#2": "h4",
         "x": "h5",
     }
+
+
+def test_members_that_join_again_with_what_they_kept_are_the_second_half_of_a_cooperative_move() -> None:
+    script = Script()
+    script.queues(0, "t", 4)
+    how = {"strategies": ("cooperative-sticky",)}
+    script.join(10, "a", **how)
+    script.join(20, "b", **how)
+    script.join(25, "a", owned=(QueueRef("t", 0), QueueRef("t", 1)))
+    script.join(26, "b", owned=())
+    script.join(30, "b", owned=(QueueRef("t", 2), QueueRef("t", 3)))
+    script.run(40)
+    assert script.told()[1:] == ["20 #2 1->2 member_joined:b", "25 #3 2->2 cooperative_follow_up"]
+    assert script.rebalances[2].triggers[0].detail == "2 queues given on"
+    assert script.owners(22) == {"t/0": "a", "t/1": "a"}
+    assert script.owners(25) == {"t/0": "a", "t/1": "a", "t/2": "b", "t/3": "b"}
+    assert [one for one in script.findings() if one.startswith("unassigned")] == []
 
 
 # ---- static members
