@@ -198,18 +198,23 @@ def carry_out(turn: Turn, decision: Decision) -> Rebalance:
 
 
 def _balance(turn: Turn, decision: Decision, after: Owners, queues: Sequence[Queue]) -> Balance:
-    """Judge how the new assignment lies, as far as it is known; topics for retries are left out."""
+    """Judge how the new assignment lies, as far as it is known."""
     group = turn.group
     if decision.dealt.error == NOT_RECOMPUTABLE and decision.reported is None:
         if not group.has_reported:
             return Balance()
         after = group.reported
+    return balance_of(turn, after, queues)
+
+
+def balance_of(turn: Turn, owners: Owners, queues: Sequence[Queue]) -> Balance:
+    """Judge how an assignment lies over these queues of subscribed topics; topics for retries are left out."""
     subscribers = [
         member.member_id
-        for member in group.members.values()
+        for member in turn.group.members.values()
         if any(not turn.is_quiet(topic) for topic in member.subscriptions or ())
     ]
-    judged = {queue: holders for queue, holders in after.items() if not turn.is_quiet(queue[0])}
+    judged = {queue: holders for queue, holders in owners.items() if not turn.is_quiet(queue[0])}
     return judge_balance(
         judged, subscribers, [queue for queue in queues if not turn.is_quiet(queue[0])], turn.mode == "message"
     )

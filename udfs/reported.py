@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from udfs.asking import Known, ask_strategy
+from udfs.asking import Known, ask_strategy, basis
 from udfs.causes import Causes, compare, released
 from udfs.diff import held_only_by, owners_of
 from udfs.events import GroupSnapshot, MemberInfo, QueueInfo
@@ -17,7 +17,7 @@ from udfs.holdings import take_waiting_reports
 from udfs.journal import GroupChanged, Rebalance, Trigger
 from udfs.membership import arrive_by_snapshot, describe
 from udfs.pauses import began_at, estimated_pause, queue_pause
-from udfs.rebalancing import COOPERATIVE, Decision, carry_out, in_order, next_id, write_spans
+from udfs.rebalancing import COOPERATIVE, Decision, balance_of, carry_out, in_order, next_id, write_spans
 from udfs.static_members import carry_over, returned
 from udfs.strategies import qualified_name
 from udfs.turn import Turn
@@ -342,5 +342,11 @@ def infer_earlier(turn: Turn, topic: str, at: int) -> None:
     dealt = ask_strategy(turn, known, group.dealt_strategy, since)
     if dealt.recomputed:
         write_spans(turn, "computed", dealt.owners, since, inferred=True)
-    if group.row is not None:
-        turn.write_row(at, msgspec.structs.replace(group.row, queues=sum(group.counts.values())))
+    if group.row is None:
+        return
+    row = msgspec.structs.replace(group.row, queues=sum(group.counts.values()))
+    if dealt.recomputed:
+        queues = [key_of(info, turn.system, name) for name, infos in known.items() for info in infos]
+        balance = balance_of(turn, basis(group), queues)
+        row.idle_members, row.unassigned_queues, row.spread = balance.idle, balance.unassigned, balance.spread
+    turn.write_row(at, row)

@@ -175,6 +175,16 @@ def test_the_first_known_queues_hold_for_the_standing_generation_from_its_own_ti
     assert script.row().queues == 2
 
 
+def test_what_is_known_of_a_topic_only_later_tells_how_the_group_stands() -> None:
+    script = Script()
+    script.snapshot(10, 4, {"a": ["t"], "b": ["t"], "c": ["t"]}, strategy="range")
+    script.queues(500, "t", 2)
+    script.run(100)
+    assert (script.row().queues, script.row().idle_members) == (0, 3)
+    row = script.run(700).row()
+    assert (row.queues, row.idle_members, row.unassigned_queues, row.spread) == (2, 1, 0, 1)
+
+
 def test_growth_is_a_cause_of_the_generation_that_uses_the_new_queues() -> None:
     script = Script()
     script.queues(0, "t", 2)
