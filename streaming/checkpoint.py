@@ -5,6 +5,7 @@
 <checkpoint>/query/          Spark's checkpoint
 <checkpoint>/control/        marks that the driver writes and the query reads: flush, ticks
 <checkpoint>/collected/      events of collectors that run beside the job
+<checkpoint>/lock            held by the job that runs on it
 <checkpoint>/spark.log       what Spark said since the last start
 ```
 """
@@ -15,11 +16,13 @@ import json
 import time
 import uuid
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
 
 from streaming.atomic_file import write_atomically
+from streaming.sole_use import sole_use
 
 IDENTITY_VERSION = 1
 
@@ -122,6 +125,14 @@ class Checkpoint:
                 " its state with `state export` and begin a new checkpoint from that."
             )
         return found
+
+    def sole_use(self) -> AbstractContextManager[None]:
+        """Keep other jobs out while inside; it must have been opened."""
+        return sole_use(
+            self.root / "lock",
+            problem=f"another job runs on {self.root}",
+            way_out="stop that one first, or choose another --checkpoint",
+        )
 
 
 class ControlFolder:

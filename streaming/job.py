@@ -15,7 +15,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from streaming import logs
-from streaming.checkpoint import Checkpoint, ControlFolder
+from streaming.checkpoint import Checkpoint, ControlFolder, Identity
 from streaming.failure import WAY_OUT, reason
 from streaming.following import Follower, check_events_topic, checked_followers, cluster_sources
 from streaming.live_view import LiveStatus, LiveView
@@ -126,6 +126,11 @@ class Job:
             shuffle_partitions=self.settings.state.shuffle_partitions,
             sources=source_names(self.settings),
         )
+        with self._checkpoint.sole_use():
+            self._run_alone(identity, followers, once=once, flush=flush)
+        _log.info("stopped", rebalances=self.status.rebalances_seen, events=self.status.events)
+
+    def _run_alone(self, identity: Identity, followers: Sequence[Follower], *, once: bool, flush: bool) -> None:
         tables = self.settings.job.tables.absolute()
         self.status.tables = str(self.settings.job.tables)
         self.status.state = "starting Spark"
@@ -150,7 +155,6 @@ class Job:
         finally:
             self.status.state = "stopped"
             spark.stop()
-        _log.info("stopped", rebalances=self.status.rebalances_seen, events=self.status.events)
 
     @property
     def spark_log(self) -> Path:

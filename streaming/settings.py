@@ -31,6 +31,7 @@ _SECRET_OPTIONS = re.compile(r"password|secret|jaas|\.key$|token", re.IGNORECASE
 
 # Longer than event times reach: they lie between 2000 and 2100.
 _CENTURY_H = 876_600
+_CENTURY_MS = _CENTURY_H * 3_600_000
 _INT_MAX, _LONG_MAX = 2**31 - 1, 2**63 - 1  # as Java and Arrow count
 
 
@@ -47,7 +48,7 @@ def _address(text: str, *, of_kafka: bool) -> str:
     return text
 
 
-Span = Annotated[int, Field(ge=0, le=_CENTURY_H * 3_600_000)]
+Span = Annotated[int, Field(ge=0, le=_CENTURY_MS)]
 SomeSpan = Annotated[Span, Field(ge=1)]
 Count = Annotated[int, Field(ge=0, le=_INT_MAX)]
 SomeCount = Annotated[Count, Field(ge=1)]
@@ -326,17 +327,20 @@ def duration_ms(text: str) -> int:
     """Read a span of time as people write it: ``250ms``, ``2s``, ``10m``, ``1h``, ``2d``; a bare number is seconds.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is none, or longer than a hundred years.
 
     Example:
         >>> duration_ms("1.5s"), duration_ms("10m"), duration_ms("3")
         (1500, 600000, 3000)
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|)\s*", text)
+    match = re.fullmatch(r"\s*([0-9]{1,300}(?:\.[0-9]+)?)\s*(ms|s|m|h|d|)\s*", text)
     if match is None:
         raise ValueError(f"{text!r} is no span of time; write 250ms, 2s, 10m, 1h or 2d")
     unit_ms = {"ms": 1, "s": 1_000, "": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}[match[2]]
-    return round(float(match[1]) * unit_ms)
+    span_ms = round(float(match[1]) * unit_ms)
+    if span_ms > _CENTURY_MS:
+        raise ValueError(f"{text!r} is longer than a hundred years")
+    return span_ms
 
 
 def _option_text(value: object) -> object:

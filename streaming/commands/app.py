@@ -23,7 +23,7 @@ from streaming.setup_error import SetupError
 from streaming.table_error import TableError
 from udfs.errors import StateVersionError
 
-USAGE = 2
+FAILED, USAGE = 1, 2
 
 app = typer.Typer(
     name="rebalance-monitor",
@@ -57,9 +57,13 @@ def run_app() -> None:
         # Whoever read our output has seen enough, e.g. head(1).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        # A full disk, a folder that was taken away: what had begun is cut off.
+        place = f"{error.filename}: " if error.filename else ""
+        _complain(f"error: {place}{error.strerror or error}", exit_code=FAILED)
 
 
-def _complain(*lines: str) -> None:
+def _complain(*lines: str, exit_code: int = USAGE) -> None:
     for line in lines:
         sys.stderr.write(f"{line}\n")
-    sys.exit(USAGE)
+    sys.exit(exit_code)

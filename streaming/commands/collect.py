@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -32,6 +33,7 @@ from streaming.commands.live import (
 from streaming.commands.options import given_path
 from streaming.settings_error import SettingsError
 from streaming.setup_error import SetupError
+from streaming.sole_use import sole_use
 
 if TYPE_CHECKING:
     from streaming.collecting import Collector
@@ -167,6 +169,7 @@ class _Logs:
         self._folder = folder
         self._servers, _, self._topic = (topic or "").rpartition("/")
         self._memory = memory
+        self._held = ExitStack()
         self.made: list[EventLog] = []
 
     def log(self, part: str = "") -> EventLog:
@@ -198,6 +201,7 @@ class _Logs:
     def _into_folder(self, folder: Path, part: str) -> EventLog:
         from streaming.event_log import EventFiles, Limits
 
+        self._keep_others_out(folder / f".{self._name(part)}.lock")
         return EventFiles(folder, self._name(part), Limits(**self._settings.event_log.bounds()))
 
     def _into_topic(self, part: str) -> EventLog:
@@ -207,9 +211,19 @@ class _Logs:
         settings = self._settings
         followed = settings.kafka if self._system == "kafka" else None
         properties = followed.plain_options() if followed else settings.kafka_events.plain_options()
+        self._keep_others_out(self._topic_memory(part).with_suffix(".lock"))
         servers = self._servers or (followed.bootstrap_servers if followed else _events_servers(settings))
         client = KafkaOptions(servers, settings.followed()[self._system], properties).librdkafka()
         return EventTopic(self._topic, client, self._topic_memory(part), Limits(**settings.event_log.bounds()))
+
+    def _keep_others_out(self, lock_file: Path) -> None:
+        """Hold the lock until this process ends: two writers of one cluster would tell all twice."""
+        lock_file.parent.mkdir(parents=True, exist_ok=True)
+        cluster = self._settings.followed()[self._system]
+        problem = f"another collector of {cluster} runs with {lock_file.parent}"
+        self._held.enter_context(
+            sole_use(lock_file, problem=problem, way_out="stop that one, or choose another folder")
+        )
 
     def _topic_memory(self, part: str = "") -> Path:
         return self._memory / f"{self._name(part)}-{self._topic}.json"

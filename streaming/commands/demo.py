@@ -6,6 +6,8 @@ import os
 import shutil
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +15,9 @@ import typer
 
 from streaming.commands.options import given_path
 from streaming.commands.spans import span_ms
+from streaming.setup_error import SetupError
+from streaming.sole_use import sole_use
+from streaming.writable import why_not_writable
 
 # On a terminal the demo runs until stopped; where nobody can stop it, so long.
 UNATTENDED_MS = 60_000
@@ -40,7 +45,7 @@ def demo(
     from rich.console import Console
 
     from streaming import logs
-    from streaming.job import Job, supervise
+    from streaming.job import FAILED_EXIT, Job, supervise
     from streaming.settings import load
     from streaming.simulator.fleet import Fleet
     from streaming.simulator.live import LiveWriter
@@ -50,7 +55,6 @@ def demo(
     length_ms = span_ms(length)
     if length_ms is None and not sys.stderr.isatty():
         length_ms = UNATTENDED_MS
-    _empty(folder)
     events, tables = folder / "events", folder / "tables"
     settings = load(
         overrides={
@@ -64,25 +68,40 @@ def demo(
         env=os.environ,
     )
     logs.configure(settings.log.level, settings.log.format)
-    job = Job(settings)
-    fleet = Fleet(seed, start_ms=now_ms(), groups=groups, members=members, speed=2.0, short_sessions=True)
-    ending = threading.Timer((length_ms or 0) / 1000, job.stop.ask)
-    ending.daemon = True
-    if length_ms is not None:
-        # What counts is the time in which there is something to see: from the first batch on.
-        job.when_running(ending.start)
-    with LiveWriter(fleet, events, folder / "truth.jsonl"):
-        exit_code = supervise(job)
-    ending.cancel()
-    print_summary(summarise(tables), Console())
-    sys.exit(exit_code)
+    with _own_folder(folder):
+        job = Job(settings)
+        fleet = Fleet(seed, start_ms=now_ms(), groups=groups, members=members, speed=2.0, short_sessions=True)
+        ending = threading.Timer((length_ms or 0) / 1000, job.stop.ask)
+        ending.daemon = True
+        if length_ms is not None:
+            # What counts is the time in which there is something to see: from the first batch on.
+            job.when_running(ending.start)
+        with LiveWriter(fleet, events, folder / "truth.jsonl") as simulator:
+            exit_code = supervise(job)
+        ending.cancel()
+        print_summary(summarise(tables), Console())
+    sys.exit(exit_code if simulator.failure is None else FAILED_EXIT)
 
 
-def _empty(folder: Path) -> None:
-    """Make the folder, or empty the one that an earlier demo made; touch no other."""
-    if folder.exists() and any(folder.iterdir()):
-        if not (folder / _OURS).exists():
-            raise typer.BadParameter(f"{folder} has files that no demo made; name another one with --folder")
-        shutil.rmtree(folder)
-    (folder / "events").mkdir(parents=True, exist_ok=True)
-    (folder / _OURS).touch()
+@contextmanager
+def _own_folder(folder: Path) -> Iterator[None]:
+    """Make the folder, or empty the one that an earlier demo made, and keep other demos out; touch no other.
+
+    Raises:
+        SetupError: It is another's, or cannot be written.
+    """
+    another = "name another one with --folder"
+    if (wrong := why_not_writable(folder)) is not None:
+        raise SetupError(wrong, another)
+    ours = folder / _OURS
+    if folder.exists() and any(folder.iterdir()) and not ours.exists():
+        raise SetupError(f"{folder} has files that no demo made", another)
+    folder.mkdir(parents=True, exist_ok=True)
+    with sole_use(ours, problem=f"another demo runs in {folder}", way_out=f"stop it, or {another}"):
+        for old in folder.iterdir():
+            if old.is_dir() and not old.is_symlink():
+                shutil.rmtree(old)
+            elif old != ours:
+                old.unlink()
+        (folder / "events").mkdir()
+        yield

@@ -41,12 +41,13 @@ def simulate(
 ) -> None:
     """Write the events of a simulated fleet, and beside them the truth: each rebalance that must be found."""
     from streaming.settings import duration_ms
-    from streaming.simulator.fleet import Fleet
+    from streaming.simulator.fleet import RECORDINGS_START_MS, Fleet
     from streaming.simulator.live import LiveWriter
     from streaming.simulator.load import write_load
     from streaming.simulator.recording import record
     from streaming.simulator.truth import rfc3339
     from streaming.wall_clock import now_ms
+    from udfs.moments import LATEST_MS
 
     mistakes: list[str] = []
     spans = {}
@@ -57,6 +58,10 @@ def simulate(
             mistakes.append(f"{name}: {error}")
     if groups < clusters:
         mistakes.append(f"--groups: {clusters} clusters need at least as many groups, not {groups}")
+    if RECORDINGS_START_MS + (spans.get("--duration") or 0) > LATEST_MS:
+        mistakes.append("--duration: a recording begins in 2026 and ends before 2100")
+    if load and members is not None and members < groups:
+        mistakes.append(f"--members: {groups} groups need at least as many members, not {members}")
     if live and load:
         mistakes.append("--live and --load cannot go together")
     if until is not None and not live:

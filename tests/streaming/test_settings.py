@@ -157,7 +157,7 @@ def test_spans_are_read_as_people_write_them(text: str, ms: int) -> None:
     assert duration_ms(text) == ms
 
 
-@pytest.mark.parametrize("text", ["", "s", "-1s", "1 week", "1s2"])
+@pytest.mark.parametrize("text", ["", "s", "-1s", "1 week", "1s2", "\u0661s", "36526d", "9" * 400])
 def test_what_is_no_span_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="span"):
+    with pytest.raises(ValueError, match=r"span|hundred years"):
         duration_ms(text)

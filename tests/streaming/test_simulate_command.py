@@ -35,6 +35,14 @@ def test_the_same_seed_gives_the_same_truth_and_another_another(tmp_path: Path) 
     assert truth[0] == truth[1] != truth[2]
 
 
+def test_what_no_fleet_can_be_is_said(tmp_path: Path) -> None:
+    done = run("--out", tmp_path, "--load", "--groups", 10, "--members", 5, "--duration", "30000d")
+    assert done.exit_code == 2
+    assert "10 groups need at least as many members" in done.stderr
+    assert "ends before 2100" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
     (tmp_path / "events").mkdir()
     (tmp_path / "events" / "old.jsonl").touch()
