@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 # HashMap: DEFAULT_INITIAL_CAPACITY, the load factor as a fraction, TREEIFY_THRESHOLD, MIN_TREEIFY_CAPACITY.
 INITIAL_CAPACITY: Final = 16
@@ -18,6 +19,8 @@ LOAD_DENOMINATOR: Final = 4
 TREEIFY_THRESHOLD: Final = 8
 MAX_CAPACITY: Final = 1 << 30
 _FEW: Final = 64
+# A table of characters is no larger than so many times the texts.
+_TABLE_TO_TEXTS: Final = 4
 
 # From here on UTF-16 order and code point order part: surrogates stand before U+E000.
 _ORDERS_PART_AT: Final = "\ud800"
@@ -55,24 +58,33 @@ def string_hash(text: str) -> int:
 
 def string_hashes(texts: Sequence[str]) -> list[int]:
     """Answer ``String.hashCode`` of each text, signed."""
-    if not texts:
-        return []
-    codes = np.frombuffer("".join(texts).encode("utf-16-le", "surrogatepass"), dtype="<u2").astype(np.uint32)
-    if all(map(str.isascii, texts)):
-        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-    else:
-        lengths = np.array([len(string_order(text)) // 2 for text in texts], dtype=np.int64)
-    hashes = np.zeros(len(texts), dtype=np.uint32)
-    written = lengths > 0
-    if codes.size:
-        ends = np.cumsum(lengths)
-        from_end = np.repeat(ends, lengths) - 1 - np.arange(codes.size)
-        powers = np.ones(int(lengths.max()), dtype=np.uint32)
-        powers[1:] = 31
-        powers = np.multiply.accumulate(powers, dtype=np.uint32)
-        hashes[written] = np.add.reduceat(codes * powers[from_end], (ends - lengths)[written], dtype=np.uint32)
-    found: list[int] = hashes.view(np.int32).tolist()
+    found: list[int] = _hash_codes(texts).view(np.int32).tolist()
     return found
+
+
+def _hash_codes(texts: Sequence[str]) -> NDArray[np.uint32]:
+    joined = "".join(texts)
+    if joined.isascii():
+        codes = np.frombuffer(joined.encode("ascii"), dtype=np.uint8)
+        lengths = np.array(list(map(len, texts)), dtype=np.int64)
+    else:
+        codes = np.frombuffer(joined.encode("utf-16-le", "surrogatepass"), dtype="<u2")
+        lengths = np.array([len(string_order(text)) // 2 for text in texts], dtype=np.int64)
+    longest = int(lengths.max(initial=0))
+    powers = np.full(longest, 31, dtype=np.uint32)
+    powers[:1] = 1
+    powers = np.multiply.accumulate(powers, dtype=np.uint32)
+    hashes = np.zeros(len(texts), dtype=np.uint32)
+    if longest * len(texts) <= _TABLE_TO_TEXTS * codes.size:
+        # Ids are mostly of about one length: a table of their characters, aligned right.
+        table = np.zeros((len(texts), longest), dtype=np.uint32)
+        table[np.arange(longest) >= longest - lengths[:, np.newaxis]] = codes
+        return np.matmul(table, powers[::-1], out=hashes)
+    written = lengths > 0
+    ends = np.cumsum(lengths)
+    from_end = np.repeat(ends, lengths) - 1 - np.arange(codes.size)
+    hashes[written] = np.add.reduceat(codes * powers[from_end], (ends - lengths)[written], dtype=np.uint32)
+    return hashes
 
 
 def table_size_for(capacity: int) -> int:
@@ -92,8 +104,11 @@ def hash_map_order(texts: Sequence[str], table: int = INITIAL_CAPACITY) -> list[
         ['sticky', 'range', 'roundrobin', 'cooperative-sticky']
     """
     distinct = list(dict.fromkeys(texts))
-    order = hashed_order(string_hashes(distinct), table, distinct)
-    return [distinct[index] for index in order]
+    if len(distinct) <= _FEW:
+        order = _order_of_few(string_hashes(distinct), table, distinct)
+    else:
+        order = _order_of_many(_hash_codes(distinct), table, distinct)
+    return list(map(distinct.__getitem__, order))
 
 
 def hashed_order(hashes: Sequence[int], table: int = INITIAL_CAPACITY, texts: Sequence[str] | None = None) -> list[int]:
@@ -105,8 +120,11 @@ def hashed_order(hashes: Sequence[int], table: int = INITIAL_CAPACITY, texts: Se
     """
     if len(hashes) <= _FEW:
         return _order_of_few(hashes, table, texts)
-    spread = np.asarray(hashes, dtype=np.int64).astype(np.uint32)
-    spread ^= spread >> np.uint32(16)
+    return _order_of_many(np.asarray(hashes, dtype=np.int64).astype(np.uint32), table, texts)
+
+
+def _order_of_many(hashes: NDArray[np.uint32], table: int, texts: Sequence[str] | None) -> list[int]:
+    spread = hashes ^ hashes >> np.uint32(16)
     size = table
     count = len(hashes)
     while True:

@@ -20,6 +20,11 @@ def test_hash_codes_of_many_are_those_of_each() -> None:
     assert string_hashes(texts) == [string_hash(text) for text in texts]
 
 
+def test_hash_codes_of_a_long_text_among_short_ones_are_those_of_each() -> None:
+    texts = ["", *(f"id-{number}" for number in range(50)), "polygenelubricants" * 300, "", "é", ""]
+    assert string_hashes(texts) == [string_hash(text) for text in texts]
+
+
 def test_a_surrogate_pair_counts_as_two_units() -> None:
     assert string_hash("\U0001f600") == 31 * 0xD83D + 0xDE00
 
