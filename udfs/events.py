@@ -42,7 +42,7 @@ else:
     )
 
 
-class QueueRef(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
+class QueueRef(msgspec.Struct, frozen=True, order=True, omit_defaults=True, gc=False):
     """One queue of one topic, as an assignment or a commit names it."""
 
     topic: Name
@@ -73,7 +73,7 @@ class HeldQueue(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
     last_consume_at: Moment | None = None  # extra
 
 
-class QueueInfo(msgspec.Struct, frozen=True, omit_defaults=True):
+class QueueInfo(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One queue as a topic has it. ``racks`` (all replicas' racks) goes before ``rack``."""
 
     queue_id: QueueId

@@ -72,6 +72,8 @@ def in_order(members: Sequence[Participant], library: Library) -> list[Participa
         # Equal ones stay in the order in which the leader's HashMap has them.
         joined = {member.member_id: member for member in members}
         members = [joined[member_id] for member_id in hash_map_order(list(joined))]
+    if not instances:
+        return _sorted_as_java(members, [member.member_id for member in members])
     static = [member for member in members if member.instance_id is not None]
     dynamic = [member for member in members if member.instance_id is None]
     return [
@@ -127,5 +129,5 @@ def deal_blocks(queues: Sequence[QueueRef], takers: Sequence[int], held: Sequenc
 
 def by_member(problem: Problem, members: Sequence[Participant], held: Iterable[list[QueueRef]]) -> Assignment:
     """Answer what each of these members holds, members in the order in which they joined."""
-    found = {member.member_id: queues for member, queues in zip(members, held, strict=True)}
-    return {member.member_id: found[member.member_id] for member in problem.members}
+    found = dict(zip([member.member_id for member in members], held, strict=True))
+    return {member_id: found[member_id] for member_id in [member.member_id for member in problem.members]}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from udfs.errors import StrategyError
 from udfs.events import QueueRef
-from udfs.java import TREEIFY_THRESHOLD, hash_map_order, hashed_order, sorted_strings, table_size_for
+from udfs.java import INITIAL_CAPACITY, TREEIFY_THRESHOLD, hash_map_order, hashed_order, sorted_strings, table_size_for
 from udfs.strategies.kafka_clients import by_member
 from udfs.strategies.problem import Assignment, Participant, Problem, Topic
 from udfs.strategies.subscriptions import kinds_of
@@ -42,8 +42,9 @@ class ServerGroup:
 
     Attributes:
         members: In the order of the coordinator's ``HashMap``.
+        owned: For each member what it was to hold before, as it was told.
         topics: Existing topics by name; ``ids`` are their UUIDs as 128-bit numbers, ``counts`` their partitions.
-        subscriptions: For each member the existing topics that it subscribes to, in the order of its set.
+        subscriptions: For each member the existing topics that it subscribes to; equal ones may be one object.
         homogeneous: Whether all members name the same topics, existing or not.
     """
 
@@ -51,49 +52,47 @@ class ServerGroup:
         by_id = {member.member_id: member for member in problem.members}
         self._problem = problem
         self.members: list[Participant] = [by_id[member_id] for member_id in hash_map_order(list(by_id))]
-        self.topics: list[Topic] = [problem.topics[name] for name in sorted_strings(problem.topics)]
-        self.topics = [topic for topic in self.topics if topic.queues]
-        self.ids = [_uuid(topic.topic_id, place) for place, topic in enumerate(self.topics)]
+        self.owned = _told_before(problem, self.members)
+        topics = problem.topics
+        self.topics: list[Topic] = [topics[name] for name in sorted_strings(topics) if topics[name].queues]
+        # Without an id, the topic's place by name stands in.
+        told = [topic.topic_id for topic in self.topics]
+        self.ids = [place if text is None else _uuid(text) for place, text in enumerate(told)]
+        self._hashes = uuid_hashes(self.ids)
         self.queues = [topic.by_queue_id for topic in self.topics]
         self.counts = [len(queues) for queues in self.queues]
         self._places = {topic.name: place for place, topic in enumerate(self.topics)}
-        self._names, kinds = kinds_of(self.members)
-        self._first_kind = kinds[0]
-        self.homogeneous = len({frozenset(names) for names in self._names}) <= 1
-        topics_of_kind = []
-        for names in self._names:
-            order = hash_map_order(names, copied_set_table(len(names)))
-            topics_of_kind.append([self._places[name] for name in order if name in self._places])
-        self.subscriptions: list[list[int]] = [topics_of_kind[kind] for kind in kinds]
-
-    def owned(self, member: int) -> tuple[QueueRef, ...]:
-        """Answer what a member was to hold before, as it was told."""
-        previous, asked = self._problem.previous, self.members[member]
-        return (asked.owned or ()) if previous is None else previous.get(asked.member_id, ())
+        lists, kinds = kinds_of(self.members)
+        sets = list(map(frozenset, lists))
+        self.homogeneous = len(set(sets)) <= 1
+        self._first_names = lists[kinds[0]]
+        existing = [frozenset(map(self._places.__getitem__, names & self._places.keys())) for names in sets]
+        self.subscriptions = list(map(existing.__getitem__, kinds))
 
     def target(self, member: int) -> dict[int, list[int]]:
         """Answer what a member was to hold before: partitions by topic, both in the order of Java's maps."""
         by_topic: dict[int, list[int]] = {}
         topic, numbers = None, None
-        for queue in self.owned(member):
+        for queue in self.owned[member]:
             if queue.topic != topic:
                 topic = queue.topic
                 place = self._places.get(topic)
                 numbers = None if place is None else by_topic.setdefault(place, [])
             if numbers is not None:
                 numbers.append(queue.queue_id)
-        places = list(by_topic)
-        order = hashed_order([uuid_hash(self.ids[place]) for place in places])
-        return {places[index]: integers_in_set_order(by_topic[places[index]]) for index in order}
+        return {topic: integers_in_set_order(by_topic[topic]) for topic in self._hashed(list(by_topic))}
 
-    def topics_in_set_order(self, names: int, topics: Sequence[int]) -> list[int]:
-        """Answer topics in the order of a ``HashSet<Uuid>`` copied from a set of so many names."""
-        order = hashed_order([uuid_hash(self.ids[topic]) for topic in topics], copied_set_table(names))
-        return [topics[index] for index in order]
+    def first_topics(self) -> list[int]:
+        """Answer the first member's topics in the order of a ``HashSet<Uuid>`` copied from its set."""
+        names = hash_map_order(self._first_names, copied_set_table(len(self._first_names)))
+        existing = [self._places[name] for name in names if name in self._places]
+        return self._hashed(existing, copied_set_table(len(names)))
 
-    def first_names(self) -> int:
-        """Answer how many topics the first member names."""
-        return len(set(self._names[self._first_kind]))
+    def _hashed(self, topics: list[int], table: int = INITIAL_CAPACITY) -> list[int]:
+        if len(topics) <= 1:
+            return topics
+        order = hashed_order(list(map(self._hashes.__getitem__, topics)), table)
+        return list(map(topics.__getitem__, order))
 
     def answer(self, held: Sequence[dict[int, list[int]]]) -> Assignment:
         """Turn partitions by member and topic into queues, sorted."""
@@ -107,11 +106,15 @@ class ServerGroup:
         return [self.queues[topic][number] for topic in sorted(by_topic) for number in sorted(by_topic[topic])]
 
 
-def uuid_hash(uuid: int) -> int:
-    """Answer ``Uuid.hashCode``, signed."""
-    folded = (uuid >> 64) ^ (uuid & 0xFFFFFFFFFFFFFFFF)
-    hashed = ((folded >> 32) ^ folded) & 0xFFFFFFFF
-    return hashed - (1 << 32) if hashed >> 31 else hashed
+def _told_before(problem: Problem, members: Sequence[Participant]) -> list[tuple[QueueRef, ...]]:
+    if problem.previous is None:
+        return [member.owned or () for member in members]
+    return [problem.previous.get(member.member_id, ()) for member in members]
+
+
+def uuid_hashes(uuids: Sequence[int]) -> list[int]:
+    """Answer ``Uuid.hashCode`` of each, unsigned."""
+    return [((folded := uuid ^ uuid >> 64) ^ folded >> 32) & 0xFFFFFFFF for uuid in uuids]
 
 
 def uuid_order(uuid: int) -> tuple[int, int]:
@@ -123,10 +126,8 @@ def _signed_long(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
 
 
-def _uuid(text: str | None, place: int) -> int:
-    """Read Kafka's base64 text or the usual hexadecimal one; without any, the topic's place by name stands in."""
-    if text is None:
-        return place
+def _uuid(text: str) -> int:
+    """Read Kafka's base64 text or the usual hexadecimal one."""
     try:
         if len(text) == 36:
             return int(text.replace("-", ""), 16)

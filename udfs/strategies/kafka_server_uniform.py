@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import accumulate, chain, filterfalse, pairwise
 
 from udfs.errors import StrategyError
@@ -36,14 +37,10 @@ def kafka_server_uniform(problem: Problem) -> Assignment:
 
 def _deal_equal(group: ServerGroup) -> Assignment:
     """Deal as ``UniformHomogeneousAssignmentBuilder`` does."""
-    topics = group.topics_in_set_order(group.first_names(), group.subscriptions[0])
+    topics = group.first_topics()
     row = _Row(group, topics)
     held = row.targets()
-    taken = set(chain.from_iterable(held))
-    if len(taken) < sum(map(len, held)):
-        held = [list(dict.fromkeys(places)) for places in held]
-    spans = [row.spans[group.topics[topic].name] for topic in topics]
-    pool = list(filterfalse(taken.__contains__, chain.from_iterable(spans)))
+    pool = row.free(topics, held)
     wanting = _keep(row, held, pool)
     start = 0
     for member, room in wanting:
@@ -87,43 +84,61 @@ class _Row:
 
     Attributes:
         existing: How many partitions there are.
-        spans: The places of each topic's partitions, by the topic's name.
     """
 
     def __init__(self, group: ServerGroup, topics: Iterable[int]) -> None:
         self._group = group
-        self._queues: list[QueueRef] = []
-        # Lists of ints that are there: a range makes each one anew.
-        self.spans: dict[str, list[int]] = {}
-        for topic in sorted(topics):
-            start = len(self._queues)
-            self._queues += group.queues[topic]
-            self.spans[group.topics[topic].name] = list(range(start, len(self._queues)))
+        self._topics = sorted(topics)
+        self._queues = list(chain.from_iterable(map(group.queues.__getitem__, self._topics)))
         self.existing = len(self._queues)
+        # Lists of ints that are there: a range makes each one anew.
+        places = list(range(self.existing))
+        ends = accumulate(map(group.counts.__getitem__, self._topics), initial=0)
+        self._spans = [places[start:end] for start, end in pairwise(ends)]
+
+    def free(self, topics: Sequence[int], held: list[list[int]]) -> list[int]:
+        """Answer what nobody was to hold, topics in the order given; members that held one twice hold it once."""
+        spans: Iterable[list[int]] = self._spans
+        if topics != self._topics:
+            by_topic = dict(zip(self._topics, self._spans, strict=True))
+            spans = map(by_topic.__getitem__, topics)
+        taken = set(chain.from_iterable(held))
+        if not taken:
+            return list(chain.from_iterable(spans))
+        if len(taken) < sum(map(len, held)):
+            held[:] = [list(dict.fromkeys(places)) for places in held]
+        return list(filterfalse(taken.__contains__, chain.from_iterable(spans)))
 
     def targets(self) -> list[list[int]]:
         """Answer what each member was to hold before, in no order that counts."""
-        owned: list[Sequence[QueueRef]] = [self._group.owned(member) for member in range(len(self._group.members))]
+        owned = self._group.owned
+        if not any(owned):
+            return [[] for _ in owned]
         try:
             return self._places(owned)
         except KeyError:
             # Topics that are no more, or that nobody subscribes to any longer.
-            return self._places([[queue for queue in queues if queue.topic in self.spans] for queues in owned])
+            return self._places([[queue for queue in queues if queue.topic in self._by_name] for queues in owned])
 
     def _places(self, owned: Sequence[Sequence[QueueRef]]) -> list[list[int]]:
-        spans = self.spans
+        spans = self._by_name
         try:
             # All in one go: members are many, and mostly hold few each.
             places = [spans[queue.topic][queue.queue_id] for queue in chain.from_iterable(owned)]
         except IndexError as error:
             # A partition that is no more takes the room of one that is there: that one is more than anybody may hold.
             raise _left_unassigned() from error
-        ends = list(accumulate(map(len, owned), initial=0))
+        ends = accumulate(map(len, owned), initial=0)
         return [places[start:end] for start, end in pairwise(ends)]
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[int]]:
+        topics = self._group.topics
+        return {topics[topic].name: span for topic, span in zip(self._topics, self._spans, strict=True)}
 
     def target_in_set_order(self, member: int) -> list[int]:
         """Answer what a member was to hold before in the order in which Java's map and sets have it."""
-        topics, spans = self._group.topics, self.spans
+        topics, spans = self._group.topics, self._by_name
         return [
             spans[topics[topic].name][number]
             for topic, numbers in self._group.target(member).items()

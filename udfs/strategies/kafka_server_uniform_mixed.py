@@ -109,12 +109,8 @@ class _Deal:
         self.held: list[dict[int, dict[int, None]]] = [{} for _ in group.members]
 
     def keep(self) -> None:
-        # Members of one subscription share one list.
-        subscribed_by_list = {id(topics): frozenset(topics) for topics in self.group.subscriptions}
-        for member in range(len(self.group.members)):
-            target = self.group.target(member)
-            subscribed = subscribed_by_list[id(self.group.subscriptions[member])]
-            for topic, numbers in target.items():
+        for member, subscribed in enumerate(self.group.subscriptions):
+            for topic, numbers in self.group.target(member).items():
                 if topic not in subscribed:
                     continue
                 owners = self.owners[topic]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import repeat
 from typing import TypeAlias
@@ -46,11 +46,10 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def by_queue_id(self) -> tuple[QueueRef, ...]:
         """The queues as Kafka's clients sort partitions."""
-        refs = self._refs()
-        numbers = [ref.queue_id for ref in refs]
-        if numbers != sorted(numbers):
-            refs.sort(key=lambda ref: ref.queue_id)
-        return tuple(refs)
+        numbers = [queue.queue_id for queue in self.queues]
+        if numbers == sorted(numbers):
+            return self._named(self.queues)
+        return self._named(sorted(self.queues, key=lambda queue: queue.queue_id))
 
     @cached_property
     def by_broker(self) -> tuple[QueueRef, ...]:
@@ -59,12 +58,12 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if len(brokers) <= 1:
             return self.by_queue_id
         keys = {broker: string_order(broker or "") for broker in brokers}
-        return tuple(sorted(self._refs(), key=lambda ref: (keys[ref.broker], ref.queue_id)))
+        return self._named(sorted(self.queues, key=lambda queue: (keys[queue.broker], queue.queue_id)))
 
-    def _refs(self) -> list[QueueRef]:
-        queues = self.queues
+    def _named(self, queues: Sequence[QueueInfo]) -> tuple[QueueRef, ...]:
         # By position and without a loop of its own: there are many.
-        return list(map(QueueRef, repeat(self.name), [q.queue_id for q in queues], [q.broker for q in queues]))
+        numbers, brokers = [queue.queue_id for queue in queues], [queue.broker for queue in queues]
+        return tuple(map(QueueRef, repeat(self.name), numbers, brokers))
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, repeat
+from operator import is_
 
 from udfs.events import QueueRef
 from udfs.strategies.problem import Participant, Problem, Topic
@@ -14,10 +15,12 @@ def kinds_of(members: Sequence[Participant]) -> tuple[list[tuple[str, ...]], lis
 
     Lists that are one object are compared no further: thousands of topics take their time.
     """
-    places: dict[tuple[str, ...], int] = {}
     lists = [member.subscriptions for member in members]
+    if lists and all(map(is_, lists, repeat(lists[0]))):
+        return lists[:1], [0] * len(lists)
     objects = list(map(id, lists))
     distinct = dict(zip(objects, lists, strict=True))
+    places: dict[tuple[str, ...], int] = {}
     found = {key: places.setdefault(names, len(places)) for key, names in distinct.items()}
     return list(places), [found[key] for key in objects]
 
@@ -28,6 +31,9 @@ def subscribers_by_topic(members: Sequence[Participant]) -> dict[str, list[int]]
     Returns: topics with the same subscribers share one list, so that ``is`` tells them.
     """
     subscriptions, places = kinds_of(members)
+    if len(subscriptions) == 1:
+        everybody = list(range(len(members)))
+        return dict.fromkeys(subscriptions[0], everybody)
     kinds: list[list[int]] = [[] for _ in subscriptions]
     for index, place in enumerate(places):
         kinds[place].append(index)
