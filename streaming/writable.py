@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -19,6 +20,8 @@ def why_not_writable(folder: Path) -> str | None:
             return f"{place} is no folder"
     except OSError as error:
         return f"{place}: {error.strerror}"
+    if os.statvfs(place).f_flag & os.ST_RDONLY:
+        return f"{place}: {os.strerror(errno.EROFS)}"
     if not os.access(place, os.W_OK | os.X_OK):
         return f"{place} cannot be written by this user"
     return None
