@@ -21,6 +21,8 @@ MAX_QUEUES_OF_CASE = 1_000_000
 # What some programs write in front of UTF-8.
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MODES = get_args(Mode)
+# What most topics are counted with, made once.
+_COUNTED = tuple(QueueInfo(number) for number in range(1_000))
 
 
 class CaseMember(msgspec.Struct, kw_only=True):
@@ -62,7 +64,7 @@ class Case(msgspec.Struct, kw_only=True):
             raise ValueError(f"at most {MAX_QUEUES_OF_CASE} queues in all topics together, not {counts}")
 
 
-class AnsweredQueue(msgspec.Struct):
+class AnsweredQueue(msgspec.Struct, gc=False):
     """A queue in an answer; the broker is told even where there is none."""
 
     topic: str
@@ -167,7 +169,8 @@ def _queues(topic: CaseTopic) -> tuple[QueueInfo, ...]:
         # Clients hold a topic's queues in a set.
         distinct = {(queue.broker or "", queue.queue_id): queue for queue in topic.queues}
         return tuple(distinct[key] for key in sorted(distinct))
-    return tuple(QueueInfo(queue_id=number) for number in range(topic.queue_count or 0))
+    count = topic.queue_count or 0
+    return _COUNTED[:count] + tuple(QueueInfo(number) for number in range(len(_COUNTED), count))
 
 
 def _chosen(case: Case, problem: Problem) -> tuple[System, str]:
@@ -196,21 +199,21 @@ def _by_name(problem: Problem, assignment: Assignment) -> dict[str, list[Answere
         queues = assignment[member.member_id]
         # Connections of one id are one client to their broker; a queue that one member is given twice stays that.
         held[member.name] = list(dict.fromkeys([*held[member.name], *queues])) if member.name in held else queues
-    return {name: [_answered(queue) for queue in queues] for name, queues in held.items()}
+    return {
+        name: [AnsweredQueue(queue.topic, queue.broker, queue.queue_id) for queue in queues]
+        for name, queues in held.items()
+    }
 
 
 def _unassigned(problem: Problem, assignment: Assignment) -> list[AnsweredQueue]:
     taken = {(queue.topic, queue.broker or "", queue.queue_id) for queues in assignment.values() for queue in queues}
+    whole = {(topic, broker) for topic, broker, queue_id in taken if queue_id == WHOLE_BROKER}
     return [
         AnsweredQueue(name, queue.broker, queue.queue_id)
         for name, topic in sorted(problem.topics.items())
         for queue in topic.queues
-        if taken.isdisjoint(((name, queue.broker or "", queue.queue_id), (name, queue.broker or "", WHOLE_BROKER)))
+        if (name, queue.broker or "", queue.queue_id) not in taken and (name, queue.broker or "") not in whole
     ]
-
-
-def _answered(queue: QueueRef) -> AnsweredQueue:
-    return AnsweredQueue(queue.topic, queue.broker, queue.queue_id)
 
 
 def _id_of(line: bytes, number: int) -> Any:
