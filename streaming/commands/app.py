@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import typer
 
@@ -47,6 +48,7 @@ app.command()(optimize)
 
 def run_app() -> None:
     """Run the command that the arguments name; say what is wrong in words, not in a traceback."""
+    _open_what_was_closed()
     try:
         app()
     except SettingsError as error:
@@ -61,6 +63,13 @@ def run_app() -> None:
         # A full disk, a folder that was taken away: what had begun is cut off.
         place = f"{error.filename}: " if error.filename else ""
         _complain(f"error: {place}{error.strerror or error}", exit_code=FAILED)
+
+
+def _open_what_was_closed() -> None:
+    """Let answers go nowhere where the caller closed what they go to (`>&-`)."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for the process
 
 
 def _complain(*lines: str, exit_code: int = USAGE) -> None:

@@ -52,7 +52,7 @@ def demo(
     from streaming.summary import print_summary, summarise
     from streaming.wall_clock import now_ms
 
-    length_ms = span_ms(length)
+    length_ms = span_ms(length, "--for")
     if length_ms is None and not sys.stderr.isatty():
         length_ms = UNATTENDED_MS
     events, tables = folder / "events", folder / "tables"
@@ -94,9 +94,12 @@ def _own_folder(folder: Path) -> Iterator[None]:
     if (wrong := why_not_writable(folder)) is not None:
         raise SetupError(wrong, another)
     ours = folder / _OURS
-    if folder.exists() and any(folder.iterdir()) and not ours.exists():
-        raise SetupError(f"{folder} has files that no demo made", another)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        if folder.exists() and any(folder.iterdir()) and not ours.exists():
+            raise SetupError(f"{folder} has files that no demo made", another)
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SetupError(f"{folder} cannot be used: {error.strerror}", another) from error
     with sole_use(ours, problem=f"another demo runs in {folder}", way_out=f"stop it, or {another}"):
         for old in folder.iterdir():
             if old.is_dir() and not old.is_symlink():

@@ -90,9 +90,9 @@ def run(
     mistakes = list(live.mistakes)
     lateness_ms = None
     try:
-        lateness_ms = span_ms(allowed_lateness)
+        lateness_ms = span_ms(allowed_lateness, "--allowed-lateness")
     except typer.BadParameter as error:
-        mistakes.append(f"--allowed-lateness: {error.message}")
+        mistakes.append(f"{error.param_hint}: {error.message}")
     try:
         settings = load(
             config,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 
-def span_ms(text: str | None) -> int | None:
+def span_ms(text: str | None, option: str) -> int | None:
     """Answer the span in ms; None when the option was not given.
 
     Raises:
@@ -18,4 +18,4 @@ def span_ms(text: str | None) -> int | None:
     try:
         return duration_ms(text)
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+        raise typer.BadParameter(str(error), param_hint=option) from error
