@@ -394,4 +394,6 @@ def _judge(turn: Turn, row: Rebalance, decision: Decision) -> None:
             if row.agrees or not decision.dealt.recomputed:
                 turn.set_finding(kind, None, row.event_time)
             continue  # else it is judged once members had time to follow
+        if kind == "idle_members" and decision.handed_over:
+            continue  # who takes part in a cooperative move has nothing yet: its second half tells
         turn.set_finding(kind, rule(outcome), row.event_time)

@@ -379,6 +379,18 @@ def test_a_cooperative_move_takes_two_generations_and_only_what_moves_stands_sti
     assert [row.unassigned_queues for row in script.rebalances] == [0, 2, 0]
 
 
+def test_who_is_idle_is_judged_when_a_cooperative_move_is_over() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    how = {"strategy": "cooperative-sticky"}
+    script.snapshot(1_000, 1, {"a": ["t"]}, dealt(a="0 1"), **how)
+    script.snapshot(2_000, 2, {"a": ["t"], "b": ["t"]}, dealt(a="0", b=""), **how)
+    script.snapshot(3_000, 3, {"a": ["t"], "b": ["t"]}, dealt(a="0", b="1"), **how)
+    script.snapshot(4_000, 4, {"a": ["t"], "b": ["t"], "c": ["t"]}, dealt(a="0", b="1", c=""), **how)
+    script.run(5_000)
+    assert script.findings() == ["idle_members 4000.."]
+
+
 # ---- late, deleted, not followed
 
 
