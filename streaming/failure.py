@@ -34,3 +34,13 @@ def reason_in(said: str) -> str:
     cause = _SQLSTATE.sub("", named[-1] if named else first)[:_LONGEST]
     file = _FILE.search(said)
     return f"{cause} ({file[1]})" if file else cause
+
+
+def is_java_gone(error: BaseException) -> bool:
+    """Say whether an error is that Spark's Java has ended."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, ConnectionError) or type(seen).__name__ == "Py4JNetworkError":
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False

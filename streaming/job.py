@@ -11,12 +11,12 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from streaming import logs
 from streaming.checkpoint import Checkpoint, ControlFolder, Identity
-from streaming.failure import WAY_OUT, reason
+from streaming.failure import WAY_OUT, is_java_gone, reason
 from streaming.following import Follower, check_events_topic, checked_followers, cluster_sources
 from streaming.live_view import LiveStatus, LiveView
 from streaming.logs import logger
@@ -352,7 +352,11 @@ def supervise(job: Job, *, once: bool = False, flush: bool = False) -> int:
             else:
                 with LiveView(job.status):
                     job.run()
-    except (PySparkException, OSError, TableError) as error:
+    except (PySparkException, Py4JError, OSError, TableError) as error:
+        if job.stop.asked and is_java_gone(error):
+            # Whoever stops the whole process group, or all of a unit's processes, ends Spark's Java at once.
+            _log.warning("Spark's Java was ended, too; what was cut off will be done again at the next start")
+            return 0
         if not job.has_begun:
             # Something is to be set right before a start.
             if isinstance(error, TableError):

@@ -54,6 +54,21 @@ def test_a_stop_finishes_the_batch_and_the_tables_and_the_next_start_goes_on(
     assert differences(told(whole), told(tmp_path / "tables")) == []
 
 
+def test_a_stop_that_ends_java_too_is_no_failure(lines: list[Line], tmp_path: Path) -> None:
+    config = tmp_path / "monitor.toml"
+    config.write_text(_NEVER_BY_ITSELF)
+    write_files(tmp_path / "events", cut(lines, 1))
+    running = Running(follow(tmp_path / "events", tmp_path, config), tmp_path / "said.txt")
+    try:
+        running.wait_until((tmp_path / "checkpoint/query/offsets/0").exists, "a batch began")
+        running.signal_group(signal.SIGTERM)
+        ended = running.wait()
+    finally:
+        running.kill()
+    assert ended.exit_code == 0, ended.said[-3000:]
+    assert "Traceback" not in ended.said
+
+
 def _numbers(folder: Path) -> list[int]:
     return sorted(int(file.name) for file in folder.iterdir() if file.name.isdigit())
 

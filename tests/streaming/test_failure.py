@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from streaming.failure import reason, reason_in
+from py4j.protocol import Py4JNetworkError
+
+from streaming.failure import is_java_gone, reason, reason_in
 
 # As Spark 4.2 tells them, shortened.
 IN_PYTHON = """[STREAM_FAILED] Query [id = 94f0106a] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] \
@@ -67,3 +69,11 @@ Exception in thread "main" org.apache.spark.SparkException: Driver memory must b
 """
     assert reason_in(submit) == "org.apache.spark.SparkException: Driver memory must be a positive number"
     assert reason_in("WARNING: Using incubator modules: jdk.incubator.vector\n") == ""
+
+
+def test_a_java_that_has_ended_is_told_from_other_failures() -> None:
+    away = OSError("while sending")
+    away.__context__ = ConnectionRefusedError(111, "Connection refused")
+    assert is_java_gone(away)
+    assert is_java_gone(Py4JNetworkError("Answer from Java side is empty"))
+    assert not is_java_gone(OSError(28, "No space left on device"))
