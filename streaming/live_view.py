@@ -175,10 +175,12 @@ class NotesHandler(logging.Handler):
     def __init__(self, status: LiveStatus) -> None:
         super().__init__(logging.WARNING)
         self._status = status
+        self.records: deque[logging.LogRecord] = deque(maxlen=KEPT_NOTES)
 
     def emit(self, record: logging.LogRecord) -> None:
         said = record.msg.get("event", "") if isinstance(record.msg, dict) else record.getMessage()
         self._status.notes.append(f"{record.levelname.lower()}: {said}")
+        self.records.append(record)
 
 
 class LiveView:
@@ -204,6 +206,7 @@ class LiveView:
         self._now_ms = now_ms
         self._live: Live | None = None
         self._handlers: list[logging.Handler] = []
+        self._notes = NotesHandler(status)
 
     @property
     def is_shown(self) -> bool:
@@ -214,7 +217,7 @@ class LiveView:
         if self.is_shown:
             root = logging.getLogger()
             self._handlers = root.handlers[:]
-            root.handlers[:] = [NotesHandler(self._status)]
+            root.handlers[:] = [self._notes]
             self._live = Live(
                 get_renderable=self._render,
                 console=self._console,
@@ -233,6 +236,10 @@ class LiveView:
             self._live.stop()
             self._live = None
             logging.getLogger().handlers[:] = self._handlers
+            # The view goes with its notes: the last of them stay to be read.
+            for record in self._notes.records:
+                for handler in self._handlers:
+                    handler.handle(record)
 
     def _render(self) -> RenderableType:
         size = self._console.size

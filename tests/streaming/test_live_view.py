@@ -166,12 +166,14 @@ def test_without_colour_it_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[3" in coloured.getvalue()
 
 
-def test_warnings_of_the_log_are_shown_in_the_view_and_go_back_to_the_log_after_it() -> None:
+def test_warnings_of_the_log_are_shown_in_the_view_and_are_read_after_it(caplog: pytest.LogCaptureFixture) -> None:
     before = logging.getLogger().handlers[:]
     what = status()
     console = Console(file=io.StringIO(), width=80, height=24, force_terminal=True)
     with LiveView(what, console=console):
         logging.getLogger("sink").warning("the disk is nearly full")
         logging.getLogger("sink").info("a batch ended")
+        assert caplog.messages == []
     assert list(what.notes) == ["warning: the disk is nearly full"]
     assert logging.getLogger().handlers == before
+    assert caplog.messages == ["the disk is nearly full"]
