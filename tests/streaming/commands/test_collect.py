@@ -78,8 +78,13 @@ def test_a_stop_ends_it_with_everything_written_and_the_next_start_goes_on(
     assert second.generation in told
 
 
-def test_what_it_writes_to_a_topic_is_what_it_writes_to_a_folder(kafka41: Broker, tmp_path: Path) -> None:
+def test_what_it_writes_to_a_topic_is_what_it_writes_to_a_folder(
+    kafka41: Broker, new_member: Callable[..., Member], tmp_path: Path
+) -> None:
     create_topic(kafka41, "collected-events", 1)
+    # A broker that never had a group has no topic of groups to remember a place in.
+    member = new_member(kafka41, "left-out", ["collected-events"], client_id="a")
+    member.wait_until(lambda: len(member.owned) == 1)
     once = ["--kafka", kafka41.bootstrap, "--cluster", "c", "--once", "--exclude-group", ".*"]
     for more in (["--out", tmp_path / "out"], ["--out", "kafka:collected-events", "--memory", tmp_path / "memory"]):
         running = Running(["collect", *once, *more], tmp_path / "said.txt")
