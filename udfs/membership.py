@@ -299,8 +299,10 @@ def _signs_of_life(turn: Turn, event: MemberJoined | Heartbeat, member_id: str) 
     times = set(turn.facts.heartbeats.get(member_id, ()))
     for due in turn.facts.events:
         other = due.event
-        if isinstance(other, Heartbeat | MemberJoined) and other.member_id == event.member_id:
-            times.update([other.event_time] if other.host in (None, event.host) else ())
+        if not isinstance(other, Heartbeat | MemberJoined) or other.member_id != event.member_id:
+            continue
+        if other.host in (None, event.host):
+            times.add(other.event_time)
     return sorted(times)
 
 

@@ -30,7 +30,7 @@ from streaming.commands.live import (
     RocketMqAddress,
     incomplete_clusters,
 )
-from streaming.commands.options import given_path
+from streaming.commands.options import ConfigOption, path_option
 from streaming.settings_error import SettingsError
 from streaming.setup_error import SetupError
 from streaming.sole_use import sole_use
@@ -64,18 +64,10 @@ def collect(
     exclude_topic: ExcludeTopics = None,
     kafka_option: KafkaProperties = None,
     memory: Annotated[
-        Path,
-        typer.Option(
-            metavar="DIR",
-            parser=given_path,
-            help="Where events go to a topic: folder in which is kept how far has been read.",
-        ),
+        Path, path_option("Where events go to a topic: folder in which is kept how far has been read.")
     ] = Path("checkpoints/collect"),
     once: Annotated[bool, typer.Option("--once", help="Look at everything once, then stop.")] = False,
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", parser=given_path, help="Settings file; conf/default.toml names every setting."),
-    ] = None,
+    config: ConfigOption = None,
     events: Annotated[Path | None, typer.Option(hidden=True)] = None,
     kafka_events: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from streaming.commands.options import given_path
+from streaming.commands.options import path_option
 from streaming.commands.spans import span_ms
 from streaming.setup_error import SetupError
 from streaming.sole_use import sole_use
@@ -28,12 +28,9 @@ def demo(
     length: Annotated[
         str | None, typer.Option("--for", metavar="SPAN", help="End after so long, e.g. 60s. Else: when stopped.")
     ] = None,
-    folder: Annotated[
-        Path,
-        typer.Option(
-            metavar="DIR", parser=given_path, help="Where events, tables and checkpoint go; emptied at each start."
-        ),
-    ] = Path("demo"),
+    folder: Annotated[Path, path_option("Where events, tables and checkpoint go; emptied at each start.")] = Path(
+        "demo"
+    ),
     seed: Annotated[int, typer.Option(help="Another seed is another fleet.")] = 1,
     groups: Annotated[int, typer.Option(min=3, help="Of the fleet, over three clusters.")] = 24,
     members: Annotated[int, typer.Option(min=3, help="Of the fleet, about.")] = 180,

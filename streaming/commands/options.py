@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 
-def given_path(text: str | Path) -> Path:
-    """Answer the path that was given. An empty one is a variable that was not set, and would be the folder we are in.
+def path_option(said: str, metavar: str = "DIR") -> Any:
+    """Answer an option that names a folder or file; ``said`` is its help."""
+    return typer.Option(metavar=metavar, parser=_given_path, help=said)
 
-    Raises:
-        typer.BadParameter: It is empty.
-    """
+
+def _given_path(text: str | Path) -> Path:
+    # An empty path is a variable that was not set, and would be the folder we are in.
     if not str(text).strip():
         raise typer.BadParameter("is empty; . is the folder in which the command runs")
     return Path(text)
 
 
-TablesOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--tables", metavar="DIR", parser=given_path, help="Root folder of the tables; else the setting job.tables."
-    ),
+TablesOption: TypeAlias = Annotated[Path | None, path_option("Root folder of the tables; else the setting job.tables.")]
+ConfigOption: TypeAlias = Annotated[
+    Path | None, path_option("Settings file; conf/default.toml names every setting.", "FILE")
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="One JSON object a line; times in RFC 3339.")]
 GroupOption: TypeAlias = Annotated[str | None, typer.Option("--group", "-g", metavar="GROUP", help="Only this group.")]

@@ -22,7 +22,7 @@ from streaming.commands.live import (
     RocketMqAddress,
     incomplete_clusters,
 )
-from streaming.commands.options import given_path
+from streaming.commands.options import ConfigOption, path_option
 from streaming.commands.spans import span_ms
 from streaming.settings_error import SettingsError
 from streaming.writable import why_not_writable
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 
 def run(
     *,
-    events: Annotated[
-        Path | None, typer.Option(metavar="DIR", parser=given_path, help="Read events from this folder of JSON lines.")
-    ] = None,
+    events: Annotated[Path | None, path_option("Read events from this folder of JSON lines.")] = None,
     kafka: KafkaAddress = None,
     rocketmq: RocketMqAddress = None,
     metaq: MetaqAddress = None,
@@ -52,16 +50,9 @@ def run(
     flush: Annotated[
         bool, typer.Option("--flush", help="With --once: then decide everything up to each cluster's newest event.")
     ] = False,
-    tables: Annotated[
-        Path | None, typer.Option(metavar="DIR", parser=given_path, help="Root folder of the Delta tables.")
-    ] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option(metavar="DIR", parser=given_path, help="Folder of the job's own memory.")
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", parser=given_path, help="Settings file; conf/default.toml names every setting."),
-    ] = None,
+    tables: Annotated[Path | None, path_option("Root folder of the Delta tables.")] = None,
+    checkpoint: Annotated[Path | None, path_option("Folder of the job's own memory.")] = None,
+    config: ConfigOption = None,
     allowed_lateness: Annotated[
         str | None, typer.Option(metavar="SPAN", help="How far events may be out of order, e.g. 2s.")
     ] = None,

@@ -9,16 +9,14 @@ from typing import Annotated, TextIO
 
 import typer
 
-from streaming.commands.options import given_path
+from streaming.commands.options import path_option
 from streaming.writable import why_not_writable
 
 USAGE_EXIT = 2
 
 
 def simulate(
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", parser=given_path, help="Folder for events/*.jsonl and truth.jsonl.")
-    ],
+    out: Annotated[Path, path_option("Folder for events/*.jsonl and truth.jsonl.")],
     seed: Annotated[int, typer.Option(help="Decides everything: the same seed gives the same bytes.")] = 1,
     duration: Annotated[str, typer.Option(help="How long the fleet lives: 90s, 10m, 2h.")] = "10m",
     clusters: Annotated[int, typer.Option(min=1, help="Kafka, RocketMQ, MetaQ in turn.")] = 3,
