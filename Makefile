@@ -11,7 +11,7 @@ TESTS ?= tests
 LOCKED := pyproject.toml requirements/build.lock conf/ivy.xml conf/jars.sha256
 KIT := $(wildcard tests/kit/ivy/*) $(wildcard tests/kit/java/*) tests/kit/jars.py
 
-.PHONY: help setup setup-dev demo test lint tidy bench soak lock clean
+.PHONY: help setup setup-dev demo test lint tidy bench soak story lock clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -27,7 +27,7 @@ demo: $(VENV)/.set-up ## watch a simulated fleet rebalance (FOR=60s ends by itse
 test: lint ## everything that CI runs: lint, types, import rules, tests with real brokers
 	@$(BIN)/pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow" $(TESTS)
 
-lint: setup-dev ## style, types of the core, import rules
+lint: setup-dev ## style, types, import rules
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
@@ -48,6 +48,9 @@ differential: setup-dev ## the strategies against the real classes, on fresh ran
 	@$(BIN)/python -m tests.kit.differential $(CASES) $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
 CASES ?= 2000
 
+story: setup-dev ## play a recorded history through the core, each decision with its causes (FILE=events.jsonl)
+	@$(BIN)/python -m tests.story $(FILE)
+
 lock: ## renew requirements/*.lock from pyproject.toml (needs uv)
 	@uv pip compile $(LOCKING) requirements/build.in -o requirements/build.lock
 	@uv pip compile $(LOCKING) pyproject.toml -o requirements/run.lock
@@ -61,14 +64,14 @@ setup-dev: $(VENV)/.set-up-dev
 
 $(VENV)/.set-up: $(LOCKED) requirements/run.lock
 	@$(CHECK_PYTHON)
-	@$(PYTHON) -m streaming.environment run
-	@$(BIN)/python -m streaming.jars
+	@$(PYTHON) -m streaming.setup.virtualenv run
+	@$(BIN)/python -m streaming.setup.jars
 	@touch $@
 
 $(VENV)/.set-up-dev: $(LOCKED) requirements/dev.lock $(KIT)
 	@$(CHECK_PYTHON)
-	@$(PYTHON) -m streaming.environment dev
-	@$(BIN)/python -m streaming.jars
+	@$(PYTHON) -m streaming.setup.virtualenv dev
+	@$(BIN)/python -m streaming.setup.jars
 	@$(BIN)/python -m tests.kit.jars
 	@touch $@
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
-from streaming.atomic_file import write_atomically
+import numpy as np
+
+from streaming.machine.atomic_file import write_atomically
 
 # Long enough for the fleet to be seen after the ids of its joins are forgotten.
 SESSION_TIMEOUT_MS = 1_800_000
+SPREAD_MS = 9_000  # the heartbeats of one batch come from so long a time, as a fleet sends them
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class FleetShape:
         return self.groups * self.members_per_group
 
     def member(self, number: int) -> tuple[str, str]:
-        """Answer group and member id of the n-th member of the fleet."""
+        """Return group and member id of the n-th member of the fleet."""
         group, place = divmod(number, self.members_per_group)
         return f"group-{group:06d}", f"consumer-group-{group:06d}-{place}"
 
@@ -61,22 +66,38 @@ def write_seed(shape: FleetShape, folder: Path, files: int = 20) -> None:
 
 
 def heartbeats(shape: FleetShape, numbers: range, time_ms: int) -> list[str]:
-    """Answer one heartbeat line of each of these members, spread over the second before ``time_ms``."""
+    """Return a heartbeat of each of these members, in random order, at random times of the span before ``time_ms``.
+
+    Args:
+        numbers: Which beat, counted over the whole run: all members beat once, in one random order, then again in
+            another.
+    """
+    chances = np.random.default_rng(numbers.start)
+    times = (time_ms - 1 - chances.integers(0, SPREAD_MS, len(numbers))).tolist()
     lines = []
-    for number in numbers:
-        group, member = shape.member(number % shape.members)
-        head = _common("heartbeat", shape.cluster, time_ms - 1 - number * 7919 % 1000)
-        lines.append(f'{head},"group":"{group}","member_id":"{member}"}}')
+    for number, at in zip(numbers, times, strict=True):
+        turn, place = divmod(number, shape.members)
+        group, member = shape.member(_order_of(shape.members, turn)[place])
+        lines.append(f'{_common("heartbeat", shape.cluster, at)},"group":"{group}","member_id":"{member}"}}')
     return lines
 
 
-def write_heartbeats(shape: FleetShape, folder: Path, name: str, numbers: range, time_ms: int, files: int = 2) -> None:
+@lru_cache(maxsize=2)
+def _order_of(members: int, turn: int) -> list[int]:
+    order: list[int] = np.random.default_rng(turn).permutation(members).tolist()
+    return order
+
+
+def write_heartbeats(
+    shape: FleetShape, folders: Iterable[Path], name: str, numbers: range, time_ms: int, files: int = 2
+) -> None:
     """Write the heartbeats of these members as some files of a batch, so that each core has one to read."""
     lines = heartbeats(shape, numbers, time_ms)
     step = -(-len(lines) // files)
     for file in range(files):
-        part = lines[file * step : (file + 1) * step]
-        write_atomically(folder / f"{name}-{file}.jsonl", ("\n".join(part) + "\n").encode())
+        content = ("\n".join(lines[file * step : (file + 1) * step]) + "\n").encode()
+        for folder in folders:
+            write_atomically(folder / f"{name}-{file}.jsonl", content)
 
 
 def write_clock(shape: FleetShape, folder: Path, time_ms: int) -> None:

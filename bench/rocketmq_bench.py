@@ -18,10 +18,10 @@ from pathlib import Path
 
 import psutil
 
-from streaming.event_log import EventFiles
-from streaming.logs import configure
-from streaming.rocketmq.collector import RocketMqCollector
-from streaming.rocketmq.options import RocketMqOptions
+from streaming.collectors.event_log import EventFiles
+from streaming.collectors.rocketmq.collector import RocketMqCollector
+from streaming.collectors.rocketmq.options import RocketMqOptions
+from streaming.machine.logs import configure
 
 _GROUPS = 2_000
 _MEMBERS = 10

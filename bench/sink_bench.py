@@ -18,16 +18,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
-from streaming.delta_files import DeltaFiles
-from streaming.materialise import Materialiser
-from streaming.session import start_session
-from streaming.settings import load
-from streaming.sink import Sink
-from udfs import journal
+from streaming.pipeline.sink import Sink
+from streaming.settings.model import load
+from streaming.spark.session import start_session
+from streaming.tables.delta_files import DeltaFiles
+from streaming.tables.materializer import Materializer
+from streaming.tables.schema import TABLES, Table
+from udfs.model import journal
 
 _T0 = 1_767_225_600_000
 _ROUNDS = 15
@@ -46,7 +48,7 @@ class Fleet:
         self._generations: dict[str, int] = defaultdict(int)
 
     def join(self, group: str, members: int, at: int) -> Iterator[tuple[str, str, str]]:
-        """Answer what one rebalance decides in which so many members join."""
+        """Return what one rebalance decides in which so many members join."""
         before = self._members[group]
         self._members[group] += members
         self._generations[group] += 1
@@ -147,12 +149,12 @@ def _timed(kind: str, times: dict[str, list[float]]) -> Iterator[None]:
 def _measure(spark: SparkSession, root: Path, groups: int) -> None:
     fleet = Fleet()
     names = [f"group-{number:06d}" for number in range(groups)]
-    materialiser = Materialiser(root / "tables", 0)
+    materialiser = Materializer(root / "tables", 0)
     sink = Sink(root / "tables", "bench", materialiser)
     begin = time.perf_counter()
     sink(_frame(spark, [row for name in names for row in fleet.join(name, _MEMBERS, _T0)]), 0)
     took = time.perf_counter() - begin
-    _say(f"\n{groups:,} groups, {groups * _MEMBERS:,} members; their first batch took {took:.1f} s")
+    _print(f"\n{groups:,} groups, {groups * _MEMBERS:,} members; their first batch took {took:.1f} s")
 
     times: dict[str, list[float]] = defaultdict(list)
     parts: dict[str, list[float]] = defaultdict(list)
@@ -177,14 +179,14 @@ def _measure(spark: SparkSession, root: Path, groups: int) -> None:
                 _frame(spark, []).write.format("noop").mode("overwrite").save()
     median = {kind: statistics.median(each[_WARM_UP:]) for kind, each in times.items()}
     for kind, seconds in median.items():
-        _say(f"  {kind}: {seconds * 1_000:.0f} ms (median of {_ROUNDS})")
+        _print(f"  {kind}: {seconds * 1_000:.0f} ms (median of {_ROUNDS})")
     for part, each in parts.items():
         shown = each[-_ROUNDS:]
-        _say(f"    of it {part}: {statistics.median(shown) * 1_000:.0f} ms")
+        _print(f"    of it {part}: {statistics.median(shown) * 1_000:.0f} ms")
     ratio = median["ten changes, all tables"] / median["one append of ten rows by Spark"]
-    _say(f"  ten changes / one append: {ratio:.2f} (goal 5, aim 3)")
+    _print(f"  ten changes / one append: {ratio:.2f} (goal 5, aim 3)")
     # Asked of the log: every one of these batches committed once to each table that it concerns.
-    _say(
+    _print(
         f"  versions: { {path.name: DeltaFiles(root / 'tables', _table(path.name)).version for path in _tables(root)} }"
     )
 
@@ -193,16 +195,13 @@ def _tables(root: Path) -> list[Path]:
     return sorted(path for path in (root / "tables").iterdir() if (path / "_delta_log").is_dir())
 
 
-def _table(name: str) -> object:
-    from streaming.tables import TABLES
-
+def _table(name: str) -> Table:
     return TABLES[name]
 
 
 @contextmanager
 def _parts(parts: dict[str, list[float]]) -> Iterator[None]:
     """Measure each table's part of the batches beside the whole."""
-    append, replace = DeltaFiles.append, DeltaFiles.replace
 
     def timed(real: Callable[..., bool]) -> Callable[..., bool]:
         def wrapped(files: DeltaFiles, *args: object, **more: object) -> bool:
@@ -211,11 +210,11 @@ def _parts(parts: dict[str, list[float]]) -> Iterator[None]:
 
         return wrapped
 
-    DeltaFiles.append, DeltaFiles.replace = timed(append), timed(replace)
-    try:
+    with (
+        patch.object(DeltaFiles, "append", timed(DeltaFiles.append)),
+        patch.object(DeltaFiles, "replace", timed(DeltaFiles.replace)),
+    ):
         yield
-    finally:
-        DeltaFiles.append, DeltaFiles.replace = append, replace
 
 
 def _frame(spark: SparkSession, rows: list[tuple[str, str, str]]) -> DataFrame:
@@ -223,7 +222,7 @@ def _frame(spark: SparkSession, rows: list[tuple[str, str, str]]) -> DataFrame:
 
 
 def _reading(tables: Path) -> None:
-    _say("\nreading commands on tables of 1,000 rebalances, Python's start included:")
+    _print("\nreading commands on tables of 1,000 rebalances, Python's start included:")
     command = [str(Path(sys.executable).with_name("rebalance-monitor"))]
     first = "group-000000"
     asked = {
@@ -240,10 +239,10 @@ def _reading(tables: Path) -> None:
                 done = subprocess.run([*command, *arguments, "--tables", str(tables)], capture_output=True, check=False)
             if done.returncode:
                 raise RuntimeError(done.stderr.decode())
-        _say(f"  {name}: {statistics.median(times[name]) * 1_000:.0f} ms (goal 1,000)")
+        _print(f"  {name}: {statistics.median(times[name]) * 1_000:.0f} ms (goal 1,000)")
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     print(line, flush=True)
 
 
@@ -261,7 +260,7 @@ def main() -> None:
             for number in range(1_000)
             for row in fleet.join(f"group-{number % 50:06d}", _MEMBERS if number < 50 else 1, _T0 + number * 1_000)
         ]
-        Sink(root / "reading", "bench", Materialiser(root / "reading", 0))(_frame(spark, rows), 0)
+        Sink(root / "reading", "bench", Materializer(root / "reading", 0))(_frame(spark, rows), 0)
         _reading(root / "reading")
     finally:
         spark.stop()

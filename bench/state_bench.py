@@ -14,10 +14,11 @@ import msgspec
 import numpy as np
 
 from bench.fleet import FleetShape
-from udfs import group as group_logic
-from udfs.events import AnyEvent, MemberJoined, TopicQueues
-from udfs.facts import GroupLogic
-from udfs.packing import (
+from udfs.group import coordinator
+from udfs.model.config import CoreConfig
+from udfs.model.events import AnyEvent, MemberJoined, TopicQueues
+from udfs.model.group_api import GroupLogic
+from udfs.packets.packet import (
     CarriedEvent,
     PackedHeartbeats,
     PackedTexts,
@@ -28,16 +29,15 @@ from udfs.packing import (
     group_keys,
     hash_texts,
 )
-from udfs.rules import Rules
-from udfs.seven_bits import characters_for
-from udfs.shard import Shard
+from udfs.shard.base128 import characters_for
+from udfs.shard.shard import Shard
 
 _ROUNDS = 15
 _EVERY = 3  # each batch brings a heartbeat of every third member: 333,000 of a million
 
 
 def joins(shape: FleetShape, groups: list[int]) -> list[CarriedEvent]:
-    """Answer a described join of every member of these groups."""
+    """Return a described join of every member of these groups."""
     events = []
     for group in groups:
         for number in range(group * shape.members_per_group, (group + 1) * shape.members_per_group):
@@ -60,11 +60,14 @@ def joins(shape: FleetShape, groups: list[int]) -> list[CarriedEvent]:
 
 
 def heartbeats(shape: FleetShape, groups: list[int], phase: int, at: int) -> tuple[bytes, list[bytes]]:
-    """Answer one batch for the shard, every third member: the packet, and the same as JSON lines."""
+    """Return one batch for the shard, every third member: the packet, and the same as JSON lines."""
     names = [shape.member(group * shape.members_per_group)[0] for group in groups]
     count = len(groups) * shape.members_per_group
     chosen = np.arange(phase, count, _EVERY)
-    ids = [shape.member(groups[n // shape.members_per_group] * shape.members_per_group + n % 10)[1] for n in chosen]
+    ids = [
+        shape.member(groups[n // shape.members_per_group] * shape.members_per_group + n % 10)[1]
+        for n in chosen.tolist()
+    ]
     times = at + np.arange(len(chosen)) % 5_000
     packed = PackedHeartbeats.pack(
         bytes(len(groups)),
@@ -80,9 +83,9 @@ def heartbeats(shape: FleetShape, groups: list[int], phase: int, at: int) -> tup
     return encode_packet(Packet(newest_ms=int(times.max()), heartbeats=packed)), lines
 
 
-def measure(logic: GroupLogic, shape: FleetShape | None = None, rules: Rules | None = None) -> dict[str, Any]:
+def measure(logic: GroupLogic, shape: FleetShape | None = None, rules: CoreConfig | None = None) -> dict[str, Any]:
     """Seed one shard, feed it heartbeats, and answer figures by name."""
-    shape, rules = shape or FleetShape(), rules or Rules()
+    shape, rules = shape or FleetShape(), rules or CoreConfig()
     keys = group_keys(shape.cluster, [shape.member(n * shape.members_per_group)[0] for n in range(shape.groups)])
     groups = np.flatnonzero(keys % np.uint64(rules.shards) == 0).tolist()
     members = len(groups) * shape.members_per_group
@@ -145,7 +148,7 @@ def measure(logic: GroupLogic, shape: FleetShape | None = None, rules: Rules | N
 
 def main() -> None:
     """Print the figures."""
-    for name, figure in measure(group_logic).items():
+    for name, figure in measure(coordinator).items():
         print(f"{name}: {figure}")
 
 

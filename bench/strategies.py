@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from streaming.allocation_cases import Case as AskedCase
-from streaming.allocation_cases import answer_case, read_problem
+from streaming.allocation.cases import Case as AskedCase
+from streaming.allocation.cases import answer_case, read_problem
 from tests.kit.oracles import ORACLES, Oracle, Running
-from udfs.strategies import Problem, strategy
+from udfs.strategies.problem import Problem
+from udfs.strategies.registry import strategy
 
 # Newest jars of each system; a vote takes no time worth measuring.
 _JARS = ("rocketmq-client-5.5.0", "metamorphosis-client-1.4.6.2", "kafka-4.1.1")
@@ -48,7 +49,7 @@ class Group(NamedTuple):
 
 
 def groups(name: str) -> Iterator[Group]:
-    """Answer the groups that a strategy is measured on."""
+    """Return the groups that a strategy is measured on."""
     fresh = [
         Group("100 × 1,000", 100, 1, 1_000),
         Group("1,000 × 10,000", 1_000, 1, 10_000),
@@ -141,7 +142,7 @@ def our_times(name: str, case: AskedCase) -> Ours:
 
 
 def java_time_s(running: Running, case: dict[str, Any]) -> float | None:
-    """Answer the median of Java's calls after as many to warm up; None where two take longer than the limit."""
+    """Return the median of Java's calls after as many to warm up; None where two take longer than the limit."""
     once = running.time_ns(case, 2)
     if once is None:
         return None

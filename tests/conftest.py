@@ -11,11 +11,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what chooses the random histories of ``tests/model``."""
+    group = parser.getgroup("model")
+    group.addoption(
+        "--histories", type=int, default=None, help="how many random histories each test of the model takes"
+    )
+    group.addoption("--first-seed", type=int, default=None, help="the seed of the first of them")
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The job's own session, on two cores, one for each test process."""
-    from streaming.session import start_session
-    from streaming.settings import load
+    from streaming.settings.model import load
+    from streaming.spark.session import start_session
 
     session = start_session(load(None, {"spark.master": "local[2]", "spark.driver_memory": "1g"}), name="tests")
     session.sparkContext.setLogLevel("ERROR")

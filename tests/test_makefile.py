@@ -1,4 +1,4 @@
-"""What `make` says: its targets, and the way out where something is missing."""
+"""What `make` says: its targets, and the remedy where something is missing."""
 
 import os
 import shutil

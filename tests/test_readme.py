@@ -9,28 +9,28 @@ import duckdb
 import pytest
 from typer.testing import CliRunner
 
-from streaming import tables
 from streaming.commands.app import app
+from streaming.tables import schema
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
-    """Answer the code blocks of one language."""
+    """Return the code blocks of one language."""
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
 @pytest.mark.parametrize("query", blocks("sql"))
 def test_the_queries_run(query: str) -> None:
     with duckdb.connect() as connection:
-        for table in (each for each in vars(tables).values() if isinstance(each, tables.Table)):
+        for table in (each for each in vars(schema).values() if isinstance(each, schema.Table)):
             connection.register(table.name, table.schema.empty_table())
         assert connection.sql(query).fetchall() == []
 
 
 def test_every_table_is_told_of() -> None:
-    for table in (each for each in vars(tables).values() if isinstance(each, tables.Table)):
+    for table in (each for each in vars(schema).values() if isinstance(each, schema.Table)):
         assert f"| `{table.name}` |" in README
 
 

@@ -7,21 +7,30 @@ handle, and is the same when the batch is repeated.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from typing import Protocol
 
 import msgspec
 import pandas as pd
 
-from udfs import group
-from udfs.facts import GroupLogic
-from udfs.journal import Change, Rebalance
-from udfs.packing import REJECTED_CLUSTER, Packet, decode_packet
-from udfs.rules import Rules
-from udfs.shard import Row, Shard
+from udfs.group import coordinator
+from udfs.model.config import CoreConfig
+from udfs.model.errors import StateVersionError
+from udfs.model.group_api import GroupLogic
+from udfs.model.journal import Change, Rebalance, Rejected, Unfinished
+from udfs.packets.packet import REJECTED_CLUSTER, Packet, decode_packet
+from udfs.shard.shard import Row, Shard
+from udfs.shard.state_format import is_checked, refusing
 
 PAYLOAD = "payload"  # the input's column of packets; the key's columns are not read
 DECIDED_SCHEMA = "kind string, cluster string, body string"
 STATE_SCHEMA = "state binary"
+_KINDS: dict[type[Row], str] = {
+    Rebalance: "rebalance",
+    Change: "change",
+    Rejected: "rejected",
+    Unfinished: "unfinished",
+}
 _ROWS_AT_ONCE = 10_000  # bounds the memory of a batch that decides much
 
 
@@ -39,17 +48,17 @@ class StateHandle(Protocol):
 ShardFunction = Callable[[tuple[str, int], Iterable[pd.DataFrame], StateHandle], Iterator[pd.DataFrame]]
 
 
-def shard_function(rules: Rules, logic: GroupLogic = group) -> ShardFunction:
+def shard_function(rules: CoreConfig, logic: GroupLogic = coordinator, *, checkpoint: str = "") -> ShardFunction:
     """Make the function of the stateful operator.
 
     Args:
-        logic: How groups decide.
+        logic: How groups decide. checkpoint: The owner of the state, for errors.
     """
 
     def advance_shard(
         key: tuple[str, int], frames: Iterable[pd.DataFrame], state: StateHandle
     ) -> Iterator[pd.DataFrame]:
-        """Answer what the batch decided, as rows of kind, cluster and JSON text; every path updates the state."""
+        """Return what the batch decided, as rows of kind, cluster and JSON text; every path updates the state."""
         cluster, number = str(key[0]), int(key[1])
         packets = [decode_packet(payload) for frame in frames for payload in frame[PAYLOAD]]
         if cluster == REJECTED_CLUSTER:
@@ -57,8 +66,13 @@ def shard_function(rules: Rules, logic: GroupLogic = group) -> ShardFunction:
             state.update((b"",))
             return
         data = bytes(state.get[0]) if state.exists else None
-        shard = Shard(cluster, number, data, rules, logic)
-        yield from _frames(cluster, shard.advance(packets, state.getCurrentProcessingTimeMs()))
+        try:
+            # What no checksum vouches for may turn out to be damaged when it is used.
+            with refusing("the state") if data and not is_checked(data) else nullcontext():
+                shard = Shard(cluster, number, data, rules, logic)
+                yield from _frames(cluster, shard.advance(packets, state.getCurrentProcessingTimeMs()))
+        except StateVersionError as error:
+            raise error.at(checkpoint, cluster, number) from None
         state.update((shard.encode(),))
 
     return advance_shard
@@ -73,7 +87,7 @@ def _frames(cluster: str, rows: Iterable[Row]) -> Iterator[pd.DataFrame]:
     kinds: list[str] = []
     bodies: list[str] = []
     for row in rows:
-        kinds.append("rebalance" if isinstance(row, Rebalance) else "change" if isinstance(row, Change) else "rejected")
+        kinds.append(_KINDS[type(row)])
         bodies.append(msgspec.json.encode(row).decode())
         if len(bodies) == _ROWS_AT_ONCE:
             yield pd.DataFrame({"kind": kinds, "cluster": cluster, "body": bodies})

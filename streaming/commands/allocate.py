@@ -1,4 +1,4 @@
-"""Command: `allocate`: ask the strategies, case by case from standard input, or for people."""
+"""Command: `allocate`: run the strategies, case by case from standard input, or for people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn
 import typer
 
 if TYPE_CHECKING:
-    from streaming.allocation_table import Compared
+    from streaming.allocation.comparison import Compared
 
 NOT_READ_EXIT = 1
 USAGE_EXIT = 2
@@ -28,16 +28,16 @@ def allocate(
         str | None, typer.Option(metavar="NAME", help="For people: one strategy, e.g. rocketmq.AVG.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="For people: compare every strategy.")] = False,
-    queues: Annotated[int | None, typer.Option(min=0, help="So many queues in each topic.")] = None,
-    members: Annotated[int | None, typer.Option(min=1, help="So many members.")] = None,
-    topics: Annotated[int, typer.Option(min=1, help="So many topics, to which all members subscribe.")] = 1,
+    queues: Annotated[int | None, typer.Option(min=0, help="Number of queues per topic.")] = None,
+    members: Annotated[int | None, typer.Option(min=1, help="Number of members.")] = None,
+    topics: Annotated[int, typer.Option(min=1, help="Number of topics; all members subscribe to each.")] = 1,
     before: Annotated[
         str | None,
-        typer.Option(metavar="MEMBERS[,QUEUES]", help="The group's size before: tells how many queues move."),
+        typer.Option(metavar="MEMBERS[,QUEUES]", help="Size of the group before: shows how many queues move."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
-    """Deal queues as the real clients do.
+    """Assign queues as the real clients do.
 
     Without options: one case a line as JSON on standard input, one answer a line on standard output; exit 1 if a line
     could not be read. With --strategy or --all, --queues and --members: a table.
@@ -58,13 +58,13 @@ def allocate(
 
 
 def _answer_lines() -> None:
-    from streaming.allocation_cases import answer_line
-    from streaming.user_strategies import installed_user_strategies
+    from streaming.allocation.cases import answer_line
+    from streaming.allocation.plugins import installed_user_strategies
 
     all_read = True
     number = 0
     answers = sys.stdout.buffer
-    # Whatever users' strategies print must not mix with the answers.
+    # Output of custom strategies must not mix with the results.
     with redirect_stdout(sys.stderr):
         installed_user_strategies()
         for lines in _blocks(sys.stdin.buffer):
@@ -82,7 +82,7 @@ def _answer_lines() -> None:
 
 
 def _blocks(source: BinaryIO) -> Iterator[list[bytes]]:
-    """Answer whole lines as they come: all at once from a file, one by one from somebody who waits for each answer."""
+    """Return whole lines as they come: all at once from a file, one by one from a caller that waits for each result."""
     begun: list[bytes] = []
     while chunk := source.read1(_BLOCK_BYTES):  # type: ignore[attr-defined]
         first, *rest = chunk.split(b"\n")
@@ -104,16 +104,16 @@ def _show(
     before: str | None,
     as_json: bool,
 ) -> None:
-    from streaming.allocation_table import Size, compare, compare_all, known
-    from streaming.user_strategies import installed_user_strategies
+    from streaming.allocation.comparison import Size, compare, compare_all, is_strategy
+    from streaming.allocation.plugins import installed_user_strategies
 
     with redirect_stdout(sys.stderr):
         installed_user_strategies()
     mistakes = [f"{name} is missing" for name, value in (("--queues", queues), ("--members", members)) if value is None]
     if strategy is not None and every:
         mistakes.append("--strategy and --all cannot go together")
-    if strategy is not None and not known(strategy):
-        mistakes.append(f"--strategy: no strategy is called {strategy}; --all names them")
+    if strategy is not None and not is_strategy(strategy):
+        mistakes.append(f"--strategy: there is no strategy {strategy}; --all lists them")
     size_before = None
     if before is not None and queues is not None:
         numbers = before.split(",")
@@ -137,8 +137,8 @@ def _show(
 
 
 def _show_one(compared: Compared, *, topics: int, as_json: bool) -> None:
-    from streaming.allocation_table import queue_text
-    from streaming.output import field, show_rows, write_json_lines
+    from streaming.allocation.comparison import queue_text
+    from streaming.terminal.output import field, show_rows, write_json_lines
 
     if compared.error is not None:
         sys.stderr.write(f"error: {compared.error}\n")
@@ -159,7 +159,7 @@ def _show_one(compared: Compared, *, topics: int, as_json: bool) -> None:
 
 
 def _show_comparison(compared: list[Compared], *, as_json: bool) -> None:
-    from streaming.output import field, show_rows, write_json_lines
+    from streaming.terminal.output import field, show_rows, write_json_lines
 
     rows = [
         {

@@ -1,4 +1,4 @@
-"""Shell: the commands. Each lies in a file of its own; what is heavy is imported inside, so that --help is quick."""
+"""Shell: the commands. Each is in its own file; heavy modules are imported inside, so that --help is quick."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import typer
 
-from streaming.checkpoint import CheckpointError
 from streaming.commands.allocate import allocate
 from streaming.commands.collect import collect
 from streaming.commands.demo import demo
@@ -19,16 +18,17 @@ from streaming.commands.show import app as show
 from streaming.commands.simulate import simulate
 from streaming.commands.state import app as state
 from streaming.commands.who_owned import who_owned
-from streaming.settings_error import SettingsError
-from streaming.setup_error import SetupError
-from streaming.table_error import TableError
-from udfs.errors import StateVersionError
+from streaming.settings.errors import SettingsError
+from streaming.setup.errors import SetupError
+from streaming.spark.checkpoint import CheckpointError
+from streaming.tables.errors import TableError
+from udfs.model.errors import StateVersionError
 
 FAILED, USAGE = 1, 2
 
 app = typer.Typer(
     name="rebalance-monitor",
-    help="Watches how consumer groups of Kafka, RocketMQ and MetaQ deal out their queues, and says why.",
+    help="Follows the rebalances of consumer groups of Kafka, RocketMQ and MetaQ, with their causes.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -47,7 +47,7 @@ app.command()(optimize)
 
 
 def run_app() -> None:
-    """Run the command that the arguments name; say what is wrong in words, not in a traceback."""
+    """Run the command of the arguments; print errors as messages, not as tracebacks."""
     _open_what_was_closed()
     try:
         app()
@@ -56,7 +56,7 @@ def run_app() -> None:
     except (SetupError, CheckpointError, StateVersionError, TableError) as error:
         _complain(f"error: {error}")
     except BrokenPipeError:
-        # Whoever read our output has seen enough, e.g. head(1).
+        # The reader of our output has closed it, e.g. head(1).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:

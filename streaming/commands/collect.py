@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import typer
 
-from streaming.commands.live import (
+from streaming.commands.cluster_options import (
     ADDRESSES,
     ClusterNames,
     ExcludeGroups,
@@ -31,14 +31,14 @@ from streaming.commands.live import (
     incomplete_clusters,
 )
 from streaming.commands.options import ConfigOption, path_option
-from streaming.settings_error import SettingsError
-from streaming.setup_error import SetupError
-from streaming.sole_use import sole_use
+from streaming.machine.file_lock import exclusive_lock
+from streaming.settings.errors import SettingsError
+from streaming.setup.errors import SetupError
 
 if TYPE_CHECKING:
-    from streaming.collecting import Collector
-    from streaming.event_log import EventLog
-    from streaming.settings import Settings
+    from streaming.collectors.collector import Collector
+    from streaming.collectors.event_log import EventLog
+    from streaming.settings.model import Settings
 
 FAILED_EXIT = 1
 _TO_TOPIC = "kafka:"
@@ -64,9 +64,9 @@ def collect(
     exclude_topic: ExcludeTopics = None,
     kafka_option: KafkaProperties = None,
     memory: Annotated[
-        Path, path_option("Where events go to a topic: folder in which is kept how far has been read.")
+        Path, path_option("With --out kafka:...: folder for the collector's positions and remembered state.")
     ] = Path("checkpoints/collect"),
-    once: Annotated[bool, typer.Option("--once", help="Look at everything once, then stop.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Read everything once, then stop.")] = False,
     config: ConfigOption = None,
     events: Annotated[Path | None, typer.Option(hidden=True)] = None,
     kafka_events: Annotated[str | None, typer.Option(hidden=True)] = None,
@@ -76,11 +76,11 @@ def collect(
     The folder, or the topic, is what `run --events` or `run --kafka-events` reads. Runs until stopped. Secrets are
     settings: a file, or variables like REBALANCE_MONITOR_ROCKETMQ__SECRET_KEY.
     """
-    from streaming.settings import load
+    from streaming.settings.model import load
 
     mistakes: list[str] = []
     folder, topic = _place(out, events, kafka_events, mistakes)
-    # Beside another system's cluster, --kafka says only where the topic is.
+    # Beside another system's cluster, --kafka only gives the topic's broker.
     only_topic = topic is not None and "/" not in topic and bool(rocketmq or metaq)
     live = LiveOptions(
         {"kafka": None if only_topic else kafka, "rocketmq": rocketmq, "metaq": metaq},
@@ -103,7 +103,7 @@ def collect(
     if mistakes:
         raise SettingsError(mistakes)
 
-    from streaming.logs import configure
+    from streaming.machine.logs import configure
 
     configure(settings.log.level, settings.log.format)
     (system,) = settings.followed()
@@ -111,7 +111,7 @@ def collect(
 
 
 def _with_nothing_else(live: LiveOptions) -> dict[str, object]:
-    """Answer the settings of the command line; a cluster that is named there is the only one."""
+    """Return the settings of the command line; a cluster that is named there is the only one."""
     others = {ADDRESSES[system]: "" for system in ADDRESSES if live.given and system not in live.given}
     return live.settings | others
 
@@ -119,32 +119,34 @@ def _with_nothing_else(live: LiveOptions) -> dict[str, object]:
 def _place(
     out: str | None, events: Path | None, kafka_events: str | None, mistakes: list[str]
 ) -> tuple[Path | None, str | None]:
-    """Answer the folder or the topic, as ``[HOST:PORT/]TOPIC``."""
+    """Return the folder or the topic, as ``[HOST:PORT/]TOPIC``."""
     places = [place for place in (out, events, kafka_events) if place is not None]
     if len(places) != 1 or not str(places[0]):
-        mistakes.append("where to? give one --out: a folder, or kafka:HOST:PORT/TOPIC")
+        mistakes.append("--out is missing: a folder, or kafka:HOST:PORT/TOPIC")
         return None, None
     if kafka_events is None and not (out or "").startswith(_TO_TOPIC):
         return Path(places[0]), None
     topic = kafka_events or str(out).removeprefix(_TO_TOPIC)
     name = topic.rpartition("/")[2]
     if not _TOPIC_NAME.fullmatch(name):
-        mistakes.append(f"--out {_TO_TOPIC}{topic}: {name!r} is no name of a topic")
+        mistakes.append(f"--out {_TO_TOPIC}{topic}: {name!r} is not a valid topic name")
     return None, topic
 
 
 def _unfit(settings: Settings, live: LiveOptions, topic: str | None) -> list[str]:
-    """Answer what is wrong with settings that are sound by themselves."""
+    """Return what is wrong with settings that are valid one by one."""
     mistakes = []
     followed = settings.followed()
     if not followed:
         mistakes.append("nothing to follow: give one of --kafka, --rocketmq and --metaq, with --cluster NAME")
     elif len(followed) > 1 and len(live.given) < 2:
-        mistakes.append(f"the settings name several clusters; say which: {' or '.join(f'--{one}' for one in followed)}")
+        mistakes.append(
+            f"the settings name several clusters; choose one: {' or '.join(f'--{one}' for one in followed)}"
+        )
     else:
         mistakes += incomplete_clusters(settings)
     if topic is not None and "/" not in topic and "kafka" not in followed and not _events_servers(settings):
-        mistakes.append(f"--out {_TO_TOPIC}{topic}: on which broker? write {_TO_TOPIC}HOST:PORT/{topic}")
+        mistakes.append(f"--out {_TO_TOPIC}{topic}: the broker is missing: write {_TO_TOPIC}HOST:PORT/{topic}")
     return mistakes
 
 
@@ -165,7 +167,7 @@ class _Logs:
         self.made: list[EventLog] = []
 
     def log(self, part: str = "") -> EventLog:
-        """Answer a log for the cluster, or for a part of what is told of it, with a memory of its own.
+        """Return a log for the cluster, or for a part of its events, with its own remembered state.
 
         Raises:
             SetupError: It cannot be made.
@@ -178,27 +180,27 @@ class _Logs:
             place = error.filename or self._folder or self._memory
             raise SetupError(f"{place} cannot be written: {error.strerror}", "choose another folder") from error
         except KafkaException as error:
-            raise SetupError(f"the topic's client cannot be made: {error.args[0].str()}", "mend its options") from error
+            raise SetupError(f"the topic's client cannot be made: {error.args[0].str()}", "fix its options") from error
         self.made.append(made)
         return made
 
     def remember(self) -> bool:
-        """Say whether an earlier start left a memory of the cluster; nothing is made for the answer."""
-        from streaming.event_log import EventFiles
+        """Return whether an earlier start left a memory of the cluster; nothing is made for the answer."""
+        from streaming.collectors.event_log import EventFiles
 
         if self._folder is not None:
             return EventFiles.knows(self._folder, self._name())
         return self._topic_memory().exists()
 
     def _into_folder(self, folder: Path, part: str) -> EventLog:
-        from streaming.event_log import EventFiles, Limits
+        from streaming.collectors.event_log import EventFiles, Limits
 
         self._keep_others_out(folder / f".{self._name(part)}.lock")
         return EventFiles(folder, self._name(part), Limits(**self._settings.event_log.bounds()))
 
     def _into_topic(self, part: str) -> EventLog:
-        from streaming.event_log import EventTopic, Limits
-        from streaming.kafka.options import KafkaOptions
+        from streaming.collectors.event_log import EventTopic, Limits
+        from streaming.collectors.kafka.client_options import KafkaOptions
 
         settings = self._settings
         followed = settings.kafka if self._system == "kafka" else None
@@ -209,12 +211,12 @@ class _Logs:
         return EventTopic(self._topic, client, self._topic_memory(part), Limits(**settings.event_log.bounds()))
 
     def _keep_others_out(self, lock_file: Path) -> None:
-        """Hold the lock until this process ends: two writers of one cluster would tell all twice."""
+        """Hold the lock until this process ends: two writers of one cluster would write every event twice."""
         lock_file.parent.mkdir(parents=True, exist_ok=True)
         cluster = self._settings.followed()[self._system]
         problem = f"another collector of {cluster} runs with {lock_file.parent}"
         self._held.enter_context(
-            sole_use(lock_file, problem=problem, way_out="stop that one, or choose another folder")
+            exclusive_lock(lock_file, problem=problem, remedy="stop that one, or choose another folder")
         )
 
     def _topic_memory(self, part: str = "") -> Path:
@@ -226,7 +228,7 @@ class _Logs:
 
 
 def _collect(settings: Settings, system: str, logs: _Logs, *, once: bool) -> int:
-    from streaming.logs import logger
+    from streaming.machine.logs import logger
 
     log = logger("collect")
     stop = _stopped_by_signals()
@@ -243,31 +245,31 @@ def _collect(settings: Settings, system: str, logs: _Logs, *, once: bool) -> int
         status = collector.status()
         log.error("the cluster did not answer", cluster=status.cluster, state=status.state, detail=status.detail)
     if not written:
-        log.error("events that were seen could not be written; the next start sees what is then")
+        log.error("observed events could not be written; the next start reads the cluster's state anew")
     log.info("stopped")
     return 0 if answered and written else FAILED_EXIT
 
 
 def _collector(settings: Settings, system: str, logs: _Logs, stop: threading.Event) -> Collector:
     if system == "kafka":
-        from streaming.kafka.alone import LoneKafkaCollector
-        from streaming.kafka.follower import options_of
+        from streaming.collectors.kafka.factory import options_of
+        from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
 
-        return LoneKafkaCollector(
+        return StandaloneKafkaCollector(
             options_of(settings.kafka),
             logs.log("topics"),
             logs.log("groups"),
             poll_interval_ms=settings.kafka.poll_interval_ms,
             stop=stop,
         )
-    from streaming.following import checked_collector
+    from streaming.collectors.registry import validated_collector
 
-    make_collector = checked_collector(system, settings, was_seen=logs.remember())
+    make_collector = validated_collector(system, settings, was_seen=logs.remember())
     return make_collector(logs.log())
 
 
 def _write_the_rest(logs: _Logs) -> bool:
-    """Give what waits in memory a last chance; answer whether all is written."""
+    """Give what waits in memory a last chance; return whether all is written."""
     deadline = time.monotonic() + _LAST_WORDS_S
     while [log for log in logs.made if not log.flush()]:
         if time.monotonic() > deadline:
@@ -279,9 +281,9 @@ def _write_the_rest(logs: _Logs) -> bool:
 def _stopped_by_signals() -> threading.Event:
     stop = threading.Event()
 
-    def ask(_number: int, _frame: FrameType | None) -> None:
+    def request_stop(_number: int, _frame: FrameType | None) -> None:
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, ask)
+        signal.signal(number, request_stop)
     return stop

@@ -13,41 +13,41 @@ from typing import Annotated
 
 import typer
 
-from streaming.commands.options import path_option
-from streaming.commands.spans import span_ms
-from streaming.setup_error import SetupError
-from streaming.sole_use import sole_use
-from streaming.writable import why_not_writable
+from streaming.commands.options import path_option, span_ms
+from streaming.machine.file_lock import exclusive_lock
+from streaming.machine.folder_check import write_error
+from streaming.setup.errors import SetupError
 
-# On a terminal the demo runs until stopped; where nobody can stop it, so long.
+# On a terminal the demo runs until stopped; elsewhere it stops after this time.
 UNATTENDED_MS = 60_000
 _OURS = ".rebalance-monitor-demo"
 
 
 def demo(
     length: Annotated[
-        str | None, typer.Option("--for", metavar="SPAN", help="End after so long, e.g. 60s. Else: when stopped.")
+        str | None,
+        typer.Option("--for", metavar="SPAN", help="Stop after this time, e.g. 60s. Default: never."),
     ] = None,
     folder: Annotated[Path, path_option("Where events, tables and checkpoint go; emptied at each start.")] = Path(
         "demo"
     ),
-    seed: Annotated[int, typer.Option(help="Another seed is another fleet.")] = 1,
-    groups: Annotated[int, typer.Option(min=3, help="Of the fleet, over three clusters.")] = 24,
-    members: Annotated[int, typer.Option(min=3, help="Of the fleet, about.")] = 180,
+    seed: Annotated[int, typer.Option(help="Seed of the random fleet.")] = 1,
+    groups: Annotated[int, typer.Option(min=3, help="Groups of the fleet, in three clusters.")] = 24,
+    members: Annotated[int, typer.Option(min=3, help="Members of the fleet, approximately.")] = 180,
 ) -> None:
     """Run the job on a simulated fleet of Kafka, RocketMQ and MetaQ groups, and watch it rebalance.
 
-    On a terminal until Ctrl-C; elsewhere, or with --for, it ends by itself. Then it says what it saw.
+    On a terminal until Ctrl-C; elsewhere, or with --for, it stops by itself. At the end it prints a summary.
     """
     from rich.console import Console
 
-    from streaming import logs
     from streaming.job import FAILED_EXIT, Job, supervise
-    from streaming.settings import load
+    from streaming.machine import logs
+    from streaming.machine.clock import now_ms
+    from streaming.settings.model import load
     from streaming.simulator.fleet import Fleet
     from streaming.simulator.live import LiveWriter
-    from streaming.summary import print_summary, summarise
-    from streaming.wall_clock import now_ms
+    from streaming.views.job_summary import print_summary, summarise
 
     length_ms = span_ms(length, "--for")
     if length_ms is None and not sys.stderr.isatty():
@@ -59,7 +59,6 @@ def demo(
             "job.tables": tables,
             "job.checkpoint": folder / "checkpoint",
             # A demo shows at once what a long-running job may show a little later.
-            "job.trigger_interval_ms": 1_000,
             "job.materialize_interval_ms": 2_000,
         },
         env=os.environ,
@@ -68,7 +67,7 @@ def demo(
     with _own_folder(folder):
         job = Job(settings)
         fleet = Fleet(seed, start_ms=now_ms(), groups=groups, members=members, speed=2.0, short_sessions=True)
-        ending = threading.Timer((length_ms or 0) / 1000, job.stop.ask)
+        ending = threading.Timer((length_ms or 0) / 1000, job.stop.request)
         ending.daemon = True
         if length_ms is not None:
             # What counts is the time in which there is something to see: from the first batch on.
@@ -88,16 +87,16 @@ def _own_folder(folder: Path) -> Iterator[None]:
         SetupError: It is another's, or cannot be written.
     """
     another = "name another one with --folder"
-    if (wrong := why_not_writable(folder)) is not None:
+    if (wrong := write_error(folder)) is not None:
         raise SetupError(wrong, another)
     ours = folder / _OURS
     try:
         if folder.exists() and any(folder.iterdir()) and not ours.exists():
-            raise SetupError(f"{folder} has files that no demo made", another)
+            raise SetupError(f"{folder} has files that were not made by a demo", another)
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SetupError(f"{folder} cannot be used: {error.strerror}", another) from error
-    with sole_use(ours, problem=f"another demo runs in {folder}", way_out=f"stop it, or {another}"):
+    with exclusive_lock(ours, problem=f"another demo runs in {folder}", remedy=f"stop it, or {another}"):
         for old in folder.iterdir():
             if old.is_dir() and not old.is_symlink():
                 shutil.rmtree(old)

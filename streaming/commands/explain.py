@@ -1,4 +1,4 @@
-"""Shell: `explain`: one rebalance told as a story."""
+"""Shell: `explain`: one rebalance as a report."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from streaming.commands.options import JsonOption, TablesOption, tables_root
 
 
 def explain(
-    rebalance_id: Annotated[str, typer.Argument(metavar="REBALANCE_ID", help="Or how it begins.")],
+    rebalance_id: Annotated[str, typer.Argument(metavar="REBALANCE_ID", help="The id, or its first characters.")],
     tables: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what happened in a rebalance, who caused it, what moved, how long it took, whether clients agree."""
-    from streaming.output import answering, write_json_lines
+    """Report one rebalance: its causes, the moved queues, its duration, and whether clients agree."""
+    from streaming.terminal.output import answering, write_json_lines
     from streaming.views import explain as views
-    from streaming.views.reading import Reader, time_columns
+    from streaming.views.reader import Reader, time_columns
 
     with answering():
         told = views.explain(Reader(tables_root(tables)), rebalance_id)

@@ -12,21 +12,21 @@ import typer
 from streaming.commands.options import JsonOption, TablesOption
 
 if TYPE_CHECKING:
-    from streaming.optimize import Upkeep
+    from streaming.tables.maintenance import Upkeep
 
 _HOUR_MS = 3_600_000
 
 
 def optimize(
     tables: TablesOption = None,
-    config: Annotated[Path | None, typer.Option(help="Settings file; section [tables] says what is kept.")] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings file; section [tables] sets what is kept.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Lay small files together, drop old rows of the journal and files that nobody needs; may run beside the job."""
-    from streaming import optimize as upkeep
-    from streaming.output import answering, field, show_rows, write_json_lines
-    from streaming.settings import load
-    from streaming.views.reading import Reader
+    """Compact small files, drop old rows of the journal and unneeded files; may run beside the job."""
+    from streaming.settings.model import load
+    from streaming.tables import maintenance as upkeep
+    from streaming.terminal.output import answering, field, show_rows, write_json_lines
+    from streaming.views.reader import Reader
 
     settings = load(config, {"job.tables": tables}, os.environ)
     with answering():

@@ -9,9 +9,9 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 
-def path_option(said: str, metavar: str = "DIR") -> Any:
-    """Answer an option that names a folder or file; ``said`` is its help."""
-    return typer.Option(metavar=metavar, parser=_given_path, help=said)
+def path_option(help_text: str, metavar: str = "DIR") -> Any:
+    """Return an option that names a folder or file; ``help_text`` is its help."""
+    return typer.Option(metavar=metavar, parser=_given_path, help=help_text)
 
 
 def _given_path(text: str | Path) -> Path:
@@ -21,24 +21,26 @@ def _given_path(text: str | Path) -> Path:
     return Path(text)
 
 
-TablesOption: TypeAlias = Annotated[Path | None, path_option("Root folder of the tables; else the setting job.tables.")]
-ConfigOption: TypeAlias = Annotated[
-    Path | None, path_option("Settings file; conf/default.toml names every setting.", "FILE")
+TablesOption: TypeAlias = Annotated[
+    Path | None, path_option("Root folder of the tables. Default: the setting job.tables.")
 ]
-JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="One JSON object a line; times in RFC 3339.")]
+ConfigOption: TypeAlias = Annotated[
+    Path | None, path_option("Settings file; conf/default.toml lists every setting.", "FILE")
+]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="One JSON object per line; times in RFC 3339.")]
 GroupOption: TypeAlias = Annotated[str | None, typer.Option("--group", "-g", metavar="GROUP", help="Only this group.")]
 ClusterOption: TypeAlias = Annotated[str | None, typer.Option("--cluster", metavar="NAME", help="Only this cluster.")]
 TimeOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--at", metavar="TIME", help="As it was then: 2026-01-31T03:12:00Z, or epoch ms. Else now."),
+    typer.Option("--at", metavar="TIME", help="State at this time: 2026-01-31T03:12:00Z, or epoch ms. Default: now."),
 ]
 
 
 def tables_root(tables: Path | None) -> Path:
-    """Answer where the tables are: as told, else as the settings say."""
+    """Return the root folder of the tables: that of the option, else of the settings."""
     if tables is not None:
         return tables
-    from streaming.settings import load
+    from streaming.settings.model import load
 
     return load(None, {}, os.environ).job.tables
 
@@ -51,9 +53,25 @@ def time_ms(option: str, text: str | None) -> int | None:
     """
     if text is None:
         return None
-    from streaming.views.words import parse_time
+    from streaming.terminal.format import parse_time
 
     try:
         return parse_time(text)
     except ValueError as error:
         raise typer.BadParameter(f"{option}: {error}") from error
+
+
+def span_ms(text: str | None, option: str) -> int | None:
+    """Return the span in ms; None when the option was not given.
+
+    Raises:
+        typer.BadParameter: It is no span.
+    """
+    from streaming.settings.model import duration_ms
+
+    if text is None:
+        return None
+    try:
+        return duration_ms(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error

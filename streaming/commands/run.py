@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streaming.commands.live import (
+from streaming.commands.cluster_options import (
     ClusterNames,
     ExcludeGroups,
     ExcludeTopics,
@@ -22,13 +22,12 @@ from streaming.commands.live import (
     RocketMqAddress,
     incomplete_clusters,
 )
-from streaming.commands.options import ConfigOption, path_option
-from streaming.commands.spans import span_ms
-from streaming.settings_error import SettingsError
-from streaming.writable import why_not_writable
+from streaming.commands.options import ConfigOption, path_option, span_ms
+from streaming.machine.folder_check import write_error
+from streaming.settings.errors import SettingsError
 
 if TYPE_CHECKING:
-    from streaming.settings import Settings
+    from streaming.settings.model import Settings
 
 
 def run(
@@ -46,28 +45,30 @@ def run(
     exclude_group: ExcludeGroups = None,
     include_topic: IncludeTopics = None,
     exclude_topic: ExcludeTopics = None,
-    once: Annotated[bool, typer.Option("--once", help="Read what is there, then stop.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Read all available input, then stop.")] = False,
     flush: Annotated[
-        bool, typer.Option("--flush", help="With --once: then decide everything up to each cluster's newest event.")
+        bool, typer.Option("--flush", help="With --once: apply everything up to each cluster's newest event.")
     ] = False,
     tables: Annotated[Path | None, path_option("Root folder of the Delta tables.")] = None,
-    checkpoint: Annotated[Path | None, path_option("Folder of the job's own memory.")] = None,
+    checkpoint: Annotated[Path | None, path_option("Checkpoint folder of the job.")] = None,
     config: ConfigOption = None,
     allowed_lateness: Annotated[
         str | None, typer.Option(metavar="SPAN", help="How far events may be out of order, e.g. 2s.")
     ] = None,
     max_files_per_batch: Annotated[int | None, typer.Option(help="Files of --events in one batch, at most.")] = None,
-    shards: Annotated[int | None, typer.Option(help="Parts of the state; fixed for the life of a checkpoint.")] = None,
+    shards: Annotated[
+        int | None, typer.Option(help="Number of state shards; fixed for the life of a checkpoint.")
+    ] = None,
 ) -> None:
     """Watch consumer groups: read events, decide rebalances, write the Delta tables.
 
     Runs until stopped (Ctrl-C or SIGTERM finish the batch); with --once until all input is read.
     """
-    from streaming.setting_layers import is_setting
-    from streaming.settings import load
+    from streaming.settings.layers import is_setting
+    from streaming.settings.model import load
 
     servers, topic = _events_topic(kafka_events)
-    # With a topic of events and no cluster to name, --kafka says only where the topic is.
+    # With a topic of events and no cluster to name, --kafka only gives the topic's broker.
     only_topic = bool(topic) and not any(name.startswith("kafka=") or "=" not in name for name in cluster or [])
     live = LiveOptions(
         {"kafka": None if only_topic else kafka, "rocketmq": rocketmq, "metaq": metaq},
@@ -101,7 +102,7 @@ def run(
             os.environ,
         )
     except SettingsError as error:
-        # A source may also stand in what could not be loaded.
+        # A source may also be in settings that could not be loaded.
         given = any([events, kafka_events, config, *live.given, *filter(is_setting, os.environ)])
         missing = live.missing(config, os.environ)
         raise SettingsError([*mistakes, *error.mistakes, *missing, *_misused(events, given, once, flush)]) from error
@@ -125,7 +126,7 @@ def _has_source(settings: Settings) -> bool:
 
 
 def _misused(folder: str | Path | None, has_source: bool, once: bool, flush: bool) -> list[str]:
-    """Answer what is wrong whatever the settings say otherwise."""
+    """Return the mistakes that do not depend on the settings."""
     mistakes = []
     if not has_source:
         mistakes.append(
@@ -142,13 +143,13 @@ def _misused(folder: str | Path | None, has_source: bool, once: bool, flush: boo
 
 
 def _incomplete(settings: Settings) -> list[str]:
-    """Answer which settings lack others."""
+    """Return which settings lack others."""
     mistakes = incomplete_clusters(settings)
     if settings.kafka_events.topic and not (
         settings.kafka_events.bootstrap_servers or settings.kafka.bootstrap_servers
     ):
         mistakes.append("--kafka-events needs a broker: --kafka-events HOST:PORT/TOPIC")
     for option, folder in (("--tables", settings.job.tables), ("--checkpoint", settings.job.checkpoint)):
-        if (wrong := why_not_writable(folder)) is not None:
+        if (wrong := write_error(folder)) is not None:
             mistakes.append(f"{option} {folder}: {wrong}")
     return mistakes

@@ -19,15 +19,15 @@ from streaming.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from streaming.output import Shown
-    from streaming.tables import Row
+    from streaming.tables.schema import Row
+    from streaming.terminal.output import Shown
 
 app = typer.Typer(help="Show what the tables hold.", no_args_is_help=True, add_completion=False)
 
 
 def _show(rows: Sequence[Row], shown: Sequence[Shown], table: str, nothing: str, *, as_json: bool) -> None:
-    from streaming.output import show_rows, write_json_lines
-    from streaming.views.reading import time_columns
+    from streaming.terminal.output import show_rows, write_json_lines
+    from streaming.views.reader import time_columns
 
     if as_json:
         write_json_lines(rows, time_columns(table))
@@ -38,7 +38,7 @@ def _show(rows: Sequence[Row], shown: Sequence[Shown], table: str, nothing: str,
 
 
 def _group_columns() -> list[Shown]:
-    from streaming.output import field, time_field
+    from streaming.terminal.output import field, time_field
 
     return [
         field("CLUSTER", "cluster"),
@@ -57,11 +57,11 @@ def _group_columns() -> list[Shown]:
 
 
 def _member_columns(*, with_group: bool) -> list[Shown]:
-    from streaming.output import Shown, field, time_field
-    from streaming.views.words import queues_text
+    from streaming.terminal.format import queues_text
+    from streaming.terminal.output import Shown, field, time_field
 
     return [
-        *(_whose() if with_group else []),
+        *(_name_of() if with_group else []),
         field("CONSUMER-ID", "member_id"),
         field("GROUP-INSTANCE-ID", "instance_id"),
         field("HOST", "host"),
@@ -74,18 +74,18 @@ def _member_columns(*, with_group: bool) -> list[Shown]:
     ]
 
 
-def _whose() -> list[Shown]:
-    from streaming.output import field
+def _name_of() -> list[Shown]:
+    from streaming.terminal.output import field
 
     return [field("CLUSTER", "cluster"), field("GROUP", "group_id")]
 
 
 def _rebalance_columns(*, with_group: bool) -> list[Shown]:
-    from streaming.output import Shown, field, time_field, yes_no
+    from streaming.terminal.output import Shown, field, time_field, yes_no
 
     return [
         time_field("TIME", "event_time"),
-        *(_whose() if with_group else []),
+        *(_name_of() if with_group else []),
         field("GENERATION", "generation"),
         Shown("TRIGGER", _causes_text),
         field("STATUS", "status"),
@@ -103,11 +103,11 @@ def _causes_text(row: Row) -> str:
     main = [cause for cause in row["triggers"] or [] if cause["kind"] == row["trigger"]]
     who = main[0]["member_id"] or main[0]["topic"] if main else None
     others = len(row["triggers"] or []) - 1
-    return row["trigger"] + (f" {who}" if who else "") + (f" (+{others})" if others > 0 else "")
+    return f"{row['trigger']}" + (f" {who}" if who else "") + (f" (+{others})" if others > 0 else "")
 
 
 def _pause_text(row: Row) -> str:
-    from streaming.views.words import span_of_time
+    from streaming.terminal.format import span_of_time
 
     if row["pause_ms"] is not None:
         return span_of_time(row["pause_ms"])
@@ -115,12 +115,12 @@ def _pause_text(row: Row) -> str:
 
 
 def _finding_columns(*, with_group: bool) -> list[Shown]:
-    from streaming.output import field, time_field
+    from streaming.terminal.output import field, time_field
 
     return [
         field("SEVERITY", "severity"),
         field("KIND", "kind"),
-        *(_whose() if with_group else []),
+        *(_name_of() if with_group else []),
         time_field("SINCE", "opened_at"),
         time_field("UNTIL", "closed_at"),
         field("MESSAGE", "message"),
@@ -131,9 +131,9 @@ def _finding_columns(*, with_group: bool) -> list[Shown]:
 @app.command("groups")
 def show_groups(cluster: ClusterOption = None, tables: TablesOption = None, as_json: JsonOption = False) -> None:
     """List the groups as they are now."""
-    from streaming.output import answering
+    from streaming.terminal.output import answering
     from streaming.views.groups import groups
-    from streaming.views.reading import Reader
+    from streaming.views.reader import Reader
 
     with answering():
         rows = groups(Reader(tables_root(tables)), cluster=cluster)
@@ -148,9 +148,9 @@ def show_group(
     as_json: JsonOption = False,
 ) -> None:
     """Show one group: its members, what the strategy gives each and what each reports to hold."""
-    from streaming.output import answering, show_rows, write_json_lines
+    from streaming.terminal.output import answering, show_rows, write_json_lines
     from streaming.views.groups import group as one
-    from streaming.views.reading import Reader, time_columns
+    from streaming.views.reader import Reader, time_columns
 
     with answering():
         found = one(Reader(tables_root(tables)), group, cluster)
@@ -187,10 +187,10 @@ def show_members(
     as_json: JsonOption = False,
 ) -> None:
     """List members with what they hold, now or at a time."""
-    from streaming.output import answering
+    from streaming.terminal.output import answering
     from streaming.views.groups import one_group
     from streaming.views.members import members
-    from streaming.views.reading import Reader
+    from streaming.views.reader import Reader
 
     at_ms = time_ms("--at", at)
     with answering():
@@ -211,20 +211,20 @@ def show_rebalances(
     status: Annotated[str | None, typer.Option(metavar="STATUS", help="completed or failed.")] = None,
     since: Annotated[str | None, typer.Option(metavar="TIME", help="Not before.")] = None,
     until: Annotated[str | None, typer.Option(metavar="TIME", help="Before.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of rows.")] = 20,
     tables: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List rebalances with their causes, newest first; a pause with ~ is an estimate."""
-    from streaming.output import answering
+    from streaming.terminal.output import answering
     from streaming.views.groups import one_group
-    from streaming.views.reading import Reader
+    from streaming.views.reader import Reader
     from streaming.views.rebalances import rebalances
-    from udfs.journal import TRIGGER_ORDER
+    from udfs.model.journal import TRIGGER_ORDER
 
     since_ms, until_ms = time_ms("--since", since), time_ms("--until", until)
     if trigger is not None and trigger not in TRIGGER_ORDER:
-        raise typer.BadParameter(f"--trigger: {trigger!r} is none of {', '.join(TRIGGER_ORDER)}")
+        raise typer.BadParameter(f"--trigger: {trigger!r} is not one of {', '.join(TRIGGER_ORDER)}")
     if status not in (None, "completed", "failed"):
         raise typer.BadParameter(f"--status: {status!r} is neither completed nor failed")
     with answering():
@@ -241,7 +241,7 @@ def show_rebalances(
         )
         if not rows and group is not None:
             one_group(reader, group, cluster)
-    _show(rows, _rebalance_columns(with_group=True), "rebalances", "no such rebalances", as_json=as_json)
+    _show(rows, _rebalance_columns(with_group=True), "rebalances", "no rebalances", as_json=as_json)
 
 
 @app.command("assignments")
@@ -255,11 +255,11 @@ def show_assignments(
     tables: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List who owns which queue, now or at a time."""
-    from streaming.output import answering, field, time_field
+    """List the owners of queues, now or at a time."""
+    from streaming.terminal.output import answering, field, time_field
     from streaming.views.assignments import assignments
     from streaming.views.groups import one_group
-    from streaming.views.reading import Reader
+    from streaming.views.reader import Reader
 
     at_ms = time_ms("--at", at)
     if origin not in (None, "computed", "reported"):
@@ -276,12 +276,13 @@ def show_assignments(
         field("BROKER", "broker"),
         field("PARTITION", "queue_id"),
         field("CONSUMER-ID", "member_id"),
+        field("GROUP-INSTANCE-ID", "instance_id"),
         field("ORIGIN", "origin"),
         field("GENERATION", "generation"),
         time_field("SINCE", "valid_from"),
         time_field("UNTIL", "valid_to"),
     ]
-    _show(rows, columns, "assignments", "nobody owns anything", as_json=as_json)
+    _show(rows, columns, "assignments", "no assignments", as_json=as_json)
 
 
 @app.command("findings")
@@ -289,15 +290,15 @@ def show_findings(
     group: GroupOption = None,
     cluster: ClusterOption = None,
     kind: Annotated[str | None, typer.Option(metavar="KIND", help="Only this kind, e.g. source_silent.")] = None,
-    closed: Annotated[bool, typer.Option("--all", help="Those that are over, too.")] = False,
+    closed: Annotated[bool, typer.Option("--all", help="Include closed findings.")] = False,
     tables: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List what is wrong, the gravest first."""
-    from streaming.output import answering
+    """List findings, the most severe first."""
+    from streaming.terminal.output import answering
     from streaming.views.findings import findings
-    from streaming.views.reading import Reader
+    from streaming.views.reader import Reader
 
     with answering():
         rows = findings(Reader(tables_root(tables)), group=group, cluster=cluster, closed=closed, kind=kind)
-    _show(rows, _finding_columns(with_group=True), "findings", "nothing is wrong", as_json=as_json)
+    _show(rows, _finding_columns(with_group=True), "findings", "no findings", as_json=as_json)

@@ -10,42 +10,44 @@ from typing import Annotated, TextIO
 import typer
 
 from streaming.commands.options import path_option
-from streaming.writable import why_not_writable
+from streaming.machine.folder_check import write_error
 
 USAGE_EXIT = 2
 
 
 def simulate(
     out: Annotated[Path, path_option("Folder for events/*.jsonl and truth.jsonl.")],
-    seed: Annotated[int, typer.Option(help="Decides everything: the same seed gives the same bytes.")] = 1,
-    duration: Annotated[str, typer.Option(help="How long the fleet lives: 90s, 10m, 2h.")] = "10m",
+    seed: Annotated[int, typer.Option(help="Random seed: the same seed gives the same bytes.")] = 1,
+    duration: Annotated[str, typer.Option(help="Duration of the fleet: 90s, 10m, 2h.")] = "10m",
     clusters: Annotated[int, typer.Option(min=1, help="Kafka, RocketMQ, MetaQ in turn.")] = 3,
     groups: Annotated[int, typer.Option(min=1, help="Over all clusters.")] = 24,
-    members: Annotated[int | None, typer.Option(min=1, help="Over all groups, about; else eight for each.")] = None,
-    speed: Annotated[float, typer.Option(min=0.01, help="How many times as often as usual something happens.")] = 1.0,
+    members: Annotated[
+        int | None, typer.Option(min=1, help="Over all groups, approximately. Default: eight per group.")
+    ] = None,
+    speed: Annotated[float, typer.Option(min=0.01, help="Factor on the rate of events; 1 = as usual.")] = 1.0,
     disorder: Annotated[
         float, typer.Option(min=0.0, help="Late, repeated and missing events: 0 none, 1 as usual.")
     ] = 1.0,
     short_sessions: Annotated[
-        bool, typer.Option("--short-sessions", help="Members tell session timeouts of seconds: crashes show soon.")
+        bool, typer.Option("--short-sessions", help="Members report session timeouts of seconds: crashes show soon.")
     ] = False,
     live: Annotated[bool, typer.Option("--live", help="Write events as they happen, until stopped or --for.")] = False,
-    until: Annotated[str | None, typer.Option("--for", help="End a live simulation after so long.")] = None,
+    until: Annotated[str | None, typer.Option("--for", help="Stop a live simulation after this time.")] = None,
     load: Annotated[
         bool, typer.Option("--load", help="Only joins and heartbeats of a huge fleet, for measurements.")
     ] = False,
-    rounds: Annotated[int, typer.Option(min=0, help="With --load: so many heartbeats of each member.")] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="Say in JSON what was written.")] = False,
+    rounds: Annotated[int, typer.Option(min=0, help="With --load: number of heartbeats per member.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a summary in JSON.")] = False,
 ) -> None:
     """Write the events of a simulated fleet, and beside them the truth: each rebalance that must be found."""
-    from streaming.settings import duration_ms
+    from streaming.machine.clock import now_ms
+    from streaming.settings.model import duration_ms
     from streaming.simulator.fleet import RECORDINGS_START_MS, Fleet
     from streaming.simulator.live import LiveWriter
     from streaming.simulator.load import write_load
     from streaming.simulator.recording import record
     from streaming.simulator.truth import rfc3339
-    from streaming.wall_clock import now_ms
-    from udfs.moments import LATEST_MS
+    from udfs.model.timestamps import LATEST_MS
 
     mistakes: list[str] = []
     spans = {}
@@ -55,22 +57,22 @@ def simulate(
         except ValueError as error:
             mistakes.append(f"{name}: {error}")
     if groups < clusters:
-        mistakes.append(f"--groups: {clusters} clusters need at least as many groups, not {groups}")
+        mistakes.append(f"--groups: {groups} is too few; {clusters} clusters need at least one group each")
     if RECORDINGS_START_MS + (spans.get("--duration") or 0) > LATEST_MS:
         mistakes.append("--duration: a recording begins in 2026 and ends before 2100")
     if load and members is not None and members < groups:
-        mistakes.append(f"--members: {groups} groups need at least as many members, not {members}")
+        mistakes.append(f"--members: {members} is too few; {groups} groups need at least one member each")
     if live and load:
         mistakes.append("--live and --load cannot go together")
     if until is not None and not live:
         mistakes.append("--for goes with --live; a recording has its --duration")
     events = out / "events"
-    if (wrong := why_not_writable(events)) is not None:
+    if (wrong := write_error(events)) is not None:
         mistakes.append(f"--out: {wrong}")
     elif events.is_dir() and any(events.iterdir()):
         mistakes.append(f"--out: {events} has files already; name another folder or empty it")
     if mistakes:
-        _say("\n".join(f"error: {mistake}" for mistake in mistakes), sys.stderr)
+        _print("\n".join(f"error: {mistake}" for mistake in mistakes), sys.stderr)
         raise typer.Exit(USAGE_EXIT)
     shape = {
         "clusters": clusters,
@@ -81,8 +83,8 @@ def simulate(
         "short_sessions": short_sessions,
     }
     if load:
-        said = write_load(events, groups=groups, members=members or 10 * groups, rounds=rounds)
-        _report(said, as_json)
+        summary = write_load(events, groups=groups, members=members or 10 * groups, rounds=rounds)
+        _report(summary, as_json)
         return
     if live:
         start = now_ms()
@@ -115,13 +117,13 @@ def _wait(span_ms: int | None) -> None:
     stop.wait(None if span_ms is None else span_ms / 1_000)
 
 
-def _report(said: dict[str, object], as_json: bool) -> None:
+def _report(summary: dict[str, object], as_json: bool) -> None:
     if as_json:
-        _say(json.dumps(said), sys.stdout)
+        _print(json.dumps(summary), sys.stdout)
         return
-    width = max(map(len, said))
-    _say("\n".join(f"{name.replace('_', ' '):<{width}}  {value}" for name, value in said.items()), sys.stdout)
+    width = max(map(len, summary))
+    _print("\n".join(f"{name.replace('_', ' '):<{width}}  {value}" for name, value in summary.items()), sys.stdout)
 
 
-def _say(text: str, stream: TextIO) -> None:
+def _print(text: str, stream: TextIO) -> None:
     stream.write(text + "\n")

@@ -1,4 +1,4 @@
-"""Command: `state`: a look into a checkpoint, and its export as events."""
+"""Command: `state`: inspect a checkpoint, roll it back, export it as events."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ import typer
 from streaming.commands.options import ClusterOption, JsonOption
 
 if TYPE_CHECKING:
-    from streaming.state_reader import StoredShard
-    from udfs.rules import Rules
+    from pyspark.sql import SparkSession
 
-app = typer.Typer(help="Look into a checkpoint, or export it as events for a new one.", no_args_is_help=True)
+    from streaming.spark.checkpoint import Checkpoint
+    from udfs.model.config import CoreConfig
+
+app = typer.Typer(
+    help="Inspect a checkpoint, roll it back, or export it as events for a new one.", no_args_is_help=True
+)
 CheckpointOption = Annotated[
-    Path | None, typer.Option("--checkpoint", metavar="DIR", help="Folder of the job's own memory.")
+    Path | None, typer.Option("--checkpoint", metavar="DIR", help="Checkpoint folder of the job.")
 ]
 _TIMES = frozenset({"clock", "newest"})
 
@@ -27,11 +31,15 @@ _TIMES = frozenset({"clock", "newest"})
 @app.command("show")
 def show(checkpoint: CheckpointOption = None, cluster: ClusterOption = None, as_json: JsonOption = False) -> None:
     """Show each shard: its clock, how many groups and members, what waits, what its bytes are spent on."""
-    from streaming import output
-    from streaming.state_reader import look
+    from streaming.spark.rollback import read_whole
+    from streaming.spark.state_reader import summarise
+    from streaming.terminal import output
 
-    with _stored(checkpoint) as (shards, rules):
-        looks = [msgspec.to_builtins(look(stored, rules)) for stored in shards if cluster in (None, stored.cluster)]
+    with _opened(checkpoint) as (spark, opened, rules):
+        shards = read_whole(spark, opened)
+        looks = [
+            msgspec.to_builtins(summarise(stored, rules)) for stored in shards if cluster in (None, stored.cluster)
+        ]
     if as_json:
         output.write_json_lines(looks, _TIMES)
         return
@@ -52,40 +60,56 @@ def show(checkpoint: CheckpointOption = None, cluster: ClusterOption = None, as_
 def export(
     out: Annotated[Path, typer.Option(help="Folder for the files of events; made when missing, else empty.")],
     checkpoint: CheckpointOption = None,
+    batch: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="State as of the end of this batch; default: the last one.")
+    ] = None,
 ) -> None:
     """Write a checkpoint's state as events from which a new checkpoint starts with the same groups.
 
     Stop the job first. Then start it with a new --checkpoint, the --shards you like, and this folder's files moved
     into the folder of --events; a restored group makes no rebalance.
     """
-    from streaming.state_reader import export_to
-    from udfs import group
+    from streaming.spark.rollback import read_whole
+    from streaming.spark.state_reader import export_to
+    from udfs.group import coordinator
 
     if out.is_dir() and any(out.iterdir()):
         raise typer.BadParameter(f"--out: {out} has files already; name another folder or empty it")
-    with _stored(checkpoint) as (shards, rules):
-        files = export_to(out, shards, rules, group)
+    with _opened(checkpoint) as (spark, opened, rules):
+        files = export_to(out, read_whole(spark, opened, batch), rules, coordinator)
     typer.echo(f"{len(files)} files in {out}")
 
 
+@app.command("rollback")
+def rollback(checkpoint: CheckpointOption = None) -> None:
+    """Roll the last batch back where its state is damaged; the next start computes it again.
+
+    Stop the job first. Nothing is lost, and nothing is written to the tables twice.
+    """
+    from streaming.spark.rollback import roll_back
+
+    with _opened(checkpoint) as (spark, opened, _), opened.exclusive_lock():
+        batch = roll_back(spark, opened)
+    typer.echo(f"batch {batch} is rolled back; the next start of the job computes it again")
+
+
 @contextmanager
-def _stored(folder: Path | None) -> Iterator[tuple[list[StoredShard], Rules]]:
-    """Read a checkpoint's shards, and the rules with its own number of shards."""
-    from streaming import logs
-    from streaming.checkpoint import Checkpoint, CheckpointError
-    from streaming.session import start_session
-    from streaming.settings import load
-    from streaming.state_reader import read_shards
+def _opened(folder: Path | None) -> Iterator[tuple[SparkSession, Checkpoint, CoreConfig]]:
+    """Open a checkpoint: Spark, the checkpoint, and the rules with its own number of shards."""
+    from streaming.machine import logs
+    from streaming.settings.model import load
+    from streaming.spark.checkpoint import Checkpoint, CheckpointError
+    from streaming.spark.session import start_session
 
     logs.configure("warning")
     settings = load(overrides={"job.checkpoint": folder}, env=os.environ)
     checkpoint = Checkpoint(settings.job.checkpoint.absolute())
     identity = checkpoint.read()
     if identity is None or not (checkpoint.query / "commits").is_dir():
-        raise CheckpointError(f"{settings.job.checkpoint} holds no state yet: no batch has ended there")
+        raise CheckpointError(f"{settings.job.checkpoint} holds no state yet: no batch has completed")
     rules = msgspec.structs.replace(settings.rules(), shards=identity.shards)
     spark = start_session(settings, log_file=checkpoint.root / "state.log")
     try:
-        yield list(read_shards(spark, checkpoint.query)), rules
+        yield spark, checkpoint, rules
     finally:
         spark.stop()

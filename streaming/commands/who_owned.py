@@ -23,18 +23,19 @@ def who_owned(
     group: GroupOption = None,
     cluster: ClusterOption = None,
     broker: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only of this broker, where queues are numbered per broker.")
+        str | None, typer.Option(metavar="NAME", help="Only this broker, where queues are numbered per broker.")
     ] = None,
     at: TimeOption = None,
     tables: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say who owns a queue, or who owned it at a time: of each group, as computed and as reported."""
-    from streaming.output import Shown, answering, field, show_rows, time_field, write_json_lines
+    """Show the owner of a queue, now or at a time: for each group, as computed and as reported."""
+    from streaming.tables.errors import NotFoundError
+    from streaming.terminal.format import queue_name, time_text
+    from streaming.terminal.output import Shown, answering, field, show_rows, time_field, write_json_lines
     from streaming.views import assignments as views
     from streaming.views.groups import one_group
-    from streaming.views.reading import NotFoundError, Reader, time_columns
-    from streaming.views.words import queue_name, time_text
+    from streaming.views.reader import Reader, time_columns
 
     at_ms = time_ms("--at", at)
     with answering():
@@ -43,8 +44,8 @@ def who_owned(
         if not rows:
             if group is not None and at_ms is None:
                 one_group(reader, group, cluster)
-            if not views.is_known(reader, topic):
-                raise NotFoundError(f"the tables know no topic {topic}")
+            if not views.has_topic(reader, topic):
+                raise NotFoundError(f"the tables have no topic {topic}")
             when = "now" if at_ms is None else f"at {time_text(at_ms)}"
             whom = "nobody" if group is None else f"no member of group {group}"
             owned = "owns" if at_ms is None else "owned"

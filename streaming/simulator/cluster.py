@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Protocol
+from functools import partial
+from typing import Literal, NotRequired, Protocol, TypedDict
 
 from streaming.simulator.timeline import Delivery, Post, Timeline
 from streaming.simulator.truth import SilentSource, Truth
-from udfs.events import AnyEvent, Clock, QueueInfo, System, TopicQueues
+from udfs.model.events import AnyEvent, Clock, QueueInfo, System, TopicQueues
 
 CLOCK_INTERVAL_MS = 5_000
 # Disorder stays below the default of allowed_lateness (2 s); what comes later is scripted, never chance.
@@ -19,24 +20,34 @@ TOPIC_MOMENT_MS = 500
 LONGEST_REPEAT_MS = 240_000
 
 
+class EventFields(TypedDict):
+    """The fields of any event."""
+
+    schema_version: Literal[1]
+    event_time: int
+    system: System
+    cluster: str
+    event_id: NotRequired[str]
+
+
 class GroupOfCluster(Protocol):
-    """What a cluster asks of its groups."""
+    """The interface of a group for its cluster."""
 
     def start(self) -> None:
         """Begin to live."""
 
-    def topic_told(self, topic: str) -> None:
-        """Hear that the source now told other queues of a topic."""
+    def on_topic_changed(self, topic: str) -> None:
+        """Note that the source has now reported other queues of a topic."""
 
     def topic_grown(self, topic: str) -> None:
-        """Hear that the topic itself has other queues."""
+        """Note that the topic itself has other queues."""
 
     def source_falls_silent(self) -> None:
-        """Hear that nothing that happens is told from now on."""
+        """Note that nothing is reported from now on."""
 
 
 class Topic:
-    """One topic; ``count`` is what it has, ``told`` what the source has told of it."""
+    """One topic; ``count`` is its queues, ``told`` those that the source has reported."""
 
     def __init__(self, name: str, brokers: tuple[str | None, ...], count: int) -> None:
         self.name = name
@@ -45,12 +56,12 @@ class Topic:
         self.told: int | None = None
 
     def queues(self, count: int) -> tuple[QueueInfo, ...]:
-        """Answer the queues at so many for each broker, by broker and id."""
+        """Return the queues at so many for each broker, by broker and id."""
         return tuple(QueueInfo(queue_id=number, broker=broker) for broker in self.brokers for number in range(count))
 
 
 class Cluster:
-    """One cluster and the one source that tells of it."""
+    """One cluster and its only source."""
 
     def __init__(
         self,
@@ -73,7 +84,7 @@ class Cluster:
         self.disorder = disorder
         self.topics: dict[str, Topic] = {}
         self.groups: list[GroupOfCluster] = []
-        # One kind of collector speaks CloudEvents.
+        # One kind of collector writes CloudEvents.
         self._envelope = f"/collectors/{name}" if system == "metaq" else None
         self._held: dict[str, int] = {}
         self._post = post
@@ -89,12 +100,12 @@ class Cluster:
     # -- life ------------------------------------------------------------------------------------------------
 
     def start(self, late_topic: str | None) -> None:
-        """Tell the topics, all but one at once, and let everything begin."""
+        """Report the topics, all but one at once, and let everything begin."""
         for topic in self.topics.values():
             if topic.name == late_topic:
-                self._at_topic_moment(self.now + 15_000, lambda topic=topic: self._tell_topic(topic))
+                self._at_topic_time(self.now + 15_000, partial(self._emit_topic, topic))
             else:
-                self._tell_topic(topic)
+                self._emit_topic(topic)
         for group in self.groups:
             group.start()
         self._tick()
@@ -102,23 +113,23 @@ class Cluster:
         self.timeline.at(self.silent_from, self._fall_silent)
 
     def finish(self) -> None:
-        """Tell, unless silent, that everything up to now was told."""
+        """Report, unless silent, that everything up to now was reported."""
         if not self.is_silent():
-            self.tell(Clock(**self.common()), delay_ms=LONGEST_DELAY_MS)
+            self.emit(Clock(**self.common()), delay_ms=LONGEST_DELAY_MS)
 
     def is_silent(self) -> bool:
-        """Answer whether the source is out."""
+        """Return whether the source is out."""
         return self.silent_from <= self.now < self.silent_to
 
     def undisturbed_until(self, time_ms: int) -> bool:
-        """Answer whether the source tells everything from now until then."""
+        """Return whether the source reports everything from now until then."""
         return not self.is_silent() and self.silent_from > time_ms
 
-    # -- telling ---------------------------------------------------------------------------------------------
+    # -- events ----------------------------------------------------------------------------------------------
 
-    def common(self, with_id: bool = False) -> dict[str, object]:
-        """Answer the fields that every event of now carries."""
-        fields: dict[str, object] = {
+    def common(self, with_id: bool = False) -> EventFields:
+        """Return the fields that every event of now carries."""
+        fields: EventFields = {
             "schema_version": 1,
             "event_time": self.now,
             "system": self.system,
@@ -129,7 +140,7 @@ class Cluster:
             fields["event_id"] = f"{self.name}-{self._ids:07d}"
         return fields
 
-    def tell(
+    def emit(
         self,
         event: AnyEvent,
         *,
@@ -137,7 +148,7 @@ class Cluster:
         may_repeat: bool = True,
         rng: random.Random | None = None,
     ) -> None:
-        """Have the source tell an event: some time later, perhaps twice.
+        """Have the source write an event: some time later, perhaps twice.
 
         Args:
             delay_ms: The scripted delay; else chance within the allowed lateness.
@@ -148,7 +159,7 @@ class Cluster:
             often = dice.random() < 0.85 or not self.disorder
             delay_ms = dice.randrange(USUAL_DELAY_MS if often else LONGEST_DELAY_MS)
         self._last_told = max(self._last_told, self.now)
-        self.truth.told(self.name, self.now)
+        self.truth.reported(self.name, self.now)
         otherwise = dice.random() < 0.3
         self._post.send(Delivery(self.now + delay_ms, event, otherwise, self._envelope))
         if may_repeat and dice.random() < 0.03 * self.disorder:
@@ -158,14 +169,14 @@ class Cluster:
     # -- topics ----------------------------------------------------------------------------------------------
 
     def grow(self, topic: Topic, count: int, poll_delay_ms: int) -> None:
-        """Give a topic other queues now; the source tells them when it polls next."""
+        """Give a topic other queues now; the source reports them at its next poll."""
         topic.count = count
         for group in self.groups:
             group.topic_grown(topic.name)
-        self._at_topic_moment(self.now + poll_delay_ms, lambda: self._tell_topic(topic))
+        self._at_topic_time(self.now + poll_delay_ms, lambda: self._emit_topic(topic))
 
     def steady(self, topics: list[str]) -> bool:
-        """Answer whether these topics are known, have queues, and have no change on its way."""
+        """Return whether these topics are known, have queues, and have no change on its way."""
         return all(self.topics[name].told == self.topics[name].count != 0 for name in topics)
 
     def hold_topics(self, topics: list[str], until_ms: int) -> None:
@@ -173,9 +184,9 @@ class Cluster:
         for name in topics:
             self._held[name] = max(until_ms, self._held.get(name, 0))
 
-    def _tell_topic(self, topic: Topic) -> None:
+    def _emit_topic(self, topic: Topic) -> None:
         if self.is_silent():
-            self._at_topic_moment(self.silent_to + 1_000, lambda: self._tell_topic(topic))
+            self._at_topic_time(self.silent_to + 1_000, lambda: self._emit_topic(topic))
             return
         changed = topic.told != topic.count
         topic.told = topic.count
@@ -183,21 +194,21 @@ class Cluster:
             event = TopicQueues(**self.common(with_id=True), topic=topic.name, queue_count=topic.count)
         else:
             event = TopicQueues(**self.common(with_id=True), topic=topic.name, queues=topic.queues(topic.count))
-        self.tell(event)
+        self.emit(event)
         if changed:
             for group in self.groups:
-                group.topic_told(topic.name)
+                group.on_topic_changed(topic.name)
 
     def _plan_topic_change(self) -> None:
         wait = int(self.rng.expovariate(1 / 45_000) / self.speed) + 5_000
-        self._at_topic_moment(self.now + wait, self._change_some_topic)
+        self._at_topic_time(self.now + wait, self._change_some_topic)
 
     def _change_some_topic(self) -> None:
         topic = self.rng.choice(sorted(self.topics.values(), key=lambda one: one.name))
         if self.is_silent() or topic.told is None or self._held.get(topic.name, 0) > self.now:
             pass
         elif self.rng.random() < 0.25 or topic.count >= 24:
-            self._tell_topic(topic)  # the same again: no change
+            self._emit_topic(topic)  # the same again: no change
         elif self.system != "kafka" and topic.count and self.rng.random() < 0.15:
             before = topic.count
             self.grow(topic, 0, 0)
@@ -208,14 +219,14 @@ class Cluster:
             self.grow(topic, topic.count + self.rng.randint(1, 4), poll)
         self._plan_topic_change()
 
-    def _at_topic_moment(self, time_ms: int, action: Callable[[], None]) -> None:
+    def _at_topic_time(self, time_ms: int, action: Callable[[], None]) -> None:
         self.timeline.at(time_ms + (TOPIC_MOMENT_MS - time_ms) % 1_000, action)
 
     # -- the source ------------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
         if not self.is_silent():
-            self.tell(Clock(**self.common()))
+            self.emit(Clock(**self.common()))
         self.timeline.at(self.now + CLOCK_INTERVAL_MS, self._tick)
 
     def _next_silence(self, after_ms: int) -> tuple[int, int]:
@@ -231,7 +242,7 @@ class Cluster:
         self.timeline.at(self.silent_to, lambda: self._speak_again(last))
 
     def _speak_again(self, silent_since: int) -> None:
-        self.tell(Clock(**self.common()))
+        self.emit(Clock(**self.common()))
         self.truth.silences.append(SilentSource(cluster=self.name, silent_from=silent_since, silent_to=self.now))
         self.silent_from, self.silent_to = self._next_silence(self.now)
         self.timeline.at(self.silent_from, self._fall_silent)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from streaming.simulator.cluster import Cluster, Topic
-from streaming.simulator.group_life import GroupLife
+from streaming.simulator.cluster import Cluster, GroupOfCluster, Topic
 from streaming.simulator.heartbeat_group import HeartbeatGroup
 from streaming.simulator.polled_group import ForeignGroup, PolledGroup
 from streaming.simulator.reported_group import CUSTOM_STRATEGY, ReportedGroup
 from streaming.simulator.timeline import Delivery, Post, Timeline
 from streaming.simulator.truth import ExpectedRebalance, SilentSource, Truth
-from udfs.events import AnyEvent, System
+from udfs.model.events import AnyEvent, System
 
 # Recordings begin here, so that the same seed gives the same bytes.
 RECORDINGS_START_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z
@@ -56,7 +55,7 @@ class Fleet:
         clusters, groups, members: How many; groups over all clusters, members over all groups, about.
         speed: How many times as often as usual something happens to a group (usual: about once in 45 s).
         disorder: How much goes wrong on the way from source to reader: 0 nothing but small delays, 1 usual.
-        short_sessions: Every member tells a session timeout of some seconds, so that crashes show soon.
+        short_sessions: Every member reports a session timeout of some seconds, so that crashes show soon.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class Fleet:
     # -- reading ---------------------------------------------------------------------------------------------
 
     def events_until(self, time_ms: int) -> Iterator[AnyEvent]:
-        """Let life go on until then, and answer the events that reach a reader by then, in that order."""
+        """Let life go on until then, and return the events that reach a reader by then, in that order."""
         for delivery in self.deliveries_until(time_ms):
             yield delivery.event
 
@@ -100,7 +99,7 @@ class Fleet:
         return self._post.until(time_ms)
 
     def finish(self) -> Iterator[Delivery]:
-        """End life now, and answer what is still on its way."""
+        """End life now, and return what is still on its way."""
         for cluster in self.clusters:
             cluster.finish()
         return self._post.until(None)
@@ -111,7 +110,7 @@ class Fleet:
         return self._truth.rebalances()
 
     def take_truth(self) -> list[ExpectedRebalance]:
-        """Answer the truth that was not taken before, and forget it: a fleet may live long."""
+        """Return the truth that was not taken before, and forget it: a fleet may live long."""
         return self._truth.take()
 
     @property
@@ -161,7 +160,7 @@ class Fleet:
 
     def _group(
         self, cluster: Cluster, kind: str, name: str, topics: list[str], rng: random.Random, size: int
-    ) -> GroupLife:
+    ) -> GroupOfCluster:
         if kind == "foreign":
             return ForeignGroup(cluster, name, topics, rng)
         if kind == "polled":

@@ -5,9 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from streaming.simulator.cluster import TOPIC_MOMENT_MS, Cluster
+from streaming.simulator.cluster import TOPIC_MOMENT_MS, Cluster, EventFields
 
 MEAN_QUIET_MS = 45_000
+
+
+class GroupEventFields(EventFields):
+    """The fields of any event of a group."""
+
+    group: str
 
 
 class GroupLife:
@@ -28,7 +34,7 @@ class GroupLife:
         return self.cluster.timeline.now
 
     def actions(self) -> list[tuple[int, Callable[[], None]]]:
-        """Answer what the group may do now, each with its weight; to be said by each kind of group."""
+        """Return what the group may do now, each with its weight; defined by each kind of group."""
         raise NotImplementedError
 
     def later(self, wait_ms: int, action: Callable[[], None]) -> None:
@@ -63,14 +69,14 @@ class GroupLife:
                 self.rng.choices([action for _, action in possible], weights)[0]()
         self.rest()
 
-    def fields(self) -> dict[str, object]:
-        """Answer the fields that every event of this group of now carries."""
+    def fields(self) -> GroupEventFields:
+        """Return the fields that every event of this group of now carries."""
         return {**self.cluster.common(with_id=self.with_ids), "group": self.group_id}
 
     def hexadecimal(self, digits: int) -> str:
-        """Answer some hexadecimal digits."""
+        """Return some hexadecimal digits."""
         return f"{self.rng.getrandbits(4 * digits):0{digits}x}"
 
     def some_topics(self) -> tuple[str, ...]:
-        """Answer one or more of the group's topics, sorted."""
+        """Return one or more of the group's topics, sorted."""
         return tuple(sorted(self.rng.sample(self.topics, self.rng.randint(1, len(self.topics)))))

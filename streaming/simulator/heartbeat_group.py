@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from streaming.simulator.cluster import LONGEST_DELAY_MS
 from streaming.simulator.heartbeat_members import STRATEGIES, HeartbeatMembers, Member
 from streaming.simulator.timeline import HEARTBEAT
 from streaming.simulator.truth import Cause, ExpectedRebalance
-from udfs.events import GroupDeleted, GroupSettings
+from udfs.model.events import GroupDeleted, GroupSettings
 
-# Late evidence must come well after everything else of its time was read and judged.
+# Late evidence must come well after everything else of its time was read and applied.
 LATE_BY_MS = (15_000, 30_000)
 
 
@@ -23,7 +24,7 @@ class HeartbeatGroup(HeartbeatMembers):
         if self.cluster.system == "rocketmq" and not self.tells_strategies:
             self.strategy = "AVG"
             self.mode = self.rng.choice(("clustering", "clustering", "clustering", "broadcasting", "message"))
-            self._tell_settings()
+            self._emit_settings()
         together = self.rng.random() < 0.5
         first = self.rng.randrange(50, 3_000)
         for number in range(self.size):
@@ -33,22 +34,22 @@ class HeartbeatGroup(HeartbeatMembers):
     def _join_new(self) -> None:
         self.join(self.new_member())
 
-    def _tell_settings(self) -> None:
+    def _emit_settings(self) -> None:
         event = GroupSettings(
             **self.fields(),
             mode=self.mode,  # type: ignore[arg-type]
             strategy=self.strategy,
             strategy_settings={"virtual_nodes": self.setting} if self.setting else None,
         )
-        self.cluster.tell(event, may_repeat=self.may_repeat, rng=self.rng)
+        self.cluster.emit(event, may_repeat=self.may_repeat, rng=self.rng)
 
     def settled(self) -> list[Member]:
-        """Answer the members to which anything may happen, in order of their ids."""
+        """Return the members to which anything may happen, in order of their ids."""
         members = [member for member in self.members.values() if member.is_free]
         return sorted(members, key=lambda member: member.member_id)
 
     def actions(self) -> list[tuple[int, Callable[[], None]]]:
-        self._forget_the_gone()
+        self._forget_departed()
         members = self.settled()
         possible: list[tuple[int, Callable[[], None]]] = []
         if len(members) < 2 * self.size:
@@ -70,12 +71,12 @@ class HeartbeatGroup(HeartbeatMembers):
         if self.cluster.disorder and calm and len(members) >= 3:
             possible += [(2, self.miss_the_deadline)]
             if self.timeout_ms > LATE_BY_MS[1] + 3 * self.interval_ms and not self.deletes:
-                possible += [(1, self.leave_told_late), (1, self.leave_told_too_late)]
+                possible += [(1, self.leave_reported_late), (1, self.leave_reported_too_late)]
             if self.timeout_ms <= LATE_BY_MS[0] and not self.deletes:
                 possible += [(1, self.lose_heartbeats)]
         return possible
 
-    def _forget_the_gone(self) -> None:
+    def _forget_departed(self) -> None:
         if len(self.members) > 4 * self.size:
             self.members = {name: one for name, one in self.members.items() if one.alive or one.present}
 
@@ -87,13 +88,13 @@ class HeartbeatGroup(HeartbeatMembers):
         self.busy_for(3 * apart + 10)
 
     def scale_in(self) -> None:
-        """Some say goodbye, together."""
+        """Some members leave together."""
         members = self.settled()
         for member in self.rng.sample(members, self.rng.randint(1, max(1, len(members) // 3))):
             self.leave(member)
 
     def crash_some(self) -> None:
-        """One or two die; somebody may start others in their place."""
+        """One or two members crash; others may start in their place."""
         for member in self.rng.sample(self.settled(), self.rng.choice((1, 1, 2))):
             self.crash(member)
             if self.rng.random() < 0.6:
@@ -101,11 +102,11 @@ class HeartbeatGroup(HeartbeatMembers):
         self.busy_for(20_000)
 
     def deploy(self) -> None:
-        """Each member in turn goes and a new one comes."""
+        """Each member in turn leaves and a new one joins."""
         step = self.rng.choice((800, 2_000, 4_000))
         members = self.settled()
         for number, member in enumerate(members):
-            self.later(number * step, lambda member=member: self._replace(member, step // 2))
+            self.later(number * step, partial(self._replace, member, step // 2))
         self.busy_for((len(members) + 1) * step)
 
     def _replace(self, member: Member, gap_ms: int) -> None:
@@ -114,7 +115,7 @@ class HeartbeatGroup(HeartbeatMembers):
             self.later(gap_ms, self._join_new)
 
     def flap(self) -> None:
-        """One goes and comes again and again; what it said of itself holds on."""
+        """One member leaves and rejoins again and again; its description stays."""
         member = self.rng.choice(self.settled())
         times = self.rng.randint(2, 4)
         for number in range(times):
@@ -139,7 +140,7 @@ class HeartbeatGroup(HeartbeatMembers):
         self._beat_after(member, self.interval_ms)
 
     def swap(self) -> None:
-        """One goes and another comes in the same millisecond."""
+        """One member leaves and another joins in the same millisecond."""
         self.leave(self.rng.choice(self.settled()))
         self._join_new()
 
@@ -148,7 +149,7 @@ class HeartbeatGroup(HeartbeatMembers):
         apart = self.rng.choice((0, 300))
         members = self.settled()
         for number, member in enumerate(members):
-            self.later(number * apart, lambda member=member: self._leave_if_there(member))
+            self.later(number * apart, partial(self._leave_if_there, member))
         back = len(members) * apart + self.rng.randrange(5_000, 20_000)
         if self.deletes:
             self.later(back - 2_000, self._delete)
@@ -162,11 +163,11 @@ class HeartbeatGroup(HeartbeatMembers):
 
     def _delete(self) -> None:
         if not any(member.present or member.alive for member in self.members.values()):
-            self.cluster.tell(GroupDeleted(**self.fields()), may_repeat=False, rng=self.rng)
+            self.cluster.emit(GroupDeleted(**self.fields()), may_repeat=False, rng=self.rng)
             self.known = False
             self.members.clear()
             if self.strategy is not None:
-                self.later(500, self._tell_settings)
+                self.later(500, self._emit_settings)
 
     def subscribe_otherwise(self) -> None:
         """One member subscribes to other topics."""
@@ -190,7 +191,7 @@ class HeartbeatGroup(HeartbeatMembers):
         self.caused("strategy_changed", member.member_id)
 
     def change_settings(self) -> None:
-        """Somebody gives the group another strategy, or other settings of it."""
+        """The group gets another strategy, or other settings of it."""
         if self.rng.random() < 0.7:
             ours = STRATEGIES[self.cluster.system]
             self.strategy = ours[1 - ours.index(self.strategy or ours[0])]
@@ -201,12 +202,12 @@ class HeartbeatGroup(HeartbeatMembers):
             else:
                 self.mode = "broadcasting" if self.mode == "clustering" else "clustering"
             kind = "settings_changed"
-        self._tell_settings()
+        self._emit_settings()
         if any(member.present for member in self.members.values()):
             self.caused(kind)
 
     def whisper(self) -> None:
-        """A newcomer beats before it has said who it is."""
+        """A new member sends a heartbeat before its description."""
         member = self.new_member()
         wanted = member.subscriptions
         member.subscriptions = ()
@@ -224,13 +225,13 @@ class HeartbeatGroup(HeartbeatMembers):
             self.caused("subscription_changed", member.member_id)
 
     def restart_unchanged(self) -> None:
-        """A static member restarts within its session timeout and says the same: nothing happens."""
+        """A static member restarts within its session timeout with the same description: nothing happens."""
         member = self.rng.choice(self.settled())
         self.later(self.interval_ms // 2, lambda: self.join(member) if member.is_free else None)
         self.busy_for(self.interval_ms)
 
     def start_twin(self) -> None:
-        """Somebody starts a second consumer with the client id of another, elsewhere; later it dies."""
+        """A second consumer starts elsewhere with the client id of another; later it crashes."""
         first = self.rng.choice(self.settled())
         name = f"{first.member_id}#2"
         host = f"10.9.{self.rng.randrange(16)}.{self.rng.randrange(2, 250)}"
@@ -258,8 +259,8 @@ class HeartbeatGroup(HeartbeatMembers):
         self.beat(member)
         self._beat_after(member, self.interval_ms)
 
-    def leave_told_late(self) -> None:
-        """A goodbye comes long after its time, but nothing else happened meanwhile: it counts in time."""
+    def leave_reported_late(self) -> None:
+        """A leave arrives long after its time, but nothing else happened meanwhile: it counts as in time."""
         span = self.rng.randrange(*LATE_BY_MS)
         member = self.rng.choice(self.settled())
         self.leave(member, delay_ms=span)
@@ -272,8 +273,8 @@ class HeartbeatGroup(HeartbeatMembers):
         """Keep the group's topics as they are, so that nothing else happens to it."""
         self.cluster.hold_topics(self.topics, self.now + span_ms + 5_000)
 
-    def leave_told_too_late(self) -> None:
-        """A goodbye comes long after its time, and after later things were told and judged."""
+    def leave_reported_too_late(self) -> None:
+        """A leave arrives long after its time, and after later events were reported and applied."""
         span = self.rng.randrange(*LATE_BY_MS)
         member = self.rng.choice(self.settled())
         left_at = self.now

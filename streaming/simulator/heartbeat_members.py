@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
+from typing import TypedDict
 
 from streaming.simulator.cluster import Cluster
 from streaming.simulator.group_life import GroupLife
 from streaming.simulator.timeline import EXPIRY, HEARTBEAT
 from streaming.simulator.truth import Cause
-from udfs.events import Heartbeat, MemberJoined, MemberLeft
+from udfs.model.events import Heartbeat, MemberJoined, MemberLeft
 
-# What the contract says of members that do not tell their own (conf/default.toml).
+# The defaults for members that report none (conf/default.toml).
 DEFAULT_SESSION_TIMEOUT_MS = {"kafka": 45_000, "rocketmq": 120_000, "metaq": 30_000}
 HEARTBEAT_INTERVAL_MS = {"kafka": 3_000, "rocketmq": 10_000, "metaq": 5_000}
 STRATEGIES = {
@@ -20,26 +21,36 @@ STRATEGIES = {
 }
 
 
+class MemberDescription(TypedDict, total=False):
+    """The fields of an event that describe its member."""
+
+    client_id: str
+    host: str
+    subscriptions: tuple[str, ...]
+    strategies: tuple[str, ...] | None
+    session_timeout_ms: int | None
+
+
 class Member:
     """One consumer; ``alive`` is what it is, ``present`` what a reader of its events must think."""
 
     def __init__(self, member_id: str, client_id: str, host: str, subscriptions: tuple[str, ...]) -> None:
         self.member_id = member_id
-        self.says = member_id  # what its events call it: two connections may say the same
+        self.says = member_id  # its id in events: two connections may have the same
         self.client_id = client_id
         self.host = host
         self.subscriptions: tuple[str, ...] = subscriptions
         self.strategies: tuple[str, ...] | None = None
         self.alive = False
         self.present = False
-        self.told_at = 0  # its last sign of life that was told
+        self.told_at = 0  # its last reported heartbeat
         self.life = 0  # heartbeats of an earlier life fall silent
         self.timeout_ms = 0  # as far as readers know
         self.bound = False  # has a twin, or is one: nothing else may happen to it
 
     @property
     def is_free(self) -> bool:
-        """Answer whether anything may happen to it."""
+        """Return whether anything may happen to it."""
         return self.alive and self.present and not self.bound
 
 
@@ -60,7 +71,7 @@ class HeartbeatMembers(GroupLife):
         self.mode = "clustering"
         self.strategy: str | None = None
         self.setting = 0
-        # RocketMQ's consumers have strategies of their own; where the group's is not told, theirs are.
+        # RocketMQ's consumers have strategies of their own; where the group's is not reported, theirs are.
         self.tells_strategies = cluster.system == "rocketmq" and rng.random() < 0.5
         self.deletes = rng.random() < 0.15
         self.may_repeat = not self.deletes
@@ -78,19 +89,19 @@ class HeartbeatMembers(GroupLife):
             self.cluster.truth.counted(*place, Cause("group_created"), after)
         self.cluster.truth.counted(*place, Cause(kind, member_id, topic), after)
 
-    def topic_told(self, topic: str) -> None:
+    def on_topic_changed(self, topic: str) -> None:
         if any(member.present and topic in member.subscriptions for member in self.members.values()):
             self.caused("queue_count_changed", topic=topic)
 
     def topic_grown(self, topic: str) -> None:
-        """Nothing: its members deal out what the source tells."""
+        """Nothing: its members assign the queues that the source reports."""
 
     def source_falls_silent(self) -> None:
         for member in self.members.values():
             self.watch(member)
 
     def watch(self, member: Member) -> None:
-        """Have the member's session end in time unless a sign of life is told before."""
+        """Have the member's session end in time unless a heartbeat is reported before."""
         told_at = member.told_at
         if member.present:
             self.cluster.timeline.at(told_at + member.timeout_ms, lambda: self._expire(member, told_at), EXPIRY)
@@ -124,11 +135,11 @@ class HeartbeatMembers(GroupLife):
         return member
 
     def topics_of_new_member(self) -> tuple[str, ...]:
-        """Answer what a newcomer subscribes to: mostly all, sometimes less."""
+        """Return what a newcomer subscribes to: mostly all, sometimes less."""
         return tuple(sorted(self.topics)) if self.rng.random() < 0.85 else self.some_topics()
 
-    def description(self, member: Member) -> dict[str, object]:
-        """Answer what a member tells of itself."""
+    def description(self, member: Member) -> MemberDescription:
+        """Return a member's description."""
         member.timeout_ms = self.timeout_ms
         return {
             "client_id": member.client_id,
@@ -139,30 +150,30 @@ class HeartbeatMembers(GroupLife):
         }
 
     def describes_in_heartbeats(self) -> bool:
-        """Answer whether members of this system describe themselves in every heartbeat."""
+        """Return whether members of this system describe themselves in every heartbeat."""
         return self.cluster.system == "rocketmq"
 
     def join(self, member: Member) -> None:
-        """Start a consumer; it tells who it is."""
+        """Start a consumer; it sends its description."""
         member.alive = True
         member.life += 1
         kind = Heartbeat if self.describes_in_heartbeats() else MemberJoined
-        self._tell(kind(**self.fields(), member_id=member.says, **self.description(member)))
+        self._emit(kind(**self.fields(), member_id=member.says, **self.description(member)))
         self._sign_of_life(member)
         self._beat_after(member, self.rng.randrange(1, self.interval_ms))
 
     def leave(self, member: Member, delay_ms: int | None = None) -> None:
-        """Stop a consumer; it says goodbye."""
+        """Stop a consumer; it sends a leave."""
         member.alive = False
         member.life += 1
         event = MemberLeft(**self.fields(), member_id=member.says, reason="shutdown")
-        self._tell(event, delay_ms=delay_ms)
+        self._emit(event, delay_ms=delay_ms)
         if delay_ms is None:
             member.present = False
             self.caused("member_left", member.member_id)
 
     def crash(self, member: Member) -> None:
-        """Kill a consumer; nobody hears of it."""
+        """Kill a consumer; no event reports it."""
         member.alive = False
         member.life += 1
         self.watch(member)
@@ -172,12 +183,12 @@ class HeartbeatMembers(GroupLife):
         description = self.description(member) if described or self.describes_in_heartbeats() else {}
         event = Heartbeat(**self.fields(), member_id=member.says, **description)
         event.event_id = None
-        self._tell(event, delay_ms=delay_ms)
+        self._emit(event, delay_ms=delay_ms)
         if delay_ms is None:
             self._sign_of_life(member)
 
-    def _tell(self, event: Heartbeat | MemberJoined | MemberLeft, delay_ms: int | None = None) -> None:
-        self.cluster.tell(event, delay_ms=delay_ms, may_repeat=self.may_repeat, rng=self.rng)
+    def _emit(self, event: Heartbeat | MemberJoined | MemberLeft, delay_ms: int | None = None) -> None:
+        self.cluster.emit(event, delay_ms=delay_ms, may_repeat=self.may_repeat, rng=self.rng)
 
     def _sign_of_life(self, member: Member) -> None:
         member.told_at = self.now

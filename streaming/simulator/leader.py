@@ -1,4 +1,4 @@
-"""Shell: how the leaders of simulated Kafka groups deal out partitions, plainly and apart from the monitor's own."""
+"""Shell: the assignors of simulated Kafka groups, simple and independent of the monitor's own."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Member: TypeAlias = tuple[str, str | None, tuple[str, ...], Partitions]
 
 
 def in_order(members: list[Member]) -> list[Member]:
-    """Answer static members by instance id, then the others by member id, as Kafka's assignors take them."""
+    """Return static members by instance id, then the others by member id, as Kafka's assignors take them."""
     return sorted(members, key=lambda member: (member[1] is None, member[1] or member[0]))
 
 
-def deal_range(members: list[Member], counts: dict[str, int]) -> dict[str, Partitions]:
-    """Deal each topic in contiguous pieces over its subscribers, the first ones one more."""
+def assign_range(members: list[Member], counts: dict[str, int]) -> dict[str, Partitions]:
+    """Assign each topic in contiguous pieces over its subscribers, the first ones one more."""
     dealt: dict[str, Partitions] = {member[0]: [] for member in members}
     for topic in sorted(counts):
         subscribers = [member[0] for member in in_order(members) if topic in member[2]]
@@ -27,8 +27,8 @@ def deal_range(members: list[Member], counts: dict[str, int]) -> dict[str, Parti
     return dealt
 
 
-def deal_roundrobin(members: list[Member], counts: dict[str, int]) -> dict[str, Partitions]:
-    """Deal all partitions one by one over all members, passing over those that do not subscribe."""
+def assign_roundrobin(members: list[Member], counts: dict[str, int]) -> dict[str, Partitions]:
+    """Assign all partitions one by one over all members, passing over those that do not subscribe."""
     dealt: dict[str, Partitions] = {member[0]: [] for member in members}
     circle = in_order(members)
     place = 0
@@ -44,7 +44,7 @@ def deal_roundrobin(members: list[Member], counts: dict[str, int]) -> dict[str, 
 
 
 def cooperative(members: list[Member], counts: dict[str, int]) -> dict[str, Partitions]:
-    """Leave partitions where they are up to a fair share, then deal the free ones over who has less.
+    """Leave partitions where they are up to a fair share, then assign the free ones to the members with fewest.
 
     Only for members that all subscribe to the same: Kafka's constrained sticky assignment (KIP-54, KIP-429).
     """
@@ -70,7 +70,7 @@ def cooperative(members: list[Member], counts: dict[str, int]) -> dict[str, Part
             content.append(member_id)
     taken = {partition for mine in dealt.values() for partition in mine}
     hungry.sort()
-    # Who reaches the least share only now stands behind those who had it.
+    # A member that reaches the least share only now comes after those that had it.
     content.sort()
     place = 0
     for partition in everything:
@@ -90,7 +90,7 @@ def cooperative(members: list[Member], counts: dict[str, int]) -> dict[str, Part
 
 
 def _place_in_a_java_map(name: str, size: int) -> int:
-    """Answer the bucket of a key in a ``java.util.HashMap`` of so many: the order in which Kafka's leader goes."""
+    """Return the bucket of a key in a ``java.util.HashMap`` of so many: the iteration order of Kafka's leader."""
     code = 0
     for unit in name.encode("utf-16-be")[1::2]:  # ids here are ASCII
         code = (31 * code + unit) & 0xFFFFFFFF
@@ -101,7 +101,7 @@ def _place_in_a_java_map(name: str, size: int) -> int:
 
 
 def custom(members: list[Member], counts: dict[str, int]) -> dict[str, Partitions]:
-    """Give everything of a topic to its first subscriber: a strategy that nobody else knows."""
+    """Give everything of a topic to its first subscriber: a custom strategy that only the simulator has."""
     dealt: dict[str, Partitions] = {member[0]: [] for member in members}
     for topic in sorted(counts):
         for member in in_order(members):

@@ -6,12 +6,12 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
-from streaming.atomic_file import write_atomically
-from streaming.logs import logger
+from streaming.machine.atomic_file import write_atomically
+from streaming.machine.clock import now_ms
+from streaming.machine.logs import logger
 from streaming.simulator.fleet import Fleet
-from streaming.simulator.lines import line
+from streaming.simulator.serializer import line
 from streaming.simulator.truth import truth_lines
-from streaming.wall_clock import now_ms
 
 WRITE_INTERVAL_S = 1.0
 # Files that are kept: an hour, much more than a running reader is behind.
@@ -24,7 +24,7 @@ class LiveWriter:
     Args:
         fleet: Its ``start_ms`` is about now (see ``now_ms``).
         folder: Where the files go; made when missing.
-        truth_file: Where the truth goes, outside of the folder; None = nowhere.
+        truth_file: The file of the truth, outside of the folder; None = none.
     """
 
     def __init__(self, fleet: Fleet, folder: Path, truth_file: Path | None = None) -> None:
@@ -78,4 +78,4 @@ class LiveWriter:
             self.write_until(now_ms())
         except OSError as error:
             self.failure = error
-            logger("simulator").error("the simulated fleet cannot be written any more", reason=str(error))
+            logger("simulator").error("the simulated fleet can no longer be written", reason=str(error))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.atomic_file import write_atomically
+from streaming.machine.atomic_file import write_atomically
 from streaming.simulator.fleet import RECORDINGS_START_MS
 
 CLUSTER = "kafka-load"
@@ -24,7 +24,7 @@ class LoadFleet:
     """So many members in so many groups, each named by its number; all as Arrow columns.
 
     Args:
-        groups, members: Members are dealt out evenly; the first groups have one more.
+        groups, members: Members are distributed evenly; the first groups have one more.
     """
 
     def __init__(self, groups: int, members: int) -> None:
@@ -39,7 +39,7 @@ class LoadFleet:
         self._member_id = _joined("consumer-group-", group, "-", ordinal)
 
     def topics(self, time_ms: int) -> bytes:
-        """Answer the queues of all topics, ten to twenty each."""
+        """Return the queues of all topics, ten to twenty each."""
         rows = (
             f'{{"schema_version":1,"event_time":{time_ms},"system":"kafka","cluster":"{CLUSTER}",'
             f'"type":"topic_queues","topic":"{_topic(number)}","queue_count":{10 + number % 11}}}\n'
@@ -48,7 +48,7 @@ class LoadFleet:
         return "".join(rows).encode()
 
     def joins(self, time_ms: int, first: int = 0, count: int | None = None) -> bytes:
-        """Answer a join of each member from the ``first`` on, with its description."""
+        """Return a join of each member from the ``first`` on, with its description."""
         topic = pa.array([_topic(one % TOPICS) for one in self._slice_of(self._group_number, first, count)])
         return self._lines(
             "member_joined",
@@ -63,11 +63,11 @@ class LoadFleet:
         )
 
     def heartbeats(self, time_ms: int, first: int = 0, count: int | None = None) -> bytes:
-        """Answer a heartbeat of each member from the ``first`` on."""
+        """Return a heartbeat of each member from the ``first`` on."""
         return self._lines("heartbeat", time_ms, first, count)
 
     def heartbeat_files(self, time_ms: int, first: int, count: int, files: int) -> Iterator[bytes]:
-        """Answer heartbeats of ``count`` members, in so many pieces of nearly one size."""
+        """Return heartbeats of ``count`` members, in so many pieces of nearly one size."""
         ends = [first + count * piece // files for piece in range(files + 1)]
         for start, end in pairwise(ends):
             yield self.heartbeats(time_ms, start, end - start)
@@ -78,10 +78,11 @@ class LoadFleet:
         member = self._cut(self._member_id, first, count)
         ends = ('"', *more, "}\n") if more else ('"}\n',)
         column = _joined(head, '"group":"', group, '","member_id":"', member, *ends)
-        # The texts of an Arrow column lie one after another: they are the file.
+        # The texts of an Arrow column are concatenated: they are the file.
         _, ends, texts = column.buffers()
         size = pa.Array.from_buffers(pa.int64(), len(column) + 1, [None, ends])[-1].as_py()
-        return texts.slice(0, size).to_pybytes()
+        lines: bytes = texts.slice(0, size).to_pybytes()
+        return lines
 
     @staticmethod
     def _cut(column: pa.Array, first: int, count: int | None) -> pa.Array:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 from streaming.simulator.cluster import Cluster
 from streaming.simulator.group_life import GroupLife
 from streaming.simulator.truth import Cause
-from udfs.events import Departure, GroupSnapshot, MemberInfo
+from udfs.model.events import Departure, GroupSnapshot, MemberInfo
 
 POLL_INTERVAL_MS = 5_000
+_Known: TypeAlias = Literal["left", "expired"]
+_HOWS: tuple[_Known | None, ...] = (None, "left", "expired")
 _TRIGGERS = {"left": "member_left", "expired": "session_expired", "gone": "member_gone"}
-_EVIDENCE = {"left": "it gave its queues back before it went", "expired": "it had not answered for long"}
+_EVIDENCE: dict[_Known, str] = {
+    "left": "it released its queues before it left",
+    "expired": "it had not answered for a while",
+}
 
 
 class PolledGroup(GroupLife):
@@ -23,7 +29,7 @@ class PolledGroup(GroupLife):
         self.size = size
         self.members: dict[str, tuple[str, tuple[str, ...]]] = {}  # id -> host, topics
         self.told: dict[str, tuple[str, tuple[str, ...]]] = {}
-        self.went: dict[str, Departure] = {}  # since the last poll, where the source could tell how
+        self.went: dict[str, Departure] = {}  # since the last poll, where the source could report how
         self.known = False
 
     def start(self) -> None:
@@ -33,14 +39,14 @@ class PolledGroup(GroupLife):
         self.rest()
 
     def topic_grown(self, topic: str) -> None:
-        """Nothing: its members deal out what the source tells."""
+        """Nothing: its members assign the queues that the source reports."""
 
-    def topic_told(self, topic: str) -> None:
+    def on_topic_changed(self, topic: str) -> None:
         if any(topic in topics for _, topics in self.told.values()):
             self._caused(Cause("queue_count_changed", topic=topic))
 
     def source_falls_silent(self) -> None:
-        """Nothing: who is known only from polls does not expire by silence."""
+        """Nothing: members of polls do not expire without heartbeats."""
 
     def _caused(self, cause: Cause) -> None:
         place = (self.cluster.name, self.cluster.system, self.group_id, self.now)
@@ -68,7 +74,7 @@ class PolledGroup(GroupLife):
         event = GroupSnapshot(
             **self.fields(), state="Stable" if members else "Empty", members=members, departures=departures or None
         )
-        self.cluster.tell(event, may_repeat=self.may_repeat, rng=self.rng)
+        self.cluster.emit(event, may_repeat=self.may_repeat, rng=self.rng)
         self.later(POLL_INTERVAL_MS, self._poll)
 
     def _add(self) -> None:
@@ -87,7 +93,7 @@ class PolledGroup(GroupLife):
 
     def _go(self, member_id: str) -> None:
         host, _ = self.members.pop(member_id)
-        how = self.rng.choice((None, "left", "expired"))
+        how = self.rng.choice(_HOWS)
         if how is not None:
             seen = self.rng.random() < 0.5
             self.went[member_id] = Departure(
@@ -127,14 +133,14 @@ class ForeignGroup(GroupLife):
         self.epoch = 0
 
     def start(self) -> None:
-        self.later(self.rng.randrange(50, 3_000), self._tell)
+        self.later(self.rng.randrange(50, 3_000), self._emit)
 
-    def _tell(self) -> None:
+    def _emit(self) -> None:
         self.epoch += 1
-        self.cluster.tell(GroupSnapshot(**self.fields(), state="not_followed", generation=self.epoch), rng=self.rng)
-        self.later(self.rng.randrange(10_000, 40_000), self._tell)
+        self.cluster.emit(GroupSnapshot(**self.fields(), state="not_followed", generation=self.epoch), rng=self.rng)
+        self.later(self.rng.randrange(10_000, 40_000), self._emit)
 
-    def topic_told(self, topic: str) -> None:
+    def on_topic_changed(self, topic: str) -> None:
         """Nothing."""
 
     def topic_grown(self, topic: str) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from streaming.atomic_file import write_atomically
+from streaming.machine.atomic_file import write_atomically
 from streaming.simulator.fleet import Fleet
-from streaming.simulator.lines import line
+from streaming.simulator.serializer import line
 from streaming.simulator.truth import rfc3339, truth_lines
 
 # Each cluster has two collectors that share its events as they come, so that lines are out of order across files.

@@ -1,23 +1,24 @@
-"""Shell: simulated Kafka groups whose coordinator reports every generation, as its records would tell them."""
+"""Shell: simulated Kafka groups whose coordinator reports every generation, as in its records."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 from streaming.simulator.cluster import Cluster
 from streaming.simulator.group_life import GroupLife
-from streaming.simulator.leader import Partitions, cooperative, custom, deal_range, deal_roundrobin
+from streaming.simulator.leader import Partitions, assign_range, assign_roundrobin, cooperative, custom
 from streaming.simulator.truth import Cause, ExpectedRebalance
-from udfs.events import GroupDeleted, GroupSnapshot, MemberInfo, Progress, QueueOffset, QueueRef
+from udfs.model.events import GroupDeleted, GroupSnapshot, MemberInfo, Progress, QueueOffset, QueueRef
 
 COMMIT_INTERVAL_MS = 5_000
 # After the coordinator noticed, the others come back with their next heartbeat.
 REJOIN_MS = (100, 3_000)
 CUSTOM_STRATEGY = "acme.tiers"
 LEADERS = {
-    "range": deal_range,
-    "roundrobin": deal_roundrobin,
+    "range": assign_range,
+    "roundrobin": assign_roundrobin,
     "cooperative-sticky": cooperative,
     CUSTOM_STRATEGY: custom,
 }
@@ -75,13 +76,13 @@ class ReportedGroup(GroupLife):
     # -- generations -----------------------------------------------------------------------------------------
 
     def complete(self, causes: list[Cause], missed: int = 0, generation: int | None = None) -> None:
-        """Complete a rebalance: deal, report the new generation, and write down why it was."""
+        """Complete a rebalance: assign, report the new generation, and record its causes."""
         counts = {name: self.cluster.topics[name].count for name in self.topics}
         subscribed = {name for one in self.consumers for name in one.subscriptions}
         grown = sorted(name for name in subscribed & self.subscribed if self.counts[name] != counts[name])
         causes = [*self.pending, *causes, *(Cause("queue_count_changed", topic=name) for name in grown)]
         self.pending, self.counts, self.subscribed = [], counts, subscribed
-        wanted = self._deal()
+        wanted = self._assign()
         moves = self.strategy == "cooperative-sticky" and self._hand_out_but_what_moves(wanted)
         if not moves:
             self._hand_out(wanted)
@@ -90,7 +91,7 @@ class ReportedGroup(GroupLife):
             self.is_moving = True
             self.later(self.rng.randrange(150, 900), self._follow_up)
 
-    def _deal(self) -> dict[str, Partitions]:
+    def _assign(self) -> dict[str, Partitions]:
         members = [(one.member_id, one.instance_id, one.subscriptions, list(one.held)) for one in self.consumers]
         return LEADERS[self.strategy](members, self.counts)
 
@@ -109,12 +110,12 @@ class ReportedGroup(GroupLife):
 
     def _follow_up(self) -> None:
         self.is_moving = False
-        self._hand_out(self._deal())
+        self._hand_out(self._assign())
         self._report([Cause("cooperative_follow_up")], 0, None)
 
-    def in_turn(self, wait_ms: int, action: Callable[[], None]) -> None:
+    def between_generations(self, wait_ms: int, action: Callable[[], None]) -> None:
         """Have ``action`` run later, and not between the two halves of a cooperative move."""
-        self.later(wait_ms, lambda: self.in_turn(1_000, action) if self.is_moving else action())
+        self.later(wait_ms, lambda: self.between_generations(1_000, action) if self.is_moving else action())
 
     def _give(self, consumer: Consumer, partitions: Partitions) -> None:
         if consumer.held != partitions:
@@ -127,7 +128,7 @@ class ReportedGroup(GroupLife):
         if first:
             self.known = True
             causes = [Cause("group_created"), *causes]
-        self._tell_snapshot()
+        self._emit_snapshot()
         self.cluster.truth.add(
             ExpectedRebalance(
                 cluster=self.cluster.name,
@@ -142,7 +143,7 @@ class ReportedGroup(GroupLife):
             )
         )
 
-    def _tell_snapshot(self) -> None:
+    def _emit_snapshot(self) -> None:
         """Report the group as it is, in the shape of the coordinator's own record."""
         empty = not self.consumers
         members = tuple(
@@ -170,7 +171,7 @@ class ReportedGroup(GroupLife):
                 one.member_id: tuple(QueueRef(topic, number) for topic, number in one.held) for one in self.consumers
             },
         )
-        self.cluster.tell(event, may_repeat=self.may_repeat, rng=self.rng)
+        self.cluster.emit(event, may_repeat=self.may_repeat, rng=self.rng)
 
     # -- life ------------------------------------------------------------------------------------------------
 
@@ -181,8 +182,8 @@ class ReportedGroup(GroupLife):
 
     def _begin(self) -> None:
         if self.generation == 0 and self.rng.random() < 0.3:
-            self._tell_snapshot()  # the coordinator's record of a group just made: no rebalance
-        self.in_turn(200, lambda: self._join(self.size))
+            self._emit_snapshot()  # the coordinator's record of a group just made: no rebalance
+        self.between_generations(200, lambda: self._join(self.size))
 
     def new_consumer(self) -> Consumer:
         """Make a consumer with ids as Kafka makes them."""
@@ -212,10 +213,10 @@ class ReportedGroup(GroupLife):
     def _commit(self, consumer: Consumer) -> None:
         if self.commits and consumer.held:
             queues = tuple(QueueOffset(topic, number, offset=self.now % 10**9) for topic, number in consumer.held)
-            self.cluster.tell(Progress(**self.fields(), queues=queues), may_repeat=False, rng=self.rng)
+            self.cluster.emit(Progress(**self.fields(), queues=queues), may_repeat=False, rng=self.rng)
             consumer.committed = True
 
-    def topic_told(self, topic: str) -> None:
+    def on_topic_changed(self, topic: str) -> None:
         """Nothing: only a new generation is a rebalance here."""
 
     def source_falls_silent(self) -> None:
@@ -223,11 +224,11 @@ class ReportedGroup(GroupLife):
 
     def topic_grown(self, topic: str) -> None:
         if topic in self.topics:
-            self.in_turn(self.rng.randrange(500, 8_000), self._notice_growth)
+            self.between_generations(self.rng.randrange(500, 8_000), self._notice_growth)
 
     def _notice_growth(self) -> None:
         if self.busy_until > self.now:
-            self.in_turn(self.busy_until - self.now + 300, self._notice_growth)
+            self.between_generations(self.busy_until - self.now + 300, self._notice_growth)
             return
         subscribed = {name for one in self.consumers for name in one.subscriptions}
         if any(self.counts.get(name) != self.cluster.topics[name].count for name in subscribed):
@@ -255,9 +256,9 @@ class ReportedGroup(GroupLife):
         return possible
 
     def _goodbye(self, consumer: Consumer) -> Cause:
-        """Take a consumer out that said goodbye, and answer what its going looks like from outside."""
+        """Remove a consumer that left, and return the visible kind of its departure."""
         if self.static:
-            # A static consumer sends no goodbye; its coordinator waits for its session to end.
+            # A static consumer sends no leave; its coordinator waits for its session to end.
             raise ValueError(f"{consumer.member_id} is static")
         self._commit(consumer)
         self.consumers.remove(consumer)
@@ -276,7 +277,7 @@ class ReportedGroup(GroupLife):
         self.pending += causes
         wait = self.rng.randrange(*REJOIN_MS)
         self.busy_for(wait + 50)
-        self.in_turn(wait, lambda: self.complete([]) if self.pending else None)
+        self.between_generations(wait, lambda: self.complete([]) if self.pending else None)
 
     def crash_one(self) -> None:
         """One dies; its coordinator notices when its session ends."""
@@ -284,7 +285,7 @@ class ReportedGroup(GroupLife):
         consumer.alive = False
         wait = self.timeout_ms + self.rng.randrange(*REJOIN_MS)
         self.busy_for(wait + 50)
-        self.in_turn(wait, lambda: self._miss(consumer))
+        self.between_generations(wait, lambda: self._miss(consumer))
 
     def _miss(self, consumer: Consumer) -> None:
         if consumer not in self.consumers:
@@ -293,13 +294,13 @@ class ReportedGroup(GroupLife):
         if consumer.committed:
             cause = Cause("session_expired", consumer.member_id)
         else:
-            # Commits of those who held its queues before may be taken for evidence, or not.
+            # Commits of the queues' previous owners may count as evidence, or not.
             also = ("session_expired",) if self.commits and consumer.held else ()
             cause = Cause("member_gone", consumer.member_id, also=also)
         self.complete([cause])
 
     def leave_and_join(self) -> None:
-        """One goes and another comes within one generation."""
+        """One member leaves and another joins within one generation."""
         if self.static:
             return
         causes = [self._goodbye(self.rng.choice(self.consumers))]
@@ -308,21 +309,21 @@ class ReportedGroup(GroupLife):
         self._soon([*causes, Cause("member_joined", newcomer.member_id)])
 
     def deploy(self) -> None:
-        """Each consumer in turn goes and comes again as another."""
+        """Each consumer in turn leaves and rejoins as another."""
         if self.static:
             self.restart_static()
             return
         step = self.rng.choice((2_500, 4_000, 7_000))
         old = list(self.consumers)
         for number, consumer in enumerate(old):
-            self.in_turn(number * step, lambda consumer=consumer: self._replace(consumer))
+            self.between_generations(number * step, partial(self._replace, consumer))
         self.busy_for(len(old) * step + 4_000)
 
     def _replace(self, consumer: Consumer) -> None:
         if consumer in self.consumers:
             self.pending.append(self._goodbye(consumer))
-            self.in_turn(100, lambda: self.complete([]) if self.pending else None)
-            self.in_turn(1_300, lambda: self._join(1))
+            self.between_generations(100, lambda: self.complete([]) if self.pending else None)
+            self.between_generations(1_300, lambda: self._join(1))
 
     def drain(self) -> None:
         """All go; later some come, after the group was deleted or not."""
@@ -333,12 +334,12 @@ class ReportedGroup(GroupLife):
         back = self.rng.randrange(10_000, 30_000)
         if self.deletes:
             self.later(back - 3_000, self._delete)
-        self.in_turn(back, lambda: self._join(self.size))
+        self.between_generations(back, lambda: self._join(self.size))
         self.busy_for(back + 1_000)
 
     def _delete(self) -> None:
         if not self.consumers:
-            self.cluster.tell(GroupDeleted(**self.fields()), may_repeat=False, rng=self.rng)
+            self.cluster.emit(GroupDeleted(**self.fields()), may_repeat=False, rng=self.rng)
             self.known = False
             self.generation = 0
             self.counts, self.subscribed = {}, set()
@@ -351,7 +352,7 @@ class ReportedGroup(GroupLife):
         if not consumer.alive:
             return
         consumer.member_id = self._member_id(consumer.instance_id or consumer.client_id)
-        self._tell_snapshot()
+        self._emit_snapshot()
 
     def subscribe_otherwise(self) -> None:
         """One consumer subscribes to other topics."""
@@ -367,12 +368,12 @@ class ReportedGroup(GroupLife):
         self.complete([Cause("strategy_changed")])
 
     def rebalance_for_no_reason(self) -> None:
-        """Somebody asks for a rebalance; nothing that can be seen has changed."""
+        """A member requests a rebalance without any visible change."""
         self.complete([])
 
     def repeat_snapshot(self) -> None:
         """The same generation is reported again: no rebalance."""
-        self._tell_snapshot()
+        self._emit_snapshot()
 
     def miss_generations(self) -> None:
         """Records of some generations were compacted away before they were read."""

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from udfs.events import AnyEvent
+from udfs.model.events import AnyEvent
 
 # What happens within one millisecond happens in this order.
 ACTION, HEARTBEAT, EXPIRY = 0, 1, 2
 
 
 class Timeline:
-    """Runs actions at their times; actions of one moment run by phase, then as they were asked for."""
+    """Runs actions at their times; actions of one time run by phase, then in the order of their registration."""
 
     def __init__(self, start_ms: int) -> None:
         self.now = start_ms

@@ -1,4 +1,4 @@
-"""Shell: the truth of a simulation: which rebalances there had to be and why, told by the script itself."""
+"""Shell: the truth of a simulation: the expected rebalances and their causes, written by the script itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         kind: A kind of trigger of the tables.
-        also: Other kinds that the evidence allows as well: the script knows more than its events tell.
+        also: Other kinds that the evidence allows as well: the script knows more than its events show.
     """
 
     kind: str
@@ -29,9 +29,9 @@ class ExpectedRebalance(msgspec.Struct, kw_only=True, omit_defaults=True):
         event_time: Epoch ms; RFC 3339 in the file.
         generation: Where it can be known.
         members_after: Where it does not depend on when late events are read.
-        late_until: The evidence comes late. Whoever reads it together with its neighbours finds the rebalance at
-            ``event_time``; else it lies within (``event_time``, ``late_until``] and says ``late_evidence``.
-        required: False: only those readers find it who judged before the late evidence came.
+        late_until: The evidence comes late. A job that reads it together with its neighbours finds the rebalance at
+            ``event_time``; else it is within (``event_time``, ``late_until``] with ``late_evidence``.
+        required: False: found only by jobs that had decided before the late evidence came.
     """
 
     cluster: str
@@ -48,7 +48,7 @@ class ExpectedRebalance(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class SilentSource(msgspec.Struct, kw_only=True):
-    """A span in which a cluster told nothing: its last event before and its first after."""
+    """A span in which a cluster reported nothing: its last event before and its first after."""
 
     cluster: str
     silent_from: int
@@ -65,8 +65,8 @@ class Truth:
         self.newest: dict[str, int] = {}
         self.silences: list[SilentSource] = []
 
-    def told(self, cluster: str, event_time: int) -> None:
-        """Note that the cluster told something of that time: what lies beyond the newest cannot be known yet."""
+    def reported(self, cluster: str, event_time: int) -> None:
+        """Note that the cluster reported an event of that time: later times cannot be known yet."""
         self.newest[cluster] = max(event_time, self.newest.get(cluster, event_time))
 
     def counted(
@@ -92,25 +92,25 @@ class Truth:
         found.members_after = members_after
 
     def add(self, expected: ExpectedRebalance) -> None:
-        """Add a whole rebalance: of a reported generation, or one whose moment depends on its reader."""
+        """Add a whole rebalance: of a reported generation, or one whose time depends on its reader."""
         self._others.append(expected)
 
     def forget_generation(self, cluster: str, group_id: str) -> None:
-        """Say no more generations of this group: from here on they depend on when late events are read."""
+        """Write no more generations of this group: from here on they depend on when late events are read."""
         self._generations[cluster, group_id] = None
 
     def rebalances(self) -> list[ExpectedRebalance]:
-        """Answer what a reader who applied everything told so far must have found, in order of time."""
-        return _sorted(one for one in [*self._counted.values(), *self._others] if self._is_known(one))
+        """Return what a reader of everything reported so far must have found, in order of time."""
+        return _sorted(one for one in [*self._counted.values(), *self._others] if self._is_decided(one))
 
     def take(self) -> list[ExpectedRebalance]:
-        """Answer as ``rebalances``, each only once: what was taken is forgotten here."""
+        """Return as ``rebalances``, each only once: what was taken is forgotten here."""
         taken = self.rebalances()
-        self._counted = {key: one for key, one in self._counted.items() if not self._is_known(one)}
-        self._others = [one for one in self._others if not self._is_known(one)]
+        self._counted = {key: one for key, one in self._counted.items() if not self._is_decided(one)}
+        self._others = [one for one in self._others if not self._is_decided(one)]
         return taken
 
-    def _is_known(self, one: ExpectedRebalance) -> bool:
+    def _is_decided(self, one: ExpectedRebalance) -> bool:
         return one.event_time <= self.newest.get(one.cluster, 0)
 
 

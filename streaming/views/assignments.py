@@ -1,11 +1,11 @@
-"""Shell: who owns which queue, now or at a time."""
+"""Shell: the owners of queues, now or at a time."""
 
 from __future__ import annotations
 
-from streaming.tables import Row
-from streaming.views.reading import Reader, holds_at
+from streaming.tables.schema import Row
+from streaming.views.reader import Reader, holds_at
 
-# Nobody owns such a queue alone: its topic is shared by message.
+# Such a queue has no single owner: its topic is shared by message.
 SHARED_BY_MESSAGE = -1
 
 
@@ -19,7 +19,7 @@ def assignments(
     origin: str | None = None,
     at_ms: int | None = None,
 ) -> list[Row]:
-    """Answer the spans that hold at a time (None = now): valid_from <= T < valid_to; by group, queue and owner."""
+    """Return the spans that hold at a time (None = now): valid_from <= T < valid_to; by group, queue and owner."""
     wanted = {"cluster": cluster, "group_id": group, "topic": topic, "member_id": member, "origin": origin}
     found = reader.rows("assignments", where=wanted, keep=holds_at("valid_from", "valid_to", at_ms))
     return sorted(found, key=_place)
@@ -40,7 +40,7 @@ def who_owned(
     broker: str | None = None,
     at_ms: int | None = None,
 ) -> list[Row]:
-    """Answer who owned a queue at a time (None = now): spans, with the owner's client, host and instance.
+    """Return the owners of a queue at a time (None = now): spans, with the owner's client, host and instance.
 
     A topic that is shared by message answers with every member that shares it.
     """
@@ -56,20 +56,21 @@ def who_owned(
     sessions.sort(key=lambda row: row["joined_at"])
     for span in found:
         owner = _session_at(sessions, span, at_ms)
-        span |= {name: owner.get(name) for name in ("client_id", "host", "instance_id", "rack")}
+        span |= {name: owner.get(name) for name in ("client_id", "host", "rack")}
+        span["instance_id"] = span.get("instance_id") or owner.get("instance_id")
     return found
 
 
 def _session_at(sessions: list[Row], span: Row, at_ms: int | None) -> Row:
-    """Answer the owner's last session that had begun by then."""
+    """Return the owner's last session that had begun by then."""
     key = ("cluster", "group_id", "member_id")
     of_owner = [session for session in sessions if all(session[name] == span[name] for name in key)]
     begun = [session for session in of_owner if at_ms is None or session["joined_at"] <= at_ms]
     return begun[-1] if begun else {}
 
 
-def is_known(reader: Reader, topic: str) -> bool:
-    """Answer whether any table tells of the topic."""
+def has_topic(reader: Reader, topic: str) -> bool:
+    """Return whether any table has the topic."""
     return any(
         reader.read(name, columns=["topic"], where={"topic": topic}).num_rows for name in ("topics", "assignments")
     )

@@ -1,4 +1,4 @@
-"""Shell: one rebalance told as a story: what happened, who caused it, what moved, how long, do the clients agree."""
+"""Shell: one rebalance as a report: its causes, the moved queues, its duration, the clients' agreement."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.tables import Row
-from streaming.views.reading import Reader, time_scalar
+from streaming.tables.schema import Row
+from streaming.terminal.format import count, queue_name, span_of_time, time_text
+from streaming.views.reader import Reader, time_scalar
 from streaming.views.rebalances import one_rebalance
-from streaming.views.words import count, queue_name, span_of_time, time_text
 
 MOVES_SHOWN = 40
 
 _HAPPENED = {
-    "group_created": "the group was seen for the first time",
-    "session_expired": "{member} was silent for longer than its session timeout",
+    "group_created": "the group was observed for the first time",
+    "session_expired": "{member} sent no heartbeat for longer than its session timeout",
     "member_left": "{member} left on purpose",
-    "member_gone": "{member} was gone; whether it left or expired the source does not tell",
+    "member_gone": "{member} is no longer a member; the source does not report whether it left or expired",
     "member_joined": "{member} joined",
     "subscription_changed": "{member} changed its subscription",
     "strategy_changed": "the strategy changed",
     "settings_changed": "the settings of the group changed",
     "queue_count_changed": "the queues of topic {topic} changed",
     "cooperative_follow_up": "the second generation of a cooperative move",
-    "coordinator_changed": "the coordinator lost its memory of the group",
-    "late_evidence": "evidence came late",
-    "unexplained": "the source shows a new generation, and no cause was seen",
+    "coordinator_changed": "the coordinator lost its state of the group",
+    "late_evidence": "evidence arrived late",
+    "unexplained": "the source reports a new generation, and no cause was observed",
 }
 # The same where one member is named.
 _BY_MEMBER = {
-    "strategy_changed": "{member} names another strategy",
+    "strategy_changed": "{member} reports another strategy",
     "settings_changed": "{member} changed the settings of its strategy",
 }
 
@@ -47,7 +47,7 @@ class Move(NamedTuple):
 
 
 def explain(reader: Reader, prefix: str) -> dict[str, Any]:
-    """Answer the rebalance, the sessions of who caused it, and each queue whose owners changed.
+    """Return the rebalance, the sessions of the members that caused it, and each queue whose owners changed.
 
     Args:
         prefix: The id or how it begins.
@@ -73,13 +73,13 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
 
 
 def _touch(rows: pa.Table, at: pa.Scalar) -> pa.ChunkedArray:
-    """Tell the spans that begin, end or hold at a time."""
+    """Report the spans that begin, end or hold at a time."""
     not_over = pc.or_kleene(rows["valid_to"].is_null(), pc.greater_equal(rows["valid_to"], at))
     return pc.and_kleene(pc.less_equal(rows["valid_from"], at), not_over)
 
 
 def _taken_over(reader: Reader, rebalance: Row, where: dict[str, str]) -> list[Row]:
-    """Answer the queues that members took over by themselves since, and for how long each had no owner before."""
+    """Return the queues that members took over by themselves since, and for how long each had no owner before."""
     at = time_scalar(rebalance["event_time"])
     wanted = {**where, "rebalance_id": rebalance["rebalance_id"], "origin": "reported"}
     columns = ("topic", "broker", "queue_id", "member_id", "valid_from", "pause_ms", "pause_estimated_ms")
@@ -105,29 +105,38 @@ def _causes(reader: Reader, rebalance: Row, where: dict[str, str]) -> list[Row]:
 
 def _moves(spans: list[Row], rebalance: Row, origin: str) -> list[Move]:
     at = rebalance["event_time"]
-    before: dict[tuple[Any, ...], list[str]] = {}
-    after: dict[tuple[Any, ...], list[str]] = {}
+    before: dict[tuple[Any, ...], list[Row]] = {}
+    after: dict[tuple[Any, ...], list[Row]] = {}
     for span in spans:
         if span["origin"] != origin:
             continue
         queue = (span["topic"], span["broker"], span["queue_id"])
         if span["valid_from"] < at:
-            before.setdefault(queue, []).append(span["member_id"])
+            before.setdefault(queue, []).append(span)
         if span["valid_to"] is None or span["valid_to"] > at:
-            after.setdefault(queue, []).append(span["member_id"])
+            after.setdefault(queue, []).append(span)
     queues = sorted(before.keys() | after.keys(), key=lambda queue: (queue[0], queue[1] or "", queue[2]))
-    moves = [Move(*queue, before.get(queue, []), after.get(queue, [])) for queue in queues]
-    return [move for move in moves if move.before != move.after]
+    system = rebalance["system"]
+    return [
+        Move(*queue, *([span["member_id"] for span in owners.get(queue, [])] for owners in (before, after)))
+        for queue in queues
+        if _owners_of(system, before.get(queue, [])) != _owners_of(system, after.get(queue, []))
+    ]
 
 
-# -- in words -----------------------------------------------------------------------------------------------------
+def _owners_of(system: str, spans: list[Row]) -> list[str]:
+    """Return the owners of a queue; a static member of Kafka is the same one under any id."""
+    return sorted((system == "kafka" and span.get("instance_id")) or span["member_id"] for span in spans)
 
 
-def story(told: dict[str, Any]) -> str:
-    """Tell what ``explain`` answered, for people."""
-    row = told["rebalance"]
-    how_long = [*_how_long(row), *_stood_still(told["taken_over"])]
-    return "\n".join([*_what(row), "", *_why(told), "", *_moved(told), "", *how_long, "", *_agreement(row)])
+# -- as text ------------------------------------------------------------------------------------------------------
+
+
+def story(reported: dict[str, Any]) -> str:
+    """Report what ``explain`` answered, for people."""
+    row = reported["rebalance"]
+    how_long = [*_how_long(row), *_stood_still(reported["taken_over"])]
+    return "\n".join([*_what(row), "", *_why(reported), "", *_moved(reported), "", *how_long, "", *_agreement(row)])
 
 
 def _what(row: Row) -> list[str]:
@@ -141,16 +150,16 @@ def _what(row: Row) -> list[str]:
         + (" The group is empty now." if row["members_after"] == 0 else ""),
     ]
     if row["generations_missed"]:
-        lines.append(f"{count(row['generations_missed'], 'generation')} before it went unseen.")
+        lines.append(f"Not observed before it: {count(row['generations_missed'], 'generation')}.")
     if row["status"] == "completed" and row["error"]:
         lines.append(f"Note: {row['error']}.")
     return lines
 
 
-def _why(told: dict[str, Any]) -> list[str]:
-    lines = [f"Why: {told['rebalance']['trigger']}"]
-    for cause in told["causes"]:
-        happened = _happened(cause, told["rebalance"])
+def _why(reported: dict[str, Any]) -> list[str]:
+    lines = [f"Why: {reported['rebalance']['trigger']}"]
+    for cause in reported["causes"]:
+        happened = _happened(cause, reported["rebalance"])
         text = happened.format(member=_member(cause), topic=cause["topic"] or "of the group")
         if cause["kind"] == "session_expired" and cause["last_heartbeat_at"] is not None:
             text += f" (last heartbeat {time_text(cause['last_heartbeat_at'])})"
@@ -161,9 +170,9 @@ def _why(told: dict[str, Any]) -> list[str]:
 
 
 def _happened(cause: Row, row: Row) -> str:
-    kind = cause["kind"]
+    kind: str = cause["kind"]
     if kind == "group_created" and row["generation_source"] == "counted" and row["generation"] > 1:
-        return "the group came back; it had been deleted, or empty for so long that it was forgotten"
+        return "the group exists again; it had been deleted, or empty for so long that its state was dropped"
     if kind in _BY_MEMBER and cause["member_id"]:
         return _BY_MEMBER[kind]
     return _HAPPENED.get(kind, kind)
@@ -179,11 +188,11 @@ def _member(cause: Row) -> str:
     return f"{name} ({', '.join(about)})" if about else name
 
 
-def _moved(told: dict[str, Any]) -> list[str]:
-    row, moves = told["rebalance"], told["moves"]
+def _moved(reported: dict[str, Any]) -> list[str]:
+    row, moves = reported["rebalance"], reported["moves"]
     lines = [
         f"What moved: {row['queues_moved']} moved, {row['queues_assigned']} assigned, {row['queues_revoked']} revoked,"
-        f" {row['queues_kept']} kept; {_dealt(row)}."
+        f" {row['queues_kept']} kept; {_allocation(row)}."
     ]
     for origin, of_origin in moves.items():
         if len(moves) > 1:
@@ -192,9 +201,9 @@ def _moved(told: dict[str, Any]) -> list[str]:
             queue = queue_name(move["topic"], move["broker"], move["queue_id"])
             lines.append(f"  {queue}: {_owners(move['before'])} → {_owners(move['after'])}")
         if len(of_origin) > MOVES_SHOWN:
-            lines.append(f"  … and {count(len(of_origin) - MOVES_SHOWN, 'more queue')}; --json names them all")
+            lines.append(f"  … and {count(len(of_origin) - MOVES_SHOWN, 'more queue')}; --json lists them all")
         if not of_origin:
-            lines.append("  no queue changed hands")
+            lines.append("  no queue changed its owner")
     lines.append(
         f"Afterwards: {count(row['idle_members'], 'idle member')},"
         f" {count(row['unassigned_queues'], 'unassigned queue')}, spread {row['spread']}."
@@ -202,32 +211,32 @@ def _moved(told: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _dealt(row: Row) -> str:
+def _allocation(row: Row) -> str:
     if not row["members_after"]:
-        return "nobody is left to deal to"
+        return "there is no member to assign queues to"
     if row["mode"] == "broadcasting":
-        return "every member reads every queue (broadcasting)"
+        return "every member consumes every queue (broadcasting)"
     if row["mode"] == "message":
         return "members share queues message by message (message)"
     by = f"by {row['strategy'] or 'an unknown strategy'}"
-    return by + (f", dealt by {row['leader']}" if row["leader"] else "") + f" ({row['mode']})"
+    return by + (f", computed by {row['leader']}" if row["leader"] else "") + f" ({row['mode']})"
 
 
 def _owners(names: list[str]) -> str:
-    return " + ".join(names) or "nobody"
+    return " + ".join(names) or "no owner"
 
 
 def _how_long(row: Row) -> list[str]:
-    def told(seen: int | None, estimated: int | None) -> str | None:
+    def reported(seen: int | None, estimated: int | None) -> str | None:
         if seen is not None:
             return span_of_time(seen)
         return None if estimated is None else f"about {span_of_time(estimated)} (estimated)"
 
-    whole = told(row["pause_ms"], row["pause_estimated_ms"])
-    of_queues = told(row["queue_pause_ms"], row["queue_pause_estimated_ms"])
+    whole = reported(row["pause_ms"], row["pause_estimated_ms"])
+    of_queues = reported(row["queue_pause_ms"], row["queue_pause_estimated_ms"])
     if of_queues:
-        return [f"How long: {whole or 'not seen'}; queues stood still for {of_queues} together."]
-    return [f"How long: {whole}; for how long queues stood still was not seen." if whole else "How long: not seen."]
+        return [f"How long: {whole or 'not observed'}; queues were paused for {of_queues} in total."]
+    return [f"How long: {whole}; the pause of its queues was not observed." if whole else "How long: not observed."]
 
 
 def _stood_still(taken_over: list[Row]) -> list[str]:
@@ -236,15 +245,15 @@ def _stood_still(taken_over: list[Row]) -> list[str]:
         queue = queue_name(span["topic"], span["broker"], span["queue_id"])
         seen = span["pause_ms"] is not None
         time = span_of_time(span["pause_ms"] if seen else span["pause_estimated_ms"])
-        lines.append(f"  {queue}: {time if seen else f'about {time} (estimated)'} until {span['member_id']} had it")
+        lines.append(f"  {queue}: {time if seen else f'about {time} (estimated)'}, then owned by {span['member_id']}")
     if len(taken_over) > MOVES_SHOWN:
-        lines.append(f"  … and {count(len(taken_over) - MOVES_SHOWN, 'more queue')}; --json names them all")
+        lines.append(f"  … and {count(len(taken_over) - MOVES_SHOWN, 'more queue')}; --json lists them all")
     return lines
 
 
 def _agreement(row: Row) -> list[str]:
     if row["agrees"] is None:
-        return ["Clients: nothing was reported that could be compared with what the strategy gives."]
+        return ["Clients: no reported assignment to compare with the computed one."]
     if row["agrees"]:
-        return ["Clients: they hold what the strategy gives them."]
-    return [f"Clients: they disagree with what the strategy gives on {count(row['queues_differing'] or 0, 'queue')}."]
+        return ["Clients: the reported assignment is the computed one."]
+    return [f"Clients: reported and computed assignment differ on {count(row['queues_differing'] or 0, 'queue')}."]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streaming.tables import Row
-from streaming.views.reading import Reader
+from streaming.tables.schema import Row
+from streaming.views.reader import Reader
 
 SEVERITIES = ("critical", "warning", "info")
 
@@ -16,7 +16,7 @@ def findings(
     closed: bool = False,
     kind: str | None = None,
 ) -> list[Row]:
-    """Answer the open findings (or all), the gravest first, then the newest."""
+    """Return the open findings (or all), the gravest first, then the newest."""
     keep = None if closed else lambda rows: rows["closed_at"].is_null()
     found = reader.rows("findings", where={"cluster": cluster, "group_id": group, "kind": kind}, keep=keep)
     return sorted(found, key=_gravity)

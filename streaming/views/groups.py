@@ -1,26 +1,27 @@
-"""Shell: groups as they are now, and one group with what its members hold and say they hold."""
+"""Shell: the current groups, and one group with the computed and reported queues of its members."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from streaming.tables import Row
+from streaming.tables.errors import AmbiguousError, NotFoundError
+from streaming.tables.schema import Row
 from streaming.views.findings import findings
 from streaming.views.members import members
-from streaming.views.reading import AmbiguousError, NotFoundError, Reader
+from streaming.views.reader import Reader
 from streaming.views.rebalances import rebalances
 
 LAST_REBALANCES = 5
 
 
 def groups(reader: Reader, *, cluster: str | None = None, group: str | None = None) -> list[Row]:
-    """Answer every group now, by cluster and name."""
+    """Return every group now, by cluster and name."""
     found = reader.rows("groups", where={"cluster": cluster, "group_id": group})
     return sorted(found, key=lambda row: (row["cluster"], row["group_id"]))
 
 
 def one_group(reader: Reader, group: str, cluster: str | None = None) -> Row:
-    """Answer one group's row.
+    """Return one group's row.
 
     Raises:
         NotFoundError: No such group.
@@ -32,12 +33,12 @@ def one_group(reader: Reader, group: str, cluster: str | None = None) -> Row:
         raise NotFoundError(f"there is no group {group}{where}")
     if len(found) > 1:
         clusters = ", ".join(row["cluster"] for row in found)
-        raise AmbiguousError(f"group {group} is in several clusters: {clusters}. Say which with --cluster.")
+        raise AmbiguousError(f"group {group} is in several clusters: {clusters}. Name one with --cluster.")
     return found[0]
 
 
 def group(reader: Reader, name: str, cluster: str | None = None) -> dict[str, Any]:
-    """Answer one group: its row, its members with both assignments, its last rebalances and open findings.
+    """Return one group: its row, its members with both assignments, its last rebalances and open findings.
 
     Raises:
         NotFoundError, AmbiguousError: As ``one_group``.

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from streaming.tables import Row
+from streaming.tables.schema import Row
 from streaming.views.assignments import assignments
-from streaming.views.reading import Reader, holds_at
+from streaming.views.reader import Reader, holds_at
 
 
 def members(
     reader: Reader, *, group: str | None = None, cluster: str | None = None, at_ms: int | None = None
 ) -> list[Row]:
-    """Answer the members at a time (None = now), by cluster, group and id.
+    """Return the members at a time (None = now), by cluster, group and id.
 
     Returns:
         Rows of ``members`` with ``computed`` and ``reported``: lists of {topic, broker, queue_id}; ``reported`` is
-        None where nobody reports, and ``agrees`` then too.
+        None where no member reports, and ``agrees`` then too.
     """
     keep = holds_at("joined_at", "left_at", at_ms)
     found = reader.rows("members", where={"cluster": cluster, "group_id": group}, keep=keep)
@@ -27,8 +27,8 @@ def members(
         if span["origin"] == "reported":
             reporting.add(key[:2])
     for row in found:
-        key = (row["cluster"], row["group_id"], row["member_id"])
-        row["computed"] = held.get((*key, "computed"), [])
-        row["reported"] = held.get((*key, "reported"), []) if key[:2] in reporting else None
+        member = (row["cluster"], row["group_id"], row["member_id"])
+        row["computed"] = held.get((*member, "computed"), [])
+        row["reported"] = held.get((*member, "reported"), []) if member[:2] in reporting else None
         row["agrees"] = None if row["reported"] is None else row["computed"] == row["reported"]
     return found

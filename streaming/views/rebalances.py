@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pyarrow.compute as pc
 
-from streaming.tables import REBALANCES, Row, from_arrow
-from streaming.views.reading import AmbiguousError, NotFoundError, Reader, time_scalar
+from streaming.tables.arrow_rows import from_arrow
+from streaming.tables.errors import AmbiguousError, NotFoundError
+from streaming.tables.schema import REBALANCES, Row
+from streaming.views.reader import Reader, time_scalar
 
 _CANDIDATES_SHOWN = 5
 _ROWS_AT_ONCE = 1_000
@@ -22,7 +24,7 @@ def rebalances(
     until_ms: int | None = None,
     limit: int | None = None,
 ) -> list[Row]:
-    """Answer rebalances that fit, newest first.
+    """Return rebalances that fit, newest first.
 
     Args:
         trigger: One of the causes, not only the main one.
@@ -52,7 +54,7 @@ def _kinds(row: Row) -> set[str]:
 
 
 def one_rebalance(reader: Reader, prefix: str) -> Row:
-    """Answer the rebalance whose id begins so.
+    """Return the rebalance whose id begins with a prefix.
 
     Raises:
         NotFoundError: None does.
@@ -66,5 +68,5 @@ def one_rebalance(reader: Reader, prefix: str) -> Row:
     if len(found) > 1 and not exact:
         names = ", ".join(row["rebalance_id"] for row in found[:_CANDIDATES_SHOWN])
         more = ", …" if len(found) > _CANDIDATES_SHOWN else ""
-        raise AmbiguousError(f"{prefix} begins the ids of {len(found)} rebalances: {names}{more}")
+        raise AmbiguousError(f"{len(found)} rebalances have an id that begins with {prefix}: {names}{more}")
     return (exact or found)[0]

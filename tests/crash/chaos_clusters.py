@@ -68,10 +68,10 @@ class ChaosCluster(Protocol):
     def member_id(self, name: str) -> str: ...
 
     def members(self) -> set[str] | None:
-        """Answer whom the cluster has; None: nobody can say."""
+        """Return whom the cluster has; None: nobody can say."""
 
     def wait_until_shared(self, members: Sequence[Member]) -> dict[str, list[Queue]]:
-        """Wait until these share all queues; answer who holds what, by member id."""
+        """Wait until these share all queues; return who holds what, by member id."""
 
     def close(self) -> None: ...
 
@@ -105,11 +105,11 @@ class RocketMqChaos:
         return rocketmq_members.start_member(self._cluster, GROUP, [_TOPIC], instance=name, rebalance_interval_ms=5_000)
 
     def member_id(self, name: str) -> str:
-        """Answer how the cluster calls it."""
+        """Return how the cluster calls it."""
         return f"127.0.0.1@{name}"
 
     def members(self) -> set[str] | None:
-        """Answer whom any broker lists."""
+        """Return whom any broker lists."""
         found: set[str] | None = None
         for name in self._cluster.brokers:
             with contextlib.suppress(OSError, rocketmq_admin.RocketMqError):
@@ -119,7 +119,7 @@ class RocketMqChaos:
     def wait_until_shared(self, members: Sequence[RocketMqMember]) -> dict[str, list[Queue]]:
         """Wait until these share all queues."""
         queues = rocketmq_members.queues_of(_TOPIC, _QUEUES, tuple(self._cluster.brokers))
-        rocketmq_members.wait_until_dealt(members, queues, _SHARED_S)
+        rocketmq_members.wait_until_assigned(members, queues, _SHARED_S)
         return {member.wait_until_started(): sorted(member.held()) for member in members}
 
     def close(self) -> None:
@@ -174,11 +174,11 @@ class MetaqChaos:
         )
 
     def member_id(self, name: str) -> str:
-        """Answer how the cluster calls it."""
+        """Return how the cluster calls it."""
         return f"{GROUP}_{name}"
 
     def members(self) -> set[str] | None:
-        """Answer whose nodes ZooKeeper has."""
+        """Return whose nodes ZooKeeper has."""
         try:
             nodes = self._client.get_children_async(f"{self._cluster.root}/consumers/{GROUP}/ids").get(timeout=_LOOK_S)
         except NoNodeError:

@@ -95,7 +95,7 @@ class Chaos:
             self._running.pop(which).kill()
 
     def said(self, which: str) -> str:
-        """Answer all that the collector or the job has ever written to its standard error."""
+        """Return all that the collector or the job has ever written to its standard error."""
         return (self.place / f"{which}.log").read_text(errors="replace")
 
     def drain(self) -> Ended:
@@ -210,7 +210,7 @@ class Chaos:
             with self._supervised:
                 running = self._running.get("collector")
                 if running is not None and not running.is_running:
-                    assert "is it running" in running.said(), running.said()[-3_000:]
+                    assert "Check that it runs" in running.said(), running.said()[-3_000:]
                     self.start_monitor("collector")
 
     # ---- what the cluster itself has
@@ -239,7 +239,7 @@ class Chaos:
     # ---- the end
 
     def settle(self) -> dict[str, list[Queue]]:
-        """Wait until the members share the queues and the collector tells so; answer who holds what."""
+        """Wait until the members share the queues and the collector tells so; return who holds what."""
         deadline = time.monotonic() + _TOLD_S
         while True:
             held = self.cluster.wait_until_shared(list(self._members.values()))
@@ -269,7 +269,7 @@ class Chaos:
             assert ended.exit_code == 0, (which, ended.said[-3_000:])
 
     def truth(self) -> Truth:
-        """Answer what happened."""
+        """Return what happened."""
         cluster = self.cluster
         brokers = [
             span
@@ -294,7 +294,7 @@ class Chaos:
         )
 
     def events(self) -> list[Event]:
-        """Answer all that the collector has written, in order."""
+        """Return all that the collector has written, in order."""
         for file in sorted(self._events.glob("[!._]*")):
             if file.name not in self._decoded:
                 self._decoded[file.name] = [json.loads(line) for line in file.read_bytes().splitlines()]

@@ -28,7 +28,7 @@ class Order(NamedTuple):
 
 
 def script(seed: int, length_s: float, things: Sequence[str]) -> list[Order]:
-    """Answer the orders of a run: members come and go, and so do the things around them, which are all up in the end.
+    """Return the orders of a run: members come and go, and so do the things around them, which are all up in the end.
 
     Args:
         things: That are up at the beginning; each is away at times, several of them together at times.

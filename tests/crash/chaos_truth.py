@@ -51,7 +51,7 @@ class Truth:
     stops_expire: Sequence[Span] = ()
 
     def contradictions(self, rebalances: Sequence[Row]) -> list[str]:
-        """Answer what is missing in the rows of one group, and what is there and did not happen."""
+        """Return what is missing in the rows of one group, and what is there and did not happen."""
         rows = sorted(rebalances, key=lambda row: row["generation"])
         found = list(self._about_rows(rows))
         for member, life in self.lives.items():
@@ -59,7 +59,7 @@ class Truth:
         return found
 
     def owed(self) -> list[str]:
-        """Answer the members whose coming must be told: the cluster had them for longer than two polls."""
+        """Return the members whose coming must be told: the cluster had them for longer than two polls."""
         return [member for member, life in self.lives.items() if self._is_owed(life)]
 
     def _is_owed(self, life: Life) -> bool:
@@ -122,12 +122,12 @@ class Truth:
 
 
 def is_within(at_ms: int, spans: Sequence[Span]) -> bool:
-    """Answer whether a moment lies in one of the spans."""
+    """Return whether a moment lies in one of the spans."""
     return any(since <= at_ms <= until for since, until in spans)
 
 
 def merged(spans: Sequence[Span], gap_ms: int) -> list[Span]:
-    """Answer spans, in order, as one where only a short while lies between them."""
+    """Return spans, in order, as one where only a short while lies between them."""
     found: list[Span] = []
     for since, until in sorted(spans):
         if found and since - found[-1][1] <= gap_ms:

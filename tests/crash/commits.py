@@ -28,7 +28,7 @@ class Commit(NamedTuple):
     number: int
 
 
-class Standing(NamedTuple):
+class CurrentRows(NamedTuple):
     """Everything committed at one moment.
 
     Attributes:
@@ -40,7 +40,7 @@ class Standing(NamedTuple):
 
     @property
     def batch(self) -> int:
-        """Answer the newest batch that was planned; -1 = none yet."""
+        """Return the newest batch that was planned; -1 = none yet."""
         return max((commit.number for commit in self.commits if commit.kind == "offsets"), default=-1)
 
 
@@ -58,7 +58,7 @@ class Place(NamedTuple):
     def query(self) -> Path:
         return self.root / "checkpoint/query"
 
-    def standing(self) -> Standing:
+    def standing(self) -> CurrentRows:
         """Read the logs."""
         commits = {Commit("offsets", batch) for batch in _numbers(self.query / "offsets")}
         commits |= {Commit("commits", batch) for batch in _numbers(self.query / "commits")}
@@ -73,10 +73,10 @@ class Place(NamedTuple):
         for kind in FOLLOWING:
             for _, marks in self._marks(kind):
                 commits |= {Commit(kind, version) for marked, version in marks if marked.endswith(f"-{kind}")}
-        return Standing(frozenset(commits), journal)
+        return CurrentRows(frozenset(commits), journal)
 
     def next_files(self, kind: str, more: int) -> list[Path]:
-        """Answer the files by which the next commit of a kind, or one that much later, will be seen."""
+        """Return the files by which the next commit of a kind, or one that much later, will be seen."""
         if kind in ("offsets", "commits"):
             return [self.query / kind / str(max(_numbers(self.query / kind), default=-1) + 1 + more)]
         if kind == "state":
@@ -89,7 +89,7 @@ class Place(NamedTuple):
         return [self.tables / kind / f"_delta_log/{version:020d}.json"]
 
     def _batches_in_state(self) -> set[int]:
-        """Answer the batches that every partition of the state has taken in: version 1 is batch 0."""
+        """Return the batches that every partition of the state has taken in: version 1 is batch 0."""
         folders = [self.query / f"state/0/{partition}" for partition in range(self.shuffle_partitions)]
         partitions = [{int(file.stem) - 1 for file in folder.glob("[0-9]*.changelog")} for folder in folders]
         return set.intersection(*partitions)
@@ -108,8 +108,8 @@ class Place(NamedTuple):
             yield int(file.stem), [json.loads(line) for line in file.read_text().splitlines()]
 
 
-def proven(at_the_crash: Standing, in_the_end: Standing) -> set[str]:
-    """Answer the kinds of commit after which, and before the next, the crash came.
+def proven(at_the_crash: CurrentRows, in_the_end: CurrentRows) -> set[str]:
+    """Return the kinds of commit after which, and before the next, the crash came.
 
     What comes next after a commit is known in the end: not every batch has something for every table.
     """
@@ -123,8 +123,8 @@ def proven(at_the_crash: Standing, in_the_end: Standing) -> set[str]:
     }
 
 
-def newest_kind(standing: Standing) -> str | None:
-    """Answer the kind of the newest commit, as far as that shows before the end: where batches commit to every table.
+def newest_kind(standing: CurrentRows) -> str | None:
+    """Return the kind of the newest commit, as far as that shows before the end: where batches commit to every table.
 
     None where a batch was done again, or tables did not follow at once.
     """
@@ -132,7 +132,7 @@ def newest_kind(standing: Standing) -> str | None:
     return KINDS[sum(made) - 1] if any(made) and made == sorted(made, reverse=True) else None
 
 
-def _order(batch: int, standing: Standing) -> list[Commit]:
+def _order(batch: int, standing: CurrentRows) -> list[Commit]:
     version = standing.journal.get(batch, -1)
     return [
         *(Commit(kind, batch) for kind in ("offsets", "state", *WRITTEN)),

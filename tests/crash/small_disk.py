@@ -31,7 +31,7 @@ class SmallDisk:
 
     @property
     def seen_from_outside(self) -> Path:
-        """Answer the path under which other processes see it."""
+        """Return the path under which other processes see it."""
         return Path(f"/proc/{self.runs.pid}/root{self.folder}")
 
     def copy(self, name: str, to: Path) -> Path:

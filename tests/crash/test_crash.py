@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
-from streaming.tables import TABLES
-from tests.crash.commits import KINDS, Place, Standing, newest_kind, proven
+from streaming.tables.schema import TABLES
+from tests.crash.commits import KINDS, CurrentRows, Place, newest_kind, proven
 from tests.crash.recording import write_busy_files
 from tests.job.commands import CONFIG, ManyRuns, Running, follow, once
 from tests.job.told import differences, told, told_twice
@@ -35,7 +35,7 @@ class Kill(NamedTuple):
     """One kill: what it was to come after (None: at a random moment), and what had been committed when it came."""
 
     wanted: str | None
-    standing: Standing
+    standing: CurrentRows
 
 
 class Killer:
@@ -64,11 +64,11 @@ class Killer:
             self._after(kind)
 
     def tries_left(self) -> bool:
-        """Answer whether a kind that was missed may be tried again."""
+        """Return whether a kind that was missed may be tried again."""
         return len(self.kills) < self._at_most
 
     def missed(self) -> list[str]:
-        """Answer the kinds of commit after which no kill came yet."""
+        """Return the kinds of commit after which no kill came yet."""
         hit = {kind for kill in self.kills if (kind := newest_kind(kill.standing))}
         return [kind for kind in KINDS if kind not in hit]
 
@@ -156,12 +156,12 @@ def test_a_job_that_is_killed_again_and_again_tells_what_an_undisturbed_one_tell
 
 
 def _told_twice(tables: Path) -> list[str]:
-    """Answer what a reader would see twice now; tables that are not there yet tell nothing."""
+    """Return what a reader would see twice now; tables that are not there yet tell nothing."""
     made = all((tables / name / "_delta_log/00000000000000000000.json").exists() for name in TABLES)
     return told_twice(tables) if made else []
 
 
-def _report(kills: list[Kill], in_the_end: Standing) -> str:
+def _report(kills: list[Kill], in_the_end: CurrentRows) -> str:
     found = [
         f"kill {number:2}: batch {kill.standing.batch:2}, wanted after {kill.wanted or 'any moment':16}"
         f" proven after {', '.join(sorted(proven(kill.standing, in_the_end))) or 'nothing'}\n"

@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from streaming.tables import TABLES
+from streaming.tables.schema import TABLES
 from tests.crash.recording import write_busy_files
 from tests.job.commands import CONFIG, ManyRuns, once
 from tests.job.told import differences, told

@@ -8,19 +8,20 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from streaming.allocation_cases import MAX_QUEUES_OF_CASE
+from streaming.allocation.cases import MAX_QUEUES_OF_CASE
+from streaming.allocation.plugins import ANSWER_LIMIT_S, LOAD_LIMIT_S
 from streaming.commands.app import app
-from streaming.user_strategies import ANSWER_LIMIT_S, LOAD_LIMIT_S
-from udfs.events import QueueInfo
-from udfs.strategies import Participant, Problem, Topic, names
+from udfs.model.events import QueueInfo
 from udfs.strategies.laws import guarded
+from udfs.strategies.problem import Participant, Problem, Topic
+from udfs.strategies.registry import names
 
 PAGE = Path(__file__).parents[2] / "docs" / "strategies.md"
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def printed(commands: list[str]) -> str:
-    """Run the commands and answer the block that shows them with what they print."""
+    """Run the commands and return the block that shows them with what they print."""
     text = ""
     for command in commands:
         result = CliRunner().invoke(app, shlex.split(command)[2:])
@@ -30,7 +31,7 @@ def printed(commands: list[str]) -> str:
 
 
 def renewed(page: str) -> str:
-    """Answer the page with the output of each command as it is now."""
+    """Return the page with the output of each command as it is now."""
     return _BLOCK.sub(
         lambda block: (
             "```console\n" + printed([line for line in block[1].splitlines() if line.startswith("$ ")]) + "```"

@@ -40,18 +40,18 @@ _QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def once(events: Path, place: Path, config: Path, more: Sequence[str | Path] = ()) -> list[str | Path]:
-    """Answer the arguments of a run that reads what is there."""
+    """Return the arguments of a run that reads what is there."""
     return [*follow(events, place, config), "--once", *more]
 
 
 def follow(events: Path, place: Path, config: Path) -> list[str | Path]:
-    """Answer the arguments of a run that goes on until stopped."""
+    """Return the arguments of a run that goes on until stopped."""
     folders = ["--events", events, "--tables", place / "tables", "--checkpoint", place / "checkpoint"]
     return ["run", *folders, "--config", config]
 
 
 def _environment(scratch: Path) -> dict[str, str]:
-    """Answer the environment of a job that leaves nothing behind outside this folder, however it ends."""
+    """Return the environment of a job that leaves nothing behind outside this folder, however it ends."""
     # The plainest of locales: file names are read all the same.
     places = {"PYTHONPATH": str(_ROOT), "TMPDIR": str(scratch)}
     return os.environ | {"JDK_JAVA_OPTIONS": _QUICK_START, "LC_ALL": "C", **places}
@@ -91,16 +91,16 @@ class Running:
 
     @property
     def pid(self) -> int:
-        """Answer the id of its first process, of its process group and of its session."""
+        """Return the id of its first process, of its process group and of its session."""
         return self._process.pid
 
     @property
     def is_running(self) -> bool:
-        """Answer whether its first process has not ended."""
+        """Return whether its first process has not ended."""
         return self._process.poll() is None
 
     def said(self) -> str:
-        """Answer what this start said on standard error."""
+        """Return what this start said on standard error."""
         return self._said.read_bytes()[self._start :].decode(errors="replace")
 
     def wait_until(self, holds: Callable[[], bool], what: str) -> None:
@@ -170,7 +170,7 @@ class ManyRuns:
 
     @property
     def pid(self) -> int:
-        """Answer the process's id."""
+        """Return the process's id."""
         return self._process.pid
 
     def run(self, arguments: Sequence[str | Path]) -> Ended:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from streaming.simulator.fleet import Fleet
-from streaming.simulator.lines import line
+from streaming.simulator.serializer import line
 
 # Of the job's own settings, by default.
 ALLOWED_LATENESS_MS = 2_000
@@ -24,7 +24,7 @@ class Line(NamedTuple):
 
 
 def fleet_lines(seed: int, duration_ms: int, *, groups: int = 9, speed: float = 2.0) -> list[Line]:
-    """Answer all events of a fleet, in the order in which they happened; none is late or repeated."""
+    """Return all events of a fleet, in the order in which they happened; none is late or repeated."""
     fleet = Fleet(seed, groups=groups, members=4 * groups, speed=speed, disorder=0.0)
     deliveries = [*fleet.deliveries_until(fleet.start_ms + duration_ms), *fleet.finish()]
     return sorted(Line(delivery.event.event_time, line(delivery)) for delivery in deliveries)

@@ -57,12 +57,9 @@ def test_whatever_lies_in_the_folder_is_read_or_named(
         "plain.gz": texts[0],
         "nothing.bz2": b"not bzip2",
         "nothing.zst": b"not zstd",
-        "nothing.snappy": b"not snappy at all",
-        "nothing.lz4": b"not lz4 at all",
-        "nothing.deflate": b"not zlib",
-        "archive.zip": b"PK\x03\x04",
     }
-    for name, content in broken.items():
+    refused = {"a.snappy": b"any", "a.lz4": b"\x04\x22\x4d\x18", "a.deflate": b"any", "a.zip": b"PK\x03\x04"}
+    for name, content in (broken | refused).items():
         (folder / name).write_bytes(content)
     # What has no length holds nothing, and is not opened.
     (folder / "empty.jsonl").write_bytes(b"")
@@ -81,8 +78,9 @@ def test_whatever_lies_in_the_folder_is_read_or_named(
     assert ended.exit_code == 0, ended.said[-3000:]
     rejected = rows_of(tmp_path / "tables", "rejected_events").to_pylist()
     files = {row["position"]: row for row in rejected if "#" not in row["position"]}
-    assert {name: row["reason"] for name, row in files.items()} == dict.fromkeys(broken, "broken_compressed_file")
-    for name, content in broken.items():
+    reasons = dict.fromkeys(broken, "broken_compressed_file") | dict.fromkeys(refused, "unsupported_compression")
+    assert {name: row["reason"] for name, row in files.items()} == reasons
+    for name, content in (broken | refused).items():
         assert (files[name]["raw_length"], files[name]["raw_sha256"]) == (len(content), sha256(content).hexdigest())
         assert files[name]["raw"].startswith(content[:3].decode("utf-8", "backslashreplace"))
     parts = [b"\x00" * 1000, *_UTF_16.split(b"\n"), long_line, long_line]

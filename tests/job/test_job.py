@@ -12,8 +12,8 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
-from streaming.checkpoint import Checkpoint
-from streaming.tables import REJECTED_EVENTS, TABLES
+from streaming.spark.checkpoint import Checkpoint
+from streaming.tables.schema import REJECTED_EVENTS, TABLES
 from tests.job.commands import Ended, ManyRuns, once
 from tests.job.recordings import ALLOWED_LATENESS_MS, Line, cut, disordered, write_files
 from tests.job.told import OF_THE_CUT, differences, rows_of, told, told_twice

@@ -1,4 +1,4 @@
-"""What stands in the way of a start: said in one line with the way out, exit code 2."""
+"""What stands in the way of a start: said in one line with the remedy, exit code 2."""
 
 from __future__ import annotations
 

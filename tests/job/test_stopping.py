@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from streaming.delta_files import DeltaFiles
-from streaming.materialise import Materialiser
-from streaming.tables import CHANGES
+from streaming.tables.delta_files import DeltaFiles
+from streaming.tables.materializer import Materializer
+from streaming.tables.schema import CHANGES
 from tests.job.commands import CONFIG, Ended, Running, follow
 from tests.job.recordings import Line, cut, disordered, write_files
 from tests.job.told import differences, rows_of, told
@@ -48,7 +48,7 @@ def test_a_stop_finishes_the_batch_and_the_tables_and_the_next_start_goes_on(
         assert _numbers(query / "commits") == _numbers(query / "offsets") == list(range(batch + 1)), name
         journal = DeltaFiles(tmp_path / "tables", CHANGES).version
         assert journal == batch + 1, f"{name}: the batch told nothing"
-        assert set(Materialiser(tmp_path / "tables", 0).reached().values()) == {journal}, name
+        assert set(Materializer(tmp_path / "tables", 0).reached().values()) == {journal}, name
     write_files(tmp_path / "events", texts[len(STOPS) :], first=len(STOPS))
     assert run_once(tmp_path / "events", tmp_path, "--flush").exit_code == 0
     assert differences(told(whole), told(tmp_path / "tables")) == []

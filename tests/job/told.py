@@ -9,24 +9,24 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from streaming.tables import REJECTED_EVENTS, TABLES
+from streaming.tables.schema import REJECTED_EVENTS, TABLES
 
 # The columns for which the law holds are all but these.
 OF_THE_CUT = ("detected_at", "seen_at", "source", "position", "batch")
 
 
 def rows_of(tables: Path, name: str) -> pa.Table:
-    """Answer a table as a reader without Spark sees it."""
+    """Return a table as a reader without Spark sees it."""
     return DeltaTable(str(tables / name)).to_pyarrow_table()
 
 
 def told(tables: Path) -> dict[str, Counter[str]]:
-    """Answer, for each table, its rows as a bag, without the columns that depend on the cut."""
+    """Return, for each table, its rows as a bag, without the columns that depend on the cut."""
     return {name: _bag(rows_of(tables, name)) for name in TABLES}
 
 
 def differences(expected: dict[str, Counter[str]], actual: dict[str, Counter[str]]) -> list[str]:
-    """Answer what two runs tell differently, in words; nothing when they tell the same."""
+    """Return what two runs tell differently, in words; nothing when they tell the same."""
     found = []
     for name in sorted(expected | actual):
         missing, more = expected[name] - actual[name], actual[name] - expected[name]
@@ -38,7 +38,7 @@ def differences(expected: dict[str, Counter[str]], actual: dict[str, Counter[str
 
 
 def told_twice(tables: Path) -> list[str]:
-    """Answer which keys a table has more than once; of rejected inputs a bag is kept."""
+    """Return which keys a table has more than once; of rejected inputs a bag is kept."""
     found = []
     for name, table in TABLES.items():
         if table is not REJECTED_EVENTS:

@@ -15,7 +15,7 @@ Case = dict[str, Any]
 
 
 def colliding_ids(rng: random.Random, count: int) -> list[str]:
-    """Answer ids with one hash code: more than eight make a tree of a HashMap's slot."""
+    """Return ids with one hash code: more than eight make a tree of a HashMap's slot."""
     found: set[str] = set()
     while len(found) < count:
         found.add("".join(rng.choice(("Aa", "BB")) for _ in range(7)))
@@ -23,7 +23,7 @@ def colliding_ids(rng: random.Random, count: int) -> list[str]:
 
 
 def member_ids(rng: random.Random, most: int = 14) -> list[str]:
-    """Answer distinct ids in a random order."""
+    """Return distinct ids in a random order."""
     count = rng.choice((1, 1, 2, 2, 3, 4, 5, rng.randint(1, most)))
     style = rng.random()
     if style < 0.3:
@@ -41,7 +41,7 @@ def member_ids(rng: random.Random, most: int = 14) -> list[str]:
 
 
 def random_case(rng: random.Random, strategy: str) -> Case:
-    """Answer one question to a strategy."""
+    """Return one question to a strategy."""
     if strategy == "kafka.vote":
         return _vote(rng)
     system = strategy.split(".", 1)[0]
@@ -51,7 +51,7 @@ def random_case(rng: random.Random, strategy: str) -> Case:
 
 
 def next_case(rng: random.Random, case: Case, held: dict[str, list[tuple[str, str, int]]]) -> Case:
-    """Answer the question after a change of the group: join, leave, growth, subscription; ``held`` is owned now."""
+    """Return the question after a change of the group: join, leave, growth, subscription; ``held`` is owned now."""
     generation = 1 + max((member.get("generation") or 0 for member in case["members"]), default=0)
     topics = {name: dict(topic) for name, topic in case["topics"].items()}
     members = []

@@ -15,7 +15,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from streaming.java import find_java
+from streaming.setup.java import find_java
 from tests.kit.certificates import Certificates
 from tests.kit.jars import class_path
 from tests.kit.processes import JavaServer, free_port, listens

@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.java import find_java
+from streaming.setup.java import find_java
 
 PASSWORD = "of-the-kit"
 _TIMEOUT_S = 60
@@ -28,7 +28,7 @@ class Certificates:
     trust: Path
 
     def server_settings(self) -> dict[str, str]:
-        """Answer lines of server.properties."""
+        """Return lines of server.properties."""
         return {
             "ssl.keystore.type": "PKCS12",
             "ssl.keystore.location": str(self.server),
@@ -37,7 +37,7 @@ class Certificates:
         }
 
     def client_settings(self) -> dict[str, str]:
-        """Answer what a Java client needs to trust the broker."""
+        """Return what a Java client needs to trust the broker."""
         return {"ssl.truststore.location": str(self.trust), "ssl.truststore.password": PASSWORD}
 
 

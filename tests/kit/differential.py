@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from streaming.allocation_cases import Case as AskedCase
-from streaming.allocation_cases import answer_case
+from streaming.allocation.cases import Case as AskedCase
+from streaming.allocation.cases import answer_case
 from tests.kit.allocation_cases import CHAIN_STEPS, CHAINED, Case, next_case, random_case
 from tests.kit.oracles import LIMIT_MS, ORACLES, Oracle, Running, Told
 
@@ -43,7 +43,7 @@ class Ours(NamedTuple):
 
 
 def our_answer(case: Case) -> Ours:
-    """Answer a case as the command ``allocate`` does."""
+    """Return a case as the command ``allocate`` does."""
     answer = answer_case(msgspec.convert(case, AskedCase))
     if answer.error is not None:
         return Ours(None, answer.strategy, (answer.error.code, answer.error.message))
@@ -63,8 +63,8 @@ def agrees(ours: Ours, told: Told) -> bool:
             return False
         if (ours.strategy or "").startswith("rocketmq."):
             # Clients ask topic by topic: which of two failing topics is asked first is nobody's promise.
-            return {ours.error[0]} <= ERROR_CODES.get(told.error[0], set()) | {"illegal_argument", "null_pointer"}
-        return ours.error[0] in ERROR_CODES.get(told.error[0], set())
+            return {ours.error[0]} <= ERROR_CODES.get(told.error, set()) | {"illegal_argument", "null_pointer"}
+        return ours.error[0] in ERROR_CODES.get(told.error, set())
     if told.text is not None:
         # The winner counts, whether or not it is a strategy that is known here.
         return ours.strategy == f"kafka.{told.text}"
@@ -72,7 +72,7 @@ def agrees(ours: Ours, told: Told) -> bool:
 
 
 def for_oracle(oracle: Oracle, case: Case) -> Case:
-    """Tell the strategies here which version the oracle is."""
+    """Report the strategies here which version the oracle is."""
     settings = dict(case.get("settings", {}))
     if oracle.program == "KafkaOldAssignors":
         settings["library"] = "java-1.0"
@@ -100,7 +100,7 @@ def batches(oracle: Oracle, strategy: str, cases: int, rng: random.Random) -> It
 
 
 def compare(oracle: Oracle, strategy: str, cases: int, seed: int) -> int:
-    """Compare one strategy with one set of jars; print and answer the number of differences."""
+    """Compare one strategy with one set of jars; print and return the number of differences."""
     rng = random.Random(f"{seed} {oracle.jars} {strategy}")
     start = time.monotonic()
     seen = differences = failures = without_end = 0

@@ -6,14 +6,16 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote, unquote_plus
 
-from streaming.java import find_java
-from tests.kit.allocation_cases import colliding_ids, member_ids
-from tests.kit.differential import batches
+from streaming.setup.java import find_java
+from tests.kit.allocation_cases import Case, colliding_ids, member_ids
+from tests.kit.differential import Held, batches
 from tests.kit.oracles import ORACLES, Oracle, Running
 
 FOLDER = Path(__file__).resolve().parent.parent / "golden"
+EDGES = FOLDER / "edges"
 HASH_MAPS = FOLDER / "java" / "hash_map_orders.jsonl"
 _SEED = 20
 _CASES = 60
@@ -23,7 +25,7 @@ _SOURCE = Path(__file__).resolve().parent / "java" / "oracle" / "HashMapOrder.ja
 
 
 def record(oracle: Oracle, strategy: str) -> None:
-    """Ask the real class and keep the shorter ones of its answers."""
+    """Request the real class and keep the shorter ones of its answers."""
     rng = random.Random(f"{_SEED} {oracle.jars} {strategy}")
     kept = []
     with Running(oracle) as running:
@@ -39,6 +41,43 @@ def record(oracle: Oracle, strategy: str) -> None:
     file.write_text("".join(f"{text}\n" for text in kept))
 
 
+class Edge(NamedTuple):
+    """A small case at the edge of a rule: an answer that keeps all others but this rule is another one."""
+
+    why: str
+    case: Case
+    held: Held
+
+
+def edges(name: str) -> list[Edge]:
+    """Read the cases of a file, each with the real class's answer."""
+    found = []
+    for line in (EDGES / f"{name}.jsonl").read_text().splitlines():
+        edge = json.loads(line)
+        held = {member: [tuple(queue) for queue in queues] for member, queues in edge["held"].items()}
+        found.append(Edge(edge["why"], edge["case"], held))
+    return found
+
+
+def real_edges(name: str) -> list[Edge]:
+    """Request the real classes of Kafka 4.1 the cases of a file."""
+    recorded = edges(name)
+    held = {}
+    for strategy in {edge.case["strategy"] for edge in recorded}:
+        asked = [edge for edge in recorded if edge.case["strategy"] == strategy]
+        (oracle,) = [one for one in ORACLES if one.jars == "kafka-4.1.1" and strategy in one.strategies]
+        with Running(oracle) as running:
+            answers = running.ask([edge.case for edge in asked])
+        held.update((edge.why, answer.held) for edge, answer in zip(asked, answers, strict=True))
+    return [edge._replace(held=held[edge.why]) for edge in recorded]
+
+
+def record_edges(name: str) -> None:
+    """Renew the answers of a file."""
+    lines = [json.dumps(edge._asdict(), separators=(",", ":")) for edge in real_edges(name)]
+    (EDGES / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines))
+
+
 def record_hash_maps() -> None:
     """Keep the iteration orders of real HashMaps of strings, with slots that grow into trees."""
     rng = random.Random(_SEED)
@@ -50,6 +89,7 @@ def record_hash_maps() -> None:
             mixed = [*colliding_ids(rng, colliding), *(f"m{number}" for number in range(others))]
             rng.shuffle(mixed)
             keys.append(mixed)
+    keys += [_keys_of_few_hashes(rng) for _ in range(30)]
     with tempfile.TemporaryDirectory() as classes:
         subprocess.run([find_java().javac, "-d", classes, _SOURCE], check=True)
         lines = "".join("\t".join(quote(key, safe="") for key in each) + "\n" for each in keys)
@@ -65,11 +105,24 @@ def record_hash_maps() -> None:
     )
 
 
+def _keys_of_few_hashes(rng: random.Random) -> list[str]:
+    """Return keys that share hashes, or nearly: their trees are divided, kept and given up as the table grows."""
+    keys = {f"m{number}" for number in range(rng.choice((0, 20, 60)))}
+    count = len(keys) + rng.choice((9, 15, 40, 80))
+    while len(keys) < count:
+        start = "".join(rng.choice(("Aa", "BB", "C#")) for _ in range(rng.randint(3, 6)))
+        keys.add(start + rng.choice(("", "a", "b", "c", "é")))
+    return rng.sample(sorted(keys), count)
+
+
 def main() -> None:
     """Record what the argument names; everything without one."""
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     if wanted in "java hash maps":
         record_hash_maps()
+    if wanted in "edges":
+        for file in sorted(EDGES.glob("*.jsonl")):
+            record_edges(file.stem)
     for oracle in ORACLES:
         for strategy in oracle.strategies:
             if wanted in strategy:

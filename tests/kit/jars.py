@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from streaming import ivy
-from streaming.java import find_java
-from streaming.setup_error import SetupError
+from streaming.setup import ivy
+from streaming.setup.errors import SetupError
+from streaming.setup.java import find_java
 
 _HERE = Path(__file__).resolve().parent
 _JAVA = _HERE / "java"
@@ -83,9 +83,9 @@ def main() -> int:
             for name in sets:
                 _compiled(name, program)
     except SetupError as error:
-        ivy.say(f"error: {error}")
+        ivy.progress(f"error: {error}")
         return 2
-    ivy.say(f"brokers and clients for the tests are in {ivy.cache_folder()}")
+    ivy.progress(f"brokers and clients for the tests are in {ivy.cache_folder()}")
     return 0
 
 

@@ -100,7 +100,7 @@ class JavaMember(Generic[ReportT]):
         self._bury()
 
     def describe(self) -> str:
-        """Tell all that it said, for the message of a failed test."""
+        """Report all that it said, for the message of a failed test."""
         said = "\n".join(str(report) for report in self.reports)
         return f"the member said:\n{said}\nand complained:\n{''.join(self._complaints[-20:])}"
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from streaming.java import find_java
+from streaming.setup.java import find_java
 from tests.kit.brokers import Broker
 from tests.kit.jars import class_path
 from tests.kit.java_members import JVM_OPTIONS, WAIT_S, JavaMember, wait_until
@@ -176,7 +176,7 @@ def start_member(
     return member
 
 
-def wait_until_dealt(
+def wait_until_assigned(
     members: Sequence[Member], partitions: Collection[Partition], timeout_s: float = WAIT_S
 ) -> int | None:
     """Wait until these members, in one generation, hold all these partitions and each only once.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from streaming.java import find_java
+from streaming.setup.java import find_java
 from tests.kit.jars import class_path
 from tests.kit.java_members import JVM_OPTIONS, JavaMember, wait_until
 from tests.kit.metaq import JARS, MetaqCluster
@@ -115,5 +115,5 @@ def wait_until_shared(members: Sequence[MetaqMember], partitions: Sequence[Parti
 
 
 def partitions_of(topic: str, count: int, broker: int = 0) -> list[Partition]:
-    """Answer the partitions that a broker has of a topic."""
+    """Return the partitions that a broker has of a topic."""
     return [(topic, str(broker), number) for number in range(count)]

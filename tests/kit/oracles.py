@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote, unquote_plus
 
-from streaming.java import find_java
+from streaming.setup.java import find_java
 from tests.kit.jars import compiled, kit_jars
 
 _SOURCES = Path(__file__).resolve().parent / "java" / "oracle"
@@ -53,14 +53,14 @@ class Told(NamedTuple):
     Attributes:
         held: Member id -> (topic, broker, queue id), sorted.
         text: The winner of a vote.
-        error: Class and message of what it threw.
+        error: Class of what it threw; its message is nobody's promise.
         past: It had not ended after the limit.
     """
 
     micros: int
     held: dict[str, list[tuple[str, str, int]]] | None = None
     text: str | None = None
-    error: tuple[str, str] | None = None
+    error: str | None = None
     past: bool = False
 
 
@@ -110,12 +110,12 @@ class Running:
         self._home.cleanup()
 
     def ask(self, cases: Sequence[Mapping[str, Any]]) -> list[Told]:
-        """Ask the real class each case, in the form of ``allocate``'s input."""
+        """Request the real class each case, in the form of ``allocate``'s input."""
         lines = self._exchange([line_of(case) for case in cases])
         return [_told(line, case) for line, case in zip(lines, cases, strict=True)]
 
     def time_ns(self, case: Mapping[str, Any], repeats: int) -> int | None:
-        """Answer the median time of the later half of so many calls; None if all of them take longer than the limit."""
+        """Return the median time of the later half of so many calls; None if all of them take longer than the limit."""
         (line,) = self._exchange([f"time\t{repeats}\t{line_of(case)}"])
         kind, *value = line.split("\t")[1:]
         if kind == "past":
@@ -206,7 +206,7 @@ def _told(line: str, case: Mapping[str, Any]) -> Told:
     if kind == "past":
         return Told(int(micros), past=True)
     if kind == "error":
-        return Told(int(micros), error=(unquote_plus(tokens[0]), unquote_plus(tokens[1])))
+        return Told(int(micros), error=unquote_plus(tokens[0]))
     if kind == "text":
         return Told(int(micros), text=unquote_plus(tokens[0]))
     held: dict[str, list[tuple[str, str, int]]] = {}

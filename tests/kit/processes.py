@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from streaming.java import find_java
+from streaming.setup.java import find_java
 
 # Below the range from which systems take ports for outgoing connections: a port is asked for again after a restart.
 _PORTS = range(20_000, 32_000)
@@ -74,7 +74,7 @@ class JavaServer:
             time.sleep(_POLL_S)
 
     def stop(self, timeout_s: float = 20) -> None:
-        """Ask it to end and wait; kill it if it does not."""
+        """Request it to end and wait; kill it if it does not."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGTERM)
@@ -115,7 +115,7 @@ class JavaServer:
 
 
 def listens(port: int) -> bool:
-    """Say whether somebody accepts connections on this loopback port."""
+    """Return whether somebody accepts connections on this loopback port."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
         return True
     return False

@@ -169,7 +169,7 @@ def end_of_queue(broker: str, topic: str, queue_id: int) -> int:
 
 
 def lock_queues(broker: str, group: str, client_id: str, queues: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Ask for the locks of queues as an ordered consumer does, and return those that were given."""
+    """Request the locks of queues as an ordered consumer does, and return those that were given."""
     body = {"consumerGroup": group, "clientId": client_id, "mqSet": queues}
     locked: list[dict[str, Any]] = json.loads(order(broker, _LOCK_BATCH_MQ, body=json.dumps(body).encode()).body)[
         "lockOKMQSet"
@@ -199,14 +199,14 @@ def route(name_server: str, topic: str) -> QueueCounts:
 
 
 def name_server_answers(name_server: str) -> bool:
-    """Say whether a name server is ready."""
+    """Return whether a name server is ready."""
     with contextlib.suppress(OSError):
         return ask(name_server, _GET_BROKER_CLUSTER_INFO).code == _SUCCESS
     return False
 
 
 def broker_answers(broker: str) -> bool:
-    """Say whether a broker is ready."""
+    """Return whether a broker is ready."""
     with contextlib.suppress(OSError):
         return ask(broker, _GET_BROKER_RUNTIME_INFO).code == _SUCCESS
     return False

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from streaming.java import find_java
+from streaming.setup.java import find_java
 from tests.kit.jars import class_path
 from tests.kit.java_members import JVM_OPTIONS, WAIT_S, JavaMember, wait_until
 from tests.kit.rocketmq import RocketMq, quiet_logging
@@ -204,7 +204,9 @@ def wait_until_held(
     )
 
 
-def wait_until_dealt(members: Sequence[RocketMqMember], queues: Collection[Queue], timeout_s: float = WAIT_S) -> None:
+def wait_until_assigned(
+    members: Sequence[RocketMqMember], queues: Collection[Queue], timeout_s: float = WAIT_S
+) -> None:
     """Wait until these members hold all these queues, each queue once and each member at least one."""
 
     def dealt() -> bool:

@@ -21,20 +21,25 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from streaming.java import find_java
-from streaming.rocketmq.codes import RequestCode
-from streaming.rocketmq.frames import Frame, HeaderForm, encode
+from streaming.collectors.rocketmq.remoting.codes import RequestCode
+from streaming.collectors.rocketmq.remoting.frames import Frame, HeaderForm, encode
+from streaming.setup.java import find_java
 from tests.kit.jars import class_path
 from tests.kit.rocketmq import RocketMq, rocketmq_49, rocketmq_55
-from tests.kit.rocketmq_members import RocketMqMember, queues_of, start_member, wait_until, wait_until_dealt
+from tests.kit.rocketmq_members import RocketMqMember, queues_of, start_member, wait_until, wait_until_assigned
 
-GOLDEN: Final = Path(__file__).resolve().parents[1] / "streaming" / "rocketmq" / "golden"
+GOLDEN: Final = Path(__file__).resolve().parents[1] / "streaming" / "collectors" / "rocketmq" / "golden"
 _CLUSTERS: Final = {"5.5.0": rocketmq_55, "4.9.7": rocketmq_49}
 # From 4.9.4 (401) on, servers write routes as standard JSON.
 _OLD_VERSION: Final = 395
 # What JSON must escape, and what UTF-8 writes in more than one byte.
 _ODD_NAME: Final = 'größe "5"\\工'
 _ANSWER_S: Final = 30
+# What the monitor does not ask: answers of more shapes for the reader of frames.
+_CONSUMER_OFFSET: Final = 14
+_MAX_OFFSET: Final = 30
+_CONSUMER_LIST: Final = 38
+_TOPIC_LIST: Final = 206
 
 
 def ask(address: str, request: Frame) -> bytes:
@@ -72,9 +77,9 @@ def _members(cluster: RocketMq) -> Iterator[dict[str, RocketMqMember]]:
             "ordered": start("ordered", ["orders"], instance=_ODD_NAME, ordered=True, strategy="CONSISTENT_HASH"),
             "everyone": start("everyone", ["orders"], broadcasting=True),
         }
-        wait_until_dealt([members["plain-1"], members["plain-2"]], queues_of("orders", 5) + queues_of("bills", 3))
+        wait_until_assigned([members["plain-1"], members["plain-2"]], queues_of("orders", 5) + queues_of("bills", 3))
         for name in ("ordered", "everyone"):
-            wait_until_dealt([members[name]], queues_of("orders", 5))
+            wait_until_assigned([members[name]], queues_of("orders", 5))
         if cluster.version.startswith("5."):
             cluster.create_topic("%RETRY%popping", 1)
             cluster.set_message_request_mode("orders", "popping", "POP", -1)
@@ -117,7 +122,7 @@ def _questions(cluster: RocketMq, members: Mapping[str, RocketMqMember]) -> dict
     asked = {
         "cluster": one(server, code.GET_BROKER_CLUSTER_INFO),
         "cluster-binary": binary(one(server, code.GET_BROKER_CLUSTER_INFO)),
-        "topics": one(server, code.GET_ALL_TOPIC_LIST_FROM_NAMESERVER),
+        "topics": one(server, _TOPIC_LIST),
         "route": one(server, code.GET_ROUTEINFO_BY_TOPIC, topic="orders", acceptStandardJsonOnly="true"),
         "route-old": old(one(server, code.GET_ROUTEINFO_BY_TOPIC, topic="orders")),
         "route-nobody": one(server, code.GET_ROUTEINFO_BY_TOPIC, topic="nobody"),
@@ -128,13 +133,13 @@ def _questions(cluster: RocketMq, members: Mapping[str, RocketMqMember]) -> dict
         "connections-ordered": one(broker, code.GET_CONSUMER_CONNECTION_LIST, consumerGroup="ordered"),
         "connections-everyone": one(broker, code.GET_CONSUMER_CONNECTION_LIST, consumerGroup="everyone"),
         "connections-nobody": one(broker, code.GET_CONSUMER_CONNECTION_LIST, consumerGroup="nobody"),
-        "ids-plain": one(broker, code.GET_CONSUMER_LIST_BY_GROUP, consumerGroup="plain"),
-        "ids-nobody": one(broker, code.GET_CONSUMER_LIST_BY_GROUP, consumerGroup="nobody"),
+        "ids-plain": one(broker, _CONSUMER_LIST, consumerGroup="plain"),
+        "ids-nobody": one(broker, _CONSUMER_LIST, consumerGroup="nobody"),
         "stats-plain": one(broker, code.GET_CONSUME_STATS, consumerGroup="plain"),
         "stats-nobody": one(broker, code.GET_CONSUME_STATS, consumerGroup="nobody"),
-        "offset": one(broker, code.QUERY_CONSUMER_OFFSET, consumerGroup="plain", topic="orders", queueId="0"),
-        "offset-nobody": one(broker, code.QUERY_CONSUMER_OFFSET, consumerGroup="nobody", topic="orders", queueId="0"),
-        "max-offset": one(broker, code.GET_MAX_OFFSET, topic="orders", queueId="0"),
+        "offset": one(broker, _CONSUMER_OFFSET, consumerGroup="plain", topic="orders", queueId="0"),
+        "offset-nobody": one(broker, _CONSUMER_OFFSET, consumerGroup="nobody", topic="orders", queueId="0"),
+        "max-offset": one(broker, _MAX_OFFSET, topic="orders", queueId="0"),
         "modes": one(broker, code.GET_ALL_MESSAGE_REQUEST_MODE),
         "assignment": assignment("plain", "plain-1"),
         "unknown-code": one(broker, 29_999),

@@ -161,7 +161,7 @@ class Script:
         return held
 
     def cluster_info(self) -> bytes:
-        """Answer 106."""
+        """Return 106."""
         known = [broker for broker in self.brokers.values() if broker.is_registered and self.has_routes]
         table = {
             broker.name: {
@@ -175,12 +175,8 @@ class Script:
         clusters = {self.cluster: [broker.name for broker in known]} if known else {}
         return fastjson({"brokerAddrTable": table, "clusterAddrTable": clusters})
 
-    def topic_list(self) -> bytes:
-        """Answer 206."""
-        return fastjson({"topicList": [*self.topics, *self.brokers, self.cluster] if self.has_routes else []})
-
     def route(self, name: str) -> bytes | None:
-        """Answer 105; None: unknown."""
+        """Return 105; None: unknown."""
         topic = self.topics.get(name)
         if topic is None or not self.has_routes:
             return None
@@ -214,11 +210,11 @@ class Script:
         return body
 
     def runtime(self, broker: Broker) -> bytes:
-        """Answer 28; what real brokers tell beside it is left out."""
+        """Return 28; what real brokers tell beside it is left out."""
         return fastjson({"table": {"bootTimestamp": str(broker.booted_ms), "brokerVersionDesc": broker.version}})
 
     def topic_configs(self, broker: Broker) -> bytes:
-        """Answer 21."""
+        """Return 21."""
         return self._once(("topics", broker.name), lambda: self._topic_configs(broker))
 
     def _topic_configs(self, broker: Broker) -> Any:
@@ -238,7 +234,7 @@ class Script:
         return {"dataVersion": {"counter": 1, "timestamp": BOOTED_MS}, "topicConfigTable": table}
 
     def group_configs(self, broker: Broker) -> bytes:
-        """Answer 201."""
+        """Return 201."""
         return self._once(("groups", broker.name), self._group_configs)
 
     def _group_configs(self) -> Any:
@@ -259,7 +255,7 @@ class Script:
         return {"dataVersion": {"counter": 1, "timestamp": BOOTED_MS}, "subscriptionGroupTable": table}
 
     def connections(self, broker: Broker, group: Group) -> bytes | None:
-        """Answer 203; None: nobody is connected."""
+        """Return 203; None: nobody is connected."""
         listed = [member for member in group.members if broker.name not in member.unseen_by]
         if not listed:
             return None
@@ -284,13 +280,8 @@ class Script:
             "subscriptionTable": {one["topic"]: one for one in _subscriptions(group, last)},
         }
 
-    def consumer_ids(self, broker: Broker, group: Group) -> bytes | None:
-        """Answer 38; None: nobody is connected."""
-        ids = [member.client_id for member in group.members if broker.name not in member.unseen_by]
-        return fastjson({"consumerIdList": ids}) if ids else None
-
     def running_info(self, group: Group, member: Member) -> bytes:
-        """Answer 307."""
+        """Return 307."""
         return self._once(
             ("running", group.name, member.client_id, member.address), lambda: self._running(group, member)
         )
@@ -338,7 +329,7 @@ class Script:
         }
 
     def consume_stats(self, broker: Broker, group: Group, topic: str | None) -> bytes:
-        """Answer 208."""
+        """Return 208."""
         return self._once(("stats", broker.name, group.name, topic), lambda: self._stats(broker, group, topic))
 
     def _stats(self, broker: Broker, group: Group, topic: str | None) -> Any:
@@ -351,7 +342,7 @@ class Script:
         return {"consumeTps": 0.0, "offsetTable": table}
 
     def request_modes(self) -> bytes:
-        """Answer 402."""
+        """Return 402."""
         table: dict[str, dict[str, Any]] = {}
         for (topic, group), (mode, share) in self.modes.items():
             told = {"consumerGroup": group, "mode": mode, "popShareQueueNum": share, "topic": topic}
@@ -359,7 +350,7 @@ class Script:
         return fastjson({"messageRequestModeMap": table})
 
     def assignment(self, group: Group, member: Member, topic: str) -> bytes:
-        """Answer 400."""
+        """Return 400."""
         mode, _ = self.modes.get((topic, group.name), ("PULL", 0))
         queues = [queue for queue in self.held(group, member) if queue[0] == topic]
         if mode == "POP":

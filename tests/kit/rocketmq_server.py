@@ -27,8 +27,8 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
-from streaming.rocketmq.codes import RequestCode, ResponseCode
-from streaming.rocketmq.frames import Frame, FrameReader, encode
+from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
+from streaming.collectors.rocketmq.remoting.frames import Frame, FrameReader, encode
 from tests.kit.processes import free_port
 from tests.kit.rocketmq_script import Broker, Script
 
@@ -251,8 +251,6 @@ class ScriptedRocketMq:
         match request.code:
             case RequestCode.GET_BROKER_CLUSTER_INFO:
                 return _success(self.script.cluster_info())
-            case RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER:
-                return _success(self.script.topic_list())
             case RequestCode.GET_ROUTEINFO_BY_TOPIC:
                 topic = request.fields["topic"]
                 return _success_or(
@@ -283,12 +281,6 @@ class ScriptedRocketMq:
                     script.connections(broker, group) if group else None,
                     ResponseCode.CONSUMER_NOT_ONLINE,
                     f"the consumer group[{name}] not online",
-                )
-            case RequestCode.GET_CONSUMER_LIST_BY_GROUP:
-                return _success_or(
-                    script.consumer_ids(broker, group) if group else None,
-                    ResponseCode.SYSTEM_ERROR,
-                    f"no consumer for this group, {name}",
                 )
             case RequestCode.GET_CONSUME_STATS:
                 body = script.consume_stats(broker, group, request.fields.get("topic")) if group else None

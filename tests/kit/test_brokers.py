@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from tests.kit.brokers import kafka_41
-from tests.kit.members import wait_until_dealt
+from tests.kit.members import wait_until_assigned
 from tests.kit.rights import allow, forbid_everything
 from tests.kit.topics import add_partitions, create_topic, delete_topic, send
 
@@ -26,14 +26,14 @@ def partitions(topic, count):
 def test_two_members_share_the_partitions_and_a_killed_one_loses_its_share(each_kafka, new_member):
     create_topic(each_kafka, "shared", 4)
     first = new_member(each_kafka, "sharing", ["shared"], client_id="first", session_timeout_ms=2000)
-    assert wait_until_dealt([first], partitions("shared", 4)) == 1
+    assert wait_until_assigned([first], partitions("shared", 4)) == 1
     second = new_member(each_kafka, "sharing", ["shared"], client_id="second", session_timeout_ms=2000)
-    assert wait_until_dealt([first, second], partitions("shared", 4)) == 2
+    assert wait_until_assigned([first, second], partitions("shared", 4)) == 2
     assert first.owned == (("shared", 0), ("shared", 1))
     assert first.member_id.startswith("first-")
 
     second.kill()
-    assert wait_until_dealt([first], partitions("shared", 4)) == 3
+    assert wait_until_assigned([first], partitions("shared", 4)) == 3
 
 
 def test_members_follow_new_subscriptions_and_new_partitions_and_leave(each_kafka, new_member):
@@ -41,12 +41,12 @@ def test_members_follow_new_subscriptions_and_new_partitions_and_leave(each_kafk
     create_topic(each_kafka, "new", 2)
     first = new_member(each_kafka, "following", ["old"], client_id="first", strategies=["roundrobin", "range"])
     second = new_member(each_kafka, "following", ["old"], client_id="second", strategies=["roundrobin"])
-    wait_until_dealt([first, second], partitions("old", 2))
+    wait_until_assigned([first, second], partitions("old", 2))
 
     second.subscribe(["new"])
-    wait_until_dealt([first, second], partitions("old", 2) + partitions("new", 2))
+    wait_until_assigned([first, second], partitions("old", 2) + partitions("new", 2))
     add_partitions(each_kafka, "new", 3)
-    wait_until_dealt([first, second], partitions("old", 2) + partitions("new", 3))
+    wait_until_assigned([first, second], partitions("old", 2) + partitions("new", 3))
     second.wait_until(lambda: second.owned == tuple(partitions("new", 3)))
 
     generation = first.generation
@@ -59,10 +59,10 @@ def test_members_follow_new_subscriptions_and_new_partitions_and_leave(each_kafk
 def test_a_static_member_comes_back_into_the_same_generation(kafka41, new_member):
     create_topic(kafka41, "static", 2)
     member = new_member(kafka41, "standing", ["static"], client_id="one", instance_id="seat-1")
-    generation = wait_until_dealt([member], partitions("static", 2))
+    generation = wait_until_assigned([member], partitions("static", 2))
     member.kill()
     again = new_member(kafka41, "standing", ["static"], client_id="one", instance_id="seat-1")
-    assert wait_until_dealt([again], partitions("static", 2)) == generation
+    assert wait_until_assigned([again], partitions("static", 2)) == generation
     assert again.member_id != member.member_id
 
 
@@ -73,7 +73,7 @@ def test_older_clients_read_from_the_brokers_that_still_know_them(clients, reque
     create_topic(broker, topic, 2)
     send(broker, topic, [b"one", b"two"])
     member = new_member(broker, f"clients-{clients}", [topic], client_id="old", clients=clients)
-    assert wait_until_dealt([member], partitions(topic, 2)) == 1
+    assert wait_until_assigned([member], partitions(topic, 2)) == 1
     member.wait_until(lambda: member.records_read == 2)
     member.commit()
     member.wait_until(lambda: member.reports[-1].command == "commit")
@@ -85,10 +85,10 @@ def test_a_cooperative_member_is_told_only_what_is_new(kafka41, new_member):
     create_topic(kafka41, "cooperative", 4)
     start = {"strategies": ["cooperative-sticky"]}
     first = new_member(kafka41, "cooperating", ["cooperative"], client_id="first", **start)
-    wait_until_dealt([first], partitions("cooperative", 4))
+    wait_until_assigned([first], partitions("cooperative", 4))
     second = new_member(kafka41, "cooperating", ["cooperative"], client_id="second", **start)
     # The first gives up two in one generation, the second gets them in the next.
-    assert wait_until_dealt([first, second], partitions("cooperative", 4)) == 3
+    assert wait_until_assigned([first, second], partitions("cooperative", 4)) == 3
     assert [report.changed for report in first.assignments[1:]] == [(), ()]
 
 
@@ -96,14 +96,14 @@ def test_a_broker_that_comes_back_has_its_port_its_topics_and_its_groups(tmp_pat
     with kafka_41(tmp_path / "broker") as broker:
         create_topic(broker, "kept", 2)
         member = new_member(broker, "enduring", ["kept"], client_id="one", session_timeout_ms=30_000)
-        generation = wait_until_dealt([member], partitions("kept", 2))
+        generation = wait_until_assigned([member], partitions("kept", 2))
         pid = broker.server.pid
         broker.stop()
         assert not psutil.pid_exists(pid)
         broker.start()
         assert broker.server.pid != pid
         add_partitions(broker, "kept", 3)
-        assert wait_until_dealt([member], partitions("kept", 3)) > generation
+        assert wait_until_assigned([member], partitions("kept", 3)) > generation
         delete_topic(broker, "kept")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit import rocketmq_admin as admin
 from tests.kit.rocketmq import rocketmq_49, rocketmq_55
-from tests.kit.rocketmq_members import queues_of, wait_until, wait_until_dealt, wait_until_held
+from tests.kit.rocketmq_members import queues_of, wait_until, wait_until_assigned, wait_until_held
 
 pytestmark = pytest.mark.broker
 
@@ -19,15 +19,15 @@ def test_two_members_share_as_avg_says_and_the_queues_of_a_killed_one_go_to_the_
     each_rocketmq.create_topic("shared", 5)
     first = new_rocketmq_member(each_rocketmq, "sharing", ["shared"], instance="a")
     assert first.wait_until_started() == "127.0.0.1@a"
-    wait_until_dealt([first], queues_of("shared", 5))
+    wait_until_assigned([first], queues_of("shared", 5))
     second = new_rocketmq_member(each_rocketmq, "sharing", ["shared"], instance="b")
-    wait_until_dealt([first, second], queues_of("shared", 5))
+    wait_until_assigned([first, second], queues_of("shared", 5))
     assert first.held() == tuple(queues_of("shared", 3))
     wait_until([first, second], lambda: first.held(retries=True)[0] == ("%RETRY%sharing", "broker-a", 0))
     assert each_rocketmq.member_ids("sharing") == ["127.0.0.1@a", "127.0.0.1@b"]
 
     second.kill()
-    wait_until_dealt([first], queues_of("shared", 5))
+    wait_until_assigned([first], queues_of("shared", 5))
 
 
 def test_members_of_both_clients_follow_growth_and_shrinkage_and_leave(each_rocketmq, new_rocketmq_member):
@@ -38,17 +38,17 @@ def test_members_of_both_clients_follow_growth_and_shrinkage_and_leave(each_rock
     new = new_rocketmq_member(
         each_rocketmq, "following", ["growing"], instance="b", clients="5.5.0", rebalance_interval_ms=2_000
     )
-    wait_until_dealt([old, new], queues_of("growing", 5))
+    wait_until_assigned([old, new], queues_of("growing", 5))
 
     each_rocketmq.set_queues("growing", 7)
-    wait_until_dealt([old, new], queues_of("growing", 7))
+    wait_until_assigned([old, new], queues_of("growing", 7))
     each_rocketmq.set_queues("growing", readable=3, writable=2)
     assert each_rocketmq.route("growing") == {"broker-a": (3, 2)}
-    wait_until_dealt([old, new], queues_of("growing", 3))
+    wait_until_assigned([old, new], queues_of("growing", 3))
 
     new.stop()
     assert new.reports[-1].event == "stopped"
-    wait_until_dealt([old], queues_of("growing", 3))
+    wait_until_assigned([old], queues_of("growing", 3))
 
 
 def test_two_members_with_one_id_take_the_same_share_and_the_other_share_has_no_owner(
@@ -147,7 +147,7 @@ def test_members_that_read_by_pop_hold_all_queues_of_a_broker_together(rocketmq5
 def test_messages_reach_the_members_that_hold_their_queues(each_rocketmq, new_rocketmq_member):
     each_rocketmq.create_topic("sent", 4)
     members = [new_rocketmq_member(each_rocketmq, "reading", ["sent"], instance=name) for name in "ab"]
-    wait_until_dealt(members, queues_of("sent", 4))
+    wait_until_assigned(members, queues_of("sent", 4))
     each_rocketmq.send("sent", 3, queues=[0])
     wait_until(members, lambda: members[0].records_read == 3)
     assert admin.end_of_queue(each_rocketmq.broker.address, "sent", 0) == 3
@@ -157,7 +157,7 @@ def test_messages_reach_the_members_that_hold_their_queues(each_rocketmq, new_ro
 def test_a_hanging_member_expires_and_comes_back(rocketmq55, new_rocketmq_member):
     rocketmq55.create_topic("hanging", 4)
     steady, hanging = [new_rocketmq_member(rocketmq55, "hangers", ["hanging"], instance=name) for name in "ab"]
-    wait_until_dealt([steady, hanging], queues_of("hanging", 4))
+    wait_until_assigned([steady, hanging], queues_of("hanging", 4))
     hanging.freeze()
     rocketmq55.wait_until(lambda: rocketmq55.member_ids("hangers") == ["127.0.0.1@a"], "the member has expired")
     wait_until_held({steady: queues_of("hanging", 4)})
@@ -182,13 +182,13 @@ def test_brokers_and_name_server_come_back_and_a_second_broker_joins(start, tmp_
             new_rocketmq_member(cluster, "staying", ["lasting"], instance=name, rebalance_interval_ms=2_000)
             for name in "ab"
         ]
-        wait_until_dealt(members, queues_of("lasting", 2))
+        wait_until_assigned(members, queues_of("lasting", 2))
         ids = ["127.0.0.1@a", "127.0.0.1@b"]
 
         both = ["broker-a", "r1@broker-b"]
         second = cluster.add_broker("r1@broker-b")
         cluster.create_topic("lasting", 2, ["r1@broker-b"])
-        wait_until_dealt(members, queues_of("lasting", 2, both))
+        wait_until_assigned(members, queues_of("lasting", 2, both))
         cluster.wait_until(lambda: cluster.member_ids("staying", "r1@broker-b") == ids, "the second broker lists them")
         choosy = new_rocketmq_member(
             cluster, "choosy", ["lasting"], instance="c", strategy="MACHINE_ROOM", settings={"rooms": "r1"}
@@ -197,9 +197,9 @@ def test_brokers_and_name_server_come_back_and_a_second_broker_joins(start, tmp_
 
         cluster.send("lasting", 2)  # a broker that was killed has to recover what it has
         second.kill()
-        wait_until_dealt(members, queues_of("lasting", 2))
+        wait_until_assigned(members, queues_of("lasting", 2))
         second.start()
-        wait_until_dealt(members, queues_of("lasting", 2, both))
+        wait_until_assigned(members, queues_of("lasting", 2, both))
         cluster.wait_until(lambda: cluster.member_ids("staying", "r1@broker-b") == ids, "it lists them again")
 
         cluster.name_server.kill()

@@ -3,8 +3,17 @@
 import time
 from collections.abc import Mapping
 
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
 
 from tests.kit.brokers import Broker
 
@@ -32,6 +41,42 @@ def delete_topic(broker: Broker, topic: str) -> None:
     client = AdminClient(broker.client_settings())
     client.delete_topics([topic], operation_timeout=_TIMEOUT_S)[topic].result(_TIMEOUT_S)
     _wait_for(client, topic, 0)
+
+
+def expire_records(broker: Broker, topic: str) -> int:
+    """Let retention delete all records of partition 0, also of an internal topic; return the first offset left.
+
+    The broker must look for what is due often: `log.retention.check.interval.ms`, `log.initial.task.delay.ms`.
+    """
+    client = AdminClient(broker.client_settings())
+    place = TopicPartition(topic, 0)
+
+    def bound(of: OffsetSpec) -> int:
+        return int(client.list_offsets({place: of})[place].result(_TIMEOUT_S).offset)
+
+    def keep(span_ms: int) -> None:
+        wanted = {"cleanup.policy": "delete", "retention.ms": str(span_ms)}
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in wanted.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        client.incremental_alter_configs([resource])[resource].result(_TIMEOUT_S)
+
+    end = bound(OffsetSpec.latest())
+    keep(1)
+    deadline = time.monotonic() + _TIMEOUT_S
+    while bound(OffsetSpec.earliest()) < end:
+        assert time.monotonic() < deadline, f"{topic} still has records before {end} after {_TIMEOUT_S} s"
+        time.sleep(_POLL_S)
+    keep(-1)
+    return bound(OffsetSpec.earliest())
+
+
+def delete_records(broker: Broker, topic: str, before: int, partition: int = 0) -> None:
+    """Delete the records before an offset, as retention does."""
+    client = AdminClient(broker.client_settings())
+    (done,) = client.delete_records([TopicPartition(topic, partition, before)]).values()
+    assert done.result(_TIMEOUT_S).low_watermark == before
 
 
 def send(broker: Broker, topic: str, values: list[bytes], partition: int | None = None) -> None:

@@ -33,7 +33,7 @@ def check_story(job: RunningJob, story: Story) -> None:
 
 
 def held_at(spans: list[Row], moment: datetime) -> dict[str, list[tuple[str, int]]]:
-    """Answer who held what at a moment."""
+    """Return who held what at a moment."""
     held: dict[str, list[tuple[str, int]]] = {}
     for span in spans:
         if span["valid_from"] <= moment and (span["valid_to"] is None or moment < span["valid_to"]):
@@ -42,7 +42,7 @@ def held_at(spans: list[Row], moment: datetime) -> dict[str, list[tuple[str, int
 
 
 def _causes(row: Row) -> frozenset[tuple[str, str | None]]:
-    """Answer the kinds of cause, and whom they name: a member id is the client's or the instance's, `-`, a UUID."""
+    """Return the kinds of cause, and whom they name: a member id is the client's or the instance's, `-`, a UUID."""
     named = [(trigger["kind"], trigger["member_id"]) for trigger in row["triggers"]]
     return frozenset((kind, None if member is None else member[: -_UUID_LENGTH - 1]) for kind, member in named)
 

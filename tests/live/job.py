@@ -38,15 +38,15 @@ class RunningJob:
             self.process = subprocess.Popen(command, stderr=said, text=True, cwd=log.parent, env=environment)
 
     def said(self) -> str:
-        """Answer all that it wrote to its standard error."""
+        """Return all that it wrote to its standard error."""
         return self._log.read_bytes()[self._start :].decode()
 
     def rows(self, table: str) -> list[Row]:
-        """Answer a table as it is now; nothing while it is not there."""
+        """Return a table as it is now; nothing while it is not there."""
         return rows_of(self.tables, table)
 
     def generations(self, group: str) -> dict[int, Row]:
-        """Answer a group's rebalances by generation; two rows for one generation are an error."""
+        """Return a group's rebalances by generation; two rows for one generation are an error."""
         found = [row for row in self.rows("rebalances") if row["group_id"] == group]
         by_generation = {row["generation"]: row for row in found}
         assert len(by_generation) == len(found), [row["generation"] for row in found]
@@ -65,7 +65,7 @@ class RunningJob:
         self.wait_for(lambda: generation in self.generations(group), f"generation {generation} of {group}")
 
     def stop(self) -> int:
-        """Ask it to stop, and answer its exit code."""
+        """Request it to stop, and return its exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(_STOP_S)
 

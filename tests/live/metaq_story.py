@@ -48,7 +48,7 @@ class Collected:
             self._process = subprocess.Popen(command, stderr=said, env=os.environ | QUICK)
 
     def stop(self) -> None:
-        """Ask it to end, and wait."""
+        """Request it to end, and wait."""
         assert self._process is not None
         self._process.terminate()
         assert self._process.wait(_WAIT_S) == 0, self.said()
@@ -60,18 +60,18 @@ class Collected:
             self._process.wait()
 
     def lines(self) -> list[bytes]:
-        """Answer all that it wrote, in order."""
+        """Return all that it wrote, in order."""
         if not self.folder.is_dir():
             return []
         files = sorted(file for file in self.folder.iterdir() if not file.name.startswith((".", "_")))
         return [line for file in files for line in file.read_bytes().splitlines()]
 
     def said(self) -> str:
-        """Answer all that it wrote to its standard error."""
+        """Return all that it wrote to its standard error."""
         return self._said.read_text()
 
     def events(self) -> list[Event]:
-        """Answer the same, decoded."""
+        """Return the same, decoded."""
         return [json.loads(line) for line in self.lines()]
 
     def wait_for(self, claim: Callable[[list[Event]], bool], what: str) -> None:
@@ -142,7 +142,7 @@ class Story:
 
 
 def details(run: CoreRun, group: str, kind: str) -> list[str]:
-    """Answer what triggers of a kind say beside it."""
+    """Return what triggers of a kind say beside it."""
     return [
         trigger.detail or ""
         for row in run.rebalances
@@ -153,7 +153,7 @@ def details(run: CoreRun, group: str, kind: str) -> list[str]:
 
 
 def _is_told(events: Sequence[Event], group: str, held: dict[str, list[Partition]]) -> bool:
-    """Judge whether the last snapshot and the last reports say this, those of all members at one moment."""
+    """Return whether the last snapshot and the last reports say this, those of all members at one moment."""
     mine = [event for event in events if event.get("group") == group]
     snapshots = [event for event in mine if event["type"] == "group_snapshot"]
     if not snapshots or {one["member_id"] for one in snapshots[-1].get("members", ())} != set(held):

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from streaming.rocketmq.options import RETRY_PREFIX
+from streaming.collectors.rocketmq.options import RETRY_PREFIX
 from tests.kit.rocketmq_members import Queue
 from tests.simulation.core_run import CoreRun
-from udfs.journal import FindingClosed, FindingOpened, QueueAssigned, QueueResumed, Rebalance
+from tests.udfs.group.single_spans import SingleSpans
+from udfs.model.journal import FindingClosed, FindingOpened, QueueAssigned, QueueResumed, Rebalance
 
 
 def rebalances_of(run: CoreRun, group: str) -> list[Rebalance]:
-    """Answer a group's rebalances, in order."""
+    """Return a group's rebalances, in order."""
     return sorted((row for row in run.rebalances if row.group_id == group), key=lambda row: row.generation)
 
 
 def causes_of(run: CoreRun, group: str) -> list[list[tuple[str, str | None]]]:
-    """Answer why a group was dealt out, time by time: kinds, and the member or topic of each.
+    """Return why a group was dealt out, time by time: kinds, and the member or topic of each.
 
     Its retry topic is left out: brokers make it when the first member joins, and it is seen then or a little later.
     """
@@ -30,22 +31,22 @@ def causes_of(run: CoreRun, group: str) -> list[list[tuple[str, str | None]]]:
 
 
 def opened_in(run: CoreRun, group: str) -> set[str]:
-    """Answer the kinds of all that was ever wrong with a group."""
+    """Return the kinds of all that was ever wrong with a group."""
     return {finding.finding for finding in _opened(run, group).values()}
 
 
 def found_in(run: CoreRun, group: str) -> set[str]:
-    """Answer the kinds of what is wrong with a group in the end."""
+    """Return the kinds of what is wrong with a group in the end."""
     bodies = [change.body for change in run.changes if change.group_id == group]
     closed = {body.finding_id for body in bodies if isinstance(body, FindingClosed)}
     return {finding.finding for key, finding in _opened(run, group).items() if key not in closed}
 
 
 def pauses_of(run: CoreRun, group: str, member_id: str) -> dict[Queue, int]:
-    """Answer for how long each queue stood still that a member took over, the last time, where that was seen."""
+    """Return for how long each queue stood still that a member took over, the last time, where that was seen."""
     return {
         (body.topic, body.broker or "", body.queue_id): body.pause_ms
-        for change in run.changes
+        for change in SingleSpans().of(run.changes)
         if change.group_id == group and isinstance(body := change.body, QueueAssigned | QueueResumed)
         if body.member_id == member_id and body.origin == "reported" and body.pause_ms is not None
     }

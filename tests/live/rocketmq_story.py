@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from streaming.event_log import EventFiles
-from streaming.rocketmq.collector import RocketMqCollector
-from streaming.rocketmq.options import RocketMqOptions
+from streaming.collectors.event_log import EventFiles
+from streaming.collectors.rocketmq.collector import RocketMqCollector
+from streaming.collectors.rocketmq.options import RocketMqOptions
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import RocketMqMember
 from tests.live.steps import Cause, Queue, Step, check_steps, own
@@ -44,11 +44,11 @@ class Collected:
         self.collector.observe_once()
 
     def lines(self) -> list[bytes]:
-        """Answer all that was written, in order."""
+        """Return all that was written, in order."""
         return [line for file in sorted(self.folder.glob("*.jsonl")) for line in file.read_bytes().splitlines()]
 
     def events(self) -> list[Event]:
-        """Answer the same, decoded; each file once."""
+        """Return the same, decoded; each file once."""
         for file in sorted(self.folder.glob("*.jsonl")):
             if file.name not in self._decoded:
                 self._decoded[file.name] = [json.loads(line) for line in file.read_bytes().splitlines()]
@@ -116,7 +116,7 @@ class Story:
 
 
 def lags_of(events: Sequence[Event], group: str) -> dict[Queue, tuple[int, int, bool]]:
-    """Answer what was told last of each queue: how far the group is, of how many, and whether it had come further."""
+    """Return what was told last of each queue: how far the group is, of how many, and whether it had come further."""
     told = [event for event in events if event["type"] == "progress" and event["group"] == group]
     return {
         (one["topic"], one["broker"], one["queue_id"]): (one["offset"], one["end_offset"], one.get("moved", True))
@@ -126,14 +126,14 @@ def lags_of(events: Sequence[Event], group: str) -> dict[Queue, tuple[int, int, 
 
 
 def are_missed(events: Sequence[Event], member_id: str) -> bool:
-    """Judge whether the last snapshot says that this member did not answer."""
+    """Return whether the last snapshot says that this member did not answer."""
     snapshots = [event for event in events if event["type"] == "group_snapshot"]
     said = [one for one in snapshots[-1].get("observations", ()) if one["kind"] == "running_info_missing"]
     return any(member_id in one["detail"] for one in said)
 
 
 def _is_told(events: Sequence[Event], group: str, held: dict[str, list[Queue]]) -> bool:
-    """Judge whether the last snapshot and the last reports say this."""
+    """Return whether the last snapshot and the last reports say this."""
     mine = [event for event in events if event.get("group") == group]
     snapshots = [event for event in mine if event["type"] == "group_snapshot"]
     if not snapshots or {one["member_id"] for one in snapshots[-1].get("members", ())} != set(held):

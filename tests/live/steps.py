@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from streaming.rocketmq.options import RETRY_PREFIX
+from streaming.collectors.rocketmq.options import RETRY_PREFIX
 from tests.simulation.core_run import CoreRun
-from udfs.journal import QueueAssigned, QueueReleased, Rebalance
+from tests.udfs.group.single_spans import SingleSpans
+from udfs.model.journal import QueueAssigned, QueueReleased, Rebalance
 
 Queue = tuple[str, str, int]  # topic, broker, number
 Cause = tuple[str, str | None]
@@ -31,7 +32,7 @@ class Step:
 
 
 def check_steps(run: CoreRun, group: str, steps: Sequence[Step], *, any_end: bool = False) -> list[Rebalance]:
-    """Compare what the core made of the events with the steps; answer the rebalances after the last of them.
+    """Compare what the core made of the events with the steps; return the rebalances after the last of them.
 
     Args:
         any_end: How a member went does not matter, only that it did: it may have gone while nobody looked.
@@ -52,10 +53,10 @@ def check_steps(run: CoreRun, group: str, steps: Sequence[Step], *, any_end: boo
 
 
 def held_at(run: CoreRun, group: str, origin: str, at: int) -> dict[str, list[Queue]]:
-    """Answer who held what at a moment, by the spans of a journal."""
+    """Return who held what at a moment, by the spans of a journal."""
     open_since: dict[tuple[str, Queue], int] = {}
     held: set[tuple[str, Queue]] = set()
-    for change in run.changes:
+    for change in SingleSpans().of(run.changes):
         body = change.body
         if change.group_id != group or not isinstance(body, QueueAssigned | QueueReleased) or body.origin != origin:
             continue
@@ -72,7 +73,7 @@ def held_at(run: CoreRun, group: str, origin: str, at: int) -> dict[str, list[Qu
 
 
 def own(held: Mapping[str, Sequence[Queue]]) -> dict[str, list[Queue]]:
-    """Answer the same without retry topics, which come a little behind the members."""
+    """Return the same without retry topics, which come a little behind the members."""
     return {name: [one for one in queues if not one[0].startswith(RETRY_PREFIX)] for name, queues in held.items()}
 
 

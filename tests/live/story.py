@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from confluent_kafka import OFFSET_END, Consumer, TopicPartition
+
+from streaming.collectors.kafka.metadata_client import OFFSETS_TOPIC
 from tests.kit.brokers import Broker
-from tests.kit.members import Member, Partition, wait_until, wait_until_dealt
+from tests.kit.java_members import WAIT_S
+from tests.kit.members import Member, Partition, wait_until, wait_until_assigned
 from tests.kit.topics import add_partitions, create_topic
+from udfs.kafka.consumer_offsets import events_of
+from udfs.model.events import Progress
 
 StartMember = Callable[..., Member]
-_COMMITS_S = 2.5  # two rounds of commits: what a member does is seen by them
+_COMMITS = 2  # rounds of them: what a member does is seen by its commits
 _STATIC_MS = 15_000  # a static member must be back within it, on a busy machine too
 
 
@@ -45,17 +52,30 @@ class Story:
         given = {member.member_id or "": member.owned for member in members}
         self.steps.append(Step(what, generation, frozenset(triggers), given))
 
-    def rename(self, former: str | None, now: str | None) -> None:
-        """Say that a static member goes on under another id: so do its spans, from their beginning."""
-        assert former is not None
-        assert now is not None
-        given = self.steps[-1].given
-        given[now] = given.pop(former)
-
 
 def partitions(topic: str, count: int) -> list[Partition]:
-    """Answer a topic's partitions."""
+    """Return a topic's partitions."""
     return [(topic, number) for number in range(count)]
+
+
+def wait_for_commits(broker: Broker, group: str, held: Sequence[Partition]) -> None:
+    """Return once each of these partitions was committed twice from now on."""
+    consumer = Consumer({**broker.client_settings(), "group.id": "story", "enable.auto.commit": False})
+    try:
+        places = consumer.list_topics(OFFSETS_TOPIC, timeout=WAIT_S).topics[OFFSETS_TOPIC].partitions
+        consumer.assign([TopicPartition(OFFSETS_TOPIC, number, OFFSET_END) for number in places])
+        commits: Counter[Partition] = Counter()
+        deadline = time.monotonic() + WAIT_S
+        while not all(commits[partition] >= _COMMITS for partition in held):
+            assert time.monotonic() < deadline, f"{group} does not commit: {commits}"
+            message = consumer.poll(0.5)
+            if message is None or message.error() is not None:
+                continue
+            for event in events_of(message.key(), message.value(), message.timestamp()[1], "c"):
+                if isinstance(event, Progress) and event.group == group:
+                    commits.update((queue.topic, queue.queue_id) for queue in event.queues)
+    finally:
+        consumer.close()
 
 
 def dynamic_members(broker: Broker, group: str, start: StartMember) -> Story:
@@ -67,40 +87,40 @@ def dynamic_members(broker: Broker, group: str, start: StartMember) -> Story:
     orders, bills = partitions(first_topic, 4), partitions(second_topic, 2)
 
     a = start(broker, group, [first_topic], client_id="a")
-    wait_until_dealt([a], orders)
+    wait_until_assigned([a], orders)
     story.tell("the first member", [a], ("group_created", None), ("member_joined", "a"))
-    time.sleep(_COMMITS_S)
+    wait_for_commits(broker, group, orders)
 
     b = start(broker, group, [first_topic], client_id="b")
-    wait_until_dealt([a, b], orders)
+    wait_until_assigned([a, b], orders)
     story.tell("a second joins", [a, b], ("member_joined", "b"))
-    time.sleep(_COMMITS_S)
+    wait_for_commits(broker, group, orders)
 
     b.kill()
-    wait_until_dealt([a], orders)
+    wait_until_assigned([a], orders)
     story.tell("it is killed", [a], ("session_expired", "b"))
-    time.sleep(_COMMITS_S)
+    wait_for_commits(broker, group, orders)
 
     c = start(broker, group, [first_topic], client_id="c")
-    wait_until_dealt([a, c], orders)
+    wait_until_assigned([a, c], orders)
     story.tell("a third joins", [a, c], ("member_joined", "c"))
-    time.sleep(_COMMITS_S)
+    wait_for_commits(broker, group, orders)
 
     c.stop()
-    wait_until_dealt([a], orders)
+    wait_until_assigned([a], orders)
     story.tell("it leaves", [a], ("member_left", "c"))
-    time.sleep(_COMMITS_S)
+    wait_for_commits(broker, group, orders)
 
     a.subscribe([first_topic, second_topic])
-    wait_until_dealt([a], orders + bills)
+    wait_until_assigned([a], orders + bills)
     story.tell("it subscribes to a second topic", [a], ("subscription_changed", "a"))
-    time.sleep(_COMMITS_S)
+    wait_for_commits(broker, group, orders + bills)
 
     add_partitions(broker, first_topic, 6)
     orders = partitions(first_topic, 6)
-    wait_until_dealt([a], orders + bills)
+    wait_until_assigned([a], orders + bills)
     story.tell("its topic grows", [a], ("queue_count_changed", None))
-    time.sleep(_COMMITS_S)
+    wait_for_commits(broker, group, orders + bills)
 
     last = a.generation
     assert last is not None
@@ -117,28 +137,26 @@ def static_members(broker: Broker, group: str, start: StartMember) -> Story:
     orders = partitions(topic, 4)
 
     first = start(broker, group, [topic], client_id="s1", instance_id="one", session_timeout_ms=_STATIC_MS)
-    wait_until_dealt([first], orders)
+    wait_until_assigned([first], orders)
     story.tell("the first member", [first], ("group_created", None), ("member_joined", "one"))
-    time.sleep(_COMMITS_S)
+    wait_for_commits(broker, group, orders)
 
     second = start(broker, group, [topic], client_id="s2", instance_id="two", session_timeout_ms=_STATIC_MS)
-    wait_until_dealt([first, second], orders)
+    wait_until_assigned([first, second], orders)
     story.tell("a second joins", [first, second], ("member_joined", "two"))
     generation = second.generation
-    time.sleep(_COMMITS_S)
+    wait_for_commits(broker, group, orders)
 
-    former = second.member_id
     second.stop()
     second = start(broker, group, [topic], client_id="s2", instance_id="two", session_timeout_ms=_STATIC_MS)
     wait_until([first, second], lambda: len(second.owned) == 2)
     assert second.generation == generation, "a static member that comes back makes no generation"
-    story.rename(former, second.member_id)
-    time.sleep(_COMMITS_S)
+    wait_for_commits(broker, group, orders)
 
     second.kill()
-    wait_until_dealt([first], orders)
+    wait_until_assigned([first], orders)
     story.tell("it stays away", [first], ("session_expired", "two"))
-    time.sleep(_COMMITS_S)
+    wait_for_commits(broker, group, orders)
     return story
 
 
@@ -150,18 +168,18 @@ def cooperative_members(broker: Broker, group: str, start: StartMember) -> Story
     orders = partitions(topic, 4)
 
     a = start(broker, group, [topic], client_id="a", strategies=("cooperative-sticky",))
-    wait_until_dealt([a], orders)
+    wait_until_assigned([a], orders)
     story.tell("the first member", [a], ("group_created", None), ("member_joined", "a"))
     first = story.steps[-1].generation
-    time.sleep(_COMMITS_S)
+    wait_for_commits(broker, group, orders)
 
     b = start(broker, group, [topic], client_id="b", strategies=("cooperative-sticky",))
-    wait_until_dealt([a, b], orders)
+    wait_until_assigned([a, b], orders)
     taken = {member.member_id or "": _owned_in(member, first + 1) for member in (a, b)}
     story.steps.append(Step("a second joins", first + 1, frozenset({("member_joined", "b")}), taken))
     story.tell("it is given its share", [a, b], ("cooperative_follow_up", None))
     assert story.steps[-1].generation == first + 2
-    time.sleep(_COMMITS_S)
+    wait_for_commits(broker, group, orders)
     return story
 
 

@@ -14,14 +14,14 @@ Owners = dict[str, set[tuple[str, int]]]
 
 
 def rows_of(tables: Path, name: str) -> list[Row]:
-    """Answer a table; nothing while it is not there."""
+    """Return a table; nothing while it is not there."""
     if not (tables / name / "_delta_log").is_dir():
         return []
     return DeltaTable(str(tables / name)).to_pyarrow_table().to_pylist()
 
 
 def owners(tables: Path, cluster: str, group: str, topic: str, origin: str) -> Owners:
-    """Answer who holds which queues of a topic."""
+    """Return who holds which queues of a topic."""
     held: Owners = defaultdict(set)
     for row in rows_of(tables, "assignments"):
         of = (row["cluster"], row["group_id"], row["topic"], row["origin"], row["valid_to"])
@@ -31,7 +31,7 @@ def owners(tables: Path, cluster: str, group: str, topic: str, origin: str) -> O
 
 
 def membership(tables: Path, cluster: str, group: str) -> list[str]:
-    """Answer why a group's members changed. That queues become known behind it is another matter."""
+    """Return why a group's members changed. That queues become known behind it is another matter."""
     found = [row for row in rows_of(tables, "rebalances") if (row["cluster"], row["group_id"]) == (cluster, group)]
     causes = [row["trigger"] for row in sorted(found, key=lambda row: row["event_time"])]
     return [cause for cause in causes if cause != "queue_count_changed"]

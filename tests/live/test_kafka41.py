@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.brokers import Broker, kafka_41
-from tests.kit.members import Member, wait_until_dealt
+from tests.kit.members import Member, wait_until_assigned
 from tests.kit.topics import create_topic
 from tests.live.checks import check_story
 from tests.live.job import running_job
@@ -41,7 +41,7 @@ def test_a_broker_that_goes_away_and_comes_back_is_survived_and_nothing_is_misse
     with kafka_41(tmp_path / "broker") as broker, running_job(broker, tmp_path / "job", more=impatient) as job:
         create_topic(broker, "orders", 2)
         first = new_member(broker, "billing", ["orders"], client_id="a", session_timeout_ms=30_000)
-        wait_until_dealt([first], partitions("orders", 2))
+        wait_until_assigned([first], partitions("orders", 2))
         job.wait_for_generation("billing", 1)
 
         # Spark's reader either waits for the broker, or fails and is started again.
@@ -50,7 +50,7 @@ def test_a_broker_that_goes_away_and_comes_back_is_survived_and_nothing_is_misse
         broker.start()
 
         second = new_member(broker, "billing", ["orders"], client_id="b", session_timeout_ms=30_000)
-        generation = wait_until_dealt([first, second], partitions("orders", 2))
+        generation = wait_until_assigned([first, second], partitions("orders", 2))
         assert generation is not None
         job.wait_for_generation("billing", generation)
         job.wait_for(lambda: job.said().count('"cluster connected"') == 2, "the collector's return")

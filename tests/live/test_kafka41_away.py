@@ -10,13 +10,13 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.kit.brokers import Broker, kafka_41
-from tests.kit.members import Member, wait_until, wait_until_dealt
+from tests.kit.members import Member, wait_until, wait_until_assigned
 from tests.kit.other_groups import join_share_group, join_streams_group
 from tests.kit.topics import create_topic
 from tests.live.job import running_job
 from tests.live.story import partitions
-from udfs.consumer_offsets import events_of
-from udfs.events import GroupSnapshot
+from udfs.kafka.consumer_offsets import events_of
+from udfs.model.events import GroupSnapshot
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(1200)]
 # Old records of groups go as soon as newer ones have been written behind them.
@@ -46,7 +46,7 @@ def test_a_job_goes_on_where_it_stopped_says_what_it_missed_and_lists_groups_of_
         create_topic(broker, "orders", 4)
         orders = partitions("orders", 4)
         first = new_member(broker, "billing", ["orders"], client_id="a", session_timeout_ms=60_000)
-        wait_until_dealt([first], orders)
+        wait_until_assigned([first], orders)
         with running_job(broker, tmp_path / "job", more=more) as job:
             job.wait_for_generation("billing", 1)
             broker.stop()
@@ -89,9 +89,9 @@ def _generations_that_nobody_saw(broker: Broker, new_member: Callable[..., Membe
     orders = partitions("orders", 4)
     for name in ("b", "c"):
         other = new_member(broker, "billing", ["orders"], client_id=name)
-        wait_until_dealt([first, other], orders)
+        wait_until_assigned([first, other], orders)
         other.stop()
-        wait_until_dealt([first], orders)
+        wait_until_assigned([first], orders)
     last = first.generation
     assert last is not None
     assert last >= 5

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from streaming.kafka.options import KafkaOptions
-from streaming.kafka.rights import offsets_partitions, require_rights
-from streaming.setup_error import SetupError
+from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.permissions import offsets_partitions, require_rights
+from streaming.setup.errors import SetupError
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.certificates import make_certificates
-from tests.kit.members import Member, wait_until_dealt
+from tests.kit.members import Member, wait_until_assigned
 from tests.kit.rights import allow
 from tests.kit.topics import create_topic
 from tests.live.job import running_job
@@ -38,7 +38,7 @@ def test_a_cluster_with_tls_and_a_login_is_followed_and_no_secret_is_told(
         create_topic(broker, "orders", 3)
         with running_job(broker, tmp_path / "job", user="monitor") as job:
             member = new_member(broker, "billing", ["orders"], client_id="a")
-            wait_until_dealt([member], partitions("orders", 3))
+            wait_until_assigned([member], partitions("orders", 3))
             job.wait_for_generation("billing", 1)
             assert job.stop() == 0
         assert job.generations("billing")[1]["agrees"] is True
@@ -47,7 +47,7 @@ def test_a_cluster_with_tls_and_a_login_is_followed_and_no_secret_is_told(
 
 
 def _refuses_who_is_not_trusted(broker: Broker, folder: Path) -> None:
-    """Say plainly what is wrong when the broker's authority is another than the one that is trusted."""
+    """Write plainly what is wrong when the broker's authority is another than the one that is trusted."""
     others = make_certificates(folder / "others")
     with pytest.raises(SetupError, match=r"(?i)certificate"):
         require_rights(_options(broker, "monitor", others.client_settings()))

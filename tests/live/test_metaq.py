@@ -162,7 +162,7 @@ def _following(cluster: MetaqCluster, folder: Path) -> AbstractContextManager[Ru
 
 
 def _holds(job: RunningJob) -> dict[str, int]:
-    """Answer how many queues each member holds, if what it says is what it should."""
+    """Return how many queues each member holds, if what it says is what it should."""
     now = [row for row in job.rows("assignments") if row["valid_to"] is None]
     by_origin = [
         Counter(row["member_id"] for row in now if row["origin"] == origin) for origin in ("computed", "reported")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.kit.rocketmq import RocketMq, rocketmq_49, rocketmq_55
-from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_dealt
+from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_assigned
 from tests.live.rocketmq_findings import found_in, opened_in
 from tests.live.rocketmq_story import Story, collecting
 
@@ -42,15 +42,15 @@ def test_a_second_broker_joins_is_killed_and_comes_back(
         cluster.create_topic(TOPIC, 2, ["broker-b"])
         spread = [*alone, *queues_of(TOPIC, 2, ["broker-b"])]
         cluster.wait_until(lambda: cluster.member_ids(GROUP, "broker-b") == IDS, "the second broker lists them")
-        wait_until_dealt(members, spread)
+        wait_until_assigned(members, spread)
         story.tell("a second broker joins", members, changed, queues=spread)
         second.kill()
-        wait_until_dealt(members, alone)
+        wait_until_assigned(members, alone)
         collected.look_until(lambda events: _count(events) == 3, "its queues are gone")
         story.tell("it is killed", members, changed, queues=alone)
         second.start()
         cluster.wait_until(lambda: cluster.member_ids(GROUP, "broker-b") == IDS, "it lists them again")
-        wait_until_dealt(members, spread)
+        wait_until_assigned(members, spread)
         collected.look_until(lambda events: _count(events) == 5, "its queues are back")
         story.tell("it comes back", members, changed, queues=spread)
         collected.look_until(lambda events: not _observed(events), "brokers agree again, and each can be asked")

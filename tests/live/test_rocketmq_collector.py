@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.kit.rocketmq import RocketMq
-from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_dealt
+from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_assigned
 from tests.live.rocketmq_story import Story, are_missed, collecting, lags_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
@@ -26,20 +26,20 @@ def test_members_that_join_stop_and_are_killed_and_queues_that_come_and_go(
         story = Story("life", collected)
         collected.look()
         a = new_rocketmq_member(cluster, "life", ["collected"], instance="a", **quick)
-        wait_until_dealt([a], queues_of("collected", 5))
+        wait_until_assigned([a], queues_of("collected", 5))
         story.tell("the first joins", [a], ("group_created", None), ("member_joined", "127.0.0.1@a"))
         b = new_rocketmq_member(cluster, "life", ["collected"], instance="b", **quick)
-        wait_until_dealt([a, b], queues_of("collected", 5))
+        wait_until_assigned([a, b], queues_of("collected", 5))
         story.tell("a second joins", [a, b], ("member_joined", "127.0.0.1@b"))
         cluster.set_queues("collected", 7)
-        wait_until_dealt([a, b], queues_of("collected", 7))
+        wait_until_assigned([a, b], queues_of("collected", 7))
         story.tell("queues come", [a, b], ("queue_count_changed", "collected"))
         collected.restart()
         cluster.set_queues("collected", 3)
-        wait_until_dealt([a, b], queues_of("collected", 3))
+        wait_until_assigned([a, b], queues_of("collected", 3))
         story.tell("queues go", [a, b], ("queue_count_changed", "collected"))
         b.kill()
-        wait_until_dealt([a], queues_of("collected", 3))
+        wait_until_assigned([a], queues_of("collected", 3))
         story.tell("one is killed", [a], ("member_gone", "127.0.0.1@b"))
         a.stop()
         story.tell("the last stops", [], ("member_gone", "127.0.0.1@a"))
@@ -57,7 +57,7 @@ def test_what_waits_for_a_member_that_is_stuck_is_told_as_it_grows(
     with collecting(cluster, tmp_path / "events", include_groups=("stuck",)) as collected:
         story = Story("stuck", collected)
         member = new_rocketmq_member(cluster, "stuck", ["piled-up"], instance="a", **more)
-        wait_until_dealt([member], queues)
+        wait_until_assigned([member], queues)
         story.tell("one joins", [member], ("group_created", None), ("member_joined", "127.0.0.1@a"))
 
         def look_until_told(waiting: int) -> None:
@@ -81,7 +81,7 @@ def test_a_member_that_hangs_expires(rocketmq55: RocketMq, new_rocketmq_member: 
         story = Story("hanging", collected)
         a = new_rocketmq_member(rocketmq55, "hanging", ["hung"], instance="a", rebalance_interval_ms=2_000)
         b = new_rocketmq_member(rocketmq55, "hanging", ["hung"], instance="b", rebalance_interval_ms=2_000)
-        wait_until_dealt([a, b], queues_of("hung", 4))
+        wait_until_assigned([a, b], queues_of("hung", 4))
         collected.look()
         story.tell(
             "both join",
@@ -92,7 +92,7 @@ def test_a_member_that_hangs_expires(rocketmq55: RocketMq, new_rocketmq_member: 
         )
         b.freeze()
         collected.look_until(lambda events: are_missed(events, "127.0.0.1@b"), "it does not answer")
-        wait_until_dealt([a], queues_of("hung", 4))
+        wait_until_assigned([a], queues_of("hung", 4))
         story.tell("one hangs", [a], ("session_expired", "127.0.0.1@b"), queues=queues_of("hung", 4))
     story.check()
 
@@ -105,7 +105,7 @@ def test_brokers_and_name_servers_that_start_anew_are_nobodys_going(
     with collecting(cluster, tmp_path / "events", include_groups=("staying",)) as collected:
         story = Story("staying", collected)
         members = [new_rocketmq_member(cluster, "staying", ["steady"], instance=name) for name in "ab"]
-        wait_until_dealt(members, queues_of("steady", 4))
+        wait_until_assigned(members, queues_of("steady", 4))
         story.tell(
             "both join",
             members,
@@ -118,7 +118,7 @@ def test_brokers_and_name_servers_that_start_anew_are_nobodys_going(
         cluster.broker.start()
         collected.look()
         cluster.wait_until(lambda: len(cluster.member_ids("staying")) == 2, "the members are back")
-        wait_until_dealt(members, queues_of("steady", 4))
+        wait_until_assigned(members, queues_of("steady", 4))
         story.tell("the broker is killed and starts again", members, queues=queues_of("steady", 4))
         cluster.name_server.kill()
         collected.look()

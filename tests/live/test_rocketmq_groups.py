@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.kit.rocketmq import RocketMq
-from tests.kit.rocketmq_members import Queue, RocketMqMember, queues_of, wait_until_dealt, wait_until_held
+from tests.kit.rocketmq_members import Queue, RocketMqMember, queues_of, wait_until_assigned, wait_until_held
 from tests.live.rocketmq_findings import causes_of, found_in, opened_in, rebalances_of
 from tests.live.rocketmq_story import Story, collecting
 from tests.live.steps import held_at, own
@@ -89,7 +89,7 @@ def test_members_with_different_strategies_each_hold_what_their_own_says(
         story.tell("one in a circle", [blocks, circle], ("member_joined", B))
         blocks.stop()
         again = new_rocketmq_member(cluster, "tearing", ["torn"], instance="a", strategy="AVG_BY_CIRCLE", **QUICK)
-        wait_until_dealt([again, circle], queues_of("torn", 6))
+        wait_until_assigned([again, circle], queues_of("torn", 6))
         # Under the same id, and between two looks: to whoever looks it is the member that it was.
         story.tell("the first starts anew like the other", [again, circle], ("strategy_changed", A))
     run = story.check()
@@ -134,13 +134,13 @@ def test_members_that_read_in_order_hold_queues_that_are_locked(
     with collecting(cluster, tmp_path / "events", include_groups=("orderly",)) as collected:
         story = Story("orderly", collected)
         a = new_rocketmq_member(cluster, "orderly", ["one-by-one"], instance="a", ordered=True, **QUICK)
-        wait_until_dealt([a], queues_of("one-by-one", 4))
+        wait_until_assigned([a], queues_of("one-by-one", 4))
         story.tell("the first joins", [a], ("group_created", None), ("member_joined", A))
         b = new_rocketmq_member(cluster, "orderly", ["one-by-one"], instance="b", ordered=True, **QUICK)
-        wait_until_dealt([a, b], queues_of("one-by-one", 4))
+        wait_until_assigned([a, b], queues_of("one-by-one", 4))
         story.tell("another joins", [a, b], ("member_joined", B))
         b.stop()
-        wait_until_dealt([a], queues_of("one-by-one", 4))
+        wait_until_assigned([a], queues_of("one-by-one", 4))
         story.tell("it stops", [a], ("member_gone", B))
     story.check()
     reports = [event for event in collected.events() if event["type"] == "assignment_reported"]

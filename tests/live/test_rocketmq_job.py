@@ -11,7 +11,7 @@ import pytest
 
 from tests.job.commands import CONFIG, Running
 from tests.kit.rocketmq import RocketMq
-from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_dealt, wait_until_held
+from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_assigned, wait_until_held
 from tests.live.tables import Owners, owners, rows_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
@@ -21,13 +21,13 @@ QUICK: dict[str, Any] = {"rebalance_interval_ms": 2_000}
 
 
 def held_by(members: Sequence[RocketMqMember], topic: str) -> Owners:
-    """Answer what members say that they hold of a topic."""
+    """Return what members say that they hold of a topic."""
     held = {one.client_id or "": {(broker, number) for _, broker, number in one.held(topic)} for one in members}
     return {name: queues for name, queues in held.items() if queues}
 
 
 def causes(tables: Path, group: str) -> list[tuple[str, str | None]]:
-    """Answer why a group was dealt out again; its retry topic, which may come behind its members, aside."""
+    """Return why a group was dealt out again; its retry topic, which may come behind its members, aside."""
     found = [row for row in rows_of(tables, "rebalances") if row["group_id"] == group]
     told = [one for row in sorted(found, key=lambda row: row["generation"]) for one in row["triggers"]]
     named = [(one["kind"], one["member_id"] or one["topic"]) for one in told]
@@ -46,7 +46,7 @@ def test_the_tables_say_of_several_groups_what_their_members_say(
         for name, strategy in (("a", "AVG"), ("b", "AVG_BY_CIRCLE"))
     ]
     heard = new_rocketmq_member(cluster, "job-heard", ["job-news"], instance="a", broadcasting=True, **QUICK)
-    wait_until_dealt([a], queues_of("job-orders", 5))
+    wait_until_assigned([a], queues_of("job-orders", 5))
     wait_until_held({heard: queues_of("job-news", 3)})
 
     config, tables = tmp_path / "monitor.toml", tmp_path / "tables"
@@ -65,14 +65,14 @@ def test_the_tables_say_of_several_groups_what_their_members_say(
     try:
         wait_until_told("job-steady", [a], "job-orders", "one alone")
         b = new_rocketmq_member(cluster, "job-steady", ["job-orders"], instance="b", **QUICK)
-        wait_until_dealt([a, b], queues_of("job-orders", 5))
+        wait_until_assigned([a, b], queues_of("job-orders", 5))
         wait_until_told("job-steady", [a, b], "job-orders", "another joins")
         cluster.set_queues("job-orders", 7)
-        wait_until_dealt([a, b], queues_of("job-orders", 7))
+        wait_until_assigned([a, b], queues_of("job-orders", 7))
         wait_until_told("job-steady", [a, b], "job-orders", "queues come")
         b.freeze()
         # What a hanging member holds it cannot say; the other holds all when its broker has given it up.
-        wait_until_dealt([a], queues_of("job-orders", 7))
+        wait_until_assigned([a], queues_of("job-orders", 7))
         wait_until_told("job-steady", [a], "job-orders", "one hangs")
         a.kill()
         running.wait_until(lambda: causes(tables, "job-steady")[-1] == ("member_gone", A), "the last is killed")

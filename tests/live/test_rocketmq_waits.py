@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.kit.rocketmq import RocketMq
-from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_dealt
+from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_assigned
 from tests.live.rocketmq_findings import found_in, pauses_of
 from tests.live.rocketmq_story import Story, are_missed, collecting
 from tests.simulation.core_run import run_of
-from udfs.client_timings import LOCK_EXPIRES_MS, LOCK_RENEWAL_MS
+from udfs.group.client_timings import LOCK_EXPIRES_MS, LOCK_RENEWAL_MS
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(900)]
 StartMember = Callable[..., RocketMqMember]
@@ -31,11 +31,11 @@ def test_a_member_of_4_9_that_hangs_is_given_up_after_two_minutes(
     with collecting(rocketmq49, folder, include_groups=("long-hanging",), client_timeout_ms=500) as collected:
         story = Story("long-hanging", collected)
         a, b = [new_rocketmq_member(rocketmq49, "long-hanging", ["long-hung"], instance=one, **QUICK) for one in "ab"]
-        wait_until_dealt([a, b], queues_of("long-hung", 4))
+        wait_until_assigned([a, b], queues_of("long-hung", 4))
         story.tell("both join", [a, b], *JOINED)
         b.freeze()
         collected.look_until(lambda events: are_missed(events, B), "it does not answer")
-        wait_until_dealt([a], queues_of("long-hung", 4), _PATIENCE_S)
+        wait_until_assigned([a], queues_of("long-hung", 4), _PATIENCE_S)
         story.tell("one hangs", [a], ("session_expired", B))
     run = story.check()
     assert "running_info_missing" not in found_in(run, "long-hanging")
@@ -50,13 +50,13 @@ def test_queues_that_a_killed_member_locked_stand_still_until_its_locks_expire(
     with collecting(cluster, tmp_path / "events", include_groups=("locking",)) as collected:
         story = Story("locking", collected)
         a, b = [new_rocketmq_member(cluster, "locking", ["locked"], instance=name, **more) for name in "ab"]
-        wait_until_dealt([a, b], queues_of("locked", 4))
+        wait_until_assigned([a, b], queues_of("locked", 4))
         story.tell("both join", [a, b], *JOINED)
         taken = b.held()
         b.kill()
         cluster.wait_until(lambda: cluster.member_ids("locking") == [A], "the broker lists one")
         collected.look()
-        wait_until_dealt([a], queues_of("locked", 4), _PATIENCE_S)
+        wait_until_assigned([a], queues_of("locked", 4), _PATIENCE_S)
         story.tell("one is killed", [a], ("member_gone", B))
         collected.look_until(
             lambda _: pauses_of(run_of(collected.lines()), "locking", A).keys() >= set(taken), "what it took is read"

@@ -14,7 +14,7 @@ from tests.kit.members import Member
 from tests.kit.metaq import MetaqCluster
 from tests.kit.metaq_members import MetaqMember, partitions_of, wait_until_shared
 from tests.kit.rocketmq import RocketMq
-from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_dealt
+from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_assigned
 from tests.kit.topics import create_topic
 from tests.live.tables import membership, owners, rows_of
 
@@ -39,7 +39,7 @@ def test_two_clusters_are_followed_by_one_job_which_goes_on_after_a_stop(
 ) -> None:
     rocketmq55.create_topic(_TOPIC, 5)
     first = new_rocketmq_member(rocketmq55, "both", [_TOPIC], instance="a")
-    wait_until_dealt([first], queues_of(_TOPIC, 5))
+    wait_until_assigned([first], queues_of(_TOPIC, 5))
     old = new_metaq_member(metaq, "both", ["kit-orders"], consumer_id="a")
     wait_until_shared([old], partitions_of("kit-orders", 12))
 
@@ -56,7 +56,7 @@ def test_two_clusters_are_followed_by_one_job_which_goes_on_after_a_stop(
         ended = running.wait()
         assert ended.exit_code == 0, ended.said[-3000:]
         second = new_rocketmq_member(rocketmq55, "both", [_TOPIC], instance="b")
-        wait_until_dealt([first, second], queues_of(_TOPIC, 5))
+        wait_until_assigned([first, second], queues_of(_TOPIC, 5))
         running = Running(arguments, tmp_path / "said.txt")
         running.wait_until(lambda: len(owners(tables, "new", "both", _TOPIC, "reported")) == 2, "who joined meanwhile")
         running.wait_until(lambda: len(owners(tables, "new", "both", _TOPIC, "computed")) == 2, "and what is due to it")
@@ -80,7 +80,7 @@ def test_a_folder_that_a_collector_wrote_is_read_like_the_cluster_itself(
 ) -> None:
     rocketmq55.create_topic("replayed", 4)
     member = new_rocketmq_member(rocketmq55, "replayed", ["replayed"], instance="a")
-    wait_until_dealt([member], queues_of("replayed", 4))
+    wait_until_assigned([member], queues_of("replayed", 4))
     where = ["--rocketmq", rocketmq55.address, "--cluster", "c", "--include-group", "replayed", "--config", config]
     out, tables = tmp_path / "events", tmp_path / "tables"
     folders = ["--events", out, "--tables", tables, "--checkpoint", tmp_path / "checkpoint", "--config", config]
@@ -113,7 +113,7 @@ def test_one_complete_look_at_a_cluster_of_each_system(
     of_kafka.wait_until(lambda: len(of_kafka.owned) == 3)
     rocketmq55.create_topic("looked-at", 4)
     of_rocketmq = new_rocketmq_member(rocketmq55, "looked", ["looked-at"], instance="a")
-    wait_until_dealt([of_rocketmq], queues_of("looked-at", 4))
+    wait_until_assigned([of_rocketmq], queues_of("looked-at", 4))
     of_metaq = new_metaq_member(metaq, "looked", ["kit-orders"], consumer_id="a")
     wait_until_shared([of_metaq], partitions_of("kit-orders", 12))
 

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from streaming.combine import combine_batch
-from streaming.simulator.lines import line
+from streaming.pipeline.combine import combine_batch
+from streaming.simulator.serializer import line
 from streaming.simulator.timeline import Delivery
-from udfs import group
-from udfs.journal import Change, Rebalance, Rejected
-from udfs.packing import REJECTED_CLUSTER, Packet, decode_packet
-from udfs.rules import Rules
-from udfs.shard import Shard
+from udfs.group import coordinator
+from udfs.model.config import CoreConfig
+from udfs.model.journal import Change, Rebalance, Rejected
+from udfs.packets.packet import REJECTED_CLUSTER, Packet, decode_packet
+from udfs.shard.shard import Shard
 
 Row = Rebalance | Change | Rejected
 # A batch takes in events that are older by so much: more than the allowed lateness.
@@ -26,7 +26,7 @@ _BEHIND_MS = 10_000
 class CoreRun:
     """The core between its batches: state bytes by (cluster, shard), as a checkpoint holds them."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: CoreConfig) -> None:
         self._rules = rules
         self._states: dict[tuple[str, int], bytes] = {}
         self.rebalances: list[Rebalance] = []
@@ -46,7 +46,7 @@ class CoreRun:
             if key[0] == REJECTED_CLUSTER:
                 self.rejected += [one for packet in mine for one in packet.rejected]
                 continue
-            shard = Shard(*key, self._states.get(key), self._rules, group)
+            shard = Shard(*key, self._states.get(key), self._rules, coordinator)
             for row in shard.advance(mine, batch_ms):
                 self._take(row)
             self._states[key] = shard.encode()
@@ -65,7 +65,7 @@ class CoreRun:
             self.rejected.append(row)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Answer the rows of ``rebalances``."""
+        """Return the rows of ``rebalances``."""
         return [msgspec.to_builtins(one) for one in self.rebalances]
 
 
@@ -86,7 +86,7 @@ def _raw_rows(source: str, lines: Sequence[bytes], batch_ms: int) -> pa.RecordBa
 
 def run_of(lines: Iterable[bytes]) -> CoreRun:
     """Run what a collector wrote, to its end: a batch to each of its rounds, which end with a ``clock``."""
-    run = CoreRun(Rules())
+    run = CoreRun(CoreConfig())
     batch: list[bytes] = []
     newest = 0
     for one in lines:
@@ -102,7 +102,7 @@ def run_of(lines: Iterable[bytes]) -> CoreRun:
     return run
 
 
-def run_core(deliveries: Iterable[Delivery], rules: Rules, span_ms: int | None) -> CoreRun:
+def run_core(deliveries: Iterable[Delivery], rules: CoreConfig, span_ms: int | None) -> CoreRun:
     """Run a recording to its end.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from udfs.events import ORDER_AT_ONE_MOMENT, AnyEvent
+from udfs.model.events import ORDER_AT_ONE_MOMENT, AnyEvent
 
 TIMEOUTS_MS = {"kafka": 45_000, "rocketmq": 120_000, "metaq": 30_000}
 # (cluster, group, time) -> causes, each (kind, member, topic)
@@ -31,7 +31,7 @@ class PlainGroup:
         return self.polled | set(self.last)
 
     def named(self, member: str, host: str | None) -> str:
-        """Answer the name of a connection: another host with the id of a living member is its second."""
+        """Return the name of a connection: another host with the id of a living member is its second."""
         if host is not None and member in self.last and self.hosts.get(member, host) != host:
             member += "#2"
         if host is not None:
@@ -44,7 +44,7 @@ class PlainGroup:
 
 
 def read(events: Iterable[AnyEvent]) -> Found:
-    """Answer every rebalance of counted groups, with its causes."""
+    """Return every rebalance of counted groups, with its causes."""
     found: Found = defaultdict(set)
     groups: dict[tuple[str, str], PlainGroup] = defaultdict(PlainGroup)
     systems: dict[str, str] = {}

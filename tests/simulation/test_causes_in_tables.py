@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable
 
 from streaming.simulator import Fleet, record
-from streaming.simulator.check import check
 from streaming.simulator.truth import read_truth
+from tests.simulation.check import check
 
 PROGRAM = (sys.executable, "-c", "from streaming.commands import main; main()")
 

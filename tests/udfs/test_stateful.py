@@ -11,16 +11,16 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.state import GroupState
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from tests.udfs.plain_group import PlainLogic
-from tests.udfs.shard_script import CLUSTER, FAR, T0, clock, join, packet_for
-from udfs.errors import StateVersionError
-from udfs.journal import Rejected
-from udfs.packing import Packet, encode_packet
-from udfs.rules import Rules
-from udfs.state_codec import STATE_VERSION
+from tests.udfs.shard.plain_group import PlainLogic
+from tests.udfs.shard.shard_script import CLUSTER, FAR, T0, clock, count, join, packet_for
+from udfs.model.config import CoreConfig
+from udfs.model.errors import StateVersionError
+from udfs.model.journal import Rejected
+from udfs.packets.packet import Packet, encode_packet
+from udfs.shard.state_format import STATE_VERSION
 from udfs.stateful import shard_function
 
-RULES = Rules(shards=1, allowed_lateness_ms=0)
+RULES = CoreConfig(shards=1, allowed_lateness_ms=0)
 
 
 def group_state(value: bytes | None, batch_ms: int = FAR) -> GroupState:
@@ -78,12 +78,17 @@ def test_a_batch_without_rows_updates_the_state_all_the_same() -> None:
 
 
 def test_the_batchs_timestamp_is_the_only_clock() -> None:
-    bodies = [
-        json.loads(row["body"])
-        for batch_ms in (FAR, FAR)
-        for row in run([frame(packet_for(0, [join("m", 0), clock(1)], RULES))], group_state(None, batch_ms))
-    ]
-    assert bodies[:2] == bodies[2:]
+    def bodies(batch_ms: int) -> list[dict[str, Any]]:
+        first = group_state(None, batch_ms)
+        rows = run([frame(packet_for(0, [join("m", 0), count("t", 3, 1), clock(5)], RULES))], first)
+        second = group_state(first.get[0], batch_ms)
+        rows += run([frame(packet_for(0, [count("t", 2, 0)], RULES))], second)  # too late
+        return [json.loads(row["body"]) for row in rows]
+
+    here, later = bodies(FAR), bodies(FAR + 60_000)
+    assert [body.pop("seen_at") for body in here if "seen_at" in body] == [FAR]
+    assert [body.pop("seen_at") for body in later if "seen_at" in body] == [FAR + 60_000]
+    assert here == later
 
 
 def test_inputs_without_a_cluster_are_passed_on() -> None:

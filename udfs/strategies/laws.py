@@ -1,4 +1,4 @@
-"""Core: the laws that every answer of a strategy keeps, and the guard around strategies that users write. No I/O."""
+"""Core: the laws that every assignment keeps, and the guard around custom strategies. No I/O."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from itertools import islice
 
 import msgspec
 
-from udfs.errors import StrategyError
-from udfs.events import QueueRef
+from udfs.model.errors import StrategyError
+from udfs.model.events import QueueRef
 from udfs.strategies.problem import Assignment, Problem, Strategy
 
 
 def broken_law(problem: Problem, answer: Assignment) -> str | None:
-    """Answer which law an assignment breaks, as a sentence; None if it keeps them.
+    """Return which law an assignment breaks, as a sentence; None if it keeps them.
 
-    The laws: every member is a key and nobody else; each queue exists, goes to a subscriber, and goes once.
+    The laws: the keys are the members; each queue exists, is assigned to a subscriber, and only once.
     """
     if set(answer) != {member.member_id for member in problem.members}:
-        return "the members in its answer are not those of the group"
+        return "the members of its result are not those of the group"
     queues_of = {
         name: {(queue.broker, queue.queue_id) for queue in topic.queues} for name, topic in problem.topics.items()
     }
@@ -27,28 +27,28 @@ def broken_law(problem: Problem, answer: Assignment) -> str | None:
         subscribed = set(member.subscriptions)
         for queue in answer[member.member_id]:
             if not isinstance(queue, QueueRef) or type(queue.queue_id) is not int:
-                return f"it gives {member.member_id} what is no queue: {queue!r}"
+                return f"it assigns {member.member_id} a value that is not a queue: {queue!r}"
             if (queue.broker, queue.queue_id) not in queues_of.get(queue.topic, ()):
-                return f"it gives {member.member_id} a queue that does not exist: {queue!r}"
+                return f"it assigns {member.member_id} a queue that does not exist: {queue!r}"
             if queue.topic not in subscribed:
-                return f"it gives {member.member_id} a queue of {queue.topic}, to which it does not subscribe"
+                return f"it assigns {member.member_id} a queue of {queue.topic}, to which it does not subscribe"
             if queue in holders:
-                return f"it gives one queue to {holders[queue]} and to {member.member_id}"
+                return f"it assigns one queue to {holders[queue]} and to {member.member_id}"
             holders[queue] = member.member_id
     return None
 
 
 def guarded(name: str, answer: Strategy) -> Strategy:
-    """Make of a user's function a strategy that fails only in words: what it raises fails the group's rebalance.
+    """Return a custom function as a strategy that raises only errors of strategies: they fail the group's rebalance.
 
-    It is asked with maps of its own, so that it can spoil nothing, and of an answer without end only as much is read
-    as shows that it breaks a law.
+    It gets maps of its own, so that it can spoil nothing; of an assignment without end only as much is read as shows
+    that it breaks a law.
 
-    Raises (the strategy, when asked):
+    Raises (the strategy, when called):
         StrategyError: Its own; ``strategy_failed`` for whatever else it raises; ``breaks_law``.
     """
 
-    def ask(problem: Problem) -> Assignment:
+    def compute(problem: Problem) -> Assignment:
         try:
             most = sum(len(topic.queues) for topic in problem.topics.values())
             held = {member: list(islice(queues, most + 1)) for member, queues in answer(_copy(problem)).items()}
@@ -61,7 +61,7 @@ def guarded(name: str, answer: Strategy) -> Strategy:
             raise StrategyError("breaks_law", f"{name}: {broken}")
         return held
 
-    return ask
+    return compute
 
 
 def _copy(problem: Problem) -> Problem:

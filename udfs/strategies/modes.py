@@ -1,25 +1,25 @@
-"""Core: the two modes in which queues are not dealt out: broadcasting and message. No I/O."""
+"""Core: the two modes without an allocation of queues: broadcasting and message. No I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from udfs.events import QueueRef
-from udfs.java import sorted_strings
+from udfs.jvm.collections import sorted_strings
+from udfs.model.events import QueueRef
 from udfs.strategies.problem import Assignment, Problem
-from udfs.strategies.rocketmq_averagely import averagely
-from udfs.strategies.rocketmq_clients import Allocation, deal_each_topic
-from udfs.strategies.subscriptions import distinct_queues, known_topics, subscribers_by_topic
+from udfs.strategies.rocketmq.all_members import TopicAllocation, allocate_each_topic
+from udfs.strategies.rocketmq.averagely import averagely
+from udfs.strategies.subscriptions import distinct_queues, subscribers_by_topic, topics_with_queues
 
-# What stands for "all queues of this broker" where queues are shared by message (RocketMQ 5, code 400).
+# Means "all queues of this broker" where queues are shared by message (RocketMQ 5, code 400).
 WHOLE_BROKER = -1
 
 
 def broadcasting(problem: Problem) -> Assignment:
-    """Give every subscriber every queue of its topics."""
+    """Return every queue of its topics for every subscriber."""
     held: list[list[QueueRef]] = [[] for _ in problem.members]
     subscribers = subscribers_by_topic(problem.members)
-    for topic in known_topics(problem, subscribers):
+    for topic in topics_with_queues(problem, subscribers):
         queues = topic.by_broker
         for member in subscribers[topic.name]:
             held[member] += queues
@@ -27,10 +27,10 @@ def broadcasting(problem: Problem) -> Assignment:
 
 
 def message(problem: Problem) -> Assignment:
-    """Share queues by message: every subscriber takes from queue −1 of each broker, nobody owns one."""
+    """Return queue −1 of each broker for every subscriber: messages are shared, and no queue has an owner."""
     held: list[list[QueueRef]] = [[] for _ in problem.members]
     subscribers = subscribers_by_topic(problem.members)
-    for topic in known_topics(problem, subscribers):
+    for topic in topics_with_queues(problem, subscribers):
         brokers = distinct_queues(
             QueueRef(topic=topic.name, queue_id=WHOLE_BROKER, broker=queue.broker) for queue in topic.by_broker
         )
@@ -39,8 +39,8 @@ def message(problem: Problem) -> Assignment:
     return {member.member_id: queues for member, queues in zip(problem.members, held, strict=True)}
 
 
-def message_shared(problem: Problem, share_number: int, allocate: Allocation = averagely) -> Assignment:
-    """Let each member take messages from its own slice and those of the next ``share_number`` members.
+def message_shared(problem: Problem, share_number: int, allocate: TopicAllocation = averagely) -> Assignment:
+    """Return for each member its own slice and those of the next ``share_number`` members.
 
     With fewer queues than members each takes from one queue; with a share number of 0 or less, or one that reaches
     all others, it is ``message``.
@@ -68,4 +68,4 @@ def message_shared(problem: Problem, share_number: int, allocate: Allocation = a
             for name, place in firsts.items()
         }
 
-    return deal_each_topic(problem, slices)
+    return allocate_each_topic(problem, slices)

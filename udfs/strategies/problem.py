@@ -1,4 +1,4 @@
-"""Core: what every allocation strategy is asked and what it answers. No I/O."""
+"""Core: what every allocation strategy gets and returns. No I/O."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TypeAlias
 
 import msgspec
 
-from udfs.events import QueueInfo, QueueRef
-from udfs.java import string_order
+from udfs.jvm.collections import string_order
+from udfs.model.events import QueueInfo, QueueRef
 
 
-class Participant(msgspec.Struct, frozen=True, kw_only=True):
+class Participant(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One member as a strategy sees it.
 
-    ``name`` is the id that the client itself goes by: it differs from ``member_id`` only where two live
+    ``name`` is the id that the client itself uses: it differs from ``member_id`` only where two live
     connections share one id (``id``, ``id#2``).
     """
 
@@ -35,8 +35,8 @@ class Participant(msgspec.Struct, frozen=True, kw_only=True):
 class Topic(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One topic with its queues, ordered by (broker, queue_id).
 
-    The names of its queues are made once, whoever asks for them: making them is most of what the arithmetic strategies
-    would do.
+    The names of its queues are made once, and shared by all callers: making them is most of the work of the arithmetic
+    strategies.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def by_queue_id(self) -> tuple[QueueRef, ...]:
-        """The queues as Kafka's clients sort partitions."""
+        """Return the queues as Kafka's clients sort partitions."""
         numbers = [queue.queue_id for queue in self.queues]
         if numbers == sorted(numbers):
             return self._named(self.queues)
@@ -53,7 +53,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def by_broker(self) -> tuple[QueueRef, ...]:
-        """The queues as RocketMQ's ``MessageQueue#compareTo`` sorts them."""
+        """Return the queues as RocketMQ's ``MessageQueue#compareTo`` sorts them."""
         brokers = {queue.broker for queue in self.queues}
         if len(brokers) <= 1:
             return self.by_queue_id
@@ -67,12 +67,12 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to a strategy: who shall hold which queue?
+    """A group and its topics, of which a strategy makes an assignment.
 
     Attributes:
         group: The group's name.
         members: In the order in which they joined (it matters in Java's HashMaps).
-        topics: Known topics; a subscribed topic that is missing or empty gives nobody anything.
+        topics: Existing topics; a subscribed topic that is missing or empty assigns nothing.
         settings: The strategy's settings, e.g. ``virtual_nodes``.
         leader: The leader's member id, where known.
         previous: For server-side strategies: the target assignment before.

@@ -1,4 +1,4 @@
-"""Core: who subscribes to what. No I/O."""
+"""Core: the subscribers of each topic. No I/O."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
 from operator import is_
 
-from udfs.events import QueueRef
+from udfs.model.events import QueueRef
 from udfs.strategies.problem import Participant, Problem, Topic
 
 
 def kinds_of(members: Sequence[Participant]) -> tuple[list[tuple[str, ...]], list[int]]:
-    """Answer the distinct lists of subscriptions, and for each member the place of its own among them.
+    """Return the distinct lists of subscriptions, and for each member the place of its own among them.
 
     Lists that are one object are compared no further: thousands of topics take their time.
     """
@@ -26,9 +26,9 @@ def kinds_of(members: Sequence[Participant]) -> tuple[list[tuple[str, ...]], lis
 
 
 def subscribers_by_topic(members: Sequence[Participant]) -> dict[str, list[int]]:
-    """Answer each subscribed topic's subscribers as ascending indexes into ``members``.
+    """Return each subscribed topic's subscribers as ascending indexes into ``members``.
 
-    Returns: topics with the same subscribers share one list, so that ``is`` tells them.
+    Returns: topics with the same subscribers share one list, which ``is`` shows.
     """
     subscriptions, places = kinds_of(members)
     if len(subscriptions) == 1:
@@ -51,12 +51,12 @@ def subscribers_by_topic(members: Sequence[Participant]) -> dict[str, list[int]]
     return found
 
 
-def known_topics(problem: Problem, subscribed: Iterable[str]) -> list[Topic]:
-    """Answer the subscribed topics that have queues, by name; unknown and empty ones are skipped."""
+def topics_with_queues(problem: Problem, subscribed: Iterable[str]) -> list[Topic]:
+    """Return the subscribed topics that have queues, by name; unknown and empty ones are skipped."""
     topics = problem.topics
     return [topics[name] for name in sorted(subscribed) if name in topics and topics[name].queues]
 
 
 def distinct_queues(refs: Iterable[QueueRef]) -> list[QueueRef]:
-    """Answer the queues once each, in the order of their first place."""
+    """Return the queues once each, in the order of their first place."""
     return list(dict.fromkeys(refs))

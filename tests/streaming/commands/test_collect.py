@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from tests.job.commands import Running
 from tests.kit.brokers import Broker
 from tests.kit.members import Member
 from tests.kit.topics import create_topic
-from udfs.events import AnyEvent, Clock, GroupSnapshot, TopicQueues
+from udfs.model.events import AnyEvent, Clock, GroupSnapshot, TopicQueues
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 
@@ -57,12 +56,10 @@ def test_a_stop_ends_it_with_everything_written_and_the_next_start_goes_on(
         running.wait_until(lambda: bool(clocks_in(out)), "a clock was written")
         assert generations(out, name) == [1]
         running.signal(number)
-        asked = time.monotonic()
         ended = running.wait()
     finally:
         running.kill()
     assert ended.exit_code == 0, ended.said
-    assert time.monotonic() - asked < 60  # seconds on a quiet machine
     assert '"stopped"' in ended.said
     assert not list(out.glob(".*.tmp"))
     second = new_member(kafka41, name, [name], client_id="b")
@@ -93,7 +90,7 @@ def test_what_it_writes_to_a_topic_is_what_it_writes_to_a_folder(
         finally:
             running.kill()
         assert ended.exit_code == 0, ended.said
-    from tests.streaming.event_log.test_event_topic import told
+    from tests.streaming.collectors.event_log.test_topic_log import told
 
     assert len(told(kafka41, "collected-events")) == len(events_in(tmp_path / "out"))
     assert sorted(file.name for file in (tmp_path / "memory").glob("*.json")) == [
@@ -122,7 +119,7 @@ def test_a_full_disk_is_said_and_all_is_told_in_order_when_it_has_room(kafka41: 
             before = clocks_in(out)
             disk.empty()
             disk.runs.wait_until(lambda: bool(queues_told()), "what was seen meanwhile is told")
-            disk.runs.wait_until(lambda: "the log of events is written again" in said.read_text(), "it says so")
+            disk.runs.wait_until(lambda: "the log of events is writable again" in said.read_text(), "it says so")
         finally:
             os.kill(disk.runs.pid, signal.SIGTERM)
             ended = disk.runs.wait()

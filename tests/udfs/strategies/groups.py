@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from udfs.events import QueueInfo, QueueRef
-from udfs.strategies import Assignment, Participant, Problem, Topic
+from udfs.model.events import QueueInfo, QueueRef
+from udfs.strategies.problem import Assignment, Participant, Problem, Topic
 
 
 def group(

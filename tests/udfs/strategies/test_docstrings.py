@@ -7,15 +7,16 @@ import pkgutil
 import pytest
 
 import udfs.strategies
+from udfs.strategies import registry
 
 _MODULES = [
-    "udfs.java",
-    "udfs.scala",
-    *(f"udfs.strategies.{module.name}" for module in pkgutil.iter_modules(udfs.strategies.__path__)),
+    "udfs.jvm.collections",
+    "udfs.jvm.scala_maps",
+    *(module.name for module in pkgutil.walk_packages(udfs.strategies.__path__, "udfs.strategies.")),
 ]
 
 
-@pytest.mark.parametrize("name", ["udfs.strategies", *_MODULES])
+@pytest.mark.parametrize("name", _MODULES)
 def test_the_examples_in_docstrings_are_so(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
@@ -23,15 +24,15 @@ def test_the_examples_in_docstrings_are_so(name: str) -> None:
 def test_there_are_examples_to_run() -> None:
     examples = [
         example
-        for name in ["udfs.strategies", *_MODULES]
+        for name in _MODULES
         for found in doctest.DocTestFinder().find(importlib.import_module(name))
         for example in found.examples
     ]
     assert len(examples) >= 8
 
 
-@pytest.mark.parametrize("name", udfs.strategies.names())
+@pytest.mark.parametrize("name", registry.names())
 @pytest.mark.parametrize("part", ["Source:", "Rolling restart:", "nown imbalance:", "Example:"])
 def test_a_strategys_docstring_has_all_its_parts(name: str, part: str) -> None:
-    entry = udfs.strategies.registered(name, name.split(".")[0])
+    entry = registry.registered(name, name.split(".")[0])
     assert part in " ".join((entry.answer.__doc__ or "").split())

@@ -3,14 +3,15 @@
 import pytest
 
 from tests.udfs.strategies.groups import group, told
-from udfs.errors import StrategyError
-from udfs.events import QueueInfo
-from udfs.strategies import Participant, Problem, Topic, strategy
-from udfs.strategies.kafka_vote import vote
+from udfs.model.errors import StrategyError
+from udfs.model.events import QueueInfo
+from udfs.strategies.kafka.vote import vote
+from udfs.strategies.problem import Participant, Problem, Topic
+from udfs.strategies.registry import strategy
 
 
 def numbers(name: str, queues: int, members: str) -> list[list[int]]:
-    """Answer the queue numbers, from 1, that each member gets of one topic."""
+    """Return the queue numbers, from 1, that each member gets of one topic."""
     answer = strategy(name, "rocketmq")(group({member: ["t"] for member in members}, {"t": queues}))
     return [[held.queue_id + 1 for held in answer[member]] for member in members]
 

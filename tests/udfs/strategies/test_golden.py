@@ -7,7 +7,7 @@ import pytest
 
 from tests.kit.differential import agrees, our_answer
 from tests.kit.oracles import Told
-from udfs.strategies import names
+from udfs.strategies.registry import names
 
 _FOLDER = Path(__file__).resolve().parents[2] / "golden"
 _FILES = sorted(file for file in _FOLDER.glob("*.*/*.jsonl"))
@@ -21,7 +21,7 @@ def _told(line: dict) -> Told:
         micros=0,
         held=None if held is None else {member: [tuple(queue) for queue in queues] for member, queues in held.items()},
         text=line["winner"],
-        error=None if line["error"] is None else tuple(line["error"]),
+        error=line["error"],
     )
 
 

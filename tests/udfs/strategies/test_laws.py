@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.udfs.strategies.groups import group
-from udfs.strategies import Assignment, Problem, names, registered
+from udfs.strategies.problem import Assignment, Problem
+from udfs.strategies.registry import names, registered
 
 _SETTINGS = {"rooms": ["r"], "machines": ["r"], "queues": {}}
 _MEMBERS = st.lists(st.integers(0, 99).map(lambda number: f"r@{number}"), min_size=1, max_size=9, unique=True)

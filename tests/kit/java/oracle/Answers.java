@@ -101,7 +101,7 @@ final class Answers {
             }
             return line.toString();
         } catch (Throwable error) {
-            return "error\t" + encoded(error.getClass().getName()) + "\t" + encoded(String.valueOf(error.getMessage()));
+            return "error\t" + encoded(error.getClass().getName());
         }
     }
 

@@ -48,7 +48,7 @@ public final class KafkaVote {
         try {
             group.add(member);
         } catch (IllegalStateException refused) {
-            throw new IllegalArgumentException("Member does not support any of the candidate protocols");
+            throw new IllegalArgumentException("nothing in common with the members before");
         }
     }
 }

@@ -1,0 +1,1 @@
+"""Shell: what the command `allocate` reads and writes, and strategies of users."""

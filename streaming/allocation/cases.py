@@ -1,0 +1,227 @@
+"""Shell: one case of ``allocate``: read from a line of JSON, computed by the core, written as a line of JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, cast, get_args
+
+import msgspec
+
+from udfs.model.errors import StrategyError
+from udfs.model.events import Mode, OwnedGeneration, QueueCount, QueueInfo, QueueRef, System
+from udfs.strategies.allocate import allocate
+from udfs.strategies.kafka.vote import vote_of
+from udfs.strategies.modes import WHOLE_BROKER
+from udfs.strategies.problem import Assignment, Participant, Problem, Topic
+from udfs.strategies.registry import SYSTEMS, qualified_name
+
+VOTE = "kafka.vote"
+# All topics of a case together: more would not fit into memory with their answer.
+MAX_QUEUES_OF_CASE = 1_000_000
+# What some programs write in front of UTF-8.
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_MODES = get_args(Mode)
+# What most topics are counted with, made once.
+_COUNTED = tuple(QueueInfo(number) for number in range(1_000))
+
+
+class CaseMember(msgspec.Struct, kw_only=True):
+    """A member as a case names it; what is absent is none."""
+
+    member_id: str
+    instance_id: str | None = None
+    rack: str | None = None
+    client_library: str | None = None
+    subscriptions: tuple[str, ...] | None = None
+    strategies: tuple[str, ...] | None = None
+    owned: tuple[QueueRef, ...] | None = None
+    generation: OwnedGeneration | None = None
+
+
+class CaseTopic(msgspec.Struct, kw_only=True):
+    """A topic: a count of queues, or each of them."""
+
+    queue_count: QueueCount | None = None
+    queues: tuple[QueueInfo, ...] | None = None
+    topic_id: str | None = None
+
+
+class Case(msgspec.Struct, kw_only=True):
+    """One question."""
+
+    strategy: str
+    id: Any = None
+    group: str | None = None
+    mode: Mode | None = None
+    members: tuple[CaseMember, ...] | None = None
+    topics: dict[str, CaseTopic] | None = None
+    settings: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what would not fit into memory."""
+        counts = sum(topic.queue_count or 0 for topic in (self.topics or {}).values() if topic.queues is None)
+        if counts > MAX_QUEUES_OF_CASE:
+            raise ValueError(f"at most {MAX_QUEUES_OF_CASE} queues in all topics together, not {counts}")
+
+
+class AnsweredQueue(msgspec.Struct, gc=False):
+    """A queue in a result; the broker is written even where there is none."""
+
+    topic: str
+    broker: str | None
+    queue_id: int
+
+
+class AnsweredError(msgspec.Struct):
+    """Why there is no assignment."""
+
+    code: str
+    message: str
+
+
+class Answer(msgspec.Struct, kw_only=True):
+    """One answer, under the case's own id or the number of its line."""
+
+    id: Any
+    strategy: str | None
+    assignments: dict[str, list[AnsweredQueue]] = {}
+    unassigned: list[AnsweredQueue] = []
+    error: AnsweredError | None = None
+
+
+_DECODER = msgspec.json.Decoder(Case)
+_ENCODER = msgspec.json.Encoder()
+
+
+def answer_line(line: bytes, number: int) -> tuple[bytes, bool]:
+    """Return the result line of one case, and whether the case could be read.
+
+    Args:
+        number: Of the line, from 1: replaces an id that is missing or cannot be read.
+    """
+    if number == 1:
+        line = line.removeprefix(_BYTE_ORDER_MARK)
+    try:
+        case = _DECODER.decode(line)
+        return _ENCODER.encode(answer_case(case, number)), True
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return _unread(_id_of(line, number), str(error)), False
+    except RecursionError:
+        return _unread(number, "nested too deeply"), False
+
+
+def _unread(case_id: Any, reason: str) -> bytes:
+    return _ENCODER.encode(Answer(id=case_id, strategy=None, error=AnsweredError("cannot_be_read", reason)))
+
+
+def answer_case(case: Case, number: int = 1) -> Answer:
+    """Return a case that could be read; a strategy's own error is an answer."""
+    answer = Answer(id=number if case.id is None else case.id, strategy=case.strategy)
+    try:
+        problem = read_problem(case)
+        system, answer.strategy = _chosen(case, problem)
+        mode = _mode(case)
+        dealt = allocate(system=system, mode=mode, strategy=answer.strategy, problem=problem)
+    except StrategyError as error:
+        answer.error = AnsweredError(error.code, error.message)
+        return answer
+    answer.assignments = _by_name(problem, dealt.assignment)
+    answer.unassigned = _unassigned(problem, dealt.assignment)
+    return answer
+
+
+def read_problem(case: Case) -> Problem:
+    """Make the core's question of a case.
+
+    Two members of one id are two connections of one client in RocketMQ and MetaQ; in Kafka's maps the later replaces
+    the earlier one.
+    """
+    of_kafka = case.strategy.startswith("kafka.")
+    members: dict[str, Participant] = {}
+    seen: Counter[str] = Counter()
+    subscriptions: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for member in case.members or ():
+        member_id = member.member_id
+        if not case.strategy.startswith("kafka."):
+            while member_id in members:
+                seen[member.member_id] += 1
+                member_id = f"{member.member_id}#{1 + seen[member.member_id]}"
+        members[member_id] = Participant(
+            member_id=member_id,
+            name=member.member_id,
+            instance_id=member.instance_id,
+            rack=member.rack,
+            client_library=member.client_library,
+            # Equal lists become one object, which strategies compare at no cost.
+            subscriptions=subscriptions.setdefault(member.subscriptions or (), member.subscriptions or ()),
+            strategies=member.strategies or (),
+            owned=member.owned,
+            generation=member.generation,
+        )
+    topics = {
+        name: Topic(name=name, queues=_queues(topic, of_kafka), topic_id=topic.topic_id)
+        for name, topic in (case.topics or {}).items()
+    }
+    return Problem(group=case.group or "", members=tuple(members.values()), topics=topics, settings=case.settings or {})
+
+
+def _queues(topic: CaseTopic, of_kafka: bool) -> tuple[QueueInfo, ...]:
+    if topic.queues is not None:
+        # Clients hold a topic's queues in a set; in Kafka's a broker is no part of a partition's name.
+        distinct = {("" if of_kafka else queue.broker or "", queue.queue_id): queue for queue in topic.queues}
+        return tuple(distinct[key] for key in sorted(distinct))
+    count = topic.queue_count or 0
+    return _COUNTED[:count] + tuple(QueueInfo(number) for number in range(len(_COUNTED), count))
+
+
+def _chosen(case: Case, problem: Problem) -> tuple[System, str]:
+    if case.strategy == VOTE:
+        tie_order = problem.settings.get("tie_order")
+        tie_order = "4.x" if tie_order is None else str(tie_order)
+        return "kafka", qualified_name(vote_of(problem.members, tie_order), "kafka")
+    system = case.strategy.split(".", 1)[0]
+    if system not in SYSTEMS:
+        raise StrategyError("unknown_strategy", f"there is no strategy {case.strategy}")
+    return system, qualified_name(case.strategy, system)  # type: ignore[return-value]
+
+
+def _mode(case: Case) -> Mode:
+    settings = case.settings or {}
+    of_settings = settings.get("mode") or ("clustering" if settings.get("share_number") is None else "message")
+    mode = case.mode or of_settings
+    if mode not in _MODES:
+        raise StrategyError("illegal_setting", f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
+    return cast("Mode", mode)
+
+
+def _by_name(problem: Problem, assignment: Assignment) -> dict[str, list[AnsweredQueue]]:
+    held: dict[str, Sequence[QueueRef]] = {}
+    for member in problem.members:
+        queues = assignment[member.member_id]
+        # Connections of one id are one client to their broker; a queue that one member is given twice stays that.
+        held[member.name] = list(dict.fromkeys([*held[member.name], *queues])) if member.name in held else queues
+    return {
+        name: [AnsweredQueue(queue.topic, queue.broker, queue.queue_id) for queue in queues]
+        for name, queues in held.items()
+    }
+
+
+def _unassigned(problem: Problem, assignment: Assignment) -> list[AnsweredQueue]:
+    taken = {(queue.topic, queue.broker or "", queue.queue_id) for queues in assignment.values() for queue in queues}
+    whole = {(topic, broker) for topic, broker, queue_id in taken if queue_id == WHOLE_BROKER}
+    return [
+        AnsweredQueue(name, queue.broker, queue.queue_id)
+        for name, topic in sorted(problem.topics.items())
+        for queue in topic.queues
+        if (name, queue.broker or "", queue.queue_id) not in taken and (name, queue.broker or "") not in whole
+    ]
+
+
+def _id_of(line: bytes, number: int) -> Any:
+    try:
+        told = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return number
+    found = told.get("id") if isinstance(told, dict) else None
+    return number if found is None else found

@@ -1,0 +1,145 @@
+"""Shell: what a strategy gives a group of so many members and queues, as rows for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from udfs.model.errors import StrategyError
+from udfs.model.events import QueueInfo, QueueRef, System
+from udfs.strategies.allocate import allocate
+from udfs.strategies.problem import Assignment, Participant, Problem, Topic
+from udfs.strategies.registry import names, qualified_name, registered
+
+TOPIC = "topic"
+# The rooms, machines and lists that some strategies need are made up, so that each shows what it does.
+_ROOM = "room1"
+
+
+class Size(NamedTuple):
+    """How large a group is."""
+
+    members: int
+    queues: int
+    topics: int = 1
+
+
+class Compared(NamedTuple):
+    """One strategy at one size.
+
+    Attributes:
+        moved: Queues that were there before and have another owner now; None without a size before.
+    """
+
+    strategy: str
+    assignment: Assignment
+    spread: int
+    idle_members: int
+    unassigned_queues: int
+    moved: int | None
+    error: str | None
+
+
+def compare(strategy: str, size: Size, before: Size | None) -> Compared:
+    """Assign a group of this size, starting from what it held at the size before."""
+    owned: Assignment = {}
+    # The previous members are the current ones without the last: ids of one width sort in the same order.
+    width = len(str(max(size.members, before.members if before else 0)))
+    try:
+        if before is not None:
+            owned = _settled(strategy, before, {}, width)
+        held = _settled(strategy, size, owned, width)
+    except StrategyError as error:
+        return Compared(strategy, {}, 0, 0, 0, None, error.message)
+    counts = [len(queues) for queues in held.values()] or [0]
+    taken = {queue for queues in held.values() for queue in queues}
+    return Compared(
+        strategy=strategy,
+        assignment=held,
+        spread=max(counts) - min(counts),
+        idle_members=sum(not queues for queues in held.values()),
+        unassigned_queues=size.queues * size.topics - len(taken),
+        moved=None if before is None else _moved(owned, held),
+        error=None,
+    )
+
+
+def compare_all(size: Size, before: Size | None) -> list[Compared]:
+    """Assign the group with every strategy, in the order of their names."""
+    return [compare(name, size, before) for name in names()]
+
+
+def _settled(strategy: str, size: Size, owned: Assignment, width: int) -> Assignment:
+    """Return what the group holds in the end: a cooperative move takes a second step."""
+    held = _allocate(strategy, size, owned, width)
+    if registered(strategy, _system(strategy)).complete or not owned:
+        return held
+    return _allocate(strategy, size, held, width)
+
+
+def _allocate(strategy: str, size: Size, owned: Assignment, width: int) -> Assignment:
+    topics = tuple(TOPIC if size.topics == 1 else f"{TOPIC}-{number}" for number in range(size.topics))
+    system = _system(strategy)
+    broker = None if system == "kafka" else "0" if system == "metaq" else f"{_ROOM}@broker-a"
+    ids = [_member(system, f"{number:0{width}}") for number in range(1, size.members + 1)]
+    members = tuple(
+        Participant(
+            member_id=member, name=member, subscriptions=topics, owned=tuple(owned[member]) if member in owned else None
+        )
+        for member in ids
+    )
+    queues = tuple(QueueInfo(queue_id=number, broker=broker) for number in range(size.queues))
+    problem = Problem(
+        group="group",
+        members=members,
+        topics={name: Topic(name=name, queues=queues) for name in topics},
+        settings={"rooms": [_ROOM], "machines": [_ROOM], "queues": {}},
+    )
+    return allocate(system=system, mode=None, strategy=strategy, problem=problem).assignment
+
+
+def _member(system: System, number: str) -> str:
+    return f"{_ROOM}@{number}" if system == "rocketmq" else f"consumer-{number}"
+
+
+def _moved(before: Assignment, after: Assignment) -> int:
+    owner = {queue: member for member, queues in before.items() for queue in queues}
+    return sum(owner.get(queue, member) != member for member, queues in after.items() for queue in queues)
+
+
+def _system(strategy: str) -> System:
+    system = strategy.split(".", 1)[0]
+    if system not in ("kafka", "rocketmq", "metaq"):
+        raise StrategyError("unknown_strategy", f"there is no strategy {strategy}")
+    return system  # type: ignore[return-value]
+
+
+def is_strategy(strategy: str) -> bool:
+    """Whether there is a strategy of this qualified name."""
+    try:
+        registered(qualified_name(strategy, _system(strategy)), _system(strategy))
+    except StrategyError:
+        return False
+    return True
+
+
+def queue_text(queues: Sequence[QueueRef], *, with_topic: bool) -> str:
+    """Write queue numbers as ranges: ``0–2, 5``."""
+    by_topic: dict[str, list[int]] = {}
+    for queue in queues:
+        by_topic.setdefault(queue.topic, []).append(queue.queue_id)
+    texts = [
+        f"{topic}: {_ranges(sorted(numbers))}" if with_topic else _ranges(sorted(numbers))
+        for topic, numbers in sorted(by_topic.items())
+    ]
+    return "; ".join(texts) or "-"
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in runs)

@@ -1,0 +1,1 @@
+"""Shell: how a live cluster is followed."""

@@ -1,0 +1,198 @@
+"""Shell: what every collector of a live cluster is to the job and to `collect`."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Protocol, Self, TypeAlias, TypeVar
+
+import msgspec
+
+from streaming.collectors.event_log import EventLog
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+State: TypeAlias = Literal["starting", "connected", "away", "refused", "unwritable"]
+
+
+class CollectorStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a collector.
+
+    Attributes:
+        cluster: Its name in the events.
+        state: ``starting``; ``connected``; ``away``: it cannot be reached; ``refused``: it does not let us in;
+            ``unwritable``: the log of events cannot be written.
+        since_ms: When that began.
+        detail: The problem, as text, when there is one.
+        clock_ms: The last ``clock`` that was written.
+        unpolled: How much of the last round was not polled in time (groups).
+    """
+
+    cluster: str
+    state: State = "starting"
+    since_ms: int = 0
+    detail: str | None = None
+    topics: int = 0
+    groups: int = 0
+    clock_ms: int | None = None
+    unpolled: int = 0
+
+
+AnyStatus = TypeVar("AnyStatus", bound=CollectorStatus)
+
+
+def status_with_log(status: AnyStatus, log: EventLog) -> AnyStatus:
+    """Return the status with the log's problem, if there is one: observations are not reported then."""
+    trouble = log.trouble()
+    return status if trouble is None else msgspec.structs.replace(status, state="unwritable", detail=trouble)
+
+
+class Collector(Protocol):
+    """Watches or polls one cluster from ``start`` to ``stop`` and appends events to an ``EventLog``.
+
+    It only reads, survives an unavailable cluster, and continues after a restart from the remembered state without
+    reporting anything that did not happen. Changes of its state are logged.
+    """
+
+    def start(self) -> None:
+        """Begin, in threads of its own."""
+
+    def stop(self) -> None:
+        """End, and wait for the end; what was seen is written."""
+
+    def observe_once(self) -> bool:
+        """Read everything once, in this thread, and write it, its ``clock`` last; return whether it answered."""
+
+    def status(self) -> CollectorStatus:
+        """Return the current status, at any time, from any thread."""
+
+
+class AttachedCluster(Protocol):
+    """One live cluster beside the job, created before Spark starts, once it is known that it can be followed.
+
+    Its collector appends to the checkpoint's folder of collected events, which the query reads.
+    """
+
+    def source(self, spark: SparkSession, *, max_offsets_per_batch: int, is_tolerant: bool) -> DataFrame | None:
+        """Return the raw rows that Spark reads itself; None where the collector reports everything.
+
+        Args:
+            is_tolerant: What was deleted before it was read is passed over; else the query fails.
+        """
+
+    def start(self) -> None:
+        """Let the collector run beside the job."""
+
+    def stop(self) -> None:
+        """Stop the collector; what it saw is written."""
+
+    def poll(self) -> bool:
+        """Read everything once, for a job that reads once; return whether the cluster answered."""
+
+    def flush_clock(self) -> bool:
+        """Write the clock of that round if it waited for the query's reads; return whether one was written."""
+
+    def status(self) -> str | None:
+        """Return a short text of the cluster's problem; None without one."""
+
+    def connection_error(self, error: BaseException) -> str | None:
+        """Return how the cluster's being away or refusing ended the query, which may then be started again.
+
+        None: it was something else.
+        """
+
+
+class CollectorCluster:
+    """Follows a cluster whose collector reports everything.
+
+    Args:
+        log: What the collector appends to.
+    """
+
+    def __init__(self, collector: Collector, log: EventLog) -> None:
+        self._collector = collector
+        self._log = log
+
+    def source(
+        self,
+        spark: SparkSession,  # noqa: ARG002
+        *,
+        max_offsets_per_batch: int,  # noqa: ARG002
+        is_tolerant: bool,  # noqa: ARG002
+    ) -> DataFrame | None:
+        """Return nothing: all is in the folder of collected events."""
+        return None
+
+    def start(self) -> None:
+        """Let the collector run beside the job."""
+        self._collector.start()
+
+    def stop(self) -> None:
+        """Stop the collector; what it saw is written."""
+        self._collector.stop()
+        self._log.flush()
+
+    def poll(self) -> bool:
+        """Read everything once; return whether the cluster answered."""
+        return self._collector.observe_once()
+
+    def flush_clock(self) -> bool:
+        """Return that no clock is pending: it is written after what it covers."""
+        return False
+
+    def collector_status(self) -> CollectorStatus:
+        """Return how the collector fares."""
+        return status_with_log(self._collector.status(), self._log)
+
+    def status(self) -> str | None:
+        """Return a short text of the problem, if there is one."""
+        status = self.collector_status()
+        if status.state in ("away", "refused", "unwritable"):
+            return f"{status.cluster} {status.state}"
+        if status.unpolled:
+            return f"{status.cluster}: {status.unpolled} not polled in time"
+        return None
+
+    def connection_error(self, error: BaseException) -> str | None:  # noqa: ARG002
+        """Return that it was something else: the query reads a folder."""
+        return None
+
+
+class CollectorThread:
+    """The thread of a collector, and the state shared with its caller; also as a context manager.
+
+    Attributes:
+        _stopping: Set once the end is requested. _turn: Held by the thread that is reading the cluster.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._stopping = threading.Event()
+        self._turn = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and wait for the end."""
+        raise NotImplementedError
+
+    def _run(self) -> None:
+        raise NotImplementedError
+
+    def _joined(self, timeout_s: float | None = None) -> bool:
+        """Wait for the end of the thread, if it was started; return whether it has ended."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()

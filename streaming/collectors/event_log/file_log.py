@@ -1,0 +1,73 @@
+"""Shell: a log of events in a folder: files of JSON lines, each there whole or not at all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from streaming.collectors.event_log.log import Limits, Memory, Record
+from streaming.collectors.event_log.segments import Segments
+from streaming.collectors.event_log.write_buffer import Backlog
+from streaming.machine.atomic_file import write_atomically
+
+
+class EventFiles(Backlog):
+    """Appends events to a folder. One writer for each name.
+
+    What is appended at once is a file of its own, or several when it is long: closed by a rename before ``append``
+    returns, and never changed again. So readers see each round of a collector at once, whole.
+
+    Args:
+        folder: Made when missing.
+        name: Of the writer; part of the names of the files.
+
+    Raises:
+        OSError: The folder cannot be made or read.
+    """
+
+    def __init__(self, folder: Path, name: str, limits: Limits | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._limits = limits or Limits()
+        self._segments = Segments(folder, name, self._limits)
+        self._segments.drop_unfinished()
+        memory = Memory(_memory_file(folder, name))
+        limit = self._limits.memory_bytes
+        super().__init__(self._put, memory, limit_bytes=limit, log_name=f"{folder} ({name})")
+
+    @staticmethod
+    def knows(folder: Path, name: str) -> bool:
+        """Return whether a writer of this name has left a memory in the folder."""
+        return _memory_file(folder, name).exists()
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the files."""
+        return self._folder
+
+    def _put(self, records: list[Record]) -> None:
+        """Write segment after segment; what is written is taken from the front."""
+        self._segments.retain(time.time_ns(), {record.key.decode() for record in records})
+        while records:
+            count = _as_many_as_fit(records, self._limits.segment_bytes)
+            content = b"".join(record.value + b"\n" for record in records[:count])
+            number, path = self._segments.next(time.time_ns())
+            # Spark reads files in the order of their age, in milliseconds: it is that of their names.
+            write_atomically(path, content, modified_ns=number)
+            self._segments.add(number, len(content))
+            del records[:count]
+
+
+def _as_many_as_fit(records: Sequence[Record], segment_bytes: int) -> int:
+    """Return how many records from the front fit into a segment; at least one."""
+    size = 0
+    for count, record in enumerate(records):
+        size += len(record.value) + 1
+        if count and size > segment_bytes:
+            return count
+    return len(records)
+
+
+def _memory_file(folder: Path, name: str) -> Path:
+    return folder / f".{name}.memory"  # hidden from readers of the folder

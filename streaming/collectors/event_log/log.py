@@ -1,0 +1,98 @@
+"""Shell: the interface of a log of events for its writers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from streaming.machine.atomic_file import write_atomically
+from udfs.model.events import AnyEvent
+
+MIB = 1024 * 1024
+
+
+class LogFull(OSError):  # noqa: N818 - what it is called in a sentence
+    """The log cannot be written, and as many events as may wait in memory wait: nothing of these was taken."""
+
+
+class EventLog(Protocol):
+    """A durable log of events, and a small memory beside it for its writer.
+
+    A log that cannot be written (a full disk, a broker that is away) takes events all the same, up to a bound, and
+    writes them in their order as soon as it can. The writer's remembered state waits behind the events before
+    it: after a kill nothing is remembered that the log does not hold.
+    """
+
+    def append(self, events: Sequence[AnyEvent]) -> None:
+        """Append events in this order. When it returns they are durable, unless ``trouble`` is set.
+
+        Raises:
+            LogFull: None of them was taken; the same ones, or newer ones in their place, may come again later.
+        """
+
+    def read_memory(self) -> bytes | None:
+        """Return what ``keep_memory`` kept last."""
+
+    def keep_memory(self, content: bytes) -> None:
+        """Keep what the writer must know after a restart. A writer keeps it after the events that led to it."""
+
+    def trouble(self) -> str | None:
+        """Return why events wait in memory; None when all are in the log. At any time, from any thread."""
+
+    def flush(self) -> bool:
+        """Try to write what waits; return whether nothing waits any more."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a log holds.
+
+    Attributes:
+        memory_bytes: Of events that wait in memory while the log cannot be written.
+        segment_bytes: A file of a folder is not longer, but for a single event that is.
+        retention_ms: Older files are deleted once all readers have read them. None = none is for its age.
+        unread_retention_ms: Older files are deleted though a reader has not read them; a reader that was not seen for
+            so long is no longer waited for. None = none is, and each is waited for.
+        retention_bytes: While a writer's files take more, its oldest are deleted, read or not. None = none is for the
+            room it takes.
+        retention_at_least_ms: No younger file is deleted.
+    """
+
+    memory_bytes: int = 64 * MIB
+    segment_bytes: int = 16 * MIB
+    retention_ms: int | None = None
+    unread_retention_ms: int | None = None
+    retention_bytes: int | None = None
+    retention_at_least_ms: int = 0
+
+
+class Record(NamedTuple):
+    """One event as it is written.
+
+    Attributes:
+        key: Of the cluster: what has the same key stays in its order.
+        value: The event as JSON, without a line feed.
+    """
+
+    key: bytes
+    value: bytes
+
+
+class Memory:
+    """A small file that is replaced whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> bytes | None:
+        """Return what was kept last."""
+        try:
+            return self._path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def keep(self, content: bytes) -> None:
+        """Keep this instead."""
+        write_atomically(self._path, content)

@@ -1,0 +1,130 @@
+"""Shell: the marks in a folder of events by which writers and readers know of each other.
+
+```
+<folder>/.<id of a checkpoint>.reader   how far a job has read each writer's files
+<folder>/.<writer>.deleted              which of its files a writer has deleted
+```
+
+A file's number is its name: the nanoseconds at which it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from streaming.machine.atomic_file import write_atomically
+from streaming.machine.logs import logger
+
+MARK_VERSION = 1
+_READER = ".reader"
+_DELETED = ".deleted"
+# One for each time that files were deleted, every ten seconds at most: half an hour; readers compare every few seconds.
+_RANGES_AT_MOST = 200
+_log = logger("events")
+_Mark = TypeVar("_Mark", "ReaderMark", "DeletedMark")
+
+
+class ReaderMark(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a job has read a folder.
+
+    Attributes:
+        checkpoint: Of the job, for people.
+        renewed_ms: When the mark was written; a running job renews it.
+        read: Writer -> number of the newest file up to which all were read, and the batches committed.
+    """
+
+    version: int = MARK_VERSION
+    checkpoint: str
+    renewed_ms: int
+    read: dict[str, int]
+
+
+class DeletedMark(msgspec.Struct, kw_only=True):
+    """Which of its files a writer has deleted.
+
+    Attributes:
+        clusters: The clusters of its events.
+        ranges: Number of the first and of the last file that were deleted at one time, in their order.
+    """
+
+    version: int = MARK_VERSION
+    clusters: list[str] = msgspec.field(default_factory=list)
+    ranges: list[tuple[int, int]] = msgspec.field(default_factory=list)
+
+    @property
+    def newest(self) -> int:
+        """Return the number of the newest file that was deleted; 0 when none was."""
+        return self.ranges[-1][1] if self.ranges else 0
+
+    def add(self, first: int, last: int, clusters: Iterable[str]) -> None:
+        """Note files that are about to be deleted."""
+        self.clusters = sorted({*self.clusters, *clusters})
+        self.ranges.append((first, last))
+        if len(self.ranges) > _RANGES_AT_MOST:
+            self.ranges[:2] = [(self.ranges[0][0], self.ranges[1][1])]
+
+
+def file_of(folder: Path, writer: str, number: int) -> Path:
+    """Return the path of a writer's file."""
+    return folder / f"{number:020d}-{writer}.jsonl"
+
+
+def number_and_writer(name: str) -> tuple[int, str] | None:
+    """Return the parts of a file's name; None when no writer of ours made it.
+
+    Example:
+        >>> number_and_writer("00000000000000000007-kafka-c1-topics.jsonl")
+        (7, 'kafka-c1-topics')
+    """
+    number, dash, rest = name.partition("-")
+    if not dash or not number.isdigit() or len(number) != 20 or not rest.endswith(".jsonl"):
+        return None
+    return int(number), rest.removesuffix(".jsonl")
+
+
+def write_reader(folder: Path, reader: str, mark: ReaderMark) -> None:
+    """Write how far a reader has come.
+
+    Raises:
+        OSError: The folder cannot be written.
+    """
+    write_atomically(folder / f".{reader}{_READER}", msgspec.json.encode(mark))
+
+
+def read_readers(folder: Path) -> list[ReaderMark]:
+    """Return the marks of all readers."""
+    marks = (_read(file, ReaderMark) for file in sorted(folder.glob(f".*{_READER}")))
+    return [mark for mark in marks if mark is not None]
+
+
+def write_deleted(folder: Path, writer: str, mark: DeletedMark) -> None:
+    """Write which files a writer deletes; before it does.
+
+    Raises:
+        OSError: The folder cannot be written.
+    """
+    write_atomically(folder / f".{writer}{_DELETED}", msgspec.json.encode(mark))
+
+
+def read_deleted(folder: Path, writer: str) -> DeletedMark:
+    """Return which files a writer has deleted."""
+    return _read(folder / f".{writer}{_DELETED}", DeletedMark) or DeletedMark()
+
+
+def writers_that_deleted(folder: Path) -> list[str]:
+    """Return the writers that have deleted files."""
+    return sorted(file.name[1:].removesuffix(_DELETED) for file in folder.glob(f".*{_DELETED}"))
+
+
+def _read(file: Path, kind: type[_Mark]) -> _Mark | None:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError) as error:
+        _log.warning("a reader's position in the folder of events cannot be read", file=str(file), detail=str(error))
+        return None

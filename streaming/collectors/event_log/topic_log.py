@@ -1,0 +1,133 @@
+"""Shell: a log of events on a Kafka topic: one a record, in order, whether the broker is there or away for a while."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from streaming.collectors.event_log.log import Limits, Memory, Record
+from streaming.collectors.event_log.write_buffer import Backlog
+from streaming.machine.logs import LIBRDKAFKA, logger
+
+# How long an append waits for the broker; and while it is known to be unavailable.
+_WAIT_S = 10.0
+_WAIT_AWAY_S = 0.5
+_POLL_S = 0.1
+_LONGEST_EVENT_BYTES = 16 * 1024 * 1024
+_OURS = {
+    "enable.idempotence": True,
+    "linger.ms": 20,
+    # A broker checks the compressed size; the client checks before compression.
+    "compression.type": "lz4",
+    "message.max.bytes": _LONGEST_EVENT_BYTES,
+    # Produced events are retried without end, in their order: an unavailable broker never fails them.
+    "message.timeout.ms": 0,
+}
+_log = logger("events")
+
+
+class EventTopic(Backlog):
+    """Appends events to a Kafka topic, one a record.
+
+    The key is the cluster: so all events of a cluster are in one partition, in the order of the appends, and a
+    ``clock`` is never read before the events that precede it. One append is delivered whole before the next begins.
+
+    Args:
+        settings: Of a librdkafka producer; they go before our own.
+        memory: A local file; without it everything is read again, and repeats have no effect.
+        wait_s: How long one append waits for the broker, before its events wait in memory.
+
+    Raises:
+        OSError: The folder of the memory cannot be made.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        settings: Mapping[str, str],
+        memory: Path,
+        limits: Limits | None = None,
+        *,
+        wait_s: float = _WAIT_S,
+        producer: Callable[[dict[str, object]], Producer] = Producer,
+    ) -> None:
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        self._topic = topic
+        self._settings = {**_OURS, **settings, "error_cb": self._on_error, "logger": LIBRDKAFKA}
+        self._make_producer = producer
+        self._producer = producer(dict(self._settings))
+        self._wait_s = wait_s
+        self._away = False
+        self._heard: str | None = None
+        # Of the append that is being delivered, from its front.
+        self._sent: list[_Delivery] = []
+        limit = (limits or Limits()).memory_bytes
+        super().__init__(self._put, Memory(memory), limit_bytes=limit, log_name=f"topic {topic}")
+
+    def _put(self, records: list[Record]) -> None:
+        """Produce what is not produced yet, and wait; what was delivered is taken from the front."""
+        deadline = time.monotonic() + (_WAIT_AWAY_S if self._away else self._wait_s)
+        try:
+            self._produce(records, deadline)
+            while any(sent.is_open for sent in self._sent) and time.monotonic() < deadline:
+                self._producer.poll(_POLL_S)
+        finally:
+            failure = self._take_delivered(records)
+            self._away = bool(records)
+        if records:
+            why = failure or self._heard or "the broker does not answer"
+            raise OSError(f"topic {self._topic}: {why}")
+        self._heard = None
+
+    def _produce(self, records: list[Record], deadline: float) -> None:
+        while len(self._sent) < len(records):
+            record = records[len(self._sent)]
+            delivery = _Delivery()
+            try:
+                self._producer.produce(self._topic, record.value, record.key, on_delivery=delivery.done)
+            except BufferError:
+                if time.monotonic() >= deadline:
+                    return
+                self._producer.poll(_POLL_S)
+                continue
+            except KafkaException as error:
+                delivery.done(error.args[0], None)
+            self._sent.append(delivery)
+
+    def _take_delivered(self, records: list[Record]) -> str | None:
+        """Take what was delivered from the front, up to the first that was not; answer why that one failed."""
+        while self._sent and not self._sent[0].is_open:
+            error = self._sent[0].error
+            if error is not None and error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
+                break
+            if error is not None:
+                # It would never be taken, and all behind it wait.
+                _log.error("an event is dropped: longer than the topic allows", bytes=len(records[0].value))
+            del self._sent[0], records[0]
+        failed = next((sent.error for sent in self._sent if not sent.is_open and sent.error is not None), None)
+        if failed is None:
+            return None
+        if not any(sent.is_open for sent in self._sent):
+            # Events after a failed one are produced again after it: repeats have no effect, another order has.
+            self._sent.clear()
+            # A client that was refused keeps its old login, and for minutes what it knows of topics.
+            self._producer = self._make_producer(dict(self._settings))
+        return str(failed.str())
+
+    def _on_error(self, error: KafkaError) -> None:
+        self._heard = error.str()
+
+
+class _Delivery:
+    """What became of one record."""
+
+    def __init__(self) -> None:
+        self.is_open = True
+        self.error: KafkaError | None = None
+
+    def done(self, error: KafkaError | None, _message: Message | None) -> None:
+        self.error = error
+        self.is_open = False

@@ -1,0 +1,139 @@
+"""Shell: the way into a log: straight through while it can be written, in memory and in order while it cannot."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from streaming.collectors.event_log.log import LogFull, Memory, Record
+from streaming.machine.logs import logger
+from udfs.model.events import AnyEvent
+
+_log = logger("events")
+
+
+@dataclass
+class _Append:
+    """Records of one append that are not in the log yet."""
+
+    records: list[Record]
+    size: int
+
+
+class Backlog:
+    """What was taken and is not yet written: appends, and the memories behind them, in their order.
+
+    Args:
+        write: Writes records, and takes from the front of the list what is in the log for good. Raises ``OSError``
+            when it cannot; what is then left in the list comes again.
+        memory: Kept behind the records that came before.
+        limit_bytes: Of records that may wait. An append that is longer by itself may wait alone.
+        log_name: For messages.
+    """
+
+    def __init__(
+        self, write: Callable[[list[Record]], None], memory: Memory, *, limit_bytes: int, log_name: str
+    ) -> None:
+        self._write = write
+        self._memory = memory
+        self._limit_bytes = limit_bytes
+        self._log_name = log_name
+        self._waiting: deque[_Append | bytes] = deque()
+        self._waiting_bytes = 0
+        self._trouble: str | None = None
+        self._told_full = False
+        self._turn = threading.RLock()
+
+    def append(self, events: Sequence[AnyEvent]) -> None:
+        """Take events, and write what can be written.
+
+        Raises:
+            LogFull: Too much waits already.
+        """
+        records = [Record(event.cluster.encode(), msgspec.json.encode(event)) for event in events]
+        if not records:
+            return
+        size = sum(len(record.value) + 1 for record in records)
+        with self._turn:
+            if self._is_too_much(size) and not self.flush() and self._is_too_much(size):
+                self._refuse()
+            self._waiting.append(_Append(records, size))
+            self._waiting_bytes += size
+            self.flush()
+
+    def keep_memory(self, content: bytes) -> None:
+        """Take what is to be remembered; the newest is enough."""
+        with self._turn:
+            if self._waiting and isinstance(self._waiting[-1], bytes):
+                self._waiting.pop()
+            self._waiting.append(content)
+            self.flush()
+
+    def read_memory(self) -> bytes | None:
+        """Return what was to be remembered last, written or not."""
+        with self._turn:
+            waiting = (entry for entry in reversed(self._waiting) if isinstance(entry, bytes))
+            newest = next(waiting, None)
+            return self._memory.read() if newest is None else newest
+
+    def trouble(self) -> str | None:
+        """Return why something waits."""
+        return self._trouble
+
+    def flush(self) -> bool:
+        """Write the waiting events, as far as possible; return whether none is left."""
+        with self._turn:
+            while self._waiting:
+                try:
+                    self._write_first()
+                except OSError as error:
+                    self._cannot(error)
+                    return False
+            self._can_again()
+            return True
+
+    def _is_too_much(self, more_bytes: int) -> bool:
+        return self._waiting_bytes > 0 and self._waiting_bytes + more_bytes > self._limit_bytes
+
+    def _write_first(self) -> None:
+        first = self._waiting[0]
+        if isinstance(first, bytes):
+            self._memory.keep(first)
+        else:
+            try:
+                self._write(first.records)
+            finally:
+                left = sum(len(record.value) + 1 for record in first.records)
+                self._waiting_bytes -= first.size - left
+                first.size = left
+        self._waiting.popleft()
+
+    def _cannot(self, error: OSError) -> None:
+        if self._trouble is None:
+            _log.warning(
+                "the log of events cannot be written; events wait in memory",
+                log=self._log_name,
+                detail=str(error),
+                room_bytes=self._limit_bytes,
+            )
+        self._trouble = str(error)
+
+    def _can_again(self) -> None:
+        if self._trouble is not None:
+            _log.info("the log of events is writable again; no events wait", log=self._log_name)
+        self._trouble = None
+        self._told_full = False
+
+    def _refuse(self) -> None:
+        if not self._told_full:
+            _log.warning(
+                "the memory for waiting events is full; the collector polls again later",
+                log=self._log_name,
+                waiting_bytes=self._waiting_bytes,
+            )
+        self._told_full = True
+        raise LogFull(f"{self._trouble}; {self._waiting_bytes} bytes of events wait")

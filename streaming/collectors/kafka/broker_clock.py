@@ -1,0 +1,59 @@
+"""Shell: the brokers' clock, as far as the records of a topic show it.
+
+A record of ``__consumer_offsets`` carries the clock of the coordinator that wrote it; Kafka has no request for a
+broker for the time. A ``clock`` event must not run ahead of that clock, or records that come after it would seem to be
+from before it. So the time of a ``clock`` event is this machine's, less what it is ahead of the brokers:
+
+- A record was written before it was read: this machine is ahead by at most (time read − the record's time).
+- A record that was not there at one moment was written after it: ahead by at least (that moment − the record's time).
+
+Where the two bounds are close, the upper one is taken: the clock then never runs ahead. Where they are not (nobody has
+written for long), only what is proven, the lower one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+WINDOW_MS = 600_000  # older observations are forgotten: clocks are set and drift
+
+
+class BrokerClock:
+    """Estimates the brokers' clock. It is monotonic.
+
+    Args:
+        round_ms: From one round to the next. Bounds that two rounds would explain are close.
+    """
+
+    def __init__(self, round_ms: int = 5_000) -> None:
+        self._close_ms = 2 * round_ms
+        self._bounds: deque[tuple[int, int | None, int]] = deque()  # when, at least, at most
+        self._ahead_ms = 0
+        self._newest = 0
+
+    @property
+    def ahead_ms(self) -> int:
+        """By how much this machine's clock is taken to be ahead of the brokers'."""
+        return self._ahead_ms
+
+    def saw_record(self, record_ms: int, *, written_after_ms: int | None, read_ms: int) -> None:
+        """Take in one record.
+
+        Args:
+            record_ms: Its timestamp.
+            written_after_ms: A time of this machine at which it did not exist yet; None if unknown.
+            read_ms: When this machine read it.
+        """
+        least = None if written_after_ms is None else written_after_ms - record_ms
+        self._bounds.append((read_ms, least, read_ms - record_ms))
+        while self._bounds[0][0] < read_ms - WINDOW_MS:
+            self._bounds.popleft()
+        at_most = min(most for _, _, most in self._bounds)
+        at_least = max((least for _, least, _ in self._bounds if least is not None), default=0)
+        proven = max(0, at_least)
+        self._ahead_ms = max(0, at_most) if at_most - proven <= self._close_ms else proven
+
+    def at(self, local_ms: int) -> int:
+        """Return what the brokers' clock showed at a moment of this machine; never less than was answered before."""
+        self._newest = max(self._newest, local_ms - self._ahead_ms)
+        return self._newest

@@ -1,0 +1,248 @@
+"""Shell: the thread beside the job that reports what ``__consumer_offsets`` lacks: topics, and the clock.
+
+Each round, every few seconds, it takes the time, notes the ends of all partitions of ``__consumer_offsets``, and looks
+at the cluster's topics. What changed there is written at once as ``topic_queues``. The round's ``clock`` is written
+only once the query has read everything up to the ends that were noted, so that no record from before it can come after
+it. Its time is the brokers', as far as it is known (``broker_clock``). Records that were written but not yet
+copied to all replicas, and brokers whose clocks differ, are what ``allowed_lateness_ms`` is for.
+
+The broker may be unavailable, or refuse: then rounds fail, and are retried with growing pauses; meanwhile the cluster's
+clock does not advance, because there is no evidence.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+from confluent_kafka import KafkaError, KafkaException
+
+from streaming.collectors.collector import CollectorStatus, CollectorThread, State, status_with_log
+from streaming.collectors.event_log import EventLog
+from streaming.collectors.kafka.broker_clock import BrokerClock
+from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.metadata_client import REFUSALS, ClusterView
+from streaming.collectors.kafka.topic_diff import TopicDiff
+from streaming.machine.clock import now_ms
+from streaming.machine.logs import logger
+from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock
+
+OffsetsRead = Callable[[], Mapping[int, int]]
+
+_LOOK_EVERY_S = 0.25  # whether the query has read what a round noted
+_LONGEST_PAUSE_S = 30.0
+_STOP_S = 8.0
+_MAX_WAITING_ROUNDS = 10_000  # about half a day of a query that does not come along; then the oldest go
+_log = logger("kafka")
+
+
+class KafkaStatus(CollectorStatus, frozen=True, kw_only=True):
+    """The state of a Kafka cluster's collector.
+
+    Attributes:
+        unread: How many records of ``__consumer_offsets`` the query has still to read.
+        ahead_ms: By how much this machine's clock is taken to be ahead of the brokers'.
+    """
+
+    unread: int | None = None
+    ahead_ms: int = 0
+
+
+@dataclass(frozen=True)
+class _Round:
+    """What is owed: a clock of this moment, once the query has read up to these ends."""
+
+    clock_ms: int
+    ends: Mapping[int, int]
+
+
+class KafkaCollector(CollectorThread):
+    """Follows one cluster's metadata, from ``start`` to ``stop``; also as a context manager.
+
+    Args:
+        options: The cluster.
+        log: Where events go; a source of the query.
+        offsets_read: Answers up to where the query has read ``__consumer_offsets``: partition -> next offset.
+        poll_interval_ms: From one round to the next.
+        view: Makes the connection.
+    """
+
+    def __init__(
+        self,
+        options: KafkaOptions,
+        log: EventLog,
+        offsets_read: OffsetsRead,
+        *,
+        poll_interval_ms: int = 5_000,
+        view: Callable[[KafkaOptions], ClusterView] = ClusterView,
+    ) -> None:
+        self._options = options
+        self._make_view = view
+        self._view: ClusterView | None = None
+        self._log = log
+        self._topics = self._remembered_topics()
+        self._clock = BrokerClock(poll_interval_ms)
+        self._offsets_read = offsets_read
+        self._interval_s = poll_interval_ms / 1_000
+        self._owed: deque[_Round] = deque(maxlen=_MAX_WAITING_ROUNDS)
+        self._ends: Mapping[int, int] = {}
+        self._ends_at_ms = 0
+        self._status = KafkaStatus(cluster=options.cluster, since_ms=now_ms())
+        super().__init__("kafka-collector")
+
+    def stop(self) -> None:
+        """End, and wait for the end; a broker that is just being waited for is not waited for long."""
+        self._stopping.set()
+        if not self._joined(_STOP_S):
+            _log.warning("the cluster does not answer; its collector ends with the process")
+            return
+        with self._turn:
+            self._hang_up()
+
+    def status(self) -> KafkaStatus:
+        """Return the current status, at any time, from any thread."""
+        return status_with_log(self._status, self._log)
+
+    def observe_once(self) -> bool:
+        """Take one round now, in this thread; return whether the cluster answered."""
+        with self._turn:
+            try:
+                self._observe()
+            except KafkaException as error:
+                self._failed(error.args[0])
+                return False
+            except OSError as error:
+                self._cannot_write(error)
+                return False
+            self._set("connected")
+            return True
+
+    def settle(self) -> bool:
+        """Write the newest clock that the query's reading allows; return whether one was written."""
+        with self._turn:
+            try:
+                return self._settle()
+            except OSError as error:
+                self._cannot_write(error)
+                return False
+
+    def _run(self) -> None:
+        pause_s = 0.0
+        failures = 0
+        while not self._stopping.is_set():
+            if pause_s <= 0:
+                began = time.monotonic()
+                failures = 0 if self.observe_once() else failures + 1
+                pause_s = max(0.0, self._interval_s - (time.monotonic() - began)) if not failures else _pause(failures)
+            self.settle()
+            step = min(_LOOK_EVERY_S, max(pause_s, 0.0))
+            self._stopping.wait(step)
+            pause_s -= step
+
+    def _remembered_topics(self) -> TopicDiff:
+        try:
+            return TopicDiff(self._options.cluster, self._log.read_memory())
+        except msgspec.DecodeError:
+            _log.warning(
+                "the remembered topics are unreadable; all topics are reported again", cluster=self._options.cluster
+            )
+            return TopicDiff(self._options.cluster)
+
+    def _observe(self) -> None:
+        if self._view is None:
+            self._view = self._make_view(self._options)
+        view = self._view
+        before_ms = now_ms()
+        partitions = view.offsets_partitions()
+        bounds = view.offsets_bounds(partitions)
+        self._see_times(view, {number: end for number, (_, end) in bounds.items()}, before_ms)
+        moment = self._clock.at(before_ms)
+        events = self._topics.diff(view.topics(self._topics.reported), moment)
+        if events:
+            self._log.append(events)
+            self._log.keep_memory(self._topics.memory())
+            _log.info("topics changed", cluster=self._options.cluster, topics=[event.topic for event in events][:20])
+        self._owed.append(_Round(moment, self._ends))
+
+    def _see_times(self, view: ClusterView, ends: Mapping[int, int], before_ms: int) -> None:
+        """Read the first and the last record written since the round before, in one partition that has any."""
+        moved = sorted(number for number, end in ends.items() if end > self._ends.get(number, 0))
+        if moved:
+            number = moved[0]
+            if self._ends_at_ms and number in self._ends:
+                record_ms = view.record_time(number, self._ends[number])
+                if record_ms is not None:
+                    self._clock.saw_record(record_ms, written_after_ms=self._ends_at_ms, read_ms=now_ms())
+            record_ms = view.record_time(number, ends[number] - 1)
+            if record_ms is not None:
+                self._clock.saw_record(record_ms, written_after_ms=None, read_ms=now_ms())
+        self._ends, self._ends_at_ms = dict(ends), before_ms
+
+    def _settle(self) -> bool:
+        read = self._offsets_read()
+        # Each round notes at least what the one before noted: those that are allowed come first.
+        allowed = 0
+        for owed in self._owed:
+            if any(read.get(number, 0) < end for number, end in owed.ends.items()):
+                break
+            allowed += 1
+        unread = sum(max(0, end - read.get(number, 0)) for number, end in self._ends.items())
+        self._set(self._status.state, self._status.detail, unread=unread)
+        if not allowed:
+            return False
+        clock_ms = self._owed[allowed - 1].clock_ms
+        event: AnyEvent = Clock(
+            schema_version=SCHEMA_VERSION, event_time=clock_ms, system="kafka", cluster=self._options.cluster
+        )
+        self._log.append([event])
+        for _ in range(allowed):
+            self._owed.popleft()
+        self._set(self._status.state, self._status.detail, unread=unread, clock_ms=clock_ms)
+        return True
+
+    def _failed(self, error: KafkaError) -> None:
+        complaints = [error, *(self._view.complaints() if self._view is not None else ())]
+        refusal = next((one for one in complaints if one.code() in REFUSALS), None)
+        self._set("away" if refusal is None else "refused", (refusal or error).str())
+        # A client that was refused keeps its old login; a new one reads the fixed one.
+        self._hang_up()
+
+    def _cannot_write(self, error: OSError) -> None:
+        # Events that could not be written are not reported.
+        self._topics = self._remembered_topics()
+        self._set("unwritable", str(error))
+
+    def _hang_up(self) -> None:
+        if self._view is not None:
+            self._view.close()
+            self._view = None
+
+    def _set(
+        self,
+        state: State,
+        detail: str | None = None,
+        *,
+        unread: int | None = None,
+        clock_ms: int | None = None,
+    ) -> None:
+        before = self._status
+        if state != before.state:
+            tell = _log.info if state == "connected" else _log.warning
+            tell(f"cluster {state}", cluster=self._options.cluster, detail=detail)
+        self._status = KafkaStatus(
+            cluster=self._options.cluster,
+            state=state,
+            since_ms=before.since_ms if state == before.state else now_ms(),
+            detail=detail,
+            topics=len(self._topics.reported),
+            clock_ms=clock_ms or before.clock_ms,
+            unread=before.unread if unread is None else unread,
+            ahead_ms=self._clock.ahead_ms,
+        )
+
+
+def _pause(failures: int) -> float:
+    return min(_LONGEST_PAUSE_S, 0.5 * 2.0**failures)

@@ -1,0 +1,39 @@
+"""Shell: which failures of a query are the broker's, and pass."""
+
+from __future__ import annotations
+
+import re
+
+# Names of kafka-clients' exceptions and of the JDK's, as they are in the messages of Spark's own. Wrong permissions and
+# passwords are among them: once they are fixed at the broker, the job should continue.
+_CONNECTION = re.compile(
+    r"org\.apache\.kafka\.common\.errors\.(?:Timeout|Disconnect|Network|Retriable|NotLeaderOrFollower|LeaderNotAvailable"
+    r"|BrokerNotAvailable|CoordinatorNotAvailable|CoordinatorLoadInProgress|UnknownTopicOrPartition|NotCoordinator"
+    r"|ReplicaNotAvailable|KafkaStorage|FencedLeaderEpoch|UnknownLeaderEpoch|StaleMetadata|UnknownServer"
+    r"|SaslAuthentication|SslAuthentication|Authentication|TopicAuthorization|GroupAuthorization|ClusterAuthorization"
+    r"|InvalidReplicationFactor)\w*Exception"
+    r"|Failed to construct kafka consumer|No resolvable bootstrap urls|Failed to get offsets? for"
+    r"|Cannot fetch (?:offset|record)|Timeout of \d+\s?ms expired before (?:the position|successfully)"
+    r"|Failed to get records for|Timed out waiting for a node assignment"
+)
+_MAX_DEPTH = 16
+_LONGEST_LINE = 500
+
+
+def is_connection_error(exception: BaseException) -> bool:
+    """Return whether a query died because the broker was away, changing or refusing: starting it again may do."""
+    return connection_error(exception) is not None
+
+
+def connection_error(exception: BaseException) -> str | None:
+    """Return the line with the broker's error; None when there is none."""
+    seen: BaseException | None = exception
+    for _ in range(_MAX_DEPTH):
+        if seen is None:
+            break
+        text = f"{type(seen).__name__}: {seen} {getattr(seen, 'desc', '')}"
+        found = _CONNECTION.search(text)
+        if found is not None:
+            return text[found.start() :].splitlines()[0][:_LONGEST_LINE]
+        seen = seen.__cause__ or seen.__context__
+    return None

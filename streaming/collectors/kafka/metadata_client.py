@@ -1,0 +1,221 @@
+"""Shell: what a running Kafka cluster shows: its topics, the ends of its group records, the times of single records."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from confluent_kafka import (
+    TIMESTAMP_NOT_AVAILABLE,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.topic_diff import ObservedTopic
+from streaming.machine.logs import LIBRDKAFKA
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import TopicDescription
+
+OFFSETS_TOPIC = "__consumer_offsets"
+# Spark's consumers name their groups so: one right, for groups that begin with this, does for all of the monitor.
+GROUP_PREFIX = "spark-kafka-source"
+# What the cluster answers when it is there and does not let us in.
+REFUSALS = frozenset(
+    {
+        KafkaError._AUTHENTICATION,
+        KafkaError._SSL,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    }
+)
+_TIMEOUT_S = 10.0
+_COMPLAINTS_AT_ONCE = 10
+_COMPLAINTS_KEPT = 100
+_NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # sixteen zeroes: the broker has no topic ids (before 2.8)
+
+
+class ClusterView:
+    """A connection to one cluster. It only reads, joins no group and makes no topic.
+
+    Every call raises ``confluent_kafka.KafkaException`` where the cluster cannot be reached or refuses; the client
+    itself reconnects.
+    """
+
+    def __init__(self, options: KafkaOptions, *, timeout_s: float = _TIMEOUT_S) -> None:
+        self._timeout_s = timeout_s
+        self._complaints: deque[KafkaError] = deque(maxlen=_COMPLAINTS_KEPT)
+        properties = options.librdkafka()
+        self._admin = AdminClient({**properties}, error_cb=self._complain, logger=LIBRDKAFKA)
+        self._consumer = Consumer(
+            {
+                **properties,
+                "error_cb": self._complain,
+                "logger": LIBRDKAFKA,
+                "group.id": f"{GROUP_PREFIX}-collector",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "allow.auto.create.topics": False,
+                "auto.offset.reset": "earliest",
+                # What is committed by its coordinator counts, and a transaction's end is not waited for.
+                "isolation.level": "read_uncommitted",
+                # It never waits for more than one record.
+                "fetch.wait.max.ms": 50,
+            }
+        )
+
+    def __enter__(self) -> ClusterView:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._consumer.close()
+
+    def topics(self, known: Mapping[str, ObservedTopic] | None = None) -> dict[str, ObservedTopic | None]:
+        """Return all topics that this user may describe; None for one that cannot be described just now.
+
+        Args:
+            known: The previous topics: the ids of topics that are unchanged are taken from there.
+        """
+        metadata = self._admin.list_topics(timeout=self._timeout_s)
+        racks = self._racks()
+        seen: dict[str, ObservedTopic | None] = {}
+        ask = []
+        for name, topic in metadata.topics.items():
+            if topic.error is not None or not topic.partitions:
+                seen[name] = None
+                continue
+            partitions = [topic.partitions[number] for number in sorted(topic.partitions)]
+            of_partitions = tuple(
+                tuple(sorted({racks[replica] for replica in partition.replicas if replica in racks}))
+                for partition in partitions
+            )
+            before = (known or {}).get(name)
+            now = ObservedTopic(len(partitions), of_partitions if any(of_partitions) else ())
+            if before is not None and (before.partitions, before.racks) == (now.partitions, now.racks):
+                now = before
+            else:
+                ask.append(name)
+            seen[name] = now
+        for name, topic_id in self._topic_ids(ask).items():
+            found = seen[name]
+            if found is not None:
+                seen[name] = ObservedTopic(found.partitions, found.racks, topic_id)
+        return seen
+
+    def offsets_partitions(self, topic: str = OFFSETS_TOPIC) -> int:
+        """Return how many partitions a topic has; 0 when there is none: ``__consumer_offsets`` comes with a group."""
+        described = self._consumer.list_topics(topic, timeout=self._timeout_s).topics[topic]
+        if described.error is not None and described.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return 0
+        if described.error is not None:
+            raise KafkaException(described.error)
+        return len(described.partitions)
+
+    def topic_error(self, topic: str) -> KafkaError | None:
+        """Return the cluster's error on describing a topic; a missing topic is not created."""
+        error: KafkaError | None = self._consumer.list_topics(topic, timeout=self._timeout_s).topics[topic].error
+        return error
+
+    def locate_coordinator(self) -> None:
+        """Request the coordinator of a group: the broker then makes ``__consumer_offsets`` if it has none yet."""
+        self._consumer.committed([TopicPartition(OFFSETS_TOPIC, 0)], timeout=self._timeout_s)
+
+    def offsets_bounds(self, partitions: int, topic: str = OFFSETS_TOPIC) -> dict[int, tuple[int, int]]:
+        """Return the first offset and the end of each partition of a topic.
+
+        The end counts what running transactions have written too.
+        """
+        first = self._offsets(topic, partitions, OffsetSpec.earliest())
+        last = self._offsets(topic, partitions, OffsetSpec.latest())
+        return {number: (first[number], last[number]) for number in last}
+
+    def record_time(self, partition: int, offset: int, topic: str = OFFSETS_TOPIC) -> int | None:
+        """Return the timestamp of the first record of a partition at or after an offset, if there is one."""
+        self._consumer.assign([TopicPartition(topic, partition, offset)])
+        try:
+            message = self._consumer.poll(self._timeout_s)
+            if message is None or message.error() is not None:
+                return None
+            kind, time_ms = message.timestamp()
+            return None if kind == TIMESTAMP_NOT_AVAILABLE else int(time_ms)
+        finally:
+            self._consumer.unassign()
+
+    def may_read(self, partition: int = 0) -> KafkaError | None:
+        """Try to read ``__consumer_offsets``; return the error, if there is one."""
+        self._consumer.assign([TopicPartition(OFFSETS_TOPIC, partition, 0)])
+        deadline = time.monotonic() + self._timeout_s
+        try:
+            while time.monotonic() < deadline:
+                message = self._consumer.poll(0.2)
+                if message is None:
+                    continue
+                error = message.error()
+                if error is None or error.code() == KafkaError._PARTITION_EOF:
+                    return None
+                # The client also requests the group's coordinator; that permission is checked separately.
+                if error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
+                    return error
+            return KafkaError(KafkaError._TIMED_OUT)
+        finally:
+            self._consumer.unassign()
+
+    def may_use_group(self) -> KafkaError | None:
+        """Request the group of the monitor's own reader; return the error, if there is one."""
+        try:
+            self.locate_coordinator()
+        except KafkaException as error:
+            # The client retries until its timeout, and reports the reason only in its log.
+            refusal = (one for one in self.complaints() if one.code() == KafkaError.GROUP_AUTHORIZATION_FAILED)
+            found: KafkaError = error.args[0]
+            return next(refusal, found)
+        return None
+
+    def complaints(self) -> list[KafkaError]:
+        """Return what the clients have complained of, newest last."""
+        self._admin.poll(0)
+        messages = self._consumer.consume(_COMPLAINTS_AT_ONCE, 0.1)
+        self._complaints += [error for message in messages if (error := message.error()) is not None]
+        return list(self._complaints)
+
+    def _offsets(self, topic: str, partitions: int, spec: OffsetSpec) -> dict[int, int]:
+        asked = {TopicPartition(topic, number): spec for number in range(partitions)}
+        answers = self._admin.list_offsets(asked, request_timeout=self._timeout_s)
+        return {place.partition: answer.result(self._timeout_s).offset for place, answer in answers.items()}
+
+    def _racks(self) -> dict[int, str]:
+        cluster = self._admin.describe_cluster(request_timeout=self._timeout_s).result(self._timeout_s)
+        return {node.id: node.rack for node in cluster.nodes if node.rack}
+
+    def _topic_ids(self, topics: list[str]) -> dict[str, str | None]:
+        if not topics:
+            return {}
+        answers = self._admin.describe_topics(TopicCollection(topics), request_timeout=self._timeout_s)
+        found: dict[str, str | None] = {}
+        for name, answer in answers.items():
+            try:
+                described: TopicDescription = answer.result(self._timeout_s)
+            except KafkaException:
+                continue  # deleted just now
+            topic_id = str(described.topic_id)
+            found[name] = None if topic_id == _NO_TOPIC_ID else topic_id
+        return found
+
+    def _complain(self, error: KafkaError) -> None:
+        self._complaints.append(error)

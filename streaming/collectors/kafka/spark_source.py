@@ -1,0 +1,50 @@
+"""Shell: the records of a cluster's ``__consumer_offsets`` as a source of the query."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.metadata_client import OFFSETS_TOPIC
+from streaming.pipeline.combine import OFFSETS
+from streaming.pipeline.sources import kafka_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# Spark's reader by the admin client silently skips internal topics; the one by a consumer reads them.
+_READ_INTERNAL_TOPICS = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+# That reader waits for an unavailable broker and cannot be interrupted: a stop of the query waits no longer.
+_STOP_TIMEOUT, _STOP_TIMEOUT_MS = "spark.sql.streaming.stopTimeout", "10000"
+
+
+def offsets_source(
+    spark: SparkSession,
+    options: KafkaOptions,
+    *,
+    partitions: int,
+    max_offsets_per_batch: int,
+    is_tolerant: bool = False,
+) -> DataFrame:
+    """Read all records of ``__consumer_offsets``, from the earliest that is left.
+
+    The partitions are assigned, not subscribed to: so Spark joins no group, and none of its own shows up in the topic.
+
+    Args:
+        partitions: How many the topic has; it never changes while the cluster lives.
+        is_tolerant: Records that were deleted before they were read are passed over; else the query fails.
+    """
+    spark.conf.set(_READ_INTERNAL_TOPICS, "true")
+    spark.conf.set(_STOP_TIMEOUT, _STOP_TIMEOUT_MS)
+    reader = (
+        spark.readStream.format("kafka")
+        .options(**options.spark())
+        .option("assign", json.dumps({OFFSETS_TOPIC: list(range(partitions))}))
+        .option("startingOffsets", "earliest")
+        .option("failOnDataLoss", not is_tolerant)
+        .option("maxOffsetsPerTrigger", max_offsets_per_batch)
+        # An offset that was committed within a transaction counts once the transaction does.
+        .option("kafka.isolation.level", "read_committed")
+    )
+    return kafka_rows(reader.load(), OFFSETS)

@@ -1,0 +1,93 @@
+"""Shell: the changes of a cluster's topics between two reads of its metadata, as events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from udfs.model.events import SCHEMA_VERSION, QueueInfo, TopicQueues
+
+# Kafka's own (kafka-clients ``Topic``); their names are fixed.
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"})
+
+
+class ObservedTopic(msgspec.Struct, frozen=True):
+    """A topic in the metadata.
+
+    Attributes:
+        racks: Of each partition, in order: the racks of its replicas, sorted and distinct; empty where no broker
+            names its rack.
+        topic_id: Its UUID, where the broker has such.
+    """
+
+    partitions: int
+    racks: tuple[tuple[str, ...], ...] = ()
+    topic_id: str | None = None
+
+
+class TopicDiff:
+    """Remembers the reported topics, and reports changes.
+
+    A deleted topic, or one with fewer partitions than before, is reported only after two equal reads: a broker
+    that has just started may not know everything yet.
+    """
+
+    def __init__(self, cluster: str, memory: bytes | None = None) -> None:
+        self._cluster = cluster
+        self._told: dict[str, ObservedTopic] = {}
+        self._doubted: dict[str, ObservedTopic | None] = {}
+        if memory is not None:
+            self._told = msgspec.json.decode(memory, type=dict[str, ObservedTopic])
+
+    def memory(self) -> bytes:
+        """Return what a new watch must be given to go on from here."""
+        return msgspec.json.encode(self._told, order="sorted")
+
+    @property
+    def reported(self) -> Mapping[str, ObservedTopic]:
+        """The topics as they were reported last."""
+        return self._told
+
+    def diff(self, seen: Mapping[str, ObservedTopic | None], time_ms: int) -> list[TopicQueues]:
+        """Compare a read with the reported topics.
+
+        Args:
+            seen: Every topic that the cluster showed; None where it could not describe one just then.
+            time_ms: The event time of what is new.
+        """
+        events = []
+        doubted: dict[str, ObservedTopic | None] = {}
+        for topic in sorted(seen.keys() | self._told.keys()):
+            if topic in INTERNAL_TOPICS or (topic in seen and seen[topic] is None):
+                continue
+            now, before = seen.get(topic), self._told.get(topic)
+            if now == before:
+                continue
+            shrunk = before is not None and (now is None or now.partitions < before.partitions)
+            replaced = now is not None and before is not None and now.topic_id != before.topic_id
+            if shrunk and not replaced and not (topic in self._doubted and self._doubted[topic] == now):
+                doubted[topic] = now
+                continue
+            events.append(self._event(topic, now, time_ms))
+            if now is None:
+                del self._told[topic]
+            else:
+                self._told[topic] = now
+        self._doubted = doubted
+        return events
+
+    def _event(self, topic: str, now: ObservedTopic | None, time_ms: int) -> TopicQueues:
+        event = TopicQueues(
+            schema_version=SCHEMA_VERSION,
+            event_time=time_ms,
+            system="kafka",
+            cluster=self._cluster,
+            topic=topic,
+            topic_id=now.topic_id if now is not None else None,
+        )
+        if now is None or not any(now.racks):
+            event.queue_count = now.partitions if now is not None else 0
+        else:
+            event.queues = tuple(QueueInfo(queue_id=number, racks=racks) for number, racks in enumerate(now.racks))
+        return event

@@ -1,0 +1,136 @@
+"""Shell: the job as a reader of a Kafka topic: which records were deleted before it read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from confluent_kafka import KafkaException
+
+from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.metadata_client import ClusterView
+from streaming.machine.clock import now_ms
+from streaming.machine.logs import logger
+from streaming.pipeline.losses import Losses
+from streaming.pipeline.query_log import read_committed, topic_offsets
+from udfs.model.losses import Loss
+
+# Part of every error of Spark on lost records: those of its executors do not carry the condition's name.
+DATA_LOSS = "Some data may have been lost because they are not available in Kafka any more"
+_NAMED_AT_MOST = 8
+_TIMEOUT_S = 5.0  # a broker that is away holds up neither a start nor a stop for long
+_log = logger("kafka")
+
+
+class Missed(NamedTuple):
+    """Records of one partition: from an offset up to, and without, another.
+
+    Attributes:
+        read: What had been read, where the partition now ends before that; None: the records are deleted.
+    """
+
+    partition: int
+    first: int
+    end: int
+    read: int | None = None
+
+
+def missed(
+    read: Mapping[int, int], bounds: Mapping[int, tuple[int, int]], answered: Mapping[int, int]
+) -> tuple[list[Missed], bool]:
+    """Return what is missing and was not reported, and whether the job has still to go over what is missing.
+
+    Args:
+        read: Partition -> next offset. A partition that is not in it is new, and begins at 0.
+        bounds: First offset and end of each partition.
+        answered: Up to where was reported; of a partition that was cut back, less than nothing: −1 − its end.
+    """
+    found = []
+    is_behind = False
+    for partition, (first, end) in sorted(bounds.items()):
+        at, told = read.get(partition, 0), answered.get(partition, 0)
+        if end < at:
+            is_behind = True
+            if told != -1 - end:
+                found.append(Missed(partition, first, end, at))
+        elif at < first:
+            is_behind = True
+            if max(at, told) < first:
+                found.append(Missed(partition, max(at, told), first))
+    return found, is_behind
+
+
+class TopicReader:
+    """Compares the offsets that finished batches have read with those that the broker still has.
+
+    Args:
+        clusters: Returns the clusters whose events the topic carries.
+    """
+
+    def __init__(
+        self, topic: str, options: KafkaOptions, query: Path, losses: Losses, clusters: Callable[[], Sequence[str]]
+    ) -> None:
+        self._topic = topic
+        self._options = options
+        self._query = query
+        self._losses = losses
+        self._clusters = clusters
+
+    def is_behind(self) -> bool:
+        """Report what is missing, once; return whether the query has still to go over it."""
+        committed = read_committed(self._query)
+        read = {} if committed is None else topic_offsets(committed, self._topic)
+        if not read:
+            return False  # nothing was read: a new reader misses nothing
+        try:
+            with ClusterView(self._options, timeout_s=_TIMEOUT_S) as view:
+                return self._compare(view, read)
+        except KafkaException as error:
+            _log.warning("the remaining offsets are unknown", topic=self._topic, error=error.args[0].str())
+            return False
+
+    def _compare(self, view: ClusterView, read: Mapping[int, int]) -> bool:
+        bounds = view.offsets_bounds(view.offsets_partitions(self._topic), self._topic)
+        source = f"topic:{self._topic}"
+        kept = self._losses.answered(source) or {}
+        answered = {int(partition): offset for partition, offset in kept.items()}
+        found, is_behind = missed(read, bounds, answered)
+        if found:
+            deleted = [one for one in found if one.read is None]
+            cut = [one for one in found if one.read is not None]
+            losses = [self._deleted(view, deleted, bounds)] if deleted else []
+            losses += [self._cut(view, cut)] if cut else []
+            marks = [(cluster, loss) for loss in losses for cluster in self._clusters()]
+            answers = {one.partition: one.end if one.read is None else -1 - one.end for one in found}
+            self._losses.report(source, {str(number): offset for number, offset in (answered | answers).items()}, marks)
+        return is_behind
+
+    def _deleted(self, view: ClusterView, found: Sequence[Missed], bounds: Mapping[int, tuple[int, int]]) -> Loss:
+        left = [(one.partition, one.end) for one in found if one.end < bounds[one.partition][1]]
+        offsets = _listed([f"partition {one.partition}: offsets {one.first} to {one.end - 1}" for one in found])
+        return Loss(
+            what=f"Records of the topic {self._topic} ({offsets}) were deleted before they were read",
+            until_ms=max(self._times(view, left), default=None),
+            noticed_ms=now_ms(),
+        )
+
+    def _cut(self, view: ClusterView, found: Sequence[Missed]) -> Loss:
+        offsets = _listed([f"partition {one.partition} ends at {one.end}, and {one.read} was read" for one in found])
+        there = [(one.partition, place) for one in found if one.first < one.end for place in (one.first, one.end - 1)]
+        times = self._times(view, there)
+        return Loss(
+            what=f"The topic {self._topic} was recreated or truncated ({offsets}): the records before are not read",
+            since_ms=min(times, default=None),
+            until_ms=max(times, default=None),
+            noticed_ms=now_ms(),
+        )
+
+    def _times(self, view: ClusterView, places: Sequence[tuple[int, int]]) -> list[int]:
+        times = [view.record_time(partition, offset, self._topic) for partition, offset in places[:_NAMED_AT_MOST]]
+        return [at for at in times if at is not None]
+
+
+def _listed(parts: Sequence[str]) -> str:
+    more = len(parts) - _NAMED_AT_MOST
+    return "; ".join([*parts[:_NAMED_AT_MOST], *([f"and {more} more partitions"] if more > 0 else [])])

@@ -1,0 +1,128 @@
+"""Shell: sees to it that nothing which a job reads is deleted unread without a finding: folders and topics of its own.
+
+Spark stops the query when records are lost (``failOnDataLoss``). Then, and before each start, the loss is
+reported, and the query restarts, tolerant, until it has passed the gap.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streaming.collectors.event_log.folder_reader import FolderReader
+from streaming.machine.logs import logger
+from streaming.pipeline.losses import Losses
+from streaming.spark.checkpoint import Checkpoint, ControlFolder, Identity
+
+if TYPE_CHECKING:
+    from streaming.collectors.kafka.topic_reader import TopicReader
+    from streaming.settings.model import Settings
+
+_LOOK_EVERY_S = 5.0
+_log = logger("job")
+
+
+class PassedOver(Exception):  # noqa: N818 - no error: the query is to start again
+    """A tolerant query has passed the gap."""
+
+
+class LossWatch:
+    """Compares what the job has read with what is deleted.
+
+    Args:
+        clusters: Returns the clusters in the checkpoint's state; called only when records are lost.
+    """
+
+    def __init__(
+        self, settings: Settings, checkpoint: Checkpoint, identity: Identity, clusters: Callable[[], Sequence[str]]
+    ) -> None:
+        losses = Losses(checkpoint.root / "losses.json", ControlFolder(checkpoint.control))
+        self._folder: FolderReader | None = None
+        if settings.events.folder:
+            sources = [number for number, name in enumerate(identity.sources) if name.startswith(("events:", "files:"))]
+            self._folder = FolderReader(
+                Path(settings.events.folder).absolute(),
+                identity.app_id,
+                checkpoint=checkpoint.root,
+                query=checkpoint.query,
+                sources=sources,
+                losses=losses,
+            )
+        self._topics = _topic_readers(settings, checkpoint.query, losses, clusters)
+        self._looked = time.monotonic()
+        self._has_failed = False
+        self.is_tolerant = False
+
+    def before_start(self) -> bool:
+        """Report what is missing; return whether the query must pass over it, and not fail."""
+        if self._folder is not None:
+            self._folder.step()
+        # A failure that cannot be explained is passed over, too, or it would come again and again.
+        self.is_tolerant = self._is_behind() or self._has_failed
+        self._has_failed = False
+        return self.is_tolerant
+
+    def step(self, *, progressed: bool) -> PassedOver | None:
+        """Take in what was read, every few seconds; return why the query is to start again, if it is."""
+        if time.monotonic() - self._looked < _LOOK_EVERY_S:
+            return None
+        self._looked = time.monotonic()
+        if self._folder is not None:
+            self._folder.step()
+        if self.is_tolerant and progressed and not self._is_behind():
+            return PassedOver()
+        return None
+
+    def after_end(self) -> None:
+        """Take in what was read last."""
+        if self._folder is not None:
+            self._folder.step()
+
+    def _is_behind(self) -> bool:
+        # Each of them, for each reports what it misses.
+        behind = [reader.is_behind() for reader in self._topics]
+        return any(behind)
+
+    def may_start_again(self, error: BaseException) -> bool:
+        """Return whether a query ended because of lost records, or has passed the gap: the next start handles it."""
+        if isinstance(error, PassedOver):
+            _log.info("the query restarts after the gap, and fails at the next one")
+            return True
+        from streaming.collectors.kafka.topic_reader import DATA_LOSS
+
+        self._has_failed = not self.is_tolerant and DATA_LOSS in str(error)
+        if self._has_failed:
+            _log.warning("records were deleted before the query read them; it restarts after the gap")
+        return self._has_failed
+
+
+def _topic_readers(
+    settings: Settings, query: Path, losses: Losses, clusters: Callable[[], Sequence[str]]
+) -> list[TopicReader]:
+    found: list[TopicReader] = []
+    events, followed = settings.kafka_events, set(settings.followed().values())
+    if events.topic:
+        from streaming.collectors.kafka.client_options import KafkaOptions
+        from streaming.collectors.kafka.topic_reader import TopicReader
+
+        options = KafkaOptions(
+            events.bootstrap_servers or settings.kafka.bootstrap_servers, events.topic, events.plain_options()
+        )
+
+        def carried() -> list[str]:
+            """Return the clusters whose events the topic may carry: not those of a collector beside the job."""
+            known = list(clusters())
+            return [cluster for cluster in known if cluster not in followed] or known
+
+        found.append(TopicReader(events.topic, options, query, losses, carried))
+    if settings.kafka.bootstrap_servers:
+        from streaming.collectors.kafka.factory import options_of
+        from streaming.collectors.kafka.metadata_client import OFFSETS_TOPIC
+        from streaming.collectors.kafka.topic_reader import TopicReader
+
+        found.append(
+            TopicReader(OFFSETS_TOPIC, options_of(settings.kafka), query, losses, lambda: [settings.kafka.cluster])
+        )
+    return found

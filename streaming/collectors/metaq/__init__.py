@@ -1,0 +1,1 @@
+"""Shell: MetaQ (Metamorphosis 1.4) clusters, followed through their ZooKeeper."""

@@ -1,0 +1,286 @@
+"""Shell: reads a MetaQ cluster's nodes and drafts events; the reported state is kept until the next read."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from streaming.collectors.metaq.group_diff import close_missed, diff_deleted, diff_group, settle
+from streaming.collectors.metaq.observed import Folder, ObservedGroup, ObservedTopic, Violation
+from streaming.collectors.metaq.offset_diff import OffsetDiff
+from streaming.collectors.metaq.options import MetaqOptions
+from streaming.collectors.metaq.read_context import ReadContext
+from streaming.collectors.metaq.remembered import ReportedGroupState, ReportedState, ReportedTopicState
+from streaming.collectors.metaq.topic_diff import diff_topic
+from streaming.collectors.metaq.watch_queue import FiredWatches
+from streaming.collectors.metaq.zk_reader import Reader
+from streaming.collectors.metaq.zk_times import ServerClock, TransactionTimes
+from streaming.machine.clock import now_ms
+from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock
+
+_READ_AGAIN: Final = 3  # a group that changes while it is read; then its watch fires
+_NO_TOPIC = ObservedTopic(Folder(), {})
+
+
+@dataclass
+class PendingEvents:
+    """Events, and the reported state once they are in the log.
+
+    Attributes:
+        groups, topics: What changed; None: it is there no more. unread: Groups that changed while they were read.
+    """
+
+    events: list[AnyEvent] = field(default_factory=list)
+    groups: dict[str, ReportedGroupState | None] = field(default_factory=dict)
+    topics: dict[str, ReportedTopicState] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
+
+
+class ClusterDiffer:
+    """The reported state of a cluster, and the draft of the next report.
+
+    Args:
+        memory: What an earlier watch answered as ``memory``.
+    """
+
+    def __init__(self, options: MetaqOptions, memory: bytes | None = None) -> None:
+        self._options = options
+        self._told = ReportedState() if memory is None else msgspec.json.decode(memory, type=ReportedState)
+        self._clock = ServerClock()
+        self._times = TransactionTimes()
+        self._offsets = OffsetDiff(options.cluster)
+        self._offsets_next = ""
+        self._looked_at: dict[str, int] = {}  # group -> when, by this machine's clock
+        # What has not settled, and since when it is unchanged; remembered items: settled.
+        self._unsettled = {name: 0 for name, group in self._told.groups.items() if not group.settled}
+        self._doubted = {name for name, topic in self._told.topics.items() if topic.doubted_since is not None}
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return len(self._told.groups)
+
+    @property
+    def topics(self) -> int:
+        """How many topics there are."""
+        return len(self._told.topics)
+
+    def memory(self) -> bytes:
+        """Return what a new watch must be given to go on from here."""
+        return msgspec.json.encode(self._told, order="deterministic")
+
+    # ---- reading
+
+    def diff(self, reader: Reader, noticed: FiredWatches) -> PendingEvents:
+        """Read what was noticed, and draft what is new."""
+        draft = PendingEvents()
+        began = now_ms()
+        if noticed.everything:
+            topics = dict.fromkeys([*reader.topics(), *self._told.topics], began)
+            there = set(reader.groups())
+            self._drop_groups(draft, there, began)
+            self._read_topics(draft, reader, topics, continuous=False)
+            self._read_groups(draft, reader, dict.fromkeys(there, began), there, continuous=False)
+            return draft
+        topics, groups = dict(noticed.topics), dict(noticed.groups)
+        if noticed.lists is not None:
+            topics |= dict.fromkeys(self._topics_anew(reader), noticed.lists)
+            there = set(reader.groups())
+            groups |= {name: noticed.lists for name in there if name not in self._told.groups}
+            groups = {name: at for name, at in groups.items() if name in there}
+            self._drop_groups(draft, there, noticed.lists)
+        self._read_topics(draft, reader, topics)
+        self._read_groups(draft, reader, groups, noticed.described, continuous=True)
+        return draft
+
+    def diff_again(self, reader: Reader) -> PendingEvents:
+        """Draft what was unchanged for long enough: removed queues, strategies, assignments."""
+        draft = PendingEvents()
+        if self._doubted:
+            self._read_topics(draft, reader, dict.fromkeys(self._doubted, now_ms()))
+        look = self._read(now_ms())
+        for name, since in sorted(self._unsettled.items()):
+            told = self._group(draft, name)
+            if told is not None and not told.settled and look.at - since >= self._options.settle_ms:
+                self._put(draft, name, *settle(name, told, self._topics_in(draft), look))
+        return draft
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether ``look_again`` will have something to do."""
+        return bool(self._unsettled or self._doubted)
+
+    def round(self, reader: Reader, began: int) -> PendingEvents:
+        """Draft commits and the ``clock``: everything that was noticed before ``began`` has been reported."""
+        draft = PendingEvents()
+        look = self._read(began)
+        for name, told in self._told.groups.items():
+            if told.missed_at is not None:
+                self._put(draft, name, *close_missed(name, told, look))
+        for name, offsets in sorted(reader.read_offsets(self._due_for_offsets()).items()):
+            draft.events += self._offsets.diff(name, offsets)
+        waiting = [one.doubted_since - 1 for one in self._told.topics.values() if one.doubted_since is not None]
+        draft.events.append(
+            Clock(
+                schema_version=SCHEMA_VERSION,
+                event_time=min([self._clock.advance(began), *waiting]),
+                system="metaq",
+                cluster=self._options.cluster,
+            )
+        )
+        return draft
+
+    def keep(self, draft: PendingEvents) -> None:
+        """Mark a draft as reported: its events are in the log."""
+        at = self._clock.at(now_ms())
+        for name, group in draft.groups.items():
+            if group is None:
+                self._told.groups.pop(name, None)
+                self._unsettled.pop(name, None)
+                self._looked_at.pop(name, None)
+                self._offsets.forget(name)
+                continue
+            self._told.groups[name] = group
+            if group.settled:
+                self._unsettled.pop(name, None)
+            else:
+                self._unsettled[name] = at
+        for name, topic in draft.topics.items():
+            self._told.topics[name] = topic
+            if topic.doubted_since is None:
+                self._doubted.discard(name)
+            else:
+                self._doubted.add(name)
+
+    def new_violations(self, draft: PendingEvents) -> list[Violation]:
+        """Return unreadable nodes that were not reported before."""
+        found: list[Violation] = []
+        for name, topic in draft.topics.items():
+            before = self._told.topics.get(name)
+            found += [one for one in topic.seen.faults if before is None or one not in before.seen.faults]
+        for name, group in draft.groups.items():
+            told = self._told.groups.get(name)
+            new = group.seen.faults if group is not None else ()
+            found += [one for one in new if told is None or one not in told.seen.faults]
+        return sorted(found)
+
+    # ---- inside
+
+    def _read(self, noticed_ms: int, *, continuous: bool = True) -> ReadContext:
+        at = self._clock.at(now_ms())
+        return ReadContext(
+            cluster=self._options.cluster,
+            noticed=self._clock.at(noticed_ms) if continuous else at,
+            at=at,
+            continuous=continuous,
+            settle_ms=self._options.settle_ms,
+            times=self._times,
+        )
+
+    def _read_topics(
+        self, draft: PendingEvents, reader: Reader, noticed: Mapping[str, int], *, continuous: bool = True
+    ) -> None:
+        wanted = sorted(name for name in noticed if self._options.follows_topic(name))
+        changed: set[str] = set()
+        for name, seen in reader.read_topics(wanted).items():
+            before = self._told.topics.get(name)
+            if seen is None and before is None:
+                continue
+            look = self._read(noticed[name], continuous=continuous)
+            events, told = diff_topic(name, before, seen or _NO_TOPIC, look)
+            draft.events += events
+            if told != before:
+                draft.topics[name] = told
+            if events:
+                changed.add(name)
+        if changed:
+            self._unsettle_subscribers(draft, changed)
+
+    def _topics_anew(self, reader: Reader) -> list[str]:
+        """Return the topics that are new; all of them when the first broker of the present kind has come."""
+        was_old = reader.is_old
+        there = reader.topics()
+        if reader.is_old != was_old:
+            return [*there, *self._told.topics]
+        return [name for name in there if name not in self._told.topics]
+
+    def _unsettle_subscribers(self, draft: PendingEvents, changed: set[str]) -> None:
+        for name in self._told.groups:
+            group = self._group(draft, name)
+            if group is not None and any(
+                not changed.isdisjoint(one.subscriptions) for one in group.seen.members.values()
+            ):
+                draft.groups[name] = msgspec.structs.replace(group, settled=False)
+
+    def _read_groups(
+        self,
+        draft: PendingEvents,
+        reader: Reader,
+        noticed: Mapping[str, int],
+        described: Collection[str],
+        *,
+        continuous: bool,
+    ) -> None:
+        wanted = sorted(name for name in noticed if self._options.follows_group(name))
+        known = {name: None if (told := self._group(draft, name)) is None else told.seen for name in wanted}
+        began = now_ms()
+        found = reader.read_groups(known, described=described)
+        for _ in range(_READ_AGAIN):
+            moving = {name: known[name] for name, seen in found.items() if seen is None}
+            if not moving:
+                break
+            found |= reader.read_groups(moving, described=described)
+        if continuous:
+            for name, seen in found.items():
+                self._compare_clocks(name, known[name], seen, noticed[name])
+        for name, seen in found.items():
+            if seen is None:
+                draft.unread.append(name)
+                continue
+            told = self._group(draft, name)
+            look = self._read(noticed[name], continuous=continuous)
+            self._put(draft, name, *diff_group(name, told, seen, self._topics_in(draft), look))
+            self._looked_at[name] = began
+
+    def _compare_clocks(
+        self, name: str, before: ObservedGroup | None, seen: ObservedGroup | None, noticed: int
+    ) -> None:
+        if before is None or seen is None:
+            return
+        made = [one.joined_at for key, one in seen.members.items() if before.members.get(key) != one]
+        for topic, owners in seen.topics.items():
+            was = before.topics[topic].owners if topic in before.topics else {}
+            made += [one.since for key, one in owners.owners.items() if was.get(key) != one]
+        if made:
+            self._clock.saw(max(made), noticed_ms=max(noticed, now_ms()), absent_ms=self._looked_at.get(name))
+
+    def _drop_groups(self, draft: PendingEvents, there: Iterable[str], noticed: int) -> None:
+        for name in sorted(self._told.groups.keys() - set(there)):
+            draft.events += diff_deleted(name, self._told.groups[name], self._read(noticed))
+            draft.groups[name] = None
+
+    def _put(self, draft: PendingEvents, name: str, events: Sequence[AnyEvent], told: ReportedGroupState) -> None:
+        draft.events += events
+        if told != self._group(draft, name):
+            draft.groups[name] = told
+
+    def _group(self, draft: PendingEvents, name: str) -> ReportedGroupState | None:
+        return draft.groups[name] if name in draft.groups else self._told.groups.get(name)
+
+    def _topics_in(self, draft: PendingEvents) -> Mapping[str, ReportedTopicState]:
+        return ChainMap(draft.topics, self._told.topics)
+
+    def _due_for_offsets(self) -> list[str]:
+        """Return the next groups in turn: each comes once in ``progress_interval_ms``."""
+        names = sorted(self._told.groups)
+        rounds = max(1, self._options.progress_interval_ms // max(1, self._options.poll_interval_ms))
+        count = -(-len(names) // rounds)
+        later = [name for name in names if name > self._offsets_next]
+        chosen = [*later, *(name for name in names if name <= self._offsets_next)][:count]
+        if chosen:
+            self._offsets_next = chosen[-1]
+        return chosen

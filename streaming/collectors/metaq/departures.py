@@ -1,0 +1,91 @@
+"""Shell: how a consumer departed, by the transactions that ZooKeeper keeps. No I/O here.
+
+A session that ends takes all its nodes away in one transaction; a consumer that stops gives its partitions back one by
+one and takes its name out last (``ConsumerZooKeeper#unRegisterConsumer``). Of each folder ZooKeeper keeps the last
+transaction that changed its children, so this is visible until another client changes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+import msgspec
+
+from streaming.collectors.metaq.observed import ObservedGroup
+from udfs.model.events import Departure
+
+# A stopping consumer deletes its id right after releasing its last partition; an expired session was silent for
+# at least two ticks of ZooKeeper, 4 s by default.
+STOPPING_MS: Final = 3_000
+
+
+class GivenBack(msgspec.Struct, frozen=True):
+    """A partition that lost its owner while the owner was registered, and that has no owner since.
+
+    Attributes:
+        member_id: Its last owner. pzxid: Of its topic's folder, when observed. at: When it was observed.
+    """
+
+    member_id: str
+    topic: str
+    partition: str
+    pzxid: int
+    at: int
+
+
+def departure_of(
+    member_id: str,
+    held: Collection[tuple[str, str]],
+    given_back: Mapping[tuple[str, str], GivenBack],
+    now: ObservedGroup,
+    *,
+    changes: int,
+    at: int,
+) -> Departure:
+    """Return how a member departed.
+
+    Args:
+        held: What it owned in the read before, by topic and partition.
+        given_back: What it, and others, gave back before that.
+        now: The first read in which it is not registered.
+        changes: How often ``ids`` changed in between.
+        at: When its absence was noticed.
+    """
+    back = [one for one in given_back.values() if one.member_id == member_id and at - one.at <= STOPPING_MS]
+    topics = sorted({topic for topic, _ in held} | {one.topic for one in back})
+    if not topics:
+        return _undecided(member_id, "it owned no partition: no second node shows how it departed")
+    gone = now.ids.pzxid
+    last_changes = {
+        topic: now.topics[topic].folder.pzxid
+        for topic in topics
+        if topic in now.topics and not _still_owns(now, member_id, topic)
+    }
+    for topic, changed in last_changes.items():
+        if changed == gone:
+            return Departure(
+                member_id=member_id,
+                kind="expired",
+                evidence=f"its id and its partitions of {topic} were deleted in one ZooKeeper transaction"
+                f" ({gone:#x}): its"
+                " session ended without unregistering",
+            )
+    if changes == 1:
+        earlier = [one.pzxid for one in back] + [changed for changed in last_changes.values() if changed < gone]
+        if earlier and max(earlier) < gone:
+            return Departure(
+                member_id=member_id,
+                kind="left",
+                evidence=f"it released its partitions (transaction {max(earlier):#x}) before it deleted its id"
+                f" ({gone:#x}), as a consumer does on shutdown",
+            )
+    return _undecided(member_id, "other members had changed the same nodes before they were read")
+
+
+def _still_owns(now: ObservedGroup, member_id: str, topic: str) -> bool:
+    return any(owner.member_id == member_id for owner in now.topics[topic].owners.values())
+
+
+def _undecided(member_id: str, evidence: str) -> Departure:
+    return Departure(member_id=member_id, kind="gone", evidence=evidence, inferred=False)

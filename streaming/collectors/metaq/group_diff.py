@@ -1,0 +1,362 @@
+"""Shell: the reported and the observed state of a group -> events. No I/O here.
+
+Changes with a time in ZooKeeper are reported with it: a join, a new owner. A removal is reported with the time at
+which it was noticed, or that of a later transaction that has one. Changes of one read are reported one by
+one, in the order of their times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from streaming.collectors.metaq.departures import STOPPING_MS, GivenBack, departure_of
+from streaming.collectors.metaq.observed import ObservedGroup, ObservedMember, ObservedOwner, changes_between
+from streaming.collectors.metaq.read_context import ReadContext
+from streaming.collectors.metaq.remembered import ReportedGroupState, ReportedTopicState
+from streaming.collectors.metaq.znodes import client_of_member, read_partition
+from udfs.model.events import (
+    ORDER_AT_ONE_MOMENT,
+    SCHEMA_VERSION,
+    AnyEvent,
+    AssignmentReported,
+    Departure,
+    GroupDeleted,
+    GroupSettings,
+    GroupSnapshot,
+    HeldQueue,
+    MemberInfo,
+    Observation,
+    QueueInfo,
+    QueueRef,
+)
+from udfs.strategies.inference import infer_strategy
+
+# Missed changes stay an observation for this long.
+MISSED_STANDS_MS: Final = 60_000
+_RECREATED = 2**31  # no folder has so many changes between two reads: it was recreated
+_NAMED_AT_MOST = 3
+
+Held = Mapping[tuple[str, str], ObservedOwner]
+
+
+def diff_group(
+    group: str,
+    before: ReportedGroupState | None,
+    seen: ObservedGroup,
+    topics: Mapping[str, ReportedTopicState],
+    look: ReadContext,
+) -> tuple[list[AnyEvent], ReportedGroupState]:
+    """Report the changes of a group.
+
+    Args:
+        topics: As reported; the strategy is inferred from them.
+    """
+    _learn_times(seen, look)
+    if before is None:
+        return _first_report(group, seen, topics, look)
+    return _Changes(group, before, seen, look).diff()
+
+
+def settle(
+    group: str, told: ReportedGroupState, topics: Mapping[str, ReportedTopicState], look: ReadContext
+) -> tuple[list[AnyEvent], ReportedGroupState]:
+    """Report what needs an unchanged state: the strategy, and the assignment of every member."""
+    changed = [topics[topic].at for topic in _subscribed(told.seen) if topic in topics]
+    at = max([told.at, *changed]) + 1
+    strategy = _strategy_of(told.seen, topics)
+    events: list[AnyEvent] = []
+    if strategy is not None and strategy != told.strategy:
+        events.append(_settings(group, strategy, look, at))
+    events += [_report(group, member, held, look, at) for member, held in told.seen.held().items()]
+    return events, msgspec.structs.replace(
+        told, at=at if events else told.at, strategy=strategy or told.strategy, settled=True
+    )
+
+
+def close_missed(group: str, told: ReportedGroupState, look: ReadContext) -> tuple[list[AnyEvent], ReportedGroupState]:
+    """Report the end of missed changes, once none was missed for long enough."""
+    if told.missed_at is None or look.at - told.missed_at < MISSED_STANDS_MS:
+        return [], told
+    observations = tuple(one for one in told.observations if one[0] != "changes_missed")
+    at = max(look.at, told.at + 1)
+    event = _snapshot(group, told.seen.members, look, at, observations)
+    return [event], msgspec.structs.replace(told, observations=observations, missed_at=None, at=at)
+
+
+def diff_deleted(group: str, told: ReportedGroupState, look: ReadContext) -> list[AnyEvent]:
+    """Report that a group's nodes were deleted."""
+    at = max(look.at, told.at + 1)
+    return [
+        GroupDeleted(schema_version=SCHEMA_VERSION, event_time=at, system="metaq", cluster=look.cluster, group=group)
+    ]
+
+
+def _first_report(
+    group: str, seen: ObservedGroup, topics: Mapping[str, ReportedTopicState], look: ReadContext
+) -> tuple[list[AnyEvent], ReportedGroupState]:
+    newest = max((owner.since for _, _, owner in seen.owned()), default=0)
+    stands = max([newest, *(member.joined_at for member in seen.members.values())]) <= look.at - look.settle_ms
+    strategy = _strategy_of(seen, topics) if stands else None
+    observations = _violations_of(seen)
+    events: list[AnyEvent] = [] if strategy is None else [_settings(group, strategy, look, look.at)]
+    events.append(_snapshot(group, seen.members, look, look.at, observations))
+    for member, held in seen.held().items():
+        if held or stands:
+            events.append(_report(group, member, held, look, look.at))
+    return events, ReportedGroupState(
+        seen=seen, at=look.at, strategy=strategy, observations=observations, settled=stands or not seen.members
+    )
+
+
+class _Changes:
+    """The changes between two reads of one group."""
+
+    def __init__(self, group: str, before: ReportedGroupState, seen: ObservedGroup, look: ReadContext) -> None:
+        self.group, self.told, self.before, self.seen, self.look = group, before, before.seen, seen, look
+        was, now = self.before.members, seen.members
+        self.gone = sorted(was.keys() - now.keys())
+        self.new = sorted(now.keys() - was.keys())
+        self.again = sorted(name for name in was.keys() & now.keys() if was[name].czxid != now[name].czxid)
+        self.was_held, self.now_held = before.seen.held(), seen.held()
+        self.changes = changes_between(self.before.ids, seen.ids)
+        self.events: list[AnyEvent] = []
+
+    def diff(self) -> tuple[list[AnyEvent], ReportedGroupState]:
+        missed = self._missed()
+        missed_at = self.look.at if missed else self.told.missed_at
+        standing = [one for one in self.told.observations if one[0] == "changes_missed"]
+        observations = tuple([("changes_missed", missed)] if missed else standing) + _violations_of(self.seen)
+        self._diff_members(observations)
+        self._diff_owners()
+        last = self._put_in_order()
+        nothing_new = not self.events and self.before.topics.keys() == self.seen.topics.keys()
+        return self.events, msgspec.structs.replace(
+            self.told,
+            seen=self.seen,
+            at=last,
+            given_back=self._given_back(),
+            observations=observations,
+            missed_at=missed_at,
+            settled=self.told.settled and nothing_new,
+        )
+
+    def _put_in_order(self) -> int:
+        """Give each event its own time, later than all reported before; return the last.
+
+        The order of two snapshots, or of two reports of one member, at the same time would be undefined.
+        """
+        self.events.sort(key=lambda event: (event.event_time, ORDER_AT_ONE_MOMENT[type(event)]))
+        last = self.told.at
+        at_last: set[tuple[type[AnyEvent], str | None]] | None = None
+        for event in self.events:
+            what = (type(event), getattr(event, "member_id", None))
+            if event.event_time > last:
+                at_last = set()
+            elif event.event_time < last or at_last is None or what in at_last:
+                event.event_time, at_last = last + 1, set()
+            last = event.event_time
+            at_last.add(what)
+        return last
+
+    # ---- members
+
+    def _diff_members(self, observations: tuple[tuple[str, str], ...]) -> None:
+        """Write a snapshot for each time at which a member joined or departed."""
+        moments: dict[int, tuple[list[str], list[str]]] = {}
+        for name in self.gone:
+            at = self.look.removed_at(self.seen.ids.pzxid, alone=self.changes == 1)
+            moments.setdefault(at, ([], []))[0].append(name)
+        for name in self.again:
+            # It departed and rejoined between two reads; the departure was some time before.
+            moments.setdefault(self.seen.members[name].joined_at - 1, ([], []))[0].append(name)
+        for name in (*self.new, *self.again):
+            moments.setdefault(self.seen.members[name].joined_at, ([], []))[1].append(name)
+        described = {
+            name: self.seen.members.get(name, member) if name not in self.again else member
+            for name, member in self.before.members.items()
+        }
+        given_back = {(one.topic, one.partition): one for one in self.told.given_back}
+        last = max(moments, default=None)
+        for at in sorted(moments):
+            gone, come = moments[at]
+            departures = tuple(
+                departure_of(name, self.was_held[name], given_back, self.seen, changes=self.changes, at=self.look.at)
+                for name in gone
+                if name in self.gone
+            )
+            for name in gone:
+                del described[name]
+            described |= {name: self.seen.members[name] for name in come}
+            told = observations if at == last else self.told.observations
+            self.events.append(_snapshot(self.group, described, self.look, at, told, departures))
+        anew = any(
+            self.before.members[name].subscriptions != member.subscriptions
+            for name, member in self.seen.members.items()
+            if name in self.before.members and name not in self.again
+        )
+        if not moments and (anew or observations != self.told.observations):
+            self.events.append(_snapshot(self.group, self.seen.members, self.look, self.look.noticed, observations))
+
+    def _missed(self) -> str | None:
+        """Return, as text, how many changes happened between the two reads beside those that they show."""
+        parts = []
+        unseen = self.changes - len(self.gone) - len(self.new) - 2 * len(self.again)
+        if 0 < unseen < _RECREATED:
+            parts.append(f"{_changes(unseen)} of the group's consumers")
+        if not self.look.continuous:
+            # While watches are set, partitions may change owners several times within one read: nothing is missed.
+            for topic, now in sorted(self.seen.topics.items()):
+                was = self.before.topics.get(topic)
+                if was is None:
+                    continue
+                shown = sum(
+                    (was.owners.get(name) is not None) + (now.owners.get(name) is not None)
+                    for name in was.owners.keys() | now.owners.keys()
+                    if was.owners.get(name) != now.owners.get(name)
+                )
+                unseen = changes_between(was.folder, now.folder) - shown
+                if 0 < unseen < _RECREATED:
+                    parts.append(f"{_changes(unseen)} of the owners of {topic}")
+        return None if not parts else f"{', '.join(parts)} happened between two reads (cversion)"
+
+    # ---- owners
+
+    def _diff_owners(self) -> None:
+        for name in sorted(self.seen.members):
+            stayed = name not in self.new and name not in self.again
+            was = self.was_held[name] if stayed else {}
+            now = self.now_held[name]
+            kept = {key: owner for key, owner in was.items() if now.get(key) == owner}
+            lost = [key for key in was if key not in kept]
+            taken = [owner.since for key, owner in now.items() if key not in kept]
+            if lost:
+                at = max(self._lost_at(*key) for key in lost)
+                self.events.append(_report(self.group, name, kept, self.look, at))
+            if taken:
+                self.events.append(_report(self.group, name, now, self.look, max(taken)))
+
+    def _lost_at(self, topic: str, partition: str) -> int:
+        """Return when a partition had lost its owner for certain."""
+        owners = self.seen.topics.get(topic)
+        if owners is None:
+            return self.look.at
+        taken = owners.owners.get(partition)
+        # Partitions are released one by one: the watch fired for the first of them, moments before the last.
+        at = self.look.removed_at(owners.folder.pzxid, alone=self.look.continuous)
+        return at if taken is None else min(at, taken.since)
+
+    def _given_back(self) -> tuple[GivenBack, ...]:
+        owned = {(topic, name) for topic, held in self.seen.topics.items() for name in held.owners}
+        kept = [
+            one
+            for one in self.told.given_back
+            if (one.topic, one.partition) not in owned
+            and one.member_id in self.seen.members
+            and self.look.at - one.at <= STOPPING_MS
+        ]
+        lost = [
+            GivenBack(owner.member_id, topic, name, self.seen.topics[topic].folder.pzxid, self.look.at)
+            for topic, name, owner in self.before.owned()
+            if (topic, name) not in owned and topic in self.seen.topics and owner.member_id in self.seen.members
+        ]
+        return (*kept, *lost)
+
+
+# ---- events
+
+
+def _snapshot(
+    group: str,
+    members: Mapping[str, ObservedMember],
+    look: ReadContext,
+    at: int,
+    observations: tuple[tuple[str, str], ...],
+    departures: tuple[Departure, ...] = (),
+) -> GroupSnapshot:
+    return GroupSnapshot(
+        schema_version=SCHEMA_VERSION,
+        event_time=at,
+        system="metaq",
+        cluster=look.cluster,
+        group=group,
+        members=tuple(_member(group, name, members[name]) for name in sorted(members)),
+        departures=departures or None,
+        observations=tuple(Observation(kind=kind, detail=detail) for kind, detail in observations),
+    )
+
+
+def _member(group: str, name: str, member: ObservedMember) -> MemberInfo:
+    client, host = client_of_member(group, name)
+    return MemberInfo(member_id=name, client_id=client, host=host, subscriptions=member.subscriptions)
+
+
+def _report(group: str, member: str, held: Held, look: ReadContext, at: int) -> AssignmentReported:
+    queues = []
+    for (topic, name), owner in held.items():
+        broker, number = read_partition(name)
+        queues.append(HeldQueue(topic=topic, queue_id=number, broker=broker, held_since=owner.since))
+    return AssignmentReported(
+        schema_version=SCHEMA_VERSION,
+        event_time=at,
+        system="metaq",
+        cluster=look.cluster,
+        group=group,
+        member_id=member,
+        queues=tuple(sorted(queues, key=lambda one: (one.topic, one.broker or "", one.queue_id))),
+    )
+
+
+def _settings(group: str, strategy: str, look: ReadContext, at: int) -> GroupSettings:
+    return GroupSettings(
+        schema_version=SCHEMA_VERSION,
+        event_time=at,
+        system="metaq",
+        cluster=look.cluster,
+        group=group,
+        strategy=strategy,
+        inferred=True,
+    )
+
+
+# ---- the content of one read
+
+
+def _strategy_of(seen: ObservedGroup, topics: Mapping[str, ReportedTopicState]) -> str | None:
+    subscriptions = {name: member.subscriptions for name, member in seen.members.items()}
+    queues = {
+        topic: [QueueInfo(queue_id=number, broker=broker) for broker, number in topics[topic].queues or ()]
+        for topic in _subscribed(seen)
+        if topic in topics
+    }
+    owners = {}
+    for topic, name, owner in seen.owned():
+        broker, number = read_partition(name)
+        owners[QueueRef(topic=topic, queue_id=number, broker=broker)] = owner.member_id
+    return infer_strategy(subscriptions, queues, owners)
+
+
+def _subscribed(seen: ObservedGroup) -> set[str]:
+    return {topic for member in seen.members.values() for topic in member.subscriptions}
+
+
+def _violations_of(seen: ObservedGroup) -> tuple[tuple[str, str], ...]:
+    if not seen.faults:
+        return ()
+    named = ", ".join(f"{fault.path} ({fault.reason})" for fault in seen.faults[:_NAMED_AT_MOST])
+    more = len(seen.faults) - _NAMED_AT_MOST
+    return (("unreadable_nodes", f"{named} and {more} more" if more > 0 else named),)
+
+
+def _learn_times(seen: ObservedGroup, look: ReadContext) -> None:
+    for member in seen.members.values():
+        look.times.learn(member.czxid, member.joined_at)
+    for owners in seen.topics.values():
+        for owner in owners.owners.values():
+            look.times.learn(owner.czxid, owner.since)
+
+
+def _changes(number: int) -> str:
+    return f"{number} change" if number == 1 else f"{number} changes"

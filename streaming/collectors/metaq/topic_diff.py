@@ -1,0 +1,49 @@
+"""Shell: the reported and the observed state of a topic -> events. No I/O here."""
+
+from __future__ import annotations
+
+import msgspec
+
+from streaming.collectors.metaq.observed import ObservedTopic
+from streaming.collectors.metaq.read_context import ReadContext
+from streaming.collectors.metaq.remembered import ReportedTopicState
+from udfs.model.events import SCHEMA_VERSION, QueueInfo, TopicQueues
+
+
+def diff_topic(
+    topic: str, before: ReportedTopicState | None, seen: ObservedTopic, look: ReadContext
+) -> tuple[list[TopicQueues], ReportedTopicState]:
+    """Report what is new of a topic.
+
+    Removed queues are reported only after ``settle_ms``, with the time at which the removal was noticed:
+    a broker that takes up new settings takes its topics out and puts them in again at once.
+    """
+    queues = seen.queues()
+    if before is None:
+        if not queues:
+            return [], ReportedTopicState(seen=seen)
+        return [_event(topic, queues, look, look.at)], ReportedTopicState(seen=seen, queues=queues, at=look.at)
+    told = before.queues or ()
+    if queues == told:
+        return [], msgspec.structs.replace(before, seen=seen, doubted_since=None)
+    gone = not set(told) <= set(queues)
+    since = before.doubted_since or look.noticed
+    if gone and look.at - since < look.settle_ms:
+        return [], msgspec.structs.replace(before, seen=seen, doubted_since=since)
+    changed = [
+        share.since
+        for name, share in seen.shares.items()
+        if before.seen.shares.get(name) != share or share.since > before.at
+    ]
+    times = [time for time in changed if time <= look.at] + ([since] if gone else [])
+    at = max(max(times, default=look.at), before.at + 1)
+    return [_event(topic, queues, look, at)], ReportedTopicState(seen=seen, queues=queues, at=at)
+
+
+def _event(topic: str, queues: tuple[tuple[str, int], ...], look: ReadContext, at: int) -> TopicQueues:
+    event = TopicQueues(schema_version=SCHEMA_VERSION, event_time=at, system="metaq", cluster=look.cluster, topic=topic)
+    if queues:
+        event.queues = tuple(QueueInfo(queue_id=number, broker=broker) for broker, number in queues)
+    else:
+        event.queue_count = 0
+    return event

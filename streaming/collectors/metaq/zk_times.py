@@ -1,0 +1,77 @@
+"""Shell: when a ZooKeeper transaction happened, as far as the nodes show it. No I/O here.
+
+ZooKeeper keeps with each node the transactions that made and last changed it, and their times by its own clock. Of a
+removal it keeps the transaction alone (``pzxid`` of the parent). Transactions are numbered in their order: so what has
+a number and a time bounds what has only a number.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections import deque
+from typing import Final
+
+_KEPT: Final = 20_000
+_CLOCK_WINDOW_MS: Final = 600_000  # older bounds are forgotten: clocks are set and drift
+
+
+class TransactionTimes:
+    """Transactions with known times, the newest of them."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[int, int]] = []
+
+    def learn(self, zxid: int, ms: int) -> None:
+        """Take in that a transaction happened at a moment of ZooKeeper's clock."""
+        place = bisect_left(self._known, (zxid, ms))
+        if place < len(self._known) and self._known[place] == (zxid, ms):
+            return
+        insort(self._known, (zxid, ms))
+        if len(self._known) > _KEPT:
+            del self._known[0]
+
+    def not_after(self, zxid: int) -> int | None:
+        """Return a time at which a transaction had happened: the time of the next known one."""
+        place = bisect_left(self._known, (zxid,))
+        return self._known[place][1] if place < len(self._known) else None
+
+    def not_before(self, zxid: int) -> int | None:
+        """Return a time before which a transaction had not happened: the time of the known one before."""
+        place = bisect_right(self._known, (zxid, 2**63))
+        return self._known[place - 1][1] if place else None
+
+
+class ServerClock:
+    """By how much ZooKeeper's clock is ahead of this machine's, or behind it, as far as that is proven.
+
+    What was noticed had happened, and what was not there at one moment happened after it: so each dated node bounds the
+    difference from both sides. Where neither side excludes that the clocks agree, they are taken to.
+    """
+
+    def __init__(self) -> None:
+        self._bounds: deque[tuple[int, int, int | None]] = deque()  # when, at least, at most
+        self._newest = 0
+        self.ahead_ms = 0
+
+    def saw(self, ms: int, *, noticed_ms: int, absent_ms: int | None) -> None:
+        """Take in a node that is new.
+
+        Args:
+            ms: When it was made, by ZooKeeper's clock. noticed_ms: When it was noticed, by this machine's.
+            absent_ms: A time of this machine at which it did not exist yet, if known.
+        """
+        self._bounds.append((noticed_ms, ms - noticed_ms, None if absent_ms is None else ms - absent_ms))
+        while self._bounds[0][0] < noticed_ms - _CLOCK_WINDOW_MS:
+            self._bounds.popleft()
+        least = max(least for _, least, _ in self._bounds)
+        most = min((most for _, _, most in self._bounds if most is not None), default=0)
+        self.ahead_ms = least if least > 0 else min(0, most)
+
+    def at(self, local_ms: int) -> int:
+        """Return what ZooKeeper's clock showed at a moment of this machine."""
+        return local_ms + self.ahead_ms
+
+    def advance(self, local_ms: int) -> int:
+        """Return the same; never less than was answered before."""
+        self._newest = max(self._newest, self.at(local_ms))
+        return self._newest

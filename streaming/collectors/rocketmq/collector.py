@@ -1,0 +1,273 @@
+"""Shell: polls one RocketMQ cluster, round after round, and appends what changed to the log of events.
+
+Each round ends with its events appended at once, the ``clock`` last, then the state is kept for the next start.
+Where no broker answers there is no evidence: no events and no clock, only a later try.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import time
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from streaming.collectors.collector import CollectorStatus, CollectorThread, State, status_with_log
+from streaming.collectors.event_log import EventLog
+from streaming.collectors.rocketmq.diffing.cluster_diff import diff_cluster, is_news, missing_brokers
+from streaming.collectors.rocketmq.diffing.remembered import RememberedState, VolatileState
+from streaming.collectors.rocketmq.options import RocketMqOptions
+from streaming.collectors.rocketmq.polling.observed import Survey
+from streaming.collectors.rocketmq.polling.poller import Surveyor
+from streaming.collectors.rocketmq.remoting.client import RocketMqClient
+from streaming.machine.clock import now_ms
+from streaming.machine.logs import logger
+
+_LONGEST_PAUSE_S: Final = 30.0
+_log = logger("rocketmq")
+T = TypeVar("T")
+
+
+class RocketMqCollector(CollectorThread):
+    """Follows one cluster from ``start`` to ``stop``; also as a context manager.
+
+    Args:
+        options: The cluster.
+        log: Gets the events, and has the known state of the process before.
+
+    Raises:
+        SetupError: A TLS file cannot be used.
+    """
+
+    def __init__(self, options: RocketMqOptions, log: EventLog) -> None:
+        self._options = options
+        self._log = log
+        self._tls = options.ssl_context()
+        self._known = self._remembered()
+        self._passing = VolatileState()
+        self._clock = _Clock(self._known.clock_ms)
+        self._status = CollectorStatus(cluster=options.cluster, since_ms=self._clock())
+        self._eyes: _PollSession | None = None
+        super().__init__("rocketmq-collector")
+
+    def stop(self) -> None:
+        """End, and wait for the end."""
+        self._stopping.set()
+        eyes = self._eyes
+        if eyes is not None:
+            eyes.interrupt()
+        self._joined()
+        with self._turn:
+            self._close_eyes()
+        self._log.flush()
+
+    def status(self) -> CollectorStatus:
+        """Return the current status, at any time, from any thread."""
+        return status_with_log(self._status, self._log)
+
+    def observe_once(self) -> bool:
+        """Read everything once, in this thread, every member included; return whether the cluster answered."""
+        return self._round(complete=True)
+
+    def poll(self) -> bool:
+        """Take one round as the thread would, within the interval; return whether the cluster answered."""
+        return self._round(complete=False)
+
+    # ---- rounds
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._stopping.is_set():
+            began = time.monotonic()
+            failures = 0 if self.poll() else failures + 1
+            pause_s = self._options.poll_interval_ms / 1_000 - (time.monotonic() - began)
+            if failures:
+                pause_s = max(pause_s, min(_LONGEST_PAUSE_S, 0.5 * 2.0 ** min(failures, 10)))
+            if pause_s > 0:
+                # The loop continues meanwhile: silent members may still answer.
+                self._idle(pause_s)
+
+    def _round(self, *, complete: bool) -> bool:
+        with self._turn:
+            if self._stopping.is_set():
+                return False
+            eyes = self._open_eyes()
+            self._clock.step()
+            survey = eyes.poll(self._known, self._clock(), complete=complete)
+            if survey is None:
+                return False  # stopping
+            return self._take(survey)
+
+    def _take(self, survey: Survey) -> bool:
+        """Report the result of a round; return whether there was one, and it could be written."""
+        told = diff_cluster(self._known, self._passing, survey, self._options)
+        if not told.events:
+            self._known = told.known
+            self._set(_state_of(survey), survey)
+            return False
+        try:
+            self._log.append(told.events)
+            if is_news(self._known, told.known):
+                self._log.keep_memory(told.known.encoded())
+        except OSError as error:
+            # Events that could not be written are not reported: the next round compares with the same state.
+            self._set("unwritable", survey, str(error))
+            return False
+        self._known, self._passing = told.known, told.passing
+        self._set("connected", survey, clock_ms=survey.ended_ms)
+        return True
+
+    def _idle(self, pause_s: float) -> None:
+        with self._turn:
+            if self._eyes is not None:
+                self._eyes.idle(pause_s)
+
+    def _open_eyes(self) -> _PollSession:
+        if self._eyes is None:
+            self._eyes = _PollSession(self._options, self._tls, self._clock)
+            for name, group in self._known.groups.items():
+                ids = {member.client_id for member in group.members}
+                self._eyes.surveyor.schedule.remember(name, ids, group.sub_version)
+        return self._eyes
+
+    def _close_eyes(self) -> None:
+        if self._eyes is not None:
+            self._eyes.close()
+            self._eyes = None
+
+    # ---- its status
+
+    def _remembered(self) -> RememberedState:
+        content = self._log.read_memory()
+        if content is None:
+            return RememberedState()
+        try:
+            return RememberedState.decoded(content)
+        except msgspec.DecodeError:
+            _log.warning(
+                "the remembered state is unreadable; the whole cluster is reported again", cluster=self._options.cluster
+            )
+            return RememberedState()
+
+    def _set(self, state: State, survey: Survey, detail: str | None = None, *, clock_ms: int | None = None) -> None:
+        before = self._status
+        detail = detail or _detail_of(survey)
+        if state != before.state or (detail is None) != (before.detail is None):
+            tell_it = _log.info if state == "connected" and detail is None else _log.warning
+            tell_it(f"cluster {state}", cluster=self._options.cluster, detail=detail)
+        self._status = CollectorStatus(
+            cluster=self._options.cluster,
+            state=state,
+            since_ms=before.since_ms if state == before.state else survey.ended_ms,
+            detail=detail,
+            topics=len(self._known.topics),
+            groups=len(self._known.groups),
+            clock_ms=clock_ms or before.clock_ms,
+            unpolled=survey.unpolled(),
+        )
+
+
+class _PollSession:
+    """The client, and the loop in which it lives; used by one thread at a time."""
+
+    def __init__(self, options: RocketMqOptions, tls: ssl.SSLContext | None, clock: _Clock) -> None:
+        self._options = options
+        # Not asyncio.run, nor its Runner: these take over SIGINT in the main thread.
+        self._loop = asyncio.new_event_loop()
+        self._client = RocketMqClient(
+            options.addresses(), credentials=options.credentials(), tls=tls, limits=options.limits()
+        )
+        self.surveyor = Surveyor(self._client, options, clock)
+        self._task: asyncio.Task[object] | None = None
+        self._is_interrupted = False
+
+    def poll(self, known: RememberedState, now_ms: int, *, complete: bool) -> Survey | None:
+        """Take a round; None: it was interrupted."""
+        return self._loop.run_until_complete(
+            self._until_interrupted(
+                self.surveyor.poll(
+                    {name: broker.addresses for name, broker in known.brokers.items()},
+                    known.groups,
+                    known.topics,
+                    missing_brokers(known.brokers, now_ms, self._options),
+                    complete=complete,
+                )
+            )
+        )
+
+    def idle(self, pause_s: float) -> None:
+        """Let the loop run for a while: members that were slow may still answer."""
+        self._loop.run_until_complete(self._until_interrupted(asyncio.sleep(pause_s)))
+
+    def interrupt(self) -> None:
+        """End the round, or the pause, that is under way, and all to come; from any thread."""
+        self._is_interrupted = True
+        with contextlib.suppress(RuntimeError):  # it is closed
+            self._loop.call_soon_threadsafe(self._cancel)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._loop.run_until_complete(self._hang_up())
+        self._loop.close()
+
+    async def _until_interrupted(self, work: Coroutine[Any, Any, T]) -> T | None:
+        task = asyncio.ensure_future(work)
+        self._task = task
+        if self._is_interrupted:
+            task.cancel()
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if self._is_interrupted:
+                return None
+            raise
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _hang_up(self) -> None:
+        await self.surveyor.close()
+        await self._client.close()
+
+
+class _Clock:
+    """This machine's clock, made monotonic, also with respect to earlier reports.
+
+    Args:
+        last_ms: The last reported clock.
+    """
+
+    def __init__(self, last_ms: int) -> None:
+        self._last_ms = last_ms
+
+    def __call__(self) -> int:
+        """Return the time, epoch ms."""
+        self._last_ms = max(self._last_ms, now_ms())
+        return self._last_ms
+
+    def step(self) -> None:
+        """From now on every time is later than every one before."""
+        self._last_ms += 1
+
+
+def _state_of(survey: Survey) -> State:
+    return "refused" if any(broker.is_refusal for broker in survey.brokers.values()) else "away"
+
+
+def _detail_of(survey: Survey) -> str | None:
+    """Return the problem of a round, as text."""
+    problems = [] if survey.name_server_problem is None else [f"no name server answers: {survey.name_server_problem}"]
+    problems += [f"{one.name}: {one.problem}" for one in survey.brokers.values() if one.problem is not None]
+    if not survey.brokers and not problems:
+        problems.append("the name server lists no broker")
+    answering = {one.name for one in survey.brokers.values() if one.problem is None}
+    late = sum(bool(group.unpolled & answering) for group in survey.groups.values())
+    if late:
+        problems.append(f"{late} of {len(survey.groups)} groups were not polled in time")
+    if survey.unasked:
+        problems.append(f"{survey.unasked} of {survey.asked} members were not queried in time")
+    return "; ".join(problems) or None

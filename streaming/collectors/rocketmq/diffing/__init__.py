@@ -1,0 +1,1 @@
+"""Shell: which events follow from two polls of RocketMQ."""

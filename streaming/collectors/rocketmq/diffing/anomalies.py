@@ -1,0 +1,246 @@
+"""Shell: problems of a RocketMQ group that its brokers show and that have no event of their own. Pure.
+
+``udfs.group.findings`` knows the kinds. While nothing changes, each poll reports the same; each change is another
+snapshot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+from streaming.collectors.rocketmq.diffing.remembered import (
+    ObservedTables,
+    RememberedGroup,
+    RememberedMember,
+    VolatileGroup,
+)
+from streaming.collectors.rocketmq.options import RETRY_PREFIX
+from streaming.collectors.rocketmq.remoting.messages import ConsumerConnections
+from udfs.model.events import Observation
+
+# Members heartbeat every 30 s: a table that flaps comes back within a minute, and is at rest when it did not for two.
+FLAPPED_WITHIN_MS: Final = 120_000
+_TABLES_AT_MOST: Final = 6
+_NAMED_AT_MOST: Final = 3
+_WORDS_LENGTH: Final = 200  # of the text of one table
+_POP: Final = "CONSUME_POP"
+# So many reads in turn of a group without members, in which its offsets moved, prove that it has some, and so many in
+# which they did not that it has none. The first read after the last departure may still show its last commits.
+_MOVES: Final = 2
+_STILL: Final = 3
+_ROUNDS: Final = 2
+_FAILURES: Final = 2
+
+
+def observe(
+    group: RememberedGroup,
+    passing: VolatileGroup,
+    lists: Mapping[str, ConsumerConnections | None],
+    trusted: Collection[str],
+    holders: Collection[str],
+    static_topics: Collection[str],
+    now_ms: int,
+) -> tuple[Observation, ...]:
+    """Return all that is wrong now, sorted.
+
+    Args:
+        trusted: Brokers whose lists are complete. holders: Those with queues of topics that the group consumes.
+        static_topics: Those that the group reads.
+    """
+    members = group.members
+    found = [
+        *_disagreeing(passing, lists, trusted, holders),
+        *_flapping(group, passing, now_ms),
+        *_unseen(members, passing, lists),
+        *_untold(members),
+        *_twice(members),
+        *_kept(members, trusted, lists),
+        *_unpolled(passing),
+        *(Observation(kind="static_topic", detail=topic) for topic in static_topics),
+    ]
+    return tuple(sorted(found, key=lambda one: (one.kind, one.detail or "")))
+
+
+# ---- what brokers list
+
+
+def lists_differ(
+    lists: Mapping[str, ConsumerConnections | None], trusted: Collection[str], holders: Collection[str]
+) -> bool:
+    """Return whether brokers list different members.
+
+    A broker that lists no member counts only where it has queues of the group's topics: members heartbeat to the
+    brokers in the routes of their topics.
+    """
+    return len({frozenset(one.items()) for one in _counted(lists, trusted, holders).values()}) > 1
+
+
+def _counted(
+    lists: Mapping[str, ConsumerConnections | None], trusted: Collection[str], holders: Collection[str]
+) -> dict[str, Counter[str]]:
+    counted = {}
+    for broker in sorted(lists):
+        listed = lists[broker]
+        if broker in trusted and (listed is not None or broker in holders):
+            counted[broker] = Counter(one.client_id for one in (listed.connections if listed is not None else ()))
+    return counted
+
+
+def _disagreeing(
+    passing: VolatileGroup,
+    lists: Mapping[str, ConsumerConnections | None],
+    trusted: Collection[str],
+    holders: Collection[str],
+) -> Iterable[Observation]:
+    if passing.differs < _ROUNDS:
+        return
+    counted = _counted(lists, trusted, holders)
+    everybody: Counter[str] = Counter()
+    for ids in counted.values():
+        everybody |= ids
+    for broker, ids in counted.items():
+        missing = sorted((everybody - ids).elements())
+        if missing:
+            detail = f"{broker} lists {ids.total()} of {everybody.total()} members: not {_named(missing)}"
+            yield Observation(kind="brokers_disagree", detail=detail)
+
+
+# ---- the table of subscriptions
+
+
+def watch_tables(
+    group: RememberedGroup, lists: Mapping[str, ConsumerConnections | None], now_ms: int, *, is_same: bool
+) -> ObservedTables:
+    """Return the tables that brokers show, those that they showed lately, and when one was last seen to flap.
+
+    A table flaps when it comes back after it was another.
+
+    Args:
+        is_same: The lists are those of the round before.
+    """
+    before = group.tables_seen
+    if is_same and not before.changed_ms:
+        return before
+    shown, words_of = dict(before.shown), dict(before.words)
+    changed_ms, flapped_ms = before.changed_ms, before.flapped_ms
+    for broker in sorted(lists):
+        listed = lists[broker]
+        if listed is None or not listed.subscriptions:
+            continue
+        words = ", ".join(
+            f"{topic} ({subscription.sub_string or '*'})"
+            for topic, subscription in sorted(listed.subscriptions.items())
+            if not topic.startswith(RETRY_PREFIX)
+        )
+        digest = hashlib.sha256(words.encode()).hexdigest()[:12]
+        if shown.get(broker) == digest:
+            continue
+        if broker in shown:
+            changed_ms = now_ms
+            if digest in words_of:
+                flapped_ms = now_ms
+        shown[broker] = digest
+        words_of[digest] = words[:_WORDS_LENGTH]
+    if now_ms - changed_ms > FLAPPED_WITHIN_MS:
+        words_of = {digest: words_of[digest] for digest in sorted(set(shown.values()))}
+        changed_ms = flapped_ms = 0
+    for digest in [one for one in words_of if one not in shown.values()][: max(0, len(words_of) - _TABLES_AT_MOST)]:
+        del words_of[digest]
+    after = ObservedTables(shown, words_of, changed_ms, flapped_ms)
+    return before if after == before else after
+
+
+def tables_differ(lists: Mapping[str, ConsumerConnections | None], trusted: Collection[str]) -> bool:
+    """Return whether the brokers have different tables of the group just now."""
+    seen = {
+        tuple(sorted((topic, one.sub_string) for topic, one in listed.subscriptions.items()))
+        for broker, listed in lists.items()
+        if broker in trusted and listed is not None and listed.connections
+    }
+    return len(seen) > 1
+
+
+def _flapping(group: RememberedGroup, passing: VolatileGroup, now_ms: int) -> Iterable[Observation]:
+    tables = group.tables_seen
+    flaps = tables.flapped_ms and now_ms - tables.flapped_ms <= FLAPPED_WITHIN_MS
+    if flaps or passing.tables_differ >= _ROUNDS:
+        words = "; or ".join(sorted(tables.words.values())[:_NAMED_AT_MOST])
+        yield Observation(kind="subscriptions_flap", detail=words)
+    models = sorted({member.message_model for member in group.members if member.message_model is not None})
+    if len(models) > 1:
+        yield Observation(kind="subscriptions_flap", detail=f"message models: {', '.join(models)}")
+
+
+# ---- members
+
+
+def _unseen(
+    members: Sequence[RememberedMember], passing: VolatileGroup, lists: Mapping[str, ConsumerConnections | None]
+) -> Iterable[Observation]:
+    if not members:
+        if passing.moves_alone >= _MOVES:
+            yield Observation(kind="members_unseen", detail="offsets move, and no broker lists a member")
+        return
+    pops = any(listed is not None and listed.consume_type == _POP for listed in lists.values())
+    if pops and not any(member.is_described for member in members):
+        yield Observation(
+            kind="members_unseen", detail="consumers pop, and none of them can be queried: clients of a proxy"
+        )
+
+
+def _untold(members: Sequence[RememberedMember]) -> Iterable[Observation]:
+    silent = [member.client_id for member in members if member.failures >= _FAILURES and member.is_silent]
+    unable = [member.client_id for member in members if member.failures >= _FAILURES and not member.is_silent]
+    if silent:
+        yield Observation(kind="running_info_missing", detail=f"{_named(silent)}: no answer, though connected")
+    if unable:
+        yield Observation(kind="running_info_missing", detail=f"{_named(unable)}: cannot be queried")
+
+
+def _twice(members: Sequence[RememberedMember]) -> Iterable[Observation]:
+    for client_id, count in sorted(Counter(member.client_id for member in members).items()):
+        if count > 1:
+            detail = f"{client_id}: {count} connections, and only one of them can be queried"
+            yield Observation(kind="duplicate_unreachable", detail=detail)
+
+
+def _kept(
+    members: Sequence[RememberedMember], trusted: Collection[str], lists: Mapping[str, ConsumerConnections | None]
+) -> Iterable[Observation]:
+    listed = {one.client_id for answer in lists.values() if answer is not None for one in answer.connections}
+    kept = [member for member in members if member.client_id not in listed]
+    if kept:
+        brokers = sorted({broker for member in kept for broker in member.listed_by if broker not in trusted})
+        names = _named([member.client_id for member in kept])
+        detail = f"{', '.join(brokers)} cannot list connections: it is unknown whether {names} are connected"
+        yield Observation(kind="not_polled", detail=detail)
+
+
+def _unpolled(passing: VolatileGroup) -> Iterable[Observation]:
+    if passing.unpolled > _ROUNDS:
+        yield Observation(kind="not_polled", detail="not every broker answered in time")
+
+
+def alone(passing: VolatileGroup, *, is_alone: bool, moved: bool | None) -> tuple[int, int]:
+    """Return how often in turn offsets moved, and did not, while no member was connected.
+
+    Args:
+        moved: None: not read.
+    """
+    if not is_alone:
+        return 0, 0
+    if moved is None or not passing.was_alone:
+        return passing.moves_alone, passing.still_alone
+    if moved:
+        return passing.moves_alone + 1, 0
+    still = passing.still_alone + 1
+    return (0 if still >= _STILL else passing.moves_alone), still
+
+
+def _named(ids: Sequence[str]) -> str:
+    shown = ", ".join(ids[:_NAMED_AT_MOST])
+    more = len(ids) - _NAMED_AT_MOST
+    return f"{shown} and {more} more" if more > 0 else shown

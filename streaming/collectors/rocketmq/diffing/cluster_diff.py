@@ -1,0 +1,196 @@
+"""Shell: one round over a RocketMQ cluster compared with the known state: the events, and the new state. Pure.
+
+No event reports that a member is alive: the brokers' lists decide. Without evidence nothing is reported, and the known
+state stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from streaming.collectors.rocketmq.diffing.group_diff import Context, diff_group
+from streaming.collectors.rocketmq.diffing.remembered import (
+    RememberedBroker,
+    RememberedGroup,
+    RememberedState,
+    VolatileGroup,
+    VolatileState,
+)
+from streaming.collectors.rocketmq.diffing.topic_diff import diff_topics
+from streaming.collectors.rocketmq.options import RocketMqOptions
+from streaming.collectors.rocketmq.polling.observed import ObservedBroker, ObservedGroup, Survey
+from streaming.collectors.rocketmq.remoting.messages import MessageRequestMode
+from udfs.model.events import ORDER_AT_ONE_MOMENT, SCHEMA_VERSION, AnyEvent, Clock, GroupDeleted
+
+_SYSTEM: Final = "rocketmq"
+# A group is deleted after this many rounds in turn in which no broker had settings or members of it.
+_ABSENT_ROUNDS: Final = 2
+_NOTHING: Final = RememberedGroup()
+_NOTHING_VOLATILE: Final = VolatileGroup()
+
+
+class ClusterDiff(msgspec.Struct, frozen=True):
+    """The result of a round.
+
+    Attributes:
+        events: In the order of their times, the clock last; empty where nothing was seen.
+        known, passing: The state once they are reported.
+    """
+
+    events: list[AnyEvent]
+    known: RememberedState
+    passing: VolatileState
+
+
+def diff_cluster(
+    known: RememberedState, passing: VolatileState, survey: Survey, options: RocketMqOptions
+) -> ClusterDiff:
+    """Compare a round with the known state. The arguments are not changed."""
+    brokers = _brokers(known, survey, options)
+    if not survey.is_evidence:
+        return ClusterDiff([], msgspec.structs.replace(known, brokers=brokers), passing)
+    context = _context(known, brokers, survey, options)
+    events: list[AnyEvent] = []
+    topic_events, topics = diff_topics(
+        known.topics, survey, missing_brokers(brokers, survey.ended_ms, options), options.cluster
+    )
+    events += topic_events
+    context = msgspec.structs.replace(context, topics=topics, topics_changed=topics != known.topics)
+    groups: dict[str, RememberedGroup] = {}
+    passing_groups: dict[str, VolatileGroup] = {}
+    for name in sorted(survey.groups):
+        told, group, passing_group = _diff_group(name, known, passing, survey.groups[name], context, survey)
+        events += told
+        if group != _NOTHING:
+            groups[name] = group
+        if passing_group != _NOTHING_VOLATILE:
+            passing_groups[name] = passing_group
+    events.sort(key=lambda event: (event.event_time, ORDER_AT_ONE_MOMENT[type(event)]))
+    events.append(
+        Clock(schema_version=SCHEMA_VERSION, event_time=survey.ended_ms, system=_SYSTEM, cluster=options.cluster)
+    )
+    after = RememberedState(clock_ms=survey.ended_ms, brokers=brokers, topics=topics, groups=groups)
+    return ClusterDiff(events, after, VolatileState(passing_groups))
+
+
+def is_news(before: RememberedState, after: RememberedState) -> bool:
+    """Return whether the known state changed in more than its time."""
+    return (
+        before.groups != after.groups
+        or before.topics != after.topics
+        or before.brokers != after.brokers
+        or before.clock_ms == 0
+    )
+
+
+# ---- brokers
+
+
+def missing_brokers(brokers: Mapping[str, RememberedBroker], now_ms: int, options: RocketMqOptions) -> frozenset[str]:
+    """Return the brokers that were unavailable for longer than consumers take to refresh routes."""
+    return frozenset(
+        name
+        for name, broker in brokers.items()
+        if broker.away_since_ms is not None and now_ms - broker.away_since_ms >= options.route_grace_ms
+    )
+
+
+def _brokers(known: RememberedState, survey: Survey, options: RocketMqOptions) -> dict[str, RememberedBroker]:
+    brokers = {}
+    for name, seen in survey.brokers.items():
+        before = known.brokers.get(name)
+        if seen.problem is None:
+            brokers[name] = _answering(before, seen, survey.ended_ms, options, is_first=not known.brokers)
+            continue
+        away_since_ms = before.away_since_ms if before is not None else None
+        away_since_ms = survey.ended_ms if away_since_ms is None else away_since_ms
+        is_forgotten = not seen.is_listed and survey.ended_ms - away_since_ms >= options.forget_broker_ms
+        if not is_forgotten:
+            broker = before or RememberedBroker(addresses=dict(seen.addresses))
+            brokers[name] = msgspec.structs.replace(broker, addresses=dict(seen.addresses), away_since_ms=away_since_ms)
+    return brokers
+
+
+def _answering(
+    before: RememberedBroker | None, seen: ObservedBroker, now_ms: int, options: RocketMqOptions, *, is_first: bool
+) -> RememberedBroker:
+    """Return a broker that answers. A restarted or new one has not received its members' heartbeats yet."""
+    if before is None:
+        lists_all_at_ms = 0 if is_first else now_ms + options.boot_grace_ms
+        return RememberedBroker(addresses=dict(seen.addresses), boot_ms=seen.boot_ms, lists_all_at_ms=lists_all_at_ms)
+    is_restarted = seen.boot_ms is not None and before.boot_ms is not None and seen.boot_ms != before.boot_ms
+    return RememberedBroker(
+        addresses=dict(seen.addresses),
+        boot_ms=before.boot_ms if seen.boot_ms is None else seen.boot_ms,
+        lists_all_at_ms=now_ms + options.boot_grace_ms if is_restarted else before.lists_all_at_ms,
+    )
+
+
+def _context(
+    known: RememberedState, brokers: Mapping[str, RememberedBroker], survey: Survey, options: RocketMqOptions
+) -> Context:
+    boots = {
+        name: brokers[name].boot_ms or 0
+        for name, seen in survey.brokers.items()
+        if seen.is_evidence and name in brokers
+    }
+    settled = {name for name in boots if brokers[name].lists_all_at_ms <= survey.ended_ms}
+    modes: dict[str, list[MessageRequestMode]] = {}
+    for name in sorted(survey.brokers):
+        for mode in survey.brokers[name].modes:
+            modes.setdefault(mode.consumer_group, []).append(mode)
+    return Context(
+        options=options,
+        brokers=frozenset(brokers),
+        boots=boots,
+        settled=frozenset(settled),
+        restarted=frozenset(name for name in settled if known.clock_ms < brokers[name].lists_all_at_ms),
+        topics={},
+        topics_changed=True,
+        unseen_topics=frozenset(survey.unseen_topics),
+        modes=modes,
+        floor_ms=known.clock_ms,
+        began_ms=survey.began_ms,
+        now_ms=survey.ended_ms,
+        is_complete=survey.is_complete,
+    )
+
+
+# ---- groups
+
+
+def _diff_group(
+    name: str, known: RememberedState, passing: VolatileState, seen: ObservedGroup, context: Context, survey: Survey
+) -> tuple[list[AnyEvent], RememberedGroup, VolatileGroup]:
+    """Report a group's news, or its end."""
+    events, group, passing_group = diff_group(
+        name, known.groups.get(name, _NOTHING), passing.groups.get(name, _NOTHING_VOLATILE), seen, context
+    )
+    absent = passing_group.absent + 1 if _is_absent(name, group, context, survey) else 0
+    if absent != passing_group.absent:
+        passing_group = msgspec.structs.replace(passing_group, absent=absent)
+    if absent < _ABSENT_ROUNDS:
+        return events, group, passing_group
+    if group.told is not None:
+        event = GroupDeleted(
+            schema_version=SCHEMA_VERSION,
+            event_time=survey.ended_ms,
+            system=_SYSTEM,
+            cluster=context.options.cluster,
+            group=name,
+        )
+        events = [*events, event]
+    return events, _NOTHING, _NOTHING_VOLATILE
+
+
+def _is_absent(name: str, group: RememberedGroup, context: Context, survey: Survey) -> bool:
+    """Return whether every broker reports that there is no such group. Its settings outlive its members."""
+    if group.members:
+        return False
+    return all(
+        broker in context.settled and seen.groups is not None and name not in seen.groups
+        for broker, seen in survey.brokers.items()
+    )

@@ -1,0 +1,388 @@
+"""Shell: what changed in one RocketMQ group between two rounds, as events. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from streaming.collectors.rocketmq.diffing.anomalies import alone, lists_differ, observe, tables_differ, watch_tables
+from streaming.collectors.rocketmq.diffing.assignment_diff import diff_assignments
+from streaming.collectors.rocketmq.diffing.member_diff import (
+    by_table,
+    connected,
+    departure,
+    described,
+    followed,
+    watched,
+)
+from streaming.collectors.rocketmq.diffing.remembered import Evidence, RememberedGroup, VolatileGroup
+from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
+from streaming.collectors.rocketmq.polling.observed import ObservedGroup, RememberedTopic
+from streaming.collectors.rocketmq.remoting.messages import MessageQueue, MessageRequestMode, QueueOffsets
+from udfs.model.events import (
+    SCHEMA_VERSION,
+    AnyEvent,
+    GroupSettings,
+    GroupSnapshot,
+    MemberInfo,
+    Mode,
+    Progress,
+    QueueOffset,
+)
+
+_SYSTEM: Final = "rocketmq"
+_BROADCASTING: Final = "BROADCASTING"
+_POP: Final = "POP"
+_CONSUME_POP: Final = "CONSUME_POP"
+# A new group is held back until its members were queried and its topics read, but no longer than
+# this: reported without them, it would seem to change its strategies and queues. A known group waits for
+# two rounds.
+_FIRST_WAIT_MS: Final = 60_000
+_WAIT_ROUNDS: Final = 2
+# All members send heartbeats within 30 s: a table that was unchanged for longer is that of all of them.
+_TABLE_RESTS_MS: Final = 35_000
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for all groups in a round.
+
+    Attributes:
+        brokers: All that there are. boots: When each was started, of those that were the same process all the time.
+        settled: Those with time for their members' heartbeats since. restarted: Those that just got settled.
+        topics: As reported. topics_changed: In this round. unseen_topics: Not read yet.
+        modes: By group, as configured at the brokers.
+        floor_ms: No event may be as old as this. began_ms, now_ms: The round's beginning and end.
+    """
+
+    options: RocketMqOptions
+    brokers: frozenset[str]
+    boots: Mapping[str, int]
+    settled: frozenset[str]
+    restarted: frozenset[str]
+    topics: Mapping[str, RememberedTopic]
+    topics_changed: bool
+    unseen_topics: frozenset[str]
+    modes: Mapping[str, list[MessageRequestMode]]
+    floor_ms: int
+    began_ms: int
+    now_ms: int
+    is_complete: bool = False
+
+
+def diff_group(
+    name: str, known: RememberedGroup, passing: VolatileGroup, seen: ObservedGroup, context: Context
+) -> tuple[list[AnyEvent], RememberedGroup, VolatileGroup]:
+    """Compare a group in a round with its known state.
+
+    Returns: The events, and the known state once they are reported.
+    """
+    if not seen.lists and not known.members and known.told is None:
+        return [], known, passing
+    at_ms = max(context.floor_ms + 1, seen.at_ms or context.now_ms)
+    evidence = Evidence(
+        lists=seen.lists,
+        boots={name: boot_ms for name, boot_ms in context.boots.items() if name in seen.lists},
+        settled=context.settled & seen.lists.keys(),
+        brokers=context.brokers,
+    )
+    is_same = evidence == passing.evidence
+    before = known
+    known = _described(known if is_same else _evaluated(known, seen, evidence, at_ms, context), seen, context)
+    known = _changed(known, tables_seen=watch_tables(known, seen.lists, at_ms, is_same=is_same))
+    known = _watched(known, seen, context)
+    known = _by_table(known, seen, at_ms, context)
+    offsets_told, looked = _compare_offsets(known, passing, seen, context)
+    counted = _counted(known, looked, seen, evidence, context, is_same=is_same)
+    if known is not before or counted is not passing or not is_same or context.topics_changed:
+        known = _with_observations(known, counted, evidence, context)
+    passing = counted if is_same else msgspec.structs.replace(counted, evidence=evidence)
+    events: list[AnyEvent] = []
+    mode = _mode(name, known, seen, context)
+    is_news = known is not before or known.waiting_since_ms is not None or mode != (known.mode, known.settings or {})
+    if is_news:
+        told, known = _emit_snapshot(name, known, mode, at_ms, context)
+        events += told
+    may_tell = known.told is not None and known.waiting_since_ms is None
+    told, known = diff_assignments(name, known, seen, at_ms, context.options, may_tell=may_tell)
+    events += told
+    if offsets_told:
+        events.append(_progress(name, offsets_told, seen, context))
+    return events, known, passing
+
+
+# ---- members
+
+
+def _evaluated(
+    known: RememberedGroup, seen: ObservedGroup, evidence: Evidence, at_ms: int, context: Context
+) -> RememberedGroup:
+    """Return a group with the members that it has by the brokers' lists."""
+    members, gone = connected(known.members, evidence)
+    if known.told is not None:
+        familiar = {member.client_id for member in known.members}
+        members = tuple(
+            member if member.client_id in familiar else msgspec.structs.replace(member, is_newcomer=True)
+            for member in members
+        )
+    present = {member.client_id for member in members}
+    departures = [one for one in known.gone if one.member_id not in present]
+    if known.told is not None:
+        departures += [departure(one, at_ms, context.restarted & set(one.listed_by)) for one in gone]
+    return _changed(
+        known,
+        members=members,
+        gone=tuple(departures),
+        sub_version=max(known.sub_version, seen.sub_version()),
+        dealt=known.dealt if members else {},
+    )
+
+
+def _described(known: RememberedGroup, seen: ObservedGroup, context: Context) -> RememberedGroup:
+    """Return a group with its members' own reports."""
+    if not seen.members:
+        return known
+    members = []
+    for member in known.members:
+        told = seen.members.get(member.client_id)
+        members.append(described(member, told, context.options) if told is not None else member)
+    return _changed(known, members=tuple(members), dealt={**known.dealt, **seen.dealt})
+
+
+def _watched(known: RememberedGroup, seen: ObservedGroup, context: Context) -> RememberedGroup:
+    """Return a group whose silent members are stuck if they are still connected."""
+    if not any(member.is_silent for member in known.members):
+        return known
+    listed = seen.client_ids()
+    return _changed(known, members=tuple(watched(member, listed, context.began_ms) for member in known.members))
+
+
+def _changed(known: RememberedGroup, **fields: object) -> RememberedGroup:
+    """Return a group with other fields; the same object where none is another."""
+    changed = {name: value for name, value in fields.items() if getattr(known, name) != value}
+    return msgspec.structs.replace(known, **changed) if changed else known
+
+
+def _by_table(known: RememberedGroup, seen: ObservedGroup, at_ms: int, context: Context) -> RememberedGroup:
+    """Return a group whose members without an own report have the topics of the group's tables.
+
+    A member with topics gets others only when the table is unchanged: it is that of the last heartbeat of any member.
+    """
+    if all(member.is_described for member in known.members):
+        return known
+    topics = followed(
+        (topic for listed in seen.lists.values() if listed is not None for topic in listed.subscriptions),
+        context.options,
+    )
+    tables = known.tables_seen
+    is_at_rest = not tables.flapped_ms and at_ms - tables.changed_ms >= _TABLE_RESTS_MS
+    members = tuple(
+        by_table(member, topics) if is_at_rest or member.info.subscriptions is None else member
+        for member in known.members
+    )
+    return _changed(known, members=members)
+
+
+# ---- what is wrong
+
+
+def _counted(
+    known: RememberedGroup,
+    passing: VolatileGroup,
+    seen: ObservedGroup,
+    evidence: Evidence,
+    context: Context,
+    *,
+    is_same: bool,
+) -> VolatileGroup:
+    """Count for how many rounds in turn something has been wrong."""
+    if is_same and not context.topics_changed:
+        differ, tables = passing.differs > 0, passing.tables_differ > 0
+    else:
+        differ = lists_differ(evidence.lists, evidence.settled, _holders(known, context))
+        tables = tables_differ(evidence.lists, evidence.settled)
+    counts = (
+        passing.unpolled + 1 if seen.unpolled else 0,
+        passing.differs + 1 if differ else 0,
+        passing.tables_differ + 1 if tables else 0,
+    )
+    if counts == (passing.unpolled, passing.differs, passing.tables_differ):
+        return passing
+    unpolled, differs, tables_in_turn = counts
+    return msgspec.structs.replace(passing, unpolled=unpolled, differs=differs, tables_differ=tables_in_turn)
+
+
+def _topics(known: RememberedGroup) -> set[str]:
+    return {topic for member in known.members for topic in member.info.subscriptions or ()}
+
+
+def _holders(known: RememberedGroup, context: Context) -> set[str]:
+    """Return the brokers with queues of topics that the group reads."""
+    return {
+        broker
+        for topic in _topics(known)
+        if not topic.startswith(RETRY_PREFIX) and topic in context.topics
+        for broker in context.topics[topic].queues
+    }
+
+
+def _with_observations(
+    known: RememberedGroup, passing: VolatileGroup, evidence: Evidence, context: Context
+) -> RememberedGroup:
+    static = sorted(topic for topic in _topics(known) if topic in context.topics and context.topics[topic].is_static)
+    found = observe(known, passing, evidence.lists, evidence.settled, _holders(known, context), static, context.now_ms)
+    return _changed(known, observations=found)
+
+
+# ---- the snapshot
+
+
+def _emit_snapshot(
+    name: str, known: RememberedGroup, mode: tuple[Mode, dict[str, object]], at_ms: int, context: Context
+) -> tuple[list[AnyEvent], RememberedGroup]:
+    """Report the group as a whole, and its mode, if they differ from the last report."""
+    if known.told is None and not known.members and not known.observations:
+        return [], known
+    waiting_ms = known.waiting_since_ms if known.waiting_since_ms is not None else at_ms
+    unasked = any(not member.is_described and not member.failures for member in known.members)
+    unseen = bool(context.unseen_topics) and not context.unseen_topics.isdisjoint(_topics(known))
+    options = context.options
+    patience_ms = _FIRST_WAIT_MS if known.told is None else _WAIT_ROUNDS * options.poll_interval_ms
+    if ((unasked and not context.is_complete) or unseen) and at_ms - waiting_ms < patience_ms:
+        return [], _changed(known, waiting_since_ms=waiting_ms)
+    events: list[AnyEvent] = []
+    if known.members and mode != (known.mode, known.settings or {}):
+        events.append(
+            GroupSettings(
+                schema_version=SCHEMA_VERSION,
+                event_time=at_ms,
+                system=_SYSTEM,
+                cluster=options.cluster,
+                group=name,
+                mode=mode[0],
+                strategy_settings=mode[1] if mode[1] or known.settings else None,
+            )
+        )
+        known = _changed(known, mode=mode[0], settings=mode[1] or None)
+    members = tuple(member.info for member in known.members)
+    digest = _digest(members, known)
+    if digest != known.told:
+        events.append(
+            GroupSnapshot(
+                schema_version=SCHEMA_VERSION,
+                event_time=at_ms,
+                system=_SYSTEM,
+                cluster=options.cluster,
+                group=name,
+                members=members,
+                departures=known.gone or None,
+                observations=known.observations,
+            )
+        )
+    return events, _changed(known, told=digest, gone=(), waiting_since_ms=None)
+
+
+def _digest(members: tuple[MemberInfo, ...], known: RememberedGroup) -> str:
+    return hashlib.sha256(msgspec.json.encode((members, known.observations))).hexdigest()[:16]
+
+
+def _mode(name: str, known: RememberedGroup, seen: ObservedGroup, context: Context) -> tuple[Mode, dict[str, object]]:
+    """Return the group's mode: members' own reports have precedence over the broker's table of the last heartbeat.
+
+    Members that differ change nothing.
+    """
+    if not seen.lists or not known.members:
+        return known.mode or "clustering", known.settings or {}
+    models = {member.message_model for member in known.members if member.message_model is not None}
+    if not models:
+        models = {one.message_model for one in seen.lists.values() if one is not None and one.message_model is not None}
+    if len(models) > 1 and known.mode is not None:
+        return known.mode, known.settings or {}
+    if models == {_BROADCASTING}:
+        return "broadcasting", {}
+    topics = {topic for topic in _topics(known) if not topic.startswith(RETRY_PREFIX)}
+    asked = {one.topic: one for one in context.modes.get(name, ()) if one.topic in topics}
+    leaves_it = any(member.is_client_rebalance is False for member in known.members)
+    pops = (
+        any(member.pops for member in known.members)
+        or any(one is not None and one.consume_type == _CONSUME_POP for one in seen.lists.values())
+        or any(mode == _POP for mode in known.dealt.values())
+        or (leaves_it and any(one.mode == _POP for one in asked.values()))
+    )
+    if not pops:
+        return "clustering", {}
+    shares = {one.pop_share_queue_num for one in asked.values() if one.mode == _POP}
+    return "message", {"share_number": shares.pop()} if len(shares) == 1 else {}
+
+
+# ---- offsets
+
+
+def _compare_offsets(
+    known: RememberedGroup, passing: VolatileGroup, seen: ObservedGroup, context: Context
+) -> tuple[tuple[QueueOffset, ...], VolatileGroup]:
+    """Return the events of queues' offsets since their last read, and count moves without members."""
+    is_alone = not known.members
+    told = _reported_offsets(passing, seen.offsets, context.options) if seen.offsets is not None else ()
+    has_moved = None if seen.offsets is None or passing.offsets is None else any(one.moved for one in told)
+    moves, still = alone(passing, is_alone=is_alone, moved=has_moved)
+    # A group that just lost its last member counts from the next read on.
+    was_alone = is_alone and (passing.was_alone or seen.offsets is not None)
+    changed: dict[str, object] = {}
+    if seen.offsets is not None:
+        others = (passing.offsets or {}).items()
+        kept = {queue: one for queue, one in others if queue.broker_name not in seen.offset_brokers}
+        changed["offsets"] = kept | dict(seen.offsets)
+        changed["offset_brokers"] = passing.offset_brokers | seen.offset_brokers
+    if (moves, still, was_alone) != (passing.moves_alone, passing.still_alone, passing.was_alone):
+        changed |= {"moves_alone": moves, "still_alone": still, "was_alone": was_alone}
+    return told, msgspec.structs.replace(passing, **changed) if changed else passing
+
+
+def _progress(name: str, queues: tuple[QueueOffset, ...], seen: ObservedGroup, context: Context) -> Progress:
+    return Progress(
+        schema_version=SCHEMA_VERSION,
+        event_time=max(context.floor_ms + 1, seen.offsets_at_ms),
+        system=_SYSTEM,
+        cluster=context.options.cluster,
+        group=name,
+        queues=queues,
+    )
+
+
+def _reported_offsets(
+    passing: VolatileGroup, offsets: Mapping[MessageQueue, QueueOffsets], options: RocketMqOptions
+) -> tuple[QueueOffset, ...]:
+    """Return the queues with a commit since the last read, and those with another lag."""
+    before = passing.offsets or {}
+    news = []
+    for queue, one in offsets.items():
+        was = before.get(queue)
+        moved = _has_moved(passing, queue, was, one)
+        is_news = moved or one.lag != (0 if was is None else was.lag)
+        if is_news and one.consumer_offset >= 0 and queue.queue_id >= 0 and options.follows_topic(queue.topic):
+            news.append((queue, one, moved))
+    return tuple(
+        QueueOffset(
+            topic=queue.topic,
+            queue_id=queue.queue_id,
+            broker=queue.broker_name,
+            offset=one.consumer_offset,
+            end_offset=max(one.broker_offset, 0),
+            moved=moved,
+        )
+        for queue, one, moved in sorted(news)
+    )
+
+
+def _has_moved(passing: VolatileGroup, queue: MessageQueue, was: QueueOffsets | None, one: QueueOffsets) -> bool:
+    """Return whether a queue has a commit since the last read.
+
+    For a topic without any commit brokers return none of its queues, and for a queue without a commit 0
+    (``AdminBrokerProcessor#getConsumeStats``). The first read of a broker shows its queues' earlier offsets.
+    """
+    if was is None:
+        return queue.broker_name in passing.offset_brokers and one.consumer_offset > 0
+    return was.consumer_offset != one.consumer_offset

@@ -1,0 +1,248 @@
+"""Shell: the members of a RocketMQ group, by the lists of all brokers, with their own reports. Pure.
+
+A broker that lists a member is evidence for it; one that does not is evidence against it only if it answered and has
+had time for its members' heartbeats since it started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from streaming.collectors.rocketmq.diffing.remembered import Evidence, RememberedMember
+from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
+from streaming.collectors.rocketmq.polling.observed import ObservedMember
+from streaming.collectors.rocketmq.remoting.messages import Connection, RunningInfo
+from udfs.model.events import Departure, MemberInfo
+from udfs.strategies.rocketmq.java_classes import strategy_of
+
+# MQVersion: from V4_0_0_SNAPSHOT on each release has two ordinals, its snapshot's and its own; ten patches to a minor.
+_FIRST_ORDINAL: Final = 212
+_FIRST_MAJOR: Final = 4
+_MINORS_TO_A_MAJOR: Final = 10
+_PATCHES_TO_A_MINOR: Final = 10
+# So many failed requests in turn, and so recent ones, make a member's departure an expiry; one that is
+# stuck, once.
+_SILENCES: Final = 2
+_SILENT_WITHIN_MS: Final = 180_000
+
+
+def version_name(ordinal: int) -> str | None:
+    """Return the name of a client's version; None before 4.0, whose numbering is irregular.
+
+    Example:
+        >>> version_name(395), version_name(513), version_name(412)
+        ('V4_9_1', 'V5_5_0', 'V5_0_0_SNAPSHOT')
+    """
+    number, is_release = divmod(ordinal - _FIRST_ORDINAL, 2)
+    if number < 0:
+        return None
+    rest, patch = divmod(number, _PATCHES_TO_A_MINOR)
+    major, minor = divmod(rest, _MINORS_TO_A_MAJOR)
+    return f"V{_FIRST_MAJOR + major}_{minor}_{patch}" + ("" if is_release else "_SNAPSHOT")
+
+
+def connected(
+    known: Sequence[RememberedMember], evidence: Evidence
+) -> tuple[tuple[RememberedMember, ...], tuple[RememberedMember, ...]]:
+    """Return the current members, sorted, and the departed ones.
+
+    A client has one connection to each broker, from another port each time; two members with one client id have two.
+    So the broker with the most connections of an id decides how many members use it, and a member keeps its known
+    address for as long as any broker lists that, or one that had listed the member cannot be polled.
+
+    Args:
+        lists: By broker, of those that answered. trusted: Those among them whose silence is evidence.
+        doubted: All others that are there: their silence is none.
+    """
+    by_id: dict[str, dict[str, list[Connection]]] = {}
+    for broker in sorted(evidence.lists):
+        listed = evidence.lists[broker]
+        for connection in listed.connections if listed is not None else ():
+            if not connection.client_id:
+                continue  # a member without an id cannot be reported
+            by_id.setdefault(connection.client_id, {}).setdefault(broker, []).append(connection)
+    before: dict[str, list[RememberedMember]] = {}
+    for member in known:
+        before.setdefault(member.client_id, []).append(member)
+    members: list[RememberedMember] = []
+    gone: list[RememberedMember] = []
+    for client_id in by_id.keys() | before.keys():
+        now, left = _of_one_id(before.get(client_id, []), by_id.get(client_id, {}), evidence)
+        members += now
+        gone += left
+    return tuple(sorted(members, key=_order)), tuple(sorted(gone, key=_order))
+
+
+def _of_one_id(
+    known: list[RememberedMember], listed: Mapping[str, list[Connection]], evidence: Evidence
+) -> tuple[list[RememberedMember], list[RememberedMember]]:
+    listed_at = {one.client_addr: one for connections in listed.values() for one in connections}
+    count = max((len(connections) for connections in listed.values()), default=0)
+    # Those whose address is still listed come first.
+    ordered = sorted(known, key=lambda member: member.info.host not in listed_at)
+    staying, missing = ordered[:count], ordered[count:]
+    found = [listed_at.get(member.info.host or "") for member in staying]
+    free = _free(listed, [one.client_addr for one in found if one is not None])
+    members = [
+        _listed(member, connection or free.pop(0), listed, evidence)
+        for member, connection in zip(staying, found, strict=True)
+    ]
+    members += [_listed(None, free.pop(0), listed, evidence) for _ in range(count - len(staying))]
+    gone: list[RememberedMember] = []
+    for member in missing:
+        were = member.listed_by.items()
+        is_unknown = any(evidence.is_doubted(*one) for one in were) and not any(
+            evidence.is_against(*one) for one in were
+        )
+        (members if is_unknown else gone).append(member)
+    return members, gone
+
+
+def _free(listed: Mapping[str, list[Connection]], taken: Sequence[str]) -> list[Connection]:
+    """Return the unmatched connections of the broker that lists most, and among equals the most matched."""
+    if not listed:
+        return []
+
+    def rank(broker: str) -> tuple[int, int, str]:
+        connections = listed[broker]
+        return -len(connections), -sum(one.client_addr in taken for one in connections), broker
+
+    free = sorted(listed[min(listed, key=rank)], key=lambda one: one.client_addr)
+    for address in taken:
+        mine = next((one for one in free if one.client_addr == address), None)
+        if mine is not None:
+            free.remove(mine)
+    return free
+
+
+def _listed(
+    member: RememberedMember | None,
+    connection: Connection,
+    listed: Mapping[str, list[Connection]],
+    evidence: Evidence,
+) -> RememberedMember:
+    before = member.listed_by if member is not None else {}
+    listed_by = {broker: evidence.boots.get(broker, before.get(broker, 0)) for broker in sorted(listed)}
+    doubted = {
+        broker: boot_ms
+        for broker, boot_ms in before.items()
+        if broker not in listed and evidence.is_doubted(broker, boot_ms)
+    }
+    listed_by |= doubted
+    if member is None:
+        info = MemberInfo(member_id=connection.client_id, client_id=connection.client_id)
+        member = RememberedMember(info=info)
+    info = member.info
+    version = version_name(connection.version)
+    # The address by which it was known may be that at a broker that cannot be polled now.
+    host = info.host if doubted and info.host else connection.client_addr
+    told = {"host": host, "client_version": version, "language": connection.language}
+    if any(value is not None and getattr(info, name) != value for name, value in told.items()):
+        info = msgspec.structs.replace(info, **{name: value for name, value in told.items() if value is not None})
+    if info is member.info and listed_by == member.listed_by:
+        return member
+    return msgspec.structs.replace(member, info=info, listed_by=listed_by)
+
+
+def _order(member: RememberedMember) -> tuple[str, str]:
+    return member.client_id, member.info.host or ""
+
+
+def described(member: RememberedMember, seen: ObservedMember, options: RocketMqOptions) -> RememberedMember:
+    """Return a member with its own report, or the lack of it; without its queues."""
+    info = seen.info
+    if info is None:
+        since_ms = member.failing_since_ms if member.failures else seen.at_ms
+        return msgspec.structs.replace(
+            member,
+            failures=member.failures + 1,
+            failing_since_ms=since_ms,
+            failed_ms=seen.at_ms,
+            failure=seen.failure,
+        )
+    strategy = strategy_of(info.strategy) if info.strategy is not None else None
+    told = {
+        "subscriptions": followed((one.topic for one in info.subscriptions), options),
+        "strategies": (strategy,) if strategy is not None else None,
+        "ordered": info.is_ordered,
+        "client_version": member.info.client_version or info.client_version,
+    }
+    changed = {name: value for name, value in told.items() if value is not None and getattr(member.info, name) != value}
+    after = msgspec.structs.replace(
+        member,
+        info=msgspec.structs.replace(member.info, **changed) if changed else member.info,
+        is_described=True,
+        failures=0,
+        failing_since_ms=0,
+        failed_ms=0,
+        failure=None,
+        is_stuck=False,
+        message_model=info.message_model,
+        is_client_rebalance=info.is_client_rebalance,
+        pops=_pops(info),
+    )
+    return member if after == member else after
+
+
+def watched(member: RememberedMember, listed: Collection[str], began_ms: int) -> RememberedMember:
+    """Return a member that did not answer as what it is when it is still listed afterwards: connected, and stuck.
+
+    A member killed mid-request also fails to reply, but drops off the broker's list.
+
+    Args:
+        listed: Client ids, in a round that began at ``began_ms``.
+    """
+    if member.is_stuck or not member.is_silent or member.failed_ms > began_ms or member.client_id not in listed:
+        return member
+    return msgspec.structs.replace(member, is_stuck=True)
+
+
+def _pops(info: RunningInfo) -> bool:
+    return any(not queue.topic.startswith(RETRY_PREFIX) for queue in info.pop_queues)
+
+
+def by_table(member: RememberedMember, topics: tuple[str, ...]) -> RememberedMember:
+    """Return a member without an own report with the subscriptions of its group."""
+    if member.is_described or not topics or member.info.subscriptions == topics:
+        return member
+    return msgspec.structs.replace(member, info=msgspec.structs.replace(member.info, subscriptions=topics))
+
+
+def followed(topics: Iterable[str], options: RocketMqOptions) -> tuple[str, ...]:
+    """Return the topics that are followed, sorted, each once."""
+    return tuple(sorted({topic for topic in topics if options.follows_topic(topic)}))
+
+
+def departure(member: RememberedMember, at_ms: int, restarted: Collection[str]) -> Departure:
+    """Return how a member departed, as far as it can be known, and the evidence.
+
+    A killed process closes its connection and vanishes at once, as one does that is shut down; only one that hangs is
+    dropped by its brokers, by default 120 s after its last heartbeat, and does not answer before.
+
+    Args:
+        restarted: Brokers that restarted a while ago and have had time for its heartbeat since.
+    """
+    is_proven = member.failures >= _SILENCES or member.is_stuck
+    if member.is_silent and is_proven and at_ms - member.failed_ms <= _SILENT_WITHIN_MS:
+        times = "once" if member.failures == 1 else f"{member.failures} times"
+        evidence = (
+            f"queried {times} since {_time_text(member.failing_since_ms)}, it did not answer though connected; then "
+            "its connection was closed"
+        )
+        return Departure(member_id=member.client_id, kind="expired", host=member.info.host, evidence=evidence)
+    if restarted:
+        names = ", ".join(sorted(restarted))
+        evidence = f"it did not reconnect to {names} after the broker had restarted"
+    elif member.is_described and not member.failures:
+        evidence = "it answered, and then its connection was closed: a killed process looks like one that was shut down"
+    else:
+        evidence = "its connection was closed"
+    return Departure(member_id=member.client_id, kind="gone", host=member.info.host, evidence=evidence, inferred=False)
+
+
+def _time_text(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms / 1_000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

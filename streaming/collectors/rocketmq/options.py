@@ -1,0 +1,188 @@
+"""Shell: where a RocketMQ cluster is, how to log in there, what of it is followed, and how many requests it gets."""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from pydantic import SecretStr
+
+from streaming.collectors.rocketmq.remoting.client import Limits
+from streaming.collectors.rocketmq.remoting.signing import Credentials
+from streaming.setup.errors import SetupError
+
+RETRY_PREFIX: Final = "%RETRY%"
+DEFAULT_PORT: Final = 9876
+_JUDGED_AT_MOST: Final = 100_000  # cached names; beyond it the cache is cleared
+# MixAll, TopicValidator and BrokerController of 4.9.8 and 5.5.0: what brokers and tools use themselves.
+SYSTEM_GROUPS: Final = (
+    r"CID_RMQ_SYS_.*",
+    r"CID_SYS_.*",
+    r"CID_ONS-HTTP-PROXY",
+    r"CID_ONSAPI_(OWNER|PERMISSION|PULL)",
+    r"CID_DefaultHeartBeatSyncerTopic",
+    r"DEFAULT_(CONSUMER|PRODUCER)",
+    r"FILTERSRV_CONSUMER",
+    r"SCHEDULE_CONSUMER",
+    r"SELF_TEST_[CP]_GROUP",
+    r"TOOLS_CONSUMER",
+    r"__MONITOR_CONSUMER",
+)
+SYSTEM_TOPICS: Final = (
+    r"TBW102",
+    r"SCHEDULE_TOPIC_XXXX",
+    r"BenchmarkTest",
+    r"OFFSET_MOVED_EVENT",
+    r"RMQ_SYS_.*",
+    r"rmq_sys_.*",
+    r"SELF_TEST_TOPIC",
+    r"TRANS_CHECK_MAX_TIME_TOPIC",
+    r"DefaultHeartBeatSyncerTopic",
+    r"%SYS%.*",
+)
+
+
+@dataclass(frozen=True)
+class RocketMqOptions:
+    """One cluster, as the monitor follows it.
+
+    Attributes:
+        name_servers: ``host:port``, at least one; a missing port is 9876.
+        cluster: Its name in the events.
+        include_groups, exclude_groups, include_topics, exclude_topics: Patterns for whole names. A ``%RETRY%`` topic
+            is followed with its group, regardless of the patterns for topics.
+        system_names: Follow the brokers' own groups and topics, too.
+        poll_interval_ms: From one round to the next, and how long a round may last.
+        broker_timeout_ms, client_timeout_ms: For an answer of a server, and of a member through its broker.
+        running_info_share: The share of members of unchanged groups that are queried in one round; also of the
+            groups whose offsets, and of the topics whose routes, are requested.
+        access_key, secret_key, security_token: For brokers with access control.
+        tls_ca: A PEM file with the CAs of the servers' certificates; None is the system's. tls_verify: False trusts
+            any certificate. tls_certificate, tls_key: PEM files of our own, where servers require one.
+        requests_in_flight, relayed_in_flight: At most so many at a time to one server, and to members of one broker.
+            There is one connection to each server.
+        boot_grace_ms: A restarted broker lists no member until its heartbeat, which is sent every 30 s.
+        route_grace_ms: Members read routes every 30 s: the queues of an unavailable broker are kept for as long.
+        forget_broker_ms: A broker that no name server lists and that has not answered for so long is there no more.
+    """
+
+    name_servers: tuple[str, ...]
+    cluster: str
+    include_groups: tuple[str, ...] = (".*",)
+    exclude_groups: tuple[str, ...] = ()
+    include_topics: tuple[str, ...] = (".*",)
+    exclude_topics: tuple[str, ...] = ()
+    system_names: bool = False
+    poll_interval_ms: int = 5_000
+    broker_timeout_ms: int = 3_000
+    client_timeout_ms: int = 3_000
+    running_info_share: float = 0.1
+    access_key: str | None = None
+    secret_key: SecretStr | None = None
+    security_token: SecretStr | None = None
+    tls: bool = False
+    tls_ca: Path | None = None
+    tls_verify: bool = True
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    requests_in_flight: int = 64
+    relayed_in_flight: int = 8
+    boot_grace_ms: int = 35_000
+    route_grace_ms: int = 30_000
+    forget_broker_ms: int = 600_000
+
+    @cached_property
+    def _groups(self) -> _Patterns:
+        return _Patterns(self.include_groups, (*self.exclude_groups, *(() if self.system_names else SYSTEM_GROUPS)))
+
+    @cached_property
+    def _topics(self) -> _Patterns:
+        return _Patterns(self.include_topics, (*self.exclude_topics, *(() if self.system_names else SYSTEM_TOPICS)))
+
+    def follows_group(self, group: str) -> bool:
+        """Return whether a group is followed."""
+        return self._groups.take(group)
+
+    def follows_topic(self, topic: str) -> bool:
+        """Return whether a topic is followed."""
+        if topic.startswith(RETRY_PREFIX):
+            return self._groups.take(topic[len(RETRY_PREFIX) :])
+        return self._topics.take(topic)
+
+    def addresses(self) -> tuple[str, ...]:
+        """Return the name servers, each with its port, in their order."""
+        return tuple(one if _has_port(one) else f"{one}:{DEFAULT_PORT}" for one in self.name_servers)
+
+    def limits(self) -> Limits:
+        """Return what the client may allow itself."""
+        return Limits(
+            request_timeout_s=self.broker_timeout_ms / 1_000,
+            relayed_timeout_s=self.client_timeout_ms / 1_000,
+            connect_timeout_s=self.broker_timeout_ms / 1_000,
+            requests_in_flight=self.requests_in_flight,
+            relayed_in_flight=self.relayed_in_flight,
+        )
+
+    def credentials(self) -> Credentials | None:
+        """Return what to sign with; None where nothing is signed."""
+        if self.access_key is None or self.secret_key is None:
+            return None
+        token = self.security_token.get_secret_value() if self.security_token is not None else None
+        return Credentials(self.access_key, self.secret_key.get_secret_value(), token)
+
+    def ssl_context(self) -> ssl.SSLContext | None:
+        """Return how to encrypt; None is plain.
+
+        Raises:
+            SetupError: A file cannot be read or is no PEM.
+        """
+        if not self.tls:
+            return None
+        try:
+            context = ssl.create_default_context(cafile=self.tls_ca)
+            if self.tls_certificate is not None:
+                context.load_cert_chain(self.tls_certificate, self.tls_key)
+        except (OSError, ssl.SSLError) as error:
+            raise SetupError(
+                f"the TLS files of {self.cluster} cannot be used: {error}",
+                "tls_ca, tls_certificate and tls_key must name PEM files that this user may read",
+            ) from error
+        if not self.tls_verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+class _Patterns:
+    """Included and excluded names; each name is matched once."""
+
+    def __init__(self, include: Iterable[str], exclude: Iterable[str]) -> None:
+        self._include = [re.compile(pattern) for pattern in include]
+        self._exclude = [re.compile(pattern) for pattern in exclude]
+        self._evaluated: dict[str, bool] = {}
+
+    def take(self, name: str) -> bool:
+        found = self._evaluated.get(name)
+        if found is None:
+            if len(self._evaluated) >= _JUDGED_AT_MOST:
+                self._evaluated.clear()
+            found = any(one.fullmatch(name) for one in self._include) and not any(
+                one.fullmatch(name) for one in self._exclude
+            )
+            self._evaluated[name] = found
+        return found
+
+
+def _has_port(address: str) -> bool:
+    _, colon, port = address.rpartition(":")
+    return bool(colon) and port.isdigit()
+
+
+def name_servers_of(text: str) -> tuple[str, ...]:
+    """Return the addresses in a text that separates them by ``;`` or ``,``, as RocketMQ's own tools take it."""
+    return tuple(one.strip() for one in re.split(r"[;,]", text) if one.strip())

@@ -1,0 +1,1 @@
+"""Shell: the schedule and content of requests to RocketMQ's brokers and members."""

@@ -1,0 +1,201 @@
+"""Shell: queries members through their brokers, without waiting for silent ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
+from streaming.collectors.rocketmq.polling.member_schedule import PollRequest, Schedule
+from streaming.collectors.rocketmq.polling.observed import Failure, ObservedGroup, ObservedMember
+from streaming.collectors.rocketmq.remoting.client import RocketMqClient
+from streaming.collectors.rocketmq.remoting.codes import ResponseCode
+from streaming.collectors.rocketmq.remoting.errors import Refused, RemotingError, TimedOut, Unreachable
+from streaming.collectors.rocketmq.remoting.messages import RunningInfo
+from udfs.strategies.rocketmq.java_classes import strategy_of
+
+# At most this many formerly silent members are queried at a time through one broker: each costs it one of 16 threads
+# for ten seconds (BrokerConfig#adminBrokerThreadPoolNums, Broker2Client#callClient).
+SILENT_AT_A_TIME: Final = 2
+# How long a round waits for the last answers. Later answers are used in a later round.
+_PATIENCE_S: Final = 1.0
+_OFFLINE: Final = frozenset({ResponseCode.SYSTEM_ERROR, ResponseCode.CONSUMER_NOT_ONLINE})
+_ALLOCATED_BY_BROKER: Final = frozenset({"AVG", "AVG_BY_CIRCLE"})
+
+
+class MemberPoller:
+    """Requests, and remembers what came too late for its round.
+
+    Args:
+        now_ms: The clock.
+    """
+
+    def __init__(
+        self, client: RocketMqClient, options: RocketMqOptions, schedule: Schedule, now_ms: Callable[[], int]
+    ) -> None:
+        self._client = client
+        self._options = options
+        self._schedule = schedule
+        self._now_ms = now_ms
+        self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._heard: list[tuple[str, ObservedMember]] = []
+        self._silent: dict[str, int] = {}  # by broker address: silent members with a request in flight
+        self._turn = 0
+        self._broken: BaseException | None = None
+
+    async def poll(
+        self,
+        asks: list[PollRequest],
+        groups: Mapping[str, ObservedGroup],
+        addresses: Mapping[str, str],
+        *,
+        until: float | None,
+    ) -> int:
+        """Query members and add their reports to their groups, with late ones of earlier requests.
+
+        Args:
+            addresses: Of the brokers, by name. until: The loop's time of the last request; None: all are queried, and
+                waited for.
+        Returns: How many were not queried in time.
+        """
+        loop = asyncio.get_running_loop()
+        room = asyncio.Semaphore(max(1, len(addresses)) * self._options.relayed_in_flight)
+        unasked = 0
+        for place, ask in enumerate(asks):
+            if until is not None and loop.time() >= until:
+                unasked = sum(not one.is_silent for one in asks[place:])
+                break
+            address = self._address(ask, groups, addresses)
+            key = (ask.group, ask.client_id)
+            if address is None or key in self._running:
+                continue
+            if ask.is_silent and self._silent.get(address, 0) >= SILENT_AT_A_TIME and until is not None:
+                continue
+            if not await _acquire(room, until):
+                unasked = sum(not one.is_silent for one in asks[place:])
+                break
+            if ask.is_silent:
+                self._silent[address] = self._silent.get(address, 0) + 1
+            task = loop.create_task(self._poll_member(ask, address, groups[ask.group]))
+            self._running[key] = task
+            task.add_done_callback(partial(self._done, ask, address, room))
+        await self._wait(asks, until)
+        if self._broken is not None:
+            raise self._broken
+        self._deliver(groups)
+        return unasked
+
+    async def close(self) -> None:
+        """Request no more."""
+        running = list(self._running.values())
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    def _done(self, ask: PollRequest, address: str, room: asyncio.Semaphore, task: asyncio.Task[None]) -> None:
+        self._running.pop((ask.group, ask.client_id), None)
+        room.release()
+        if ask.is_silent:
+            self._silent[address] -= 1
+        if not task.cancelled() and self._broken is None:
+            self._broken = task.exception()
+
+    async def _wait(self, asks: list[PollRequest], until: float | None) -> None:
+        """Wait briefly for the members that are likely to answer."""
+        silent = {(ask.group, ask.client_id) for ask in asks if ask.is_silent}
+        waited = [task for key, task in self._running.items() if until is None or key not in silent]
+        if waited:
+            await asyncio.wait(waited, timeout=None if until is None else _PATIENCE_S)
+
+    def _deliver(self, groups: Mapping[str, ObservedGroup]) -> None:
+        heard, self._heard = self._heard, []
+        for group, member in heard:
+            if group in groups:
+                groups[group].members[member.client_id] = member
+
+    def _address(
+        self, ask: PollRequest, groups: Mapping[str, ObservedGroup], addresses: Mapping[str, str]
+    ) -> str | None:
+        """Choose a broker to which the member is connected, another one each time."""
+        group = groups.get(ask.group)
+        if group is None:
+            return None
+        listing = [
+            name
+            for name, listed in group.lists.items()
+            if listed is not None
+            and name in addresses
+            and any(one.client_id == ask.client_id for one in listed.connections)
+        ]
+        if not listing:
+            return None
+        self._turn += 1
+        return addresses[sorted(listing)[self._turn % len(listing)]]
+
+    async def _poll_member(self, ask: PollRequest, address: str, group: ObservedGroup) -> None:
+        failure: Failure
+        problem: str
+        try:
+            info = await self._client.running_info(address, ask.group, ask.client_id)
+        except Unreachable:
+            return  # nothing is learnt of the member
+        except TimedOut as error:
+            failure, problem = "silent", error.problem
+        except Refused as error:
+            problem = f"code {error.code}: {error.remark or 'no remark'}"
+            if error.code == ResponseCode.CONSUME_MSG_TIMEOUT:
+                failure = "silent"
+            else:
+                failure = "offline" if error.code in _OFFLINE else "unable"
+        except RemotingError as error:
+            failure, problem = "unable", error.problem
+        else:
+            await self._request_allocation(ask, address, info, group)
+            self._receive(ask, ObservedMember(client_id=ask.client_id, at_ms=self._now_ms(), info=info))
+            return
+        now_ms = self._now_ms()
+        self._receive(ask, ObservedMember(client_id=ask.client_id, at_ms=now_ms, failure=failure, problem=problem))
+
+    def _receive(self, ask: PollRequest, member: ObservedMember) -> None:
+        if member.failure == "silent":
+            self._schedule.was_silent(ask.group, ask.client_id, member.at_ms)
+        else:
+            self._schedule.answered(ask.group, ask.client_id, member.at_ms)
+        self._heard.append((ask.group, member))
+
+    async def _request_allocation(
+        self, ask: PollRequest, address: str, info: RunningInfo, group: ObservedGroup
+    ) -> None:
+        """Request the assignment of a member that leaves it to the broker: the only place of the default mode."""
+        if info.is_client_rebalance is not False:
+            return
+        strategy = strategy_of(info.strategy or "") or "AVG"
+        if strategy not in _ALLOCATED_BY_BROKER:
+            return
+        for subscription in info.subscriptions:
+            topic = subscription.topic
+            if topic in group.dealt or topic.startswith(RETRY_PREFIX) or not self._options.follows_topic(topic):
+                continue
+            try:
+                assigned = await self._client.query_assignment(
+                    address, ask.group, topic, ask.client_id, strategy=strategy
+                )
+            except RemotingError:
+                continue
+            if assigned:
+                group.dealt[topic] = assigned[0].mode
+
+
+async def _acquire(room: asyncio.Semaphore, until: float | None) -> bool:
+    """Wait for room; return whether there was any in time."""
+    if until is None or not room.locked():
+        await room.acquire()
+        return True
+    try:
+        async with asyncio.timeout_at(until):
+            await room.acquire()
+    except TimeoutError:
+        return False
+    return True

@@ -1,0 +1,154 @@
+"""Shell: the result of one round over a RocketMQ cluster, as plain values, without evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from streaming.collectors.rocketmq.remoting.messages import (
+    ConsumerConnections,
+    MessageQueue,
+    MessageRequestMode,
+    QueueOffsets,
+    RunningInfo,
+    TopicConfig,
+    TopicRoute,
+)
+
+# Why a member did not report. `silent`: connected, and no answer; `offline`: not connected to the broker of the
+# request; `unable`: it, or a server in between, does not support the request.
+Failure: TypeAlias = Literal["silent", "offline", "unable"]
+
+
+class ObservedBroker(msgspec.Struct, frozen=True, kw_only=True):
+    """One broker.
+
+    Attributes:
+        addresses: By broker id, as a name server reported last.
+        problem: Why it did not answer; None: it did. is_refusal: It does not let us in.
+        is_listed: A name server lists it.
+        boot_ms: When it was started, by its own clock; None: it did not report it.
+        topics: Its topics; None where they were not had.
+        groups: The groups that it has settings of; None where they were not had.
+        modes: As set for groups and topics.
+    """
+
+    name: str
+    addresses: Mapping[int, str]
+    problem: str | None = None
+    is_refusal: bool = False
+    is_listed: bool = True
+    boot_ms: int | None = None
+    is_steady: bool = True  # the same process from the beginning of the round to its end
+    version: str | None = None
+    topics: Mapping[str, TopicConfig] | None = None
+    groups: frozenset[str] | None = None
+    modes: tuple[MessageRequestMode, ...] = ()
+
+    @property
+    def is_evidence(self) -> bool:
+        """Whether what it did not list can be taken to be missing there."""
+        return self.problem is None and self.is_steady
+
+
+class ObservedMember(msgspec.Struct, frozen=True, kw_only=True):
+    """A member's own report, or why there is none."""
+
+    client_id: str
+    at_ms: int
+    info: RunningInfo | None = None
+    failure: Failure | None = None
+    problem: str | None = None
+
+
+class ObservedGroup(msgspec.Struct, kw_only=True):
+    """One group.
+
+    Attributes:
+        lists: By the name of a broker that answered: its list; None: no member is connected to it.
+        at_ms: When the last of them came.
+        unpolled: Names of brokers that were not polled in time, or did not answer for this group.
+        members: By client id, of the queried ones.
+        offsets: The group's offsets, where requested: on ``offset_brokers``. offsets_at_ms: When the
+            last of it came.
+        dealt: The mode where brokers assign themselves: ``PULL`` or ``POP``, by topic.
+    """
+
+    lists: dict[str, ConsumerConnections | None] = msgspec.field(default_factory=dict)
+    at_ms: int = 0
+    unpolled: set[str] = msgspec.field(default_factory=set)
+    members: dict[str, ObservedMember] = msgspec.field(default_factory=dict)
+    offsets: Mapping[MessageQueue, QueueOffsets] | None = None
+    offset_brokers: frozenset[str] = frozenset()
+    offsets_at_ms: int = 0
+    dealt: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def client_ids(self) -> set[str]:
+        """Return the connections to any broker."""
+        return {one.client_id for listed in self.lists.values() if listed is not None for one in listed.connections}
+
+    def sub_version(self) -> int:
+        """Return when a member last set its subscription, or held other queues than before: ms of its clock."""
+        return max(
+            (
+                subscription.sub_version
+                for listed in self.lists.values()
+                if listed is not None
+                for subscription in listed.subscriptions.values()
+            ),
+            default=0,
+        )
+
+
+class ObservedTopic(msgspec.Struct, frozen=True, kw_only=True):
+    """The route of a topic, as a name server reported; None: it has no such topic."""
+
+    at_ms: int
+    route: TopicRoute | None
+
+
+class Survey(msgspec.Struct, kw_only=True):
+    """One round.
+
+    Attributes:
+        began_ms, ended_ms: By this machine's clock, monotonic here.
+        topics: Those that were read. unseen_topics: Those that were not yet read in any round.
+        groups: Those that are followed and exist, at any broker.
+        asked, unasked: The number of members to query, and of those not queried in time.
+        name_server_problem: Why none of them answered.
+        is_complete: All members were queried.
+    """
+
+    began_ms: int
+    ended_ms: int = 0
+    brokers: dict[str, ObservedBroker] = msgspec.field(default_factory=dict)
+    topics: dict[str, ObservedTopic] = msgspec.field(default_factory=dict)
+    unseen_topics: set[str] = msgspec.field(default_factory=set)
+    groups: dict[str, ObservedGroup] = msgspec.field(default_factory=dict)
+    asked: int = 0
+    unasked: int = 0
+    name_server_problem: str | None = None
+    is_complete: bool = False
+
+    @property
+    def is_evidence(self) -> bool:
+        """Whether anything was seen at all: at least one broker answered."""
+        return any(broker.problem is None for broker in self.brokers.values())
+
+    def unpolled(self) -> int:
+        """Return how many groups were not seen at every broker that answers."""
+        return sum(bool(group.unpolled) for group in self.groups.values())
+
+
+class RememberedTopic(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A reported topic: how many queues on each broker, by the broker names that consumers see.
+
+    Attributes:
+        is_missing: No name server and no broker had it in the read before.
+    """
+
+    queues: dict[str, int]
+    is_static: bool = False
+    is_missing: bool = False

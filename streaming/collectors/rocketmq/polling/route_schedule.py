@@ -1,0 +1,132 @@
+"""Shell: which topics' routes a round requests: those with changes at brokers, doubted ones, the others in turn. Pure.
+
+A name server answers for one topic at a time, each broker for all of its topics at once: so the brokers' own settings
+show which routes must be requested again. What consumers share is the route, not the settings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from streaming.collectors.rocketmq.polling.observed import ObservedBroker
+from streaming.collectors.rocketmq.remoting.messages import PERM_READ, TopicConfig, TopicRoute
+
+# The brokers' settings of a topic when its route was requested.
+_Basis: TypeAlias = tuple[tuple[str, int], ...]
+_AWAY: Final = -1
+_GONE: Final = -2
+
+
+@dataclass
+class _LastPoll:
+    at_ms: int
+    basis: _Basis | None  # None: the route did not agree with it, and is requested again
+    brokers: frozenset[str]
+
+
+class RouteSchedule:
+    """When each topic's route was polled, and which is next.
+
+    Args:
+        share: The share of unchanged topics that is requested in one round.
+    """
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._looked: dict[str, _LastPoll] = {}
+
+    def next_topics(
+        self,
+        topics: Iterable[str],
+        doubted: Collection[str],
+        brokers: Mapping[str, ObservedBroker],
+        gone: Collection[str],
+        *,
+        everything: bool,
+    ) -> list[str]:
+        """Return the topics whose routes to request, the most urgent first.
+
+        Args:
+            topics: All followed ones, including reported ones. doubted: To be read again in any case.
+            gone: Brokers that were unavailable for longer than consumers take to refresh routes.
+        """
+        names = sorted(set(topics))
+        self._looked = {name: self._looked[name] for name in names if name in self._looked}
+        due: list[str] = []
+        others: list[tuple[int, str]] = []
+        for name in names:
+            looked = self._looked.get(name)
+            if (
+                looked is None
+                or name in doubted
+                or looked.basis is None
+                or looked.basis != self._basis(name, looked, brokers, gone)
+            ):
+                due.append(name)
+            else:
+                others.append((looked.at_ms, name))
+        others.sort()
+        between_generations = len(others) if everything else math.ceil(self._share * len(names))
+        return [*due, *(name for _, name in others[:between_generations])]
+
+    def never_polled(self, topics: Iterable[str]) -> set[str]:
+        """Return the topics whose routes were not requested yet, or got no answer."""
+        return {name for name in topics if name not in self._looked}
+
+    def saw(
+        self,
+        topic: str,
+        route: TopicRoute | None,
+        brokers: Mapping[str, ObservedBroker],
+        gone: Collection[str],
+        now_ms: int,
+    ) -> None:
+        """Take in a route."""
+        on = frozenset(data.broker_name for data in route.queues) if route is not None else frozenset()
+        before = self._looked.get(topic)
+        if before is not None:
+            on |= frozenset(name for name in before.brokers if name in brokers and brokers[name].problem is not None)
+        looked = _LastPoll(now_ms, None, on)
+        if agrees(topic, route, brokers):
+            looked.basis = self._basis(topic, looked, brokers, gone)
+        self._looked[topic] = looked
+
+    def _basis(
+        self, topic: str, looked: _LastPoll, brokers: Mapping[str, ObservedBroker], gone: Collection[str]
+    ) -> _Basis:
+        basis: list[tuple[str, int]] = []
+        for name in sorted(brokers):
+            broker = brokers[name]
+            if broker.topics is not None:
+                config = broker.topics.get(topic)
+                if config is not None:
+                    basis.append((name, readable(config)))
+            elif name in looked.brokers:
+                basis.append((name, _GONE if name in gone else _AWAY))
+        return tuple(basis)
+
+
+def readable(config: TopicConfig) -> int:
+    """Return how many queues of a topic consumers may read on the broker with this setting."""
+    return config.read_queue_nums if config.perm & PERM_READ else 0
+
+
+def agrees(topic: str, route: TopicRoute | None, brokers: Mapping[str, ObservedBroker]) -> bool:
+    """Return whether a route agrees with the settings of the brokers that answer.
+
+    A static topic's queues are not those of its brokers.
+    """
+    if route is not None and route.is_static:
+        return True
+    routed = {data.broker_name: data for data in route.queues} if route is not None else {}
+    for name, broker in brokers.items():
+        if broker.topics is None:
+            continue
+        config, data = broker.topics.get(topic), routed.get(name)
+        by_route = data.read_queue_nums if data is not None and data.is_readable else 0
+        if by_route != (readable(config) if config is not None else 0):
+            return False
+    return True

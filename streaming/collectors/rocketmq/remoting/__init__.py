@@ -1,0 +1,1 @@
+"""Shell: RocketMQ's remoting protocol."""

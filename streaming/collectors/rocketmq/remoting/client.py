@@ -1,0 +1,297 @@
+"""Shell: a read-only client of the name servers, brokers and members of a RocketMQ cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Final, TypeVar
+
+import msgspec
+
+from streaming.collectors.rocketmq.remoting import bodies
+from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
+from streaming.collectors.rocketmq.remoting.endpoint import Limits, Server
+from streaming.collectors.rocketmq.remoting.errors import ProtocolError, Refused, RemotingError, Unreachable
+from streaming.collectors.rocketmq.remoting.messages import (
+    Assignment,
+    BrokerRuntime,
+    ClusterInfo,
+    ConsumerConnections,
+    ConsumeStats,
+    MessageRequestMode,
+    RunningInfo,
+    SubscriptionGroupConfig,
+    TopicConfig,
+    TopicRoute,
+)
+from streaming.collectors.rocketmq.remoting.signing import Credentials
+
+__all__ = ["DEFAULT_LIMITS", "Limits", "RocketMqClient"]
+
+T = TypeVar("T")
+
+DEFAULT_LIMITS: Final = Limits()
+# Of 1,000 entries by default (BrokerConfig#splitMetadataSize).
+_MAX_PAGES: Final = 1_000
+
+
+class RocketMqClient:
+    """Requests name servers and brokers: one connection for each address, made when it is first needed.
+
+    Brokers are named by the addresses of `cluster_info`. Every method may raise `Unreachable`, `TimedOut`,
+    `Refused` or `ProtocolError`, all of them `RemotingError`, and nothing else. Time-outs run from the moment a request
+    is sent, not from when it began to wait for its turn. To be used within one event loop.
+
+    Args:
+        name_servers: ``host:port``, at least one. They are tried in turn until one answers; the one that answered last
+            is tried first.
+        credentials: To sign with, where servers require it.
+        tls: For every connection; None is plain.
+    """
+
+    def __init__(
+        self,
+        name_servers: Sequence[str],
+        *,
+        credentials: Credentials | None = None,
+        tls: ssl.SSLContext | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        if not name_servers:
+            raise ValueError("at least one name server is needed")
+        self._limits = limits
+        self._credentials = credentials
+        self._tls = tls
+        self._name_servers = [self._server(address) for address in dict.fromkeys(name_servers)]
+        self._brokers: dict[str, Server] = {}
+        self._is_closed = False
+
+    @property
+    def connections_open(self) -> int:
+        """The number of open connections: at most one for each name server and broker."""
+        return sum(server.is_connected for server in (*self._name_servers, *self._brokers.values()))
+
+    async def __aenter__(self) -> RocketMqClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close every connection; requests in flight end with `Unreachable`."""
+        self._is_closed = True
+        brokers, self._brokers = list(self._brokers.values()), {}
+        await asyncio.gather(*(server.close() for server in (*self._name_servers, *brokers)))
+
+    async def cluster_info(self) -> ClusterInfo:
+        """Request the brokers from a name server. Connections to removed brokers are closed."""
+        found = await self._query_name_servers(
+            RequestCode.GET_BROKER_CLUSTER_INFO, {}, bodies.cluster_info, lambda info: bool(info.brokers)
+        )
+        addresses = {address for broker in found.brokers.values() for address in broker.broker_addrs.values()}
+        if addresses:
+            await self._forget_brokers_but(addresses)
+        return found
+
+    async def topic_route(self, topic: str) -> TopicRoute | None:
+        """Request a topic's route from a name server; None: it has no such topic."""
+        return await _unless(
+            ResponseCode.TOPIC_NOT_EXIST,
+            self._query_name_servers(
+                RequestCode.GET_ROUTEINFO_BY_TOPIC,
+                {"topic": topic, "acceptStandardJsonOnly": "true"},
+                lambda body: bodies.topic_route(topic, body),
+            ),
+        )
+
+    async def broker_runtime(self, broker: str) -> BrokerRuntime:
+        """Request a broker about itself: version, time of its start."""
+        return await self._request(broker, RequestCode.GET_BROKER_RUNTIME_INFO, {}, bodies.broker_runtime)
+
+    async def topic_configs(self, broker: str) -> Mapping[str, TopicConfig]:
+        """Request a broker for all its topics, by name."""
+        return await self._request_pages(
+            broker, RequestCode.GET_ALL_TOPIC_CONFIG, "topicSeq", "totalTopicNum", bodies.topic_configs
+        )
+
+    async def groups(self, broker: str) -> Mapping[str, SubscriptionGroupConfig]:
+        """Request a broker for all consumer groups that it has settings of, by name: also system groups."""
+        return await self._request_pages(
+            broker, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, "groupSeq", "totalGroupNum", bodies.groups
+        )
+
+    async def connections(self, broker: str, group: str) -> ConsumerConnections | None:
+        """Request a broker for the members of a group; None: no member of this group is connected to it."""
+        return await _unless(
+            ResponseCode.CONSUMER_NOT_ONLINE,
+            self._request(
+                broker, RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group}, bodies.connections
+            ),
+        )
+
+    async def running_info(
+        self, broker: str, group: str, client_id: str, *, timeout_s: float | None = None
+    ) -> RunningInfo:
+        """Request a member about itself, through a broker. Of several with one client id, one answers.
+
+        Raises:
+            Refused: Code 207: it is connected and silent. Code 1 or 206: not connected to this broker, unless
+                `is_denied`. Others: it does not know the question (clients of some languages).
+            TimedOut: The broker did not answer 207 within the timeout (it waits for 10 s itself).
+        """
+        fields = {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"}
+        response = await self._broker(broker).answer(
+            RequestCode.GET_CONSUMER_RUNNING_INFO, fields, timeout_s=timeout_s, is_relayed=True
+        )
+        return _read(broker, bodies.running_info, response.body)
+
+    async def consume_stats(self, broker: str, group: str, topic: str | None = None) -> ConsumeStats:
+        """Request a broker how far a group has come in its queues, of one topic or of all."""
+        fields = {"consumerGroup": group} | ({} if topic is None else {"topic": topic})
+        return await self._request(broker, RequestCode.GET_CONSUME_STATS, fields, bodies.consume_stats)
+
+    async def message_request_modes(self, broker: str) -> tuple[MessageRequestMode, ...]:
+        """Request a broker for the modes that were set, sorted by topic and group; () where it knows none (4.x)."""
+        modes = await _unless(
+            ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
+            self._request(broker, RequestCode.GET_ALL_MESSAGE_REQUEST_MODE, {}, bodies.message_request_modes),
+        )
+        return modes or ()
+
+    async def query_assignment(
+        self,
+        broker: str,
+        group: str,
+        topic: str,
+        client_id: str,
+        *,
+        strategy: str = "AVG",
+        message_model: str = "CLUSTERING",
+    ) -> tuple[Assignment, ...] | None:
+        """Request a broker what it gives a member; () means to drop all, None that it decides nothing (also 4.x).
+
+        It is unknown whether the member uses it: only those with ``clientRebalance=false`` do.
+        """
+        asked = {
+            "topic": topic,
+            "consumerGroup": group,
+            "clientId": client_id,
+            "strategyName": strategy,
+            "messageModel": message_model,
+        }
+        response = await _unless(
+            ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
+            self._broker(broker).answer(RequestCode.QUERY_ASSIGNMENT, {}, msgspec.json.encode(asked)),
+        )
+        return None if response is None else _read(broker, bodies.assignments, response.body)
+
+    def _server(self, address: str) -> Server:
+        return Server(address, self._limits, credentials=self._credentials, tls=self._tls)
+
+    def _broker(self, address: str) -> Server:
+        if self._is_closed:
+            raise Unreachable(address, "the client is closed")
+        server = self._brokers.get(address)
+        if server is None:
+            server = self._brokers[address] = self._server(address)
+        return server
+
+    async def _forget_brokers_but(self, addresses: set[str]) -> None:
+        gone = [address for address, server in self._brokers.items() if address not in addresses and server.is_idle]
+        await asyncio.gather(*(self._brokers.pop(address).close() for address in gone))
+
+    async def _request(
+        self, broker: str, code: RequestCode, fields: Mapping[str, str], decode: Callable[[bytes], T]
+    ) -> T:
+        response = await self._broker(broker).answer(code, fields)
+        return _read(broker, decode, response.body)
+
+    async def _request_pages(
+        self, broker: str, code: RequestCode, first: str, total: str, decode: Callable[[bytes], bodies.Page[T]]
+    ) -> Mapping[str, T]:
+        """Request a whole table, which a broker of 5.x may give in pages (``enableSplitMetadata``), sorted by name.
+
+        A broker whose table has changed since the page before starts again. One of 5.5 writes an error to its log for
+        each such request without a start.
+
+        Args:
+            first: The field for how many entries to leave out.
+            total: The field of the answer for how many there are.
+        """
+        table: dict[str, T] = {}
+        data_version = ""
+        for _ in range(_MAX_PAGES):
+            fields = {first: str(len(table))} | ({"dataVersion": data_version} if table else {})
+            response = await self._broker(broker).answer(code, fields)
+            page = _read(broker, decode, response.body)
+            if page.data_version != data_version:
+                table, data_version = {}, page.data_version
+            table |= page.entries
+            if not page.entries or len(table) >= _whole(response.fields.get(total)):
+                return table
+        raise ProtocolError(broker, f"more than {_MAX_PAGES} pages, or a table that keeps changing", code)
+
+    async def _query_name_servers(
+        self,
+        code: RequestCode,
+        fields: Mapping[str, str],
+        decode: Callable[[bytes], T],
+        is_enough: Callable[[T], bool] = lambda _: True,
+    ) -> T:
+        """Request one name server after the other until one's answer is enough.
+
+        A restarted one has no routes yet, and answers as if there were none. If all answer so,
+        it is believed.
+        """
+        poor: list[T] = []
+        errors: list[RemotingError] = []
+        for server in list(self._name_servers):
+            try:
+                answer = _read(server.address, decode, (await server.answer(code, fields)).body)
+            except RemotingError as error:
+                errors.append(error)
+                continue
+            if is_enough(answer):
+                if self._name_servers[0] is not server:
+                    self._name_servers.sort(key=lambda other: other is not server)
+                return answer
+            poor.append(answer)
+        if poor:
+            return poor[0]
+        raise _foremost(errors)
+
+
+async def _unless(code: ResponseCode, answer: Awaitable[T]) -> T | None:
+    """Wait for an answer; None when the server refuses with the code that means: there is none."""
+    try:
+        return await answer
+    except Refused as error:
+        if error.code == code:
+            return None
+        raise
+
+
+def _read(address: str, decode: Callable[[bytes], T], body: bytes) -> T:
+    try:
+        return decode(body)
+    except bodies.BodyError as error:
+        raise ProtocolError(address, error.problem, error.code) from None
+
+
+def _whole(text: str | None) -> int:
+    """Read a count; 0 where there is none."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 11 else 0
+
+
+def _foremost(errors: Sequence[RemotingError]) -> RemotingError:
+    """Return the error when no name server was of use: a refusal has the most detail."""
+    for error in errors:
+        if isinstance(error, Refused):
+            return error
+    if len(errors) == 1:
+        return errors[0]
+    return Unreachable(";".join(error.address for error in errors), "; ".join(error.problem for error in errors))

@@ -1,0 +1,331 @@
+"""Shell: what RocketMQ servers answer, as frozen values. Names on the wire are these in camel case.
+
+A field that has a default is one that some version or some client's language leaves out. Fields that are not listed
+here are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+MASTER_ID: Final = 0
+PERM_READ: Final = 4  # org.apache.rocketmq.common.constant.PermName#PERM_READ
+# org.apache.rocketmq.common.MixAll: the broker's name that consumers of a static topic see.
+_STATIC_PREFIX: Final = "__syslo__"
+_GLOBAL_SCOPE: Final = "__global__"
+
+
+class MessageQueue(msgspec.Struct, frozen=True, order=True, rename="camel"):
+    """One queue of one topic on one broker."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+
+
+class BrokerData(msgspec.Struct, frozen=True, rename="camel"):
+    """A broker and its replicas."""
+
+    broker_name: str
+    cluster: str = ""
+    broker_addrs: Mapping[int, str] = {}  # by broker id; 0 is the master
+    enable_acting_master: bool = False
+
+    @property
+    def master(self) -> str | None:
+        """The master's address; None while there is none."""
+        return self.broker_addrs.get(MASTER_ID)
+
+    @property
+    def address(self) -> str | None:
+        """The address for requests: the master, else the replica with the lowest id; consumers use all."""
+        return self.broker_addrs[min(self.broker_addrs)] if self.broker_addrs else None
+
+
+class ClusterInfo(msgspec.Struct, frozen=True):
+    """The brokers that a name server knows (request 106).
+
+    Attributes:
+        brokers: By broker name.
+        clusters: The names of the brokers of each RocketMQ cluster, sorted.
+    """
+
+    brokers: Mapping[str, BrokerData]
+    clusters: Mapping[str, tuple[str, ...]]
+
+
+class QueueData(msgspec.Struct, frozen=True, rename="camel"):
+    """How many queues of a topic a broker has, and what may be done with them."""
+
+    broker_name: str
+    read_queue_nums: int
+    write_queue_nums: int
+    perm: int  # bits: 4 read, 2 write, 1 inherit, 8 priority
+    topic_sys_flag: int = 0
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether consumers may read from it."""
+        return bool(self.perm & PERM_READ)
+
+
+class StaticMapping(msgspec.Struct, frozen=True, rename="camel"):
+    """A broker's part of a static topic, whose queues keep their numbers when they move between brokers (5.x)."""
+
+    total_queues: int = 0
+    epoch: int = -1
+    scope: str | None = None
+
+
+class TopicRoute(msgspec.Struct, frozen=True):
+    """The route of a topic (request 105)."""
+
+    topic: str
+    brokers: tuple[BrokerData, ...]
+    queues: tuple[QueueData, ...]
+    order_topic_conf: str | None = None  # producers' rule: consumers do not read it
+    mappings: Mapping[str, StaticMapping] = {}  # by broker name
+
+    @property
+    def is_static(self) -> bool:
+        """Whether its queues are logical ones, under broker names that no broker has."""
+        return bool(self.mappings)
+
+    def readable_queues(self) -> tuple[MessageQueue, ...]:
+        """Return the queues that consumers share, sorted and distinct.
+
+        Neither write queues nor the presence of a master count. A static topic's queues go by the broker name of their
+        scope.
+
+        Source: RocketMQ 5.5.0, ``MQClientInstance#topicRouteData2TopicSubscribeInfo``.
+        """
+        if self.mappings:
+            return self._static_queues()
+        queues = {
+            MessageQueue(self.topic, data.broker_name, queue_id)
+            for data in self.queues
+            if data.is_readable
+            for queue_id in range(data.read_queue_nums)
+        }
+        return tuple(sorted(queues))
+
+    def _static_queues(self) -> tuple[MessageQueue, ...]:
+        totals: dict[str, int] = {}
+        for mapping in self.mappings.values():
+            if mapping.scope is not None:
+                totals[mapping.scope] = max(totals.get(mapping.scope, 0), mapping.total_queues)
+        queues = [
+            MessageQueue(self.topic, _static_broker_name(scope), queue_id)
+            for scope, total in totals.items()
+            for queue_id in range(total)
+        ]
+        return tuple(sorted(queues))
+
+
+class TopicConfig(msgspec.Struct, frozen=True, rename="camel"):
+    """A topic as one broker has it (request 21)."""
+
+    topic_name: str
+    read_queue_nums: int
+    write_queue_nums: int
+    perm: int
+    topic_sys_flag: int = 0
+    order: bool = False
+    attributes: Mapping[str, str] = {}
+
+
+class SubscriptionGroupConfig(msgspec.Struct, frozen=True, rename="camel"):
+    """A consumer group as one broker has it (request 201). Its existence is no evidence of members."""
+
+    group_name: str
+    consume_enable: bool = True
+    consume_broadcast_enable: bool = True
+    consume_message_orderly: bool = False
+    notify_consumer_ids_changed_enable: bool = True  # false: members learn of others only at their own tick
+    retry_queue_nums: int = 1
+    retry_max_times: int = 16
+    attributes: Mapping[str, str] = {}
+
+
+class Subscription(msgspec.Struct, frozen=True, rename="camel"):
+    """What is read of one topic.
+
+    Attributes:
+        sub_version: When it was last set, ms of the client's clock; clients set it again after each rebalance that
+            changed what they hold.
+    """
+
+    topic: str
+    sub_string: str | None = None
+    sub_version: int = 0
+    expression_type: str | None = None  # TAG or SQL92
+
+
+class Connection(msgspec.Struct, frozen=True, rename="camel"):
+    """One member's connection to one broker. Two may carry the same client id."""
+
+    client_id: str
+    client_addr: str
+    language: str | None = None  # JAVA, CPP, GO, PYTHON ...
+    version: int = 0  # ordinal of MQVersion
+
+
+class ConsumerConnections(msgspec.Struct, frozen=True):
+    """The members of a group as one broker sees them (request 203).
+
+    Attributes:
+        connections: In no order; duplicate client ids are kept.
+        consume_type: ``CONSUME_ACTIVELY`` (pull), ``CONSUME_PASSIVELY`` (push), ``CONSUME_POP``.
+        message_model: ``CLUSTERING``, ``BROADCASTING``, ``LITE_SELECTIVE``.
+        subscriptions: By topic. One table for the whole group: the last heartbeat of any member wins.
+    """
+
+    connections: tuple[Connection, ...]
+    subscriptions: Mapping[str, Subscription]
+    consume_type: str | None = None
+    message_model: str | None = None
+    consume_from_where: str | None = None
+
+
+class ProcessQueue(msgspec.Struct, frozen=True, rename="camel"):
+    """A member's report on a queue that it owns. Times are ms of the member's own clock.
+
+    Attributes:
+        dropped: It is being given up. ``droped`` on the wire.
+        locked: True also for members that do not consume in order.
+        last_pull_timestamp: Until the first pull: when it took the queue. The same with the two others.
+    """
+
+    dropped: bool = msgspec.field(default=False, name="droped")
+    locked: bool | None = None
+    last_pull_timestamp: int | None = None
+    last_consume_timestamp: int | None = None
+    last_lock_timestamp: int | None = None
+    try_unlock_times: int | None = None
+    commit_offset: int | None = None
+    cached_msg_count: int | None = None
+
+
+class PopProcessQueue(msgspec.Struct, frozen=True, rename="camel"):
+    """A member's report on a queue from which it pops (5.x)."""
+
+    dropped: bool = msgspec.field(default=False, name="droped")
+    last_pop_timestamp: int | None = None
+    wait_ack_count: int | None = None
+
+
+class RunningInfo(msgspec.Struct, frozen=True):
+    """A member about itself (request 307, relayed by the broker).
+
+    Attributes:
+        properties: As it sent them. In Java also every property of the consumer.
+        queues: What it holds.
+        pop_queues: From what it pops; the queue id −1 stands for all of a broker's.
+    """
+
+    properties: Mapping[str, str]
+    subscriptions: tuple[Subscription, ...]
+    queues: Mapping[MessageQueue, ProcessQueue]
+    pop_queues: Mapping[MessageQueue, PopProcessQueue] = {}
+
+    @property
+    def strategy(self) -> str | None:
+        """Class name, ``@`` and a hash: the only place with a member's strategy. None: it does not report it."""
+        return self.properties.get("allocateMessageQueueStrategy") or None
+
+    @property
+    def client_version(self) -> str | None:
+        """Such as ``V5_5_0``."""
+        return self.properties.get("PROP_CLIENT_VERSION") or None
+
+    @property
+    def is_ordered(self) -> bool | None:
+        """Whether it consumes in order, with locks; None: it does not report it."""
+        return _flag(self.properties.get("PROP_CONSUMEORDERLY"))
+
+    @property
+    def consume_type(self) -> str | None:
+        """``CONSUME_ACTIVELY``, ``CONSUME_PASSIVELY`` or ``CONSUME_POP``."""
+        return self.properties.get("PROP_CONSUME_TYPE") or None
+
+    @property
+    def message_model(self) -> str | None:
+        """``CLUSTERING`` or ``BROADCASTING``: this member's own, not the group's last heartbeat."""
+        return self.properties.get("messageModel") or None
+
+    @property
+    def is_client_rebalance(self) -> bool | None:
+        """False: it requests its queues from the broker (5.x); None: it does not report it."""
+        return _flag(self.properties.get("clientRebalance"))
+
+    @property
+    def started_at_ms(self) -> int | None:
+        """When it was started, by its own clock; None: it does not report it."""
+        text = self.properties.get("PROP_CONSUMER_START_TIMESTAMP", "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+class QueueOffsets(msgspec.Struct, frozen=True, rename="camel"):
+    """How far a group has come in one queue. A group that never committed there has ``consumer_offset`` −1."""
+
+    broker_offset: int
+    consumer_offset: int
+    last_timestamp: int = 0  # of the last message consumed; 0: none
+    pull_offset: int | None = None  # 5.x
+
+    @property
+    def lag(self) -> int:
+        """How many messages wait, never negative."""
+        return max(0, self.broker_offset - max(0, self.consumer_offset))
+
+
+class ConsumeStats(msgspec.Struct, frozen=True):
+    """How far a group has come, in the queues of one broker (request 208)."""
+
+    offsets: Mapping[MessageQueue, QueueOffsets]
+    consume_tps: float = 0.0
+
+
+class MessageRequestMode(msgspec.Struct, frozen=True, rename="camel"):
+    """How the members of a group get the messages of a topic where the broker assigns them (request 402, 5.x)."""
+
+    topic: str
+    consumer_group: str
+    mode: str  # PULL or POP
+    pop_share_queue_num: int = 0
+
+
+class Assignment(msgspec.Struct, frozen=True, rename="camel"):
+    """One queue that the broker assigns to a member (request 400, 5.x). The queue id −1 is all of a broker's."""
+
+    message_queue: MessageQueue
+    mode: str = "PULL"  # or POP
+    attachments: Mapping[str, str] = {}
+
+
+class BrokerRuntime(msgspec.Struct, frozen=True):
+    """A broker about itself (request 28)."""
+
+    table: Mapping[str, str]
+
+    @property
+    def version(self) -> str | None:
+        """Such as ``V5_5_0``."""
+        return self.table.get("brokerVersionDesc") or None
+
+    @property
+    def boot_timestamp_ms(self) -> int | None:
+        """When it was started, by its own clock."""
+        text = self.table.get("bootTimestamp", "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def _static_broker_name(scope: str) -> str:
+    return _STATIC_PREFIX + (scope[2:] if scope == _GLOBAL_SCOPE else scope)
+
+
+def _flag(text: Any) -> bool | None:
+    return {"true": True, "false": False}.get(text) if isinstance(text, str) else None

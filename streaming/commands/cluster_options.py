@@ -1,0 +1,144 @@
+"""Shell: the options by which `run` and `collect` name live clusters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+if TYPE_CHECKING:
+    from streaming.settings.model import Settings
+
+KafkaAddress: TypeAlias = Annotated[
+    str | None, typer.Option("--kafka", metavar="HOST:PORT", help="Follow this live Kafka cluster.")
+]
+RocketMqAddress: TypeAlias = Annotated[
+    str | None, typer.Option("--rocketmq", metavar="NAMESRV[;NAMESRV]", help="Follow this live RocketMQ cluster.")
+]
+MetaqAddress: TypeAlias = Annotated[
+    str | None, typer.Option("--metaq", metavar="ZK[/root]", help="Follow this live MetaQ cluster.")
+]
+ClusterNames: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cluster", metavar="NAME", help="Name of that cluster; kafka=NAME, rocketmq=NAME where several are followed."
+    ),
+]
+KafkaProperties: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kafka-option",
+        metavar="KEY=VALUE",
+        help="Client property for --kafka, e.g. security.protocol=SASL_SSL. Repeatable.",
+    ),
+]
+IncludeGroups: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--include-group", metavar="REGEX", help="Follow only groups that match. Repeatable."),
+]
+ExcludeGroups: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--exclude-group", metavar="REGEX", help="Exclude groups that match. Repeatable.")
+]
+IncludeTopics: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include-topic", metavar="REGEX", help="Follow only topics that match (RocketMQ, MetaQ). Repeatable."
+    ),
+]
+ExcludeTopics: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--exclude-topic", metavar="REGEX", help="Exclude topics that match (RocketMQ, MetaQ). Repeatable."),
+]
+
+ADDRESSES = {"kafka": "kafka.bootstrap_servers", "rocketmq": "rocketmq.name_servers", "metaq": "metaq.zookeeper"}
+_WITH_TOPICS = ("rocketmq", "metaq")
+
+
+class LiveOptions:
+    """The command line's live clusters, as settings, and its mistakes.
+
+    Args:
+        addresses: ``kafka``, ``rocketmq``, ``metaq`` -> where, if given.
+    """
+
+    def __init__(
+        self,
+        addresses: Mapping[str, str | None],
+        clusters: Sequence[str],
+        *,
+        include_groups: Sequence[str],
+        exclude_groups: Sequence[str],
+        include_topics: Sequence[str],
+        exclude_topics: Sequence[str],
+        kafka_options: Sequence[str],
+    ) -> None:
+        self.mistakes: list[str] = []
+        self.given = [system for system, address in addresses.items() if address is not None]
+        # Without an address here, it is in the settings.
+        meant = self.given or list(ADDRESSES)
+        self.settings: dict[str, object] = {ADDRESSES[system]: address for system, address in addresses.items()}
+        self._name_clusters(clusters, meant)
+        for system in meant:
+            self.settings[f"{system}.include_groups"] = list(include_groups) or None
+            self.settings[f"{system}.exclude_groups"] = list(exclude_groups) or None
+        for system in filter(meant.__contains__, _WITH_TOPICS):
+            self.settings[f"{system}.include_topics"] = list(include_topics) or None
+            self.settings[f"{system}.exclude_topics"] = list(exclude_topics) or None
+        if (include_topics or exclude_topics) and self.given == ["kafka"]:
+            self.mistakes.append("--include-topic and --exclude-topic go with --rocketmq or --metaq")
+        self._read_kafka_options(kafka_options)
+
+    def missing(self, config: Path | None, env: Mapping[str, str]) -> list[str]:
+        """Return what is certainly missing, also where the settings cannot be loaded: no other check reports it."""
+        from streaming.settings.layers import is_setting
+
+        if config is not None or any(map(is_setting, env)):
+            return []
+        return [_nameless(system) for system in self.given if not self.settings.get(f"{system}.cluster")]
+
+    def _name_clusters(self, clusters: Sequence[str], meant: Sequence[str]) -> None:
+        named: set[str] = set()
+        for text in clusters:
+            system, equals, name = text.partition("=")
+            if equals and system in ADDRESSES:
+                self.settings[f"{system}.cluster"] = name
+                named_now = {system}
+                if system not in meant:
+                    self.mistakes.append(f"--cluster {text}: its address is missing: add --{system}")
+            elif len(self.given) > 1:
+                self.mistakes.append(f"--cluster {text}: ambiguous: write --cluster {self.given[0]}={text}")
+                continue
+            else:
+                self.settings |= {f"{one}.cluster": text for one in meant}
+                named_now = set(meant)
+            if named & named_now:
+                self.mistakes.append(f"--cluster {text}: the cluster already has a name")
+            named |= named_now
+
+    def _read_kafka_options(self, options: Sequence[str]) -> None:
+        for option in options:
+            key, equals, value = option.partition("=")
+            if equals:
+                self.settings[f"kafka.options.{key}"] = value
+            else:
+                self.mistakes.append(f"--kafka-option {option!r}: write KEY=VALUE")
+
+
+def _nameless(system: str) -> str:
+    return f"--{system} needs --cluster NAME: the name of this cluster in the tables"
+
+
+def incomplete_clusters(settings: Settings) -> list[str]:
+    """Return what the clusters that are to be followed lack, and what they may not share."""
+    followed = settings.followed()
+    mistakes = [_nameless(system) for system, cluster in followed.items() if not cluster]
+    for cluster, count in Counter(filter(None, followed.values())).items():
+        if count > 1:
+            mistakes.append(f"--cluster {cluster}: names {count} clusters; each needs a unique name")
+    rocketmq = settings.rocketmq
+    if bool(rocketmq.access_key) != bool(rocketmq.secret_key.get_secret_value()):
+        mistakes.append("rocketmq.access_key and rocketmq.secret_key go together")
+    return mistakes

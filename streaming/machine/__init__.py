@@ -1,0 +1,1 @@
+"""Shell: files, locks, ports, clock and log of this machine."""

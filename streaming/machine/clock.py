@@ -1,0 +1,10 @@
+"""Shell: what time it is on this machine."""
+
+from __future__ import annotations
+
+import time
+
+
+def now_ms() -> int:
+    """Return the wall clock, in epoch milliseconds."""
+    return time.time_ns() // 1_000_000

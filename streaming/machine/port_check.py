@@ -1,0 +1,39 @@
+"""Shell: whether a server can be reached; checked before a slow start."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+
+from streaming.setup.errors import SetupError
+
+_TIMEOUT_S = 3.0
+
+
+def require_reachable(addresses: Sequence[str], *, what: str, remedy: str) -> None:
+    """Connect to the first of the addresses that lets us.
+
+    Args:
+        addresses: ``host:port`` each.
+        what: They are, for people. remedy: What people may do.
+
+    Raises:
+        SetupError: None of them can be reached.
+    """
+    failures = []
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT_S).close()
+        except OSError as error:
+            failures.append(f"{address}: {error.strerror or error}")
+        except UnicodeError:  # Python's error for a label that is longer than those of host names.
+            failures.append(f"{address}: is not a host name")
+        else:
+            return
+    raise SetupError(f"no {what} can be reached: {'; '.join(failures)}", remedy)
+
+
+def remedy_by(option: str) -> str:
+    """Return what people may do about an address that was given with an option."""
+    return f"Check that it runs and that this machine can reach it, or give its address with {option}."

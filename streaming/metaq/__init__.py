@@ -1,1 +1,0 @@
-"""Shell: MetaQ (Metamorphosis 1.4) clusters, as their ZooKeeper tells of them."""

@@ -1,0 +1,1 @@
+"""Shell: the stages of the query."""

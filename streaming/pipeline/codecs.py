@@ -1,0 +1,87 @@
+"""Shell: what compressed files hold, a piece at a time, up to where they break."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+_PIECE_BYTES = 1 << 16
+# The libraries' errors for corrupt bytes. A disk's own errors have a number.
+BROKEN = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError)
+
+
+def decompressed(path: Path, suffix: str) -> Iterator[bytes]:
+    """Return the bytes within a compressed file, however many, in small pieces.
+
+    Args:
+        suffix: One of ``DECOMPRESSED``.
+
+    Raises:
+        BROKEN: Decompression ends here; the content before is valid as far as can be checked.
+    """
+    with path.open("rb") as file:
+        if not file.read(1):
+            raise EOFError("it is empty")
+        file.seek(0)
+        yield from _READERS[suffix](file)
+
+
+def _gzip(file: BinaryIO) -> Iterator[bytes]:
+    with gzip.open(file) as stream:
+        yield from _pieces(stream.read1)
+
+
+def _bzip2(file: BinaryIO) -> Iterator[bytes]:
+    with bz2.open(file) as stream:
+        yield from _pieces(stream.read1)
+
+
+def _xz(file: BinaryIO) -> Iterator[bytes]:
+    with lzma.open(file) as stream:
+        yield from _pieces(stream.read1)
+
+
+def _pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    while piece := read(_PIECE_BYTES):
+        yield piece
+
+
+def _zstandard(file: BinaryIO) -> Iterator[bytes]:
+    sound = 0
+    try:
+        for piece in _pieces(_arrow_reader(file)):
+            sound += len(piece)
+            yield piece
+    except OSError:
+        # The piece in which it breaks is lost: once more, byte by byte.
+        read = _arrow_reader(file)
+        while sound:
+            sound -= len(read(min(sound, _PIECE_BYTES)))
+        while byte := read(1):
+            yield byte
+
+
+def _arrow_reader(file: BinaryIO) -> Callable[[int], bytes]:
+    read: Callable[[int], bytes] = pa.CompressedInputStream(pa.OSFile(file.name), "zstd").read
+    return read
+
+
+_READERS: dict[str, Callable[[BinaryIO], Iterator[bytes]]] = {
+    ".gz": _gzip,
+    ".gzip": _gzip,
+    ".bz2": _bzip2,
+    ".xz": _xz,
+    ".lzma": _xz,
+    ".zst": _zstandard,
+    ".zstd": _zstandard,
+}
+# The ends of names by which a compressed file is known, in small letters: those that are read, and those that are not.
+DECOMPRESSED = tuple(_READERS)
+REFUSED = (".lz4", ".snappy", ".deflate", ".zip", ".7z", ".rar", ".tar", ".tgz", ".br", ".lzo", ".z")

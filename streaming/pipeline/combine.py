@@ -1,0 +1,139 @@
+"""Shell: the Arrow step between the sources and the state: raw rows in, packets for the shards out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from urllib.parse import unquote
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.pipeline.file_reader import Lines, UnreadableInput, local_path, read_whole, why_unreadable
+from udfs.ingest.combiner import Combiner, FollowedCluster, Rows, line_position
+from udfs.kafka.consumer_offsets import NO_TIMESTAMP
+from udfs.model.config import CoreConfig
+from udfs.model.errors import InvariantError
+from udfs.model.journal import Rejected
+from udfs.model.rejection import Rejection, rejected
+from udfs.packets.packet import encode_packet
+
+# What ``combine`` takes: the columns of every source (streaming/pipeline/sources.py), and the batch's own timestamp.
+RAW_SCHEMA = (
+    "source string, place string, number bigint, key binary, value binary, timestamp_ms bigint, batch_ms bigint"
+)
+# What it answers: one row for each task, cluster and shard.
+PACKET_SCHEMA = "cluster string, shard int, payload binary"
+_PACKETS = pa.schema([("cluster", pa.string()), ("shard", pa.int32()), ("payload", pa.binary())])
+
+CONTROL = "control"
+OFFSETS = "offsets"
+EVENTS = "events"
+# Files of the folder of events: ``place`` is a path, ``number`` decides whether to read it or only to check it.
+FILES = "files"
+READ, LOOK = 1, 0
+
+
+def combine(
+    rules: CoreConfig, *, followed: FollowedCluster | None = None
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function for ``mapInArrow``.
+
+    Args:
+        followed: The cluster of the source ``offsets``; needed when there is that source.
+    """
+    return partial(_combine, rules, followed)
+
+
+def _combine(
+    rules: CoreConfig, followed: FollowedCluster | None, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        is_file = pc.equal(batch.column("source"), FILES)
+        if pc.any(is_file).as_py():
+            for file in batch.filter(is_file).to_pylist():
+                yield from _combine_file(file["place"], file["number"] == READ, file["batch_ms"], rules)
+            batch = batch.filter(pc.invert(is_file))
+        if batch.num_rows:
+            yield combine_batch(batch, rules, followed)
+
+
+def _combine_file(place: str, is_read: bool, batch_ms: int, rules: CoreConfig) -> Iterator[pa.RecordBatch]:
+    """Combine what is in a file that Spark has only named, a block of lines at a time."""
+    path = local_path(place)
+    name = path.name.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    if is_read:
+        pieces = read_whole(path, longest_bytes=rules.max_event_bytes, kept_bytes=rules.raw_limit_bytes)
+    else:
+        pieces = filter(None, [why_unreadable(path)])
+    for piece in pieces:
+        combiner = Combiner(batch_ms, rules)
+        if isinstance(piece, Lines):
+            _read_lines(combiner, name, piece.lines)
+        else:
+            combiner.refuse(_unread(piece, name, batch_ms, rules))
+        yield _packed(combiner)
+
+
+def _read_lines(combiner: Combiner, name: str, lines: list[bytes]) -> None:
+    combiner.read_lines(Rows(EVENTS, pa.array(lines, pa.binary()), lambda index: line_position(name, lines[index])))
+
+
+def _unread(piece: UnreadableInput, name: str, batch_ms: int, rules: CoreConfig) -> Rejected:
+    row = rejected(
+        Rejection(piece.reason, piece.detail),
+        piece.beginning,
+        source=EVENTS,
+        position=f"{name}#{piece.sha256[:16]}" if piece.is_line else name,
+        seen_at=batch_ms,
+        raw_limit_bytes=rules.raw_limit_bytes,
+    )
+    return msgspec.structs.replace(row, raw_length=piece.length, raw_sha256=piece.sha256)
+
+
+def combine_batch(batch: pa.RecordBatch, rules: CoreConfig, followed: FollowedCluster | None = None) -> pa.RecordBatch:
+    """Combine one Arrow batch of raw rows of ``RAW_SCHEMA``."""
+    combiner = Combiner(batch.column("batch_ms")[0].as_py(), rules)
+    for source in pc.unique(batch.column("source")).to_pylist():
+        _read(combiner, source, batch, followed)
+    return _packed(combiner)
+
+
+def _packed(combiner: Combiner) -> pa.RecordBatch:
+    packets = combiner.packets()
+    return pa.record_batch(
+        [
+            pa.array([cluster for cluster, _, _ in packets], pa.string()),
+            pa.array([shard for _, shard, _ in packets], pa.int32()),
+            pa.array([encode_packet(packet) for _, _, packet in packets], pa.binary()),
+        ],
+        schema=_PACKETS,
+    )
+
+
+def _read(combiner: Combiner, source: str, batch: pa.RecordBatch, followed: FollowedCluster | None) -> None:
+    mine = pc.equal(batch.column("source"), source)
+    if not pc.all(mine).as_py():
+        batch = batch.filter(mine)
+    places, numbers = batch.column("place"), batch.column("number")
+    values = batch.column("value")
+
+    def position(index: int) -> str:
+        place, number = places[index].as_py(), numbers[index].as_py()
+        if number is not None:
+            return f"{place}:{number}"
+        # Spark writes a file's name as in a URL.
+        return line_position(unquote(place), values[index].as_py() or b"")
+
+    rows = Rows(source, values, position)
+    if source == CONTROL:
+        combiner.read_marks(rows)
+    elif source == OFFSETS:
+        if followed is None:
+            raise InvariantError("records of __consumer_offsets", "a followed cluster", None)
+        timestamps = batch.column("timestamp_ms").fill_null(NO_TIMESTAMP)
+        combiner.read_records(rows, batch.column("key"), np.asarray(timestamps), followed)
+    else:
+        combiner.read_lines(rows)

@@ -1,0 +1,127 @@
+"""Shell: what the job learns while it runs, for the live view and the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from streaming.machine.clock import now_ms
+from streaming.machine.logs import logger
+from streaming.pipeline.totals import Totals
+from streaming.terminal.live_view import ClusterStatus, LiveStatus
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.streaming import StreamingQuery
+
+    from streaming.pipeline.sink import Decided
+    from streaming.tables.schema import Table
+
+_OFFSETS_TOPIC = "__consumer_offsets"
+_log = logger("job")
+
+
+class ProgressListener:
+    """Fills the live status from what the query, the sink and the tables report.
+
+    It holds a few numbers for each cluster and the newest rebalances, nothing for each group.
+    """
+
+    def __init__(self, status: LiveStatus) -> None:
+        self._status = status
+        self._totals = Totals()
+        self._changed_ms: dict[str, int] = {}
+        self._progress: tuple[int, str] | None = None
+        self._offsets: dict[int, int] = {}
+        self.progressed = False
+
+    def begin(self, tables: Path) -> None:
+        """Take in what the tables hold from earlier runs."""
+        self._totals.count(tables)
+        self._show_totals()
+
+    def decided(self, batch: Decided) -> None:
+        """Take in what a batch decided; called by the sink."""
+        for cluster, changed_ms in batch.changed_ms.items():
+            self._changed_ms[cluster] = max(changed_ms, self._changed_ms.get(cluster, 0))
+        self._status.rejected += batch.rejected
+        self._status.saw(batch.newest, batch.rebalances)
+        if batch.newest:
+            self._status.delay_ms = max(0, now_ms() - max(row["event_time"] for row in batch.newest))
+        self._show_totals()
+
+    def replaced(self, table: Table, gone: pa.Table, come: pa.Table) -> None:
+        """Take in a commit to one of the tables that follow the journal."""
+        self._totals.replaced(table, gone, come)
+        self._show_totals()
+
+    def clusters(self) -> list[str]:
+        """Return the clusters that the tables know, in order."""
+        return list(self._totals.clusters)
+
+    def _show_totals(self) -> None:
+        self._status.findings = self._totals.open_findings
+        self._status.clusters = tuple(
+            ClusterStatus(name, total.system, total.groups, total.members, self._changed_ms.get(name))
+            for name, total in self._totals.clusters.items()
+        )
+
+    def progress(self, query: StreamingQuery) -> None:
+        """Take in the query's last progress, once."""
+        java = query._jsq.lastProgress()
+        # The whole is a long text; it is compared far more often than it changes.
+        if java is None or (progress := (java.batchId(), java.timestamp())) == self._progress:
+            return
+        self._progress = progress
+        last = query.lastProgress
+        if last is None:
+            return
+        # Also when nothing came: after a start, and behind the ends of transactions, which are no rows.
+        for source in last["sources"]:
+            self._note_offsets(source.get("endOffset"))
+        if last["numInputRows"] == 0:
+            return
+        self.progressed = True
+        self._status.batch = last["batchId"]
+        self._status.batch_ms = last["durationMs"].get("triggerExecution")
+        events = _events_of(last["sources"])
+        self._status.events += events
+        self._status.events_per_second = last.get("processedRowsPerSecond") or 0.0
+        _log.info(
+            "batch",
+            batch=self._status.batch,
+            events=events,
+            duration_ms=self._status.batch_ms,
+            rebalances=self._status.rebalances_seen,
+        )
+
+    def offsets_read(self) -> dict[int, int]:
+        """Return up to where each partition of ``__consumer_offsets`` has been read and decided."""
+        return self._offsets
+
+    def _note_offsets(self, end: object) -> None:
+        # Spark reports offsets as the JSON of its own log.
+        if isinstance(end, str):
+            try:
+                end = msgspec.json.decode(end)
+            except msgspec.DecodeError:
+                return
+        if isinstance(end, dict) and _OFFSETS_TOPIC in end:
+            self._offsets = {int(partition): int(offset) for partition, offset in end[_OFFSETS_TOPIC].items()}
+
+
+def caught_up(query: StreamingQuery) -> bool:
+    """Return whether the last batch ended at the newest offsets."""
+    last = query.lastProgress
+    return last is not None and (last["numInputRows"] == 0 or not query.status["isDataAvailable"])
+
+
+def _events_of(sources: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many rows were events: a folder is two sources of one name, its lines and its files."""
+    rows: dict[str, int] = {}
+    for source in sources:
+        rows.setdefault(source["description"], source["numInputRows"])
+    return sum(rows.values())

@@ -1,0 +1,174 @@
+"""Shell: the sources of the query, each brought to the same columns: a folder, a Kafka topic, the control folder.
+
+A row is one line or one record. Nothing is parsed here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streaming.pipeline.combine import CONTROL, EVENTS, FILES, LOOK, READ
+from streaming.pipeline.file_reader import LARGEST_FOR_SPARK_BYTES, READ_HERE
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.streaming import DataStreamReader
+
+# source: its name. place, number: where in it, as a file's name and null, or a partition and an offset.
+# key, timestamp_ms: of a Kafka record, else null. value: the bytes as they came.
+RAW_COLUMNS = {
+    "source": "string",
+    "place": "string",
+    "number": "bigint",
+    "key": "binary",
+    "value": "binary",
+    "timestamp_ms": "bigint",
+}
+# Names of files that are still being written, before their rename.
+_UNFINISHED = r"(\.tmp|\.part|\.partial|\.crdownload|\.swp|~|\._COPYING_)$"
+# What a path would mean to Spark beside itself.
+_GLOB_CHARACTER = re.compile(r"[\[\]{}*?\\]")
+# Longer than any recording is old. Spark's default ignores files a week older than the newest one seen.
+_ANY_AGE = "36500d"
+
+
+# How long a read file that was not yet deleted is remembered.
+_DISPOSABLE_AGE = "1d"
+
+
+def folder_source(spark: SparkSession, folder: str | Path, *, max_files_per_batch: int) -> DataFrame:
+    """Read the lines of the files in a folder, each file once.
+
+    Files come in by rename and never change. Hidden files and unfinished ones are not read; what is compressed
+    is read by its name. A file that was deleted meanwhile, or is empty, is skipped.
+
+    Two sources of the query, in this order: the lines of plain files, which Spark reads, and the names of all
+    files, of which workers read those that are compressed, very large or of a name that Spark's reader cannot open,
+    and check whether the others can be read: Spark silently skips files that it may not open.
+    """
+    from pyspark.sql import functions
+
+    names = (
+        _files(spark.readStream.format("binaryFile"), max_files_per_batch)
+        # The contents are never read: existing files are only listed.
+        .schema("path string, modificationTime timestamp, length bigint, content binary")
+        .load(_plain(folder))
+        .where(_is_finished())
+        .select(
+            functions.lit(FILES).alias("source"),
+            functions.col("_metadata.file_path").alias("place"),
+            functions.when(_is_read_whole(), READ).otherwise(LOOK).cast("bigint").alias("number"),
+            functions.lit(None).cast("binary").alias("key"),
+            functions.lit(None).cast("binary").alias("value"),
+            functions.lit(None).cast("bigint").alias("timestamp_ms"),
+        )
+    )
+    lines = _files(_text(spark), max_files_per_batch).load(_plain(folder))
+    return _lines(lines.where(_is_finished() & ~_is_read_whole()), EVENTS).unionByName(names)
+
+
+def _own_files(spark: SparkSession, folder: str | Path, source: str) -> DataFrame:
+    """Read the lines of files that the job itself wrote; each is deleted once the batch that read it is committed."""
+    reader = _files(_text(spark), max_files_per_batch=1000)
+    reader = reader.option("maxFileAge", _DISPOSABLE_AGE).option("cleanSource", "delete")
+    return _lines(reader.load(_plain(folder)).where(_is_finished()), source)
+
+
+def _text(spark: SparkSession) -> DataStreamReader:
+    # Only a line feed ends a line: a lone carriage return is white space in JSON.
+    return spark.readStream.format("text").schema("value string").option("lineSep", "\n")
+
+
+def _files(reader: DataStreamReader, max_files_per_batch: int) -> DataStreamReader:
+    return (
+        reader.option("maxFilesPerTrigger", max_files_per_batch)
+        .option("maxFileAge", _ANY_AGE)
+        .option("ignoreMissingFiles", True)
+        .option("recursiveFileLookup", True)
+    )
+
+
+def _plain(folder: str | Path) -> str:
+    return _GLOB_CHARACTER.sub(r"\\\g<0>", str(folder))
+
+
+def _is_finished() -> Column:
+    from pyspark.sql import functions
+
+    return ~functions.col("_metadata.file_name").rlike(_UNFINISHED)
+
+
+def _is_read_whole() -> Column:
+    """Return whether workers read a file by themselves; Spark then does not open it."""
+    from pyspark.sql import functions
+
+    is_too_large = functions.col("_metadata.file_size") > LARGEST_FOR_SPARK_BYTES
+    return is_too_large | functions.col("_metadata.file_name").rlike(READ_HERE)
+
+
+def _lines(lines: DataFrame, source: str) -> DataFrame:
+    from pyspark.sql import functions
+
+    return lines.select(
+        functions.lit(source).alias("source"),
+        functions.col("_metadata.file_name").alias("place"),
+        functions.lit(None).cast("bigint").alias("number"),
+        functions.lit(None).cast("binary").alias("key"),
+        # The bytes as they are: the text source does not decode them.
+        functions.col("value").cast("binary").alias("value"),
+        functions.lit(None).cast("bigint").alias("timestamp_ms"),
+    )
+
+
+def control_source(spark: SparkSession, folder: str | Path) -> DataFrame:
+    """Read the driver's own marks."""
+    return _own_files(spark, folder, CONTROL)
+
+
+def collected_source(spark: SparkSession, folder: str | Path) -> DataFrame:
+    """Read the events of collectors that run beside the job."""
+    return _own_files(spark, folder, "collected")
+
+
+def topic_source(
+    spark: SparkSession,
+    topic: str,
+    *,
+    bootstrap_servers: str,
+    options: Mapping[str, str],
+    max_offsets_per_batch: int,
+    source: str = "topic",
+    is_tolerant: bool = False,
+) -> DataFrame:
+    """Read the records of a Kafka topic, from the earliest that is left.
+
+    Args:
+        is_tolerant: Records that were deleted before they were read are passed over; else the query fails.
+        options: For Spark's Kafka source; those of the client begin with ``kafka.``. They go before our own.
+    """
+    reader = (
+        spark.readStream.format("kafka")
+        .option("subscribe", topic)
+        .option("kafka.bootstrap.servers", bootstrap_servers)
+        .option("startingOffsets", "earliest")
+        .option("failOnDataLoss", not is_tolerant)
+        .option("maxOffsetsPerTrigger", max_offsets_per_batch)
+    )
+    return kafka_rows(reader.options(**options).load(), source)
+
+
+def kafka_rows(records: DataFrame, source: str) -> DataFrame:
+    """Bring what Spark's Kafka source answers to the raw columns."""
+    from pyspark.sql import functions
+
+    return records.select(
+        functions.lit(source).alias("source"),
+        functions.concat_ws("-", functions.col("topic"), functions.col("partition")).alias("place"),
+        functions.col("offset").alias("number"),
+        functions.col("key"),
+        functions.col("value"),
+        functions.unix_millis(functions.col("timestamp")).alias("timestamp_ms"),
+    )

@@ -1,0 +1,1 @@
+"""Shell: which settings there are, and where each was set."""

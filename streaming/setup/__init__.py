@@ -1,0 +1,1 @@
+"""Shell: what happens before the first run."""

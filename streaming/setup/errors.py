@@ -1,0 +1,19 @@
+"""Shell: the one error of everything that must be there before the monitor can start."""
+
+
+class SetupError(Exception):
+    """Something outside the project is missing or unsuitable, and a user can fix it.
+
+    Args:
+        problem: what is wrong, with the path or version seen, one sentence.
+        remedy: what to do about it, one or more lines.
+    """
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        indented = "\n".join(f"  {line}" for line in self.remedy.splitlines())
+        return f"{self.problem}\n{indented}"

@@ -1,0 +1,1 @@
+"""Shell: how a session and a checkpoint start."""

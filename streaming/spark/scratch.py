@@ -1,0 +1,83 @@
+"""Shell: what this process and its JVM write for themselves alone; what a killed one left, the next one removes."""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from streaming.setup.errors import SetupError
+
+_PREFIX = "rebalance-monitor-"
+_LOCK, _UNHELD_LOCK = "lock", "lock.unheld"
+# How long the JVM may take to clean up behind itself.
+_JVM_END_S = 20.0
+
+
+@cache
+def scratch_folder() -> Path:
+    """Return this process's own folder in the machine's temporary one; it is deleted when the process ends.
+
+    A killed process leaves its folder. Its lock is free then, so that any later start removes it.
+
+    Raises:
+        SetupError: There is no room for it.
+    """
+    temporary = Path(tempfile.gettempdir())
+    remove_abandoned(temporary)
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=temporary))
+        # Held until this process ends. It gets its name when it is held: before that no other process can take it.
+        lock = os.open(folder / _UNHELD_LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (folder / _UNHELD_LOCK).rename(folder / _LOCK)
+    except OSError as error:
+        raise SetupError(
+            f"{temporary} cannot be written: {error.strerror}", "Name another folder for temporary files in TMPDIR."
+        ) from error
+    atexit.register(_remove_own, folder)
+    return folder
+
+
+def remove_abandoned(temporary: Path) -> None:
+    """Remove the folders of processes of this user that are no more."""
+    for folder in temporary.glob(f"{_PREFIX}*"):
+        try:
+            if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+                continue
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:
+            continue  # It is being made or removed by another.
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            continue
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(lock)
+
+
+def _remove_own(folder: Path) -> None:
+    _end_jvm()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_jvm() -> None:
+    """Let the JVM that this process started clean up and end: it writes into the folder until then."""
+    from pyspark import SparkContext
+
+    jvm = getattr(SparkContext._gateway, "proc", None)
+    if jvm is None:
+        return
+    # The end of the pipe shows that its parent has ended.
+    jvm.stdin.close()
+    try:
+        jvm.wait(_JVM_END_S)
+    except subprocess.TimeoutExpired:
+        jvm.kill()

@@ -1,0 +1,142 @@
+"""Shell: reads a checkpoint's state, and exports it as events from which another checkpoint starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from streaming.machine.atomic_file import write_atomically
+from udfs.packets.packet import REJECTED_CLUSTER, cluster_key, shard_of
+from udfs.shard.savepoint import export_shard
+from udfs.shard.state import ShardState
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from udfs.model.config import CoreConfig
+    from udfs.model.events import AnyEvent
+    from udfs.model.group_api import GroupLogic
+
+_FILE_BYTES = 64 * 1024 * 1024  # of one file of an export
+
+
+class StoredShard(NamedTuple):
+    """One shard's state as a checkpoint holds it."""
+
+    cluster: str
+    shard: int
+    data: bytes
+
+
+class ShardSummary(msgspec.Struct, kw_only=True):
+    """What there is to see of one shard, without decoding a group. Times in epoch ms.
+
+    Attributes:
+        waiting: Events and heartbeats at or after the clock. late: All late events so far.
+        bytes_by_section: What the state's bytes are spent on.
+    """
+
+    cluster: str
+    shard: int
+    clock: int | None
+    newest: int | None
+    batches: int
+    groups: int
+    members: int
+    waiting: int
+    late: int
+    bytes: int
+    bytes_by_section: dict[str, int]
+
+
+def read_shards(spark: SparkSession, query: Path, batch_id: int | None = None) -> Iterator[StoredShard]:
+    """Read the state of every shard, as of the last finished batch or of an earlier one.
+
+    Args:
+        query: Spark's own checkpoint folder. The job that writes it need not stop.
+    """
+    # Access to queries starts their manager, without whose coordinator no state store loads.
+    _ = spark.streams.active
+    reader = spark.read.format("statestore")
+    if batch_id is not None:
+        reader = reader.option("batchId", batch_id)
+    stored = reader.load(str(query)).selectExpr("key.cluster", "key.shard", "value.groupState.state")
+    for row in stored.orderBy("cluster", "shard").toLocalIterator():
+        if row["cluster"] != REJECTED_CLUSTER and row["state"]:
+            yield StoredShard(row["cluster"], int(row["shard"]), bytes(row["state"]))
+
+
+def summarise(stored: StoredShard, rules: CoreConfig) -> ShardSummary:
+    """Return what there is to see of one shard."""
+    state = ShardState(stored.cluster, stored.data, rules)
+    header = state.header
+    return ShardSummary(
+        cluster=stored.cluster,
+        shard=stored.shard,
+        clock=header.clock,
+        newest=header.newest,
+        batches=header.batches,
+        groups=header.groups,
+        members=header.members,
+        waiting=len(state.events) + len(state.strangers) + len(state.live.waiting_times),
+        late=header.late + header.late_topics,
+        bytes=len(stored.data),
+        bytes_by_section=dict(header.sections),
+    )
+
+
+def export_events(shards: Iterable[StoredShard], rules: CoreConfig, logic: GroupLogic) -> Iterator[AnyEvent]:
+    """Return the state as events; a cluster's clock comes before everything else of the cluster.
+
+    Args:
+        rules: With the shard count of the checkpoint that the state is from.
+    """
+    clusters: dict[str, list[StoredShard]] = {}
+    for stored in shards:
+        clusters.setdefault(stored.cluster, []).append(stored)
+    for cluster in sorted(clusters):
+        home = shard_of(cluster_key(cluster), rules.shards)
+        for stored in sorted(clusters[cluster], key=lambda stored: (stored.shard != home, stored.shard)):
+            yield from export_shard(cluster, stored.shard, stored.data, rules, logic)
+
+
+def write_export(events: Iterable[AnyEvent], folder: Path) -> list[Path]:
+    """Write an export as files of JSON lines, each with its cluster's clock first.
+
+    So a new checkpoint may read the files in any order and in several batches.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files: list[Path] = []
+    cluster, clock = None, b""
+    lines: list[bytes] = []
+    size = 0
+
+    def close() -> None:
+        nonlocal lines, size
+        if lines:
+            file = folder / f"state-{len(files) + 1:05d}.jsonl"
+            write_atomically(file, b"\n".join(lines) + b"\n")
+            files.append(file)
+        lines, size = [], 0
+
+    for event in events:
+        line = msgspec.json.encode(event)
+        if event.cluster != cluster:
+            close()
+            cluster, clock = event.cluster, line
+        if size > _FILE_BYTES:
+            close()
+        if not lines and line != clock:
+            lines.append(clock)
+        lines.append(line)
+        size += 0 if line == clock else len(line)
+    close()
+    return files
+
+
+def export_to(folder: Path, shards: Sequence[StoredShard], rules: CoreConfig, logic: GroupLogic) -> list[Path]:
+    """Export the state of a checkpoint into a folder that ``run --events`` reads."""
+    return write_export(export_events(shards, rules, logic), folder)

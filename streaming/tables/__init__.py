@@ -1,0 +1,1 @@
+"""Shell: what the Delta tables hold, and how they follow the journal."""

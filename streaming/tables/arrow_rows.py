@@ -1,0 +1,50 @@
+"""Shell: rows as dicts and as Arrow's columns; only here do epoch milliseconds become TIMESTAMPs. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from streaming.tables.schema import Row, Table
+
+
+def to_arrow(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Lay rows out as the table's columns; what a row does not name is null."""
+    return pa.table(
+        [_arrow_column([row.get(column.name) for row in rows], column.type) for column in table.columns],
+        schema=table.schema,
+    )
+
+
+def _arrow_column(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_timestamp(kind):
+        return pa.array(values, pa.timestamp("ms", "UTC")).cast(kind)
+    return pa.array(values, kind)
+
+
+def as_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return rows with these columns; one that rows of an older release do not have is null."""
+    for field in schema:
+        if field.name not in rows.column_names:
+            rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
+    return rows.select(schema.names).cast(schema)
+
+
+def from_arrow(table: Table, columns: pa.Table) -> list[Row]:
+    """Return the rows as dicts, times in epoch milliseconds; columns that are not there are left out."""
+    by_name = {name: _plain_values(columns.column(name)) for name in table.names if name in columns.column_names}
+    return [dict(zip(by_name, values, strict=True)) for values in zip(*by_name.values(), strict=True)]
+
+
+def from_arrow_columns(columns: pa.Table, names: Sequence[str]) -> list[Sequence[Any]]:
+    """Return columns as lists, times in epoch milliseconds."""
+    return [list(_plain_values(columns.column(name))) for name in names]
+
+
+def _plain_values(column: pa.ChunkedArray) -> Iterable[Any]:
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
+    values: list[Any] = column.to_pylist()
+    return values

@@ -1,0 +1,298 @@
+"""Shell: what an ordered piece of the journal does to the rows of one table. No I/O.
+
+The journal is cut anywhere; the effect of the pieces, one after another, is the effect of the whole. So a piece is
+laid over the rows as they stand: a span opened and closed within one moment leaves nothing, a session that ended by
+mistake goes on, and what ends up as it was is not written at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import pyarrow.compute as pc
+
+from streaming.tables import schema
+from streaming.tables.journal_entries import (
+    Entry,
+    Group,
+    Present,
+    RowFilter,
+    is_in,
+    kinds_of,
+    of_groups,
+    range_of,
+    time_of,
+)
+from streaming.tables.row_slots import RowEdit, Rows, ended
+from streaming.tables.schema import Row, Table
+from streaming.tables.span_projection import SPAN_KINDS, apply_to_spans, span_filter
+from udfs.model import journal
+
+MINUTE_MS = 60_000
+
+
+class Projection(NamedTuple):
+    """How the journal acts on one table.
+
+    Attributes:
+        kinds: The kinds of change whose body it reads.
+        every_change: Whether every change of a group touches it, whatever its body says.
+        question: Which standing rows a piece may touch.
+        lay_over: Changes rows by entries, which are in the order of their histories. ``Present`` holds the rows
+            of ``groups`` before this piece.
+    """
+
+    table: Table
+    kinds: frozenset[str]
+    question: Callable[[Sequence[Entry]], RowFilter]
+    apply_changes: Callable[[Sequence[Entry], Rows, Present], None]
+    every_change: bool = False
+
+    def concerns(self, kind: str, group_id: str | None) -> bool:
+        """Return whether such a change touches this table."""
+        return group_id is not None if self.every_change else kind in self.kinds
+
+    def rows_wanted(self) -> pc.Expression:
+        """Test the same of rows of ``changes``."""
+        return pc.field("group_id").is_valid() if self.every_change else is_in("kind", self.kinds)
+
+    def reads(self, kind: str) -> bool:
+        """Return whether it reads the body of such a change."""
+        return kind in self.kinds
+
+
+def _by_group(rows: Rows, key: Callable[[Row], Any]) -> dict[Group, dict[Any, RowEdit]]:
+    """Find the rows by group and key."""
+    found: dict[Group, dict[Any, RowEdit]] = {}
+    for slot in rows.slots:
+        if slot.now is not None:
+            found.setdefault((slot.now["cluster"], slot.now["group_id"]), {})[key(slot.now)] = slot
+    return found
+
+
+# -- members ------------------------------------------------------------------------------------------------------
+
+
+def _sessions(entries: Sequence[Entry]) -> RowFilter:
+    wanted, bounds = of_groups(entries)
+    begins = {entry.body.joined_at for entry in entries if entry.body and hasattr(entry.body, "joined_at")}
+    low, high = min(begins), max(begins)
+    joined = pc.field("joined_at")
+    wanted &= (joined >= time_of(low)) & (joined <= time_of(high))
+    return RowFilter(wanted, bounds | {"joined_at": (time_of(low), time_of(high))})
+
+
+def _lay_over_members(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:
+    sessions = _by_group(rows, lambda row: (row["member_id"], row["joined_at"]))
+    for cluster, group_id, _, body in entries:
+        of_group = sessions.setdefault((cluster, group_id), {})
+        if isinstance(body, journal.MemberOpened):  # MemberChanged is one too
+            # Only journals of older versions rename a session.
+            former = body.former_member_id if isinstance(body, journal.MemberChanged) else None
+            slot = of_group.pop((former or body.member_id, body.joined_at), None)
+            if slot is None:
+                slot = rows.add({"cluster": cluster, "group_id": group_id})
+            slot.now = {**(slot.now or {"cluster": cluster, "group_id": group_id}), **_described(body)}
+            of_group[body.member_id, body.joined_at] = slot
+        elif isinstance(body, journal.MemberClosed):
+            slot = of_group.get((body.member_id, body.joined_at))
+            if slot is None:
+                slot = of_group[body.member_id, body.joined_at] = rows.add({})
+            row = {"cluster": cluster, "group_id": group_id, **(slot.now or {}), **msgspec.structs.asdict(body)}
+            slot.now = ended(row, "joined_at", "left_at", body.left_at)
+        elif isinstance(body, journal.MemberReopened):
+            slot = of_group.get((body.member_id, body.joined_at))
+            if slot is not None and slot.now is not None:
+                slot.now = {**slot.now, "left_at": None, "left_reason": None, "last_heartbeat_at": None}
+
+
+def _described(body: journal.MemberOpened) -> Row:
+    described = msgspec.structs.asdict(body)
+    if described.get("former_member_id") is None:
+        # Once told, it stays: later descriptions do not repeat it.
+        described.pop("former_member_id", None)
+    return described
+
+
+# -- groups -------------------------------------------------------------------------------------------------------
+
+
+def _groups(entries: Sequence[Entry]) -> RowFilter:
+    return RowFilter(*of_groups(entries))
+
+
+def _lay_over_groups(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:
+    now = _by_group(rows, lambda _row: None)
+    for cluster, group_id, _, body in entries:
+        of_group = now.setdefault((cluster, group_id), {})
+        if isinstance(body, journal.GroupChanged):
+            if None not in of_group:
+                of_group[None] = rows.add({})
+            of_group[None].now = {"cluster": cluster, "group_id": group_id, **msgspec.structs.asdict(body)}
+        elif isinstance(body, journal.GroupRemoved) and None in of_group:
+            of_group[None].now = None
+
+
+# -- group_minutes ------------------------------------------------------------------------------------------------
+
+_STATE = ("members", "idle_members", "unassigned_queues", "spread")
+
+
+def _minutes(entries: Sequence[Entry]) -> RowFilter:
+    wanted, bounds = of_groups(entries)
+    first, last = map(time_of, range_of(_minute(entry.event_time) for entry in entries))
+    minute = pc.field("minute")
+    return RowFilter(wanted & (minute >= first) & (minute <= last), bounds | {"minute": (first, last)})
+
+
+def _minute(event_time: int) -> int:
+    return event_time - event_time % MINUTE_MS
+
+
+def _lay_over_minutes(entries: Sequence[Entry], rows: Rows, present: Present) -> None:
+    minutes = _by_group(rows, lambda row: row["minute"])
+    states: dict[Group, Row] = {}
+    for cluster, group_id, event_time, body in entries:
+        if group_id is None:
+            continue
+        group = (cluster, group_id)
+        state = states.setdefault(group, _state(present.get(group)))
+        changes_state = False
+        if isinstance(body, journal.GroupChanged | journal.GroupRemoved):
+            changes_state = True
+            state = states[group] = _state(msgspec.structs.asdict(body))
+        of_group = minutes.setdefault(group, {})
+        minute = _minute(event_time)
+        if minute not in of_group:
+            nothing = {"rebalances": 0, "queues_moved": 0, "queue_pause_ms": 0}
+            of_group[minute] = rows.add(
+                {"cluster": cluster, "group_id": group_id, "minute": minute, **nothing, **state}
+            )
+        slot = of_group[minute]
+        if slot.now is None:
+            continue
+        if changes_state:
+            slot.now |= state
+        elif isinstance(body, journal.Rebalanced):
+            slot.now |= _with_rebalance(slot.now, body)
+        elif (pause_ms := _pause_of(body)) is not None:
+            slot.now["queue_pause_ms"] = (slot.now["queue_pause_ms"] or 0) + pause_ms
+
+
+def _pause_of(body: journal.Body | None) -> int | None:
+    """Return for how long queues that found an owner by this change had none, as far as that was seen."""
+    if isinstance(body, journal.QueueAssigned | journal.QueueResumed):
+        return body.pause_ms
+    if not isinstance(body, journal.QueuesReassigned):
+        return None
+    seen = [
+        run.pause_ms * (run.last - run.first + 1)
+        for topic in body.topics
+        for run in topic.assigned
+        if run.pause_ms is not None
+    ]
+    return sum(seen) if seen else None
+
+
+def _state(row: Mapping[str, Any] | None) -> Row:
+    return {name: (row or {}).get(name) or 0 for name in _STATE}
+
+
+def _with_rebalance(minute: Row, body: journal.Rebalanced) -> Row:
+    # Before its first rebalance 0 means that there was none; queues may have been taken over already.
+    pause = minute["queue_pause_ms"] if minute["rebalances"] else minute["queue_pause_ms"] or None
+    if body.queue_pause_ms is not None:
+        pause = (pause or 0) + body.queue_pause_ms
+    return {
+        "rebalances": minute["rebalances"] + 1,
+        "queues_moved": minute["queues_moved"] + body.queues_moved,
+        "queue_pause_ms": pause,
+        **{name: getattr(body, name) for name in _STATE},
+    }
+
+
+# -- topics and findings ------------------------------------------------------------------------------------------
+
+
+def _open_topics(entries: Sequence[Entry]) -> RowFilter:
+    names = [entry.body.topic for entry in entries if isinstance(entry.body, journal.TopicChanged)]
+    clusters = [entry.cluster for entry in entries]
+    wanted = is_in("cluster", clusters) & is_in("topic", names) & pc.field("valid_to").is_null()
+    return RowFilter(wanted, {"cluster": range_of(clusters), "topic": range_of(names)}, some_null="valid_to")
+
+
+def _lay_over_topics(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:
+    spans = {
+        (slot.now["cluster"], slot.now["topic"]): slot
+        for slot in rows.slots
+        if slot.now is not None and slot.now["valid_to"] is None
+    }
+    for cluster, _, _, body in entries:
+        if not isinstance(body, journal.TopicChanged):
+            continue
+        before = spans.pop((cluster, body.topic), None)
+        if before is not None and before.now is not None:
+            before.now = ended(before.now, "valid_from", "valid_to", body.valid_from)
+        if body.queue_count:
+            row = {"cluster": cluster, "valid_to": None, **msgspec.structs.asdict(body)}
+            spans[cluster, body.topic] = rows.add({**row, "queues": [_queue(queue) for queue in body.queues]})
+
+
+def _queue(queue: Mapping[str, Any]) -> Row:
+    racks = queue.get("racks")
+    if racks is None and queue.get("rack") is not None:
+        racks = [queue["rack"]]
+    return {"broker": queue.get("broker"), "queue_id": queue.get("queue_id"), "racks": racks}
+
+
+def _named_findings(entries: Sequence[Entry]) -> RowFilter:
+    names = [entry.body.finding_id for entry in entries if entry.body and hasattr(entry.body, "finding_id")]
+    return RowFilter(is_in("finding_id", names), {"finding_id": range_of(names)})
+
+
+def _lay_over_findings(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:
+    findings = {slot.now["finding_id"]: slot for slot in rows.slots if slot.now is not None}
+    for cluster, group_id, _, body in entries:
+        if isinstance(body, journal.FindingOpened):
+            if body.finding_id not in findings:
+                findings[body.finding_id] = rows.add({})
+            told = msgspec.structs.asdict(body)
+            told["kind"] = told.pop("finding")
+            findings[body.finding_id].now = {"cluster": cluster, "group_id": group_id, "closed_at": None, **told}
+        elif isinstance(body, journal.FindingClosed):
+            slot = findings.get(body.finding_id)
+            if slot is not None and slot.now is not None:
+                slot.now = {**slot.now, "closed_at": body.closed_at}
+
+
+# In the order in which they are written: group_minutes reads groups as it stood before, so groups comes last.
+EFFECTS: tuple[Projection, ...] = (
+    Projection(schema.ASSIGNMENTS, SPAN_KINDS, span_filter, apply_to_spans),
+    Projection(
+        schema.MEMBERS,
+        kinds_of(journal.MemberOpened, journal.MemberChanged, journal.MemberClosed, journal.MemberReopened),
+        _sessions,
+        _lay_over_members,
+    ),
+    Projection(schema.TOPICS, kinds_of(journal.TopicChanged), _open_topics, _lay_over_topics),
+    Projection(
+        schema.FINDINGS, kinds_of(journal.FindingOpened, journal.FindingClosed), _named_findings, _lay_over_findings
+    ),
+    Projection(
+        schema.GROUP_MINUTES,
+        kinds_of(
+            journal.Rebalanced,
+            journal.GroupChanged,
+            journal.GroupRemoved,
+            journal.QueuesReassigned,
+            journal.QueueAssigned,
+            journal.QueueResumed,
+        ),
+        _minutes,
+        _lay_over_minutes,
+        every_change=True,
+    ),
+    Projection(schema.GROUPS, kinds_of(journal.GroupChanged, journal.GroupRemoved), _groups, _lay_over_groups),
+)

@@ -1,0 +1,135 @@
+"""Shell: rows of a table while a piece of the journal is applied to them, and the open spans among them. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from streaming.tables.schema import Row
+from udfs.group.span_runs import Holders
+from udfs.model import journal
+
+
+class RowEdit:
+    """One row while a piece of the journal is applied to it."""
+
+    __slots__ = ("before", "index", "now")
+
+    def __init__(self, now: Row | None, before: Row | None = None, index: int | None = None) -> None:
+        self.now = now
+        self.before = before
+        self.index = index
+
+
+class Rows:
+    """The current rows that may change, and those that come into being."""
+
+    def __init__(self, standing: Iterable[Row]) -> None:
+        self.slots = [RowEdit(dict(row), row, index) for index, row in enumerate(standing)]
+
+    def add(self, row: Row) -> RowEdit:
+        """Take up a row that was not there."""
+        slot = RowEdit(row)
+        self.slots.append(slot)
+        return slot
+
+    def outcome(self, names: Sequence[str]) -> tuple[list[int], list[Row]]:
+        """Return the indexes of current rows that are replaced, and the rows that come, by these columns."""
+        changed = [slot for slot in self.slots if _values(slot.now, names) != _values(slot.before, names)]
+        going = [slot.index for slot in changed if slot.index is not None]
+        return going, [slot.now for slot in changed if slot.now is not None]
+
+
+def _values(row: Row | None, names: Sequence[str]) -> list[Any] | None:
+    return None if row is None else [row.get(name) for name in names]
+
+
+def ended(row: Row, begin: str, end: str, at: int) -> Row | None:
+    """Return the row with its end; what has no length leaves no row."""
+    return None if at <= row[begin] else {**row, end: at}
+
+
+class OpenSpans:
+    """The open spans of one group, by queue and origin, then by member."""
+
+    def __init__(self) -> None:
+        self._by_queue: dict[tuple[Any, ...], dict[str, RowEdit]] = {}
+
+    def add(self, slot: RowEdit) -> None:
+        """Take up an open span."""
+        row = slot.now or {}
+        self._by_queue.setdefault(_queue_key(row), {})[row["member_id"]] = slot
+
+    def apply(
+        self,
+        body: journal.QueueAssigned | journal.QueueReleased,
+        rows: Rows,
+        cluster: str,
+        group_id: str | None,
+    ) -> None:
+        """Open or end one span."""
+        told = msgspec.structs.asdict(body)
+        members = self._by_queue.setdefault(_queue_key(told), {})
+        if isinstance(body, journal.QueueAssigned):
+            # A span that is open goes on, as after a restored state.
+            if body.member_id not in members:
+                row = {"cluster": cluster, "group_id": group_id, "valid_to": None, **told}
+                members[body.member_id] = rows.add(row)
+            return
+        slot = members.pop(body.member_id, None)
+        # Tables that were begun anew do not know what was open before them.
+        if slot is not None and slot.now is not None:
+            slot.now = ended(slot.now, "valid_from", "valid_to", body.valid_to)
+
+    def resume(self, body: journal.QueueResumed) -> None:
+        """Note for how long the queue of an open span had no owner before it."""
+        slot = self._by_queue.get(_queue_key(msgspec.structs.asdict(body)), {}).get(body.member_id)
+        if slot is not None and slot.now is not None:
+            slot.now |= {"pause_ms": body.pause_ms, "pause_estimated_ms": None}
+
+    def split(self, body: journal.MemberReplaced | journal.MemberChanged, rows: Rows, at: int) -> None:
+        """End the open spans of a member's old id, and begin the same ones under its new id."""
+        begun = {"member_id": body.member_id, "instance_id": body.instance_id, "valid_from": at}
+        former_id = body.former_member_id or body.member_id
+        for members in self._by_queue.values():
+            slot = members.pop(former_id, None)
+            if slot is not None and slot.now is not None:
+                row = {**slot.now, **begun, "pause_ms": None, "pause_estimated_ms": None}
+                members[body.member_id] = rows.add(row)
+                slot.now = ended(slot.now, "valid_from", "valid_to", at)
+
+    def withdraw(self, slots: Iterable[RowEdit], since: int) -> None:
+        """Take back what was computed from a time on: spans that began then go, those that ended then go on.
+
+        Args:
+            slots: All rows of the group that may be touched, open and ended.
+        """
+        ended_since: list[RowEdit] = []
+        for slot in slots:
+            row = slot.now
+            if row is None or row["origin"] != "computed":
+                continue
+            if row["valid_from"] >= since:
+                if row["valid_to"] is None:
+                    self._by_queue[_queue_key(row)].pop(row["member_id"], None)
+                slot.now = None
+            elif row["valid_to"] is not None and row["valid_to"] >= since:
+                slot.now = {**row, "valid_to": None}
+                ended_since.append(slot)
+        for slot in ended_since:  # after all that began since: one of the same queue and member may be among these
+            self.add(slot)
+
+    def holders(self, origin: str) -> Holders:
+        """Return what tells who holds a queue by this origin."""
+
+        def of(queue: tuple[str, str | None, int]) -> list[tuple[str, str | None]]:
+            slots = self._by_queue.get((*queue, origin), {})
+            return [(member_id, (slots[member_id].now or {}).get("instance_id")) for member_id in sorted(slots)]
+
+        return of
+
+
+def _queue_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["topic"], row["broker"], row["queue_id"], row["origin"]

@@ -1,0 +1,59 @@
+"""Shell: what a piece of the journal does to the table of who held which queue. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow.compute as pc
+
+from streaming.tables.journal_entries import Entry, Group, Present, RowFilter, kinds_of, of_groups, time_of
+from streaming.tables.row_slots import OpenSpans, RowEdit, Rows
+from udfs.group.span_runs import unpack_reassignment
+from udfs.model import journal
+
+# Only journals of earlier releases hold MemberChanged with a former id, and QueueAssigned and QueueReleased.
+SPAN_KINDS = kinds_of(
+    journal.QueuesReassigned,
+    journal.QueueAssigned,
+    journal.QueueResumed,
+    journal.QueueReleased,
+    journal.SpansWithdrawn,
+    journal.MemberReplaced,
+    journal.MemberChanged,
+)
+
+
+def span_filter(entries: Sequence[Entry]) -> RowFilter:
+    """Return which spans a piece may touch: open ones, and where some are withdrawn those that ended since."""
+    wanted, bounds = of_groups(entries)
+    withdrawn = [entry.body.since for entry in entries if isinstance(entry.body, journal.SpansWithdrawn)]
+    if withdrawn:
+        ends = pc.field("valid_to")
+        return RowFilter(wanted & (ends.is_null() | (ends >= time_of(min(withdrawn)))), bounds)
+    return RowFilter(wanted & pc.field("valid_to").is_null(), bounds, some_null="valid_to")
+
+
+def apply_to_spans(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:
+    """Apply a piece to the spans."""
+    open_spans: dict[Group, OpenSpans] = {}
+    for slot in rows.slots:
+        group = _group_of(slot)
+        if group is not None and slot.now is not None and slot.now["valid_to"] is None:
+            open_spans.setdefault(group, OpenSpans()).add(slot)
+    for cluster, group_id, event_time, body in entries:
+        spans = open_spans.setdefault((cluster, group_id), OpenSpans())
+        if isinstance(body, journal.QueuesReassigned):
+            for one in unpack_reassignment(body, spans.holders(body.origin)):
+                spans.apply(one, rows, cluster, group_id)
+        elif isinstance(body, journal.QueueAssigned | journal.QueueReleased):
+            spans.apply(body, rows, cluster, group_id)
+        elif isinstance(body, journal.QueueResumed):
+            spans.resume(body)
+        elif isinstance(body, journal.MemberReplaced | journal.MemberChanged) and body.former_member_id is not None:
+            spans.split(body, rows, event_time)
+        elif isinstance(body, journal.SpansWithdrawn):
+            spans.withdraw([slot for slot in rows.slots if _group_of(slot) == (cluster, group_id)], body.since)
+
+
+def _group_of(slot: RowEdit) -> Group | None:
+    return None if slot.now is None else (slot.now["cluster"], slot.now["group_id"])

@@ -1,0 +1,1 @@
+"""Shell: what people see on a terminal."""

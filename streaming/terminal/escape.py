@@ -1,0 +1,15 @@
+"""Shell: names of others as a terminal may show them."""
+
+from __future__ import annotations
+
+
+def printable(text: str) -> str:
+    """Return the text with what would move a terminal's cursor, colour it or break its lines written out.
+
+    Example:
+        >>> printable("日本 a\\x1b[2J\\n"), printable("plain")
+        ('日本 a\\\\x1b[2J\\\\n', 'plain')
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)

@@ -1,0 +1,393 @@
+"""Shell: what a person at a terminal sees of the running job; elsewhere nothing."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from streaming.machine import clock
+from streaming.terminal.escape import printable
+
+REFRESHES_PER_SECOND = 4
+KEPT_REBALANCES = 200
+KEPT_NOTES = 20
+# From this width on there is room for more columns; below the other only for what matters most.
+MIDDLE = 100
+NARROW = 60
+# A screen with fewer lines shows no clusters, one with fewer yet nothing but figures and rebalances.
+LOW = 12
+FLAT = 6
+
+# What a kind of trigger is called in a sentence about one member or topic, and in which colour.
+WORDS = {
+    "group_created": ("group created", "cyan"),
+    "session_expired": ("{who} expired", "red"),
+    "member_left": ("{who} left", "yellow"),
+    "member_gone": ("{who} departed", "yellow"),
+    "member_joined": ("{who} joined", "green"),
+    "subscription_changed": ("{who} changed subscription", "blue"),
+    "strategy_changed": ("strategy changed", "blue"),
+    "settings_changed": ("settings changed", "blue"),
+    "queue_count_changed": ("queues of {topic} changed", "magenta"),
+    "cooperative_follow_up": ("cooperative follow-up", "dim"),
+    "coordinator_changed": ("coordinator changed", "red"),
+    "late_evidence": ("late evidence", "magenta"),
+    "unexplained": ("no cause observed", "red"),
+}
+SEVERAL = {
+    "session_expired": "{count} expired",
+    "member_left": "{count} left",
+    "member_gone": "{count} departed",
+    "member_joined": "{count} joined",
+    "subscription_changed": "{count} changed subscriptions",
+    "queue_count_changed": "queues of {count} topics changed",
+}
+
+
+def describe_cause(triggers: Iterable[Mapping[str, Any]], group_id: str = "", id_width: int = 200) -> str:
+    """Return a short text of a rebalance's causes, in the order of the triggers.
+
+    Args:
+        group_id, id_width: Ids longer than this lose what they share with their group, then their middle.
+
+    Example:
+        >>> cause_in_words([{"kind": "member_left", "member_id": "a"}, {"kind": "member_joined", "member_id": "b"}])
+        'a left, b joined'
+        >>> cause_in_words([{"kind": "member_joined", "member_id": name} for name in "abc"])
+        '3 joined'
+        >>> cause_in_words([{"kind": "member_left", "member_id": "consumer-audit-1-0123456789abcdef"}], "audit", 12)
+        '1-012…9abcdef left'
+    """
+    kinds: dict[str, list[Mapping[str, Any]]] = {}
+    for trigger in triggers:
+        kinds.setdefault(str(trigger["kind"]), []).append(trigger)
+    parts = []
+    for kind, several in kinds.items():
+        if len(several) > 1 and kind in SEVERAL:
+            parts.append(SEVERAL[kind].format(count=len(several)))
+        else:
+            words, _ = WORDS.get(kind, (kind.replace("_", " "), ""))
+            who = _short(several[0].get("member_id") or "a member", group_id, id_width)
+            parts.append(words.format(who=who, topic=several[0].get("topic")))
+    return ", ".join(parts)
+
+
+def _short(member_id: str, group_id: str, width: int) -> str:
+    if len(member_id) > width:
+        member_id = member_id.removeprefix("consumer-").removeprefix(group_id).lstrip("-_") or member_id
+    if len(member_id) > width + 1:
+        return f"{member_id[: width // 2 - 1]}…{member_id[-(width // 2 + 1) :]}"
+    return member_id
+
+
+@dataclass(frozen=True)
+class ObservedRebalance:
+    """One rebalance as the view shows it."""
+
+    event_time: int
+    cluster: str
+    group_id: str
+    trigger: str
+    triggers: tuple[Mapping[str, Any], ...]
+    members_after: int
+    queues_moved: int
+    failed: bool = False
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> ObservedRebalance:
+        """Make one from a row of ``rebalances`` with times in epoch ms."""
+        return cls(
+            event_time=int(row["event_time"]),
+            cluster=row["cluster"],
+            group_id=row["group_id"],
+            trigger=row["trigger"],
+            triggers=tuple(row["triggers"]),
+            members_after=row["members_after"],
+            queues_moved=row["queues_moved"],
+            failed=row["status"] == "failed",
+        )
+
+
+@dataclass(frozen=True)
+class ClusterStatus:
+    """One cluster now. ``changed_ms`` is the event time of its last change; None = not known."""
+
+    name: str
+    system: str
+    groups: int
+    members: int
+    changed_ms: int | None = None
+    note: str | None = None
+
+
+@dataclass
+class LiveStatus:
+    """What the job knows about itself; it fills this, the view reads it. Each attribute is replaced, never half.
+
+    Attributes:
+        state: A short text: starting, running, catching up, reconnecting, stopping.
+        events_per_second: Over the last batches.
+        delay_ms: From something that happens to its row in ``rebalances``: the age of what was last decided.
+        batch, batch_ms: The last batch's number and how long it took.
+        clusters: By name.
+        rebalances: Newest first, by the batch that decided them.
+        findings: Open now; None = not counted.
+        rejected: Inputs that were not applied as sent, since the start.
+        tables: Their folder.
+        notes: Warnings and errors, newest last.
+    """
+
+    state: str = "starting"
+    started_at_ms: int = field(default_factory=clock.now_ms)
+    events: int = 0
+    events_per_second: float = 0.0
+    delay_ms: int | None = None
+    batch: int | None = None
+    batch_ms: int | None = None
+    clusters: tuple[ClusterStatus, ...] = ()
+    rebalances_seen: int = 0
+    rebalances: deque[ObservedRebalance] = field(default_factory=lambda: deque(maxlen=KEPT_REBALANCES))
+    findings: int | None = None
+    rejected: int = 0
+    tables: str = ""
+    notes: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_NOTES))
+
+    def saw(self, rows: Iterable[Mapping[str, Any]], count: int | None = None) -> None:
+        """Take in the rebalances of one batch, in any order; of so many when these are only the newest."""
+        ordered = sorted(rows, key=lambda one: (one["event_time"], one["cluster"], one["group_id"]))
+        self.rebalances_seen += len(ordered) if count is None else count
+        self.rebalances.extendleft(map(ObservedRebalance.of, ordered[-KEPT_REBALANCES:]))
+
+
+class NotesHandler(logging.Handler):
+    """Brings warnings and errors of the log into the view, which owns the terminal while it is shown."""
+
+    def __init__(self, status: LiveStatus) -> None:
+        super().__init__(logging.WARNING)
+        self._status = status
+        self.records: deque[logging.LogRecord] = deque(maxlen=KEPT_NOTES)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.msg.get("event", "") if isinstance(record.msg, dict) else record.getMessage()
+        self._status.notes.append(f"{record.levelname.lower()}: {message}")
+        self.records.append(record)
+
+
+class LiveView:
+    """Shows a status until it is left; does nothing when there is no terminal.
+
+    Args:
+        status: Read at every refresh.
+        console: Where to; standard error when None, so that standard output stays data.
+        footer: A short hint.
+    """
+
+    def __init__(
+        self,
+        status: LiveStatus,
+        *,
+        console: Console | None = None,
+        footer: str = "Ctrl-C stops",
+        now_ms: Callable[[], int] = clock.now_ms,
+    ) -> None:
+        self._status = status
+        self._console = console or Console(stderr=True)
+        self._footer = footer
+        self._now_ms = now_ms
+        self._live: Live | None = None
+        self._handlers: list[logging.Handler] = []
+        self._notes = NotesHandler(status)
+
+    @property
+    def is_shown(self) -> bool:
+        """Return whether the output is a terminal."""
+        return self._console.is_terminal and not self._console.is_dumb_terminal
+
+    def __enter__(self) -> LiveView:
+        if self.is_shown:
+            root = logging.getLogger()
+            self._handlers = root.handlers[:]
+            root.handlers[:] = [self._notes]
+            self._live = Live(
+                get_renderable=self._render,
+                console=self._console,
+                screen=True,
+                refresh_per_second=REFRESHES_PER_SECOND,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start(refresh=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+            logging.getLogger().handlers[:] = self._handlers
+            # The view disappears with its notes: the last ones are printed again.
+            for record in self._notes.records:
+                for handler in self._handlers:
+                    handler.handle(record)
+
+    def _render(self) -> RenderableType:
+        size = self._console.size
+        return render(self._status, self._now_ms(), size.width, size.height, self._footer)
+
+
+def render(status: LiveStatus, now_ms: int, width: int, height: int, footer: str = "") -> RenderableType:
+    """Render a status for a screen of this size; nothing is wider or higher."""
+    clusters = status.clusters[: max(1, min(len(status.clusters), height // 3))] if height >= LOW else ()
+    notes = list(status.notes)[-max(1, height // 8) :] if height >= FLAT else []
+    blank = [Text("")] if height >= FLAT else []
+    foot = " · ".join(part for part in (f"tables: {status.tables}" if status.tables else "", footer) if part)
+    below: list[RenderableType] = [_line(note, "yellow") for note in notes]
+    if height >= FLAT:
+        below.append(_line(foot, "dim"))
+    # The head takes two lines, clusters and rebalances one for their headings; the last line stays free.
+    room = height - 2 - len(blank) - (len(clusters) + 2 if clusters else 0) - 1 - len(below) - 1
+    parts: list[RenderableType] = [_head(status, now_ms, width), *blank]
+    if clusters:
+        parts += [_clusters(clusters, now_ms, width), *blank]
+    if room > 0:
+        parts.append(_rebalances(status, room, width))
+    return Group(*parts, *below)
+
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(printable(text), style=style, no_wrap=True, overflow="ellipsis")
+
+
+def _head(status: LiveStatus, now_ms: int, width: int) -> RenderableType:
+    style = "bold green" if status.state == "running" else "bold yellow"
+    title = Text.assemble(
+        ("rebalance monitor", "bold"), "  ", (status.state, style), "  ", _span(now_ms - status.started_at_ms)
+    )
+    if status.batch is not None:
+        took = "" if status.batch_ms is None else f" in {status.batch_ms / 1_000:.1f} s"
+        title.append(f"  batch {status.batch}{took}", "dim")
+    figures = [
+        (_brief(sum(cluster.groups for cluster in status.clusters)), "groups", "bold"),
+        (_brief(sum(cluster.members for cluster in status.clusters)), "members", "bold"),
+        (_brief(round(status.events_per_second)), "events/s", "bold"),
+        ("–" if status.delay_ms is None else f"{status.delay_ms / 1_000:.1f} s", "delay", "bold"),
+        (_count(status.rebalances_seen), "rebalances", "bold"),
+    ]
+    if width >= MIDDLE:
+        figures.insert(0, (_count(len(status.clusters)), "clusters", "bold"))
+    troubles = []
+    if status.findings is not None:
+        troubles.append((_brief(status.findings), "findings", "bold red" if status.findings else "bold"))
+    if status.rejected or width >= MIDDLE:
+        troubles.append((_brief(status.rejected), "rejected", "bold yellow" if status.rejected else "bold"))
+    # On a narrow screen the first line has more room left than the second.
+    lines = (troubles, figures) if width < MIDDLE else ([], figures + troubles)
+    for text, some in zip((title, below := Text()), lines, strict=True):
+        for figure, name, colour in some:
+            text.append("  " if text else "").append(figure, colour).append(f" {name}", "dim")
+        text.no_wrap, text.overflow = True, "ellipsis"
+    return Group(title, below)
+
+
+def _table(width: int) -> Table:
+    return Table(box=None, padding=(0, 2, 0, 0), width=width, header_style="dim bold", show_edge=False)
+
+
+def _clusters(clusters: Iterable[ClusterStatus], now_ms: int, width: int) -> Table:
+    table = _table(width)
+    is_narrow = width < NARROW
+    table.add_column("cluster", no_wrap=True, overflow="ellipsis", width=max(4, width - 12) if is_narrow else 24)
+    if not is_narrow:
+        table.add_column("system", no_wrap=True, width=8)
+        table.add_column("groups", no_wrap=True, justify="right", width=9)
+    table.add_column("members", no_wrap=True, justify="right", width=8 if is_narrow else 11)
+    if not is_narrow:
+        table.add_column("last change", no_wrap=True, overflow="ellipsis", ratio=1)
+    for cluster in clusters:
+        changed = "–" if cluster.changed_ms is None else f"{_span(max(0, now_ms - cluster.changed_ms))} ago"
+        style = "yellow" if cluster.note else ""
+        if is_narrow:
+            table.add_row(_line(cluster.name, style), _brief(cluster.members))
+        else:
+            figures = (_count(cluster.groups), _count(cluster.members))
+            table.add_row(_line(cluster.name), _line(cluster.system), *figures, _line(cluster.note or changed, style))
+    return table
+
+
+def _rebalances(status: LiveStatus, room: int, width: int) -> RenderableType:
+    if not status.rebalances:
+        return _line("no rebalance yet", "dim")
+    table = _table(width)
+    is_narrow = width < NARROW
+    table.add_column("time", no_wrap=True, width=8)
+    if width >= MIDDLE:
+        table.add_column("cluster", no_wrap=True, overflow="ellipsis", width=16)
+    group_width = 24 if width >= MIDDLE else max(4, min(22, width // 3))
+    table.add_column("group", no_wrap=True, overflow="ellipsis", width=group_width)
+    if not is_narrow:
+        table.add_column("members", no_wrap=True, justify="right", width=7)
+        table.add_column("moved", no_wrap=True, justify="right", width=5)
+    table.add_column("cause", no_wrap=True, overflow="ellipsis", ratio=1)
+    id_width = max(4, width - group_width - 24) if is_narrow else max(16, width - 85)
+    for one in list(status.rebalances)[:room]:
+        _, colour = WORDS.get(one.trigger, ("", ""))
+        cause = _line(describe_cause(one.triggers, one.group_id, id_width), colour)
+        if one.failed:
+            cause = Text.assemble(("failed: ", "bold red"), cause)
+        moment = datetime.datetime.fromtimestamp(one.event_time / 1_000, datetime.UTC)
+        cells: list[RenderableType] = [f"{moment:%H:%M:%S}"]
+        if width >= MIDDLE:
+            cells.append(_line(one.cluster))
+        cells.append(_line(one.group_id))
+        if not is_narrow:
+            cells += [_count(one.members_after), _count(one.queues_moved)]
+        table.add_row(*cells, cause)
+    return table
+
+
+def _count(number: int) -> str:
+    """Write a number so that people can read it.
+
+    Example:
+        >>> _count(1234567)
+        '1,234,567'
+    """
+    return f"{number:,}"
+
+
+def _brief(number: int) -> str:
+    """Write a number that need not be exact in at most six characters.
+
+    Example:
+        >>> _brief(99_999), _brief(370_368), _brief(12_345_678)
+        ('99,999', '370k', '12M')
+    """
+    if number < 100_000:
+        return _count(number)
+    return f"{number // 1_000}k" if number < 10_000_000 else f"{number // 1_000_000}M"
+
+
+def _span(span_ms: int) -> str:
+    """Write a span for people.
+
+    Example:
+        >>> _span(900), _span(61_000), _span(3_723_000)
+        ('0 s', '1 min 1 s', '1 h 2 min')
+    """
+    seconds = max(0, span_ms) // 1_000
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3_600:
+        return f"{seconds // 60} min {seconds % 60} s"
+    return f"{seconds // 3_600} h {seconds % 3_600 // 60} min"

@@ -1,0 +1,44 @@
+"""Each corner comes out as it must, and those that no lateness touches however they are cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.corners.corner_run import CORNERS, Cut, corner, differences, in_one, in_waves, one_by_one, run_corner
+
+_CUTS: dict[str, Cut] = {"waves": in_waves, "one": in_one, "single": one_by_one}
+_ALL = sorted(path.stem for path in Path(CORNERS).glob("*.json"))
+
+
+@pytest.mark.parametrize("name", _ALL)
+@pytest.mark.parametrize("cut", _CUTS)
+def test_a_corner_comes_out_as_it_must(name: str, cut: str) -> None:
+    history = corner(name)
+    if cut not in history.get("cuts", _CUTS):
+        cut = "waves"  # what comes late depends on the batch in which it comes
+
+    run = run_corner(history, _CUTS[cut])
+
+    assert differences(run, history["expect"]) == []
+
+
+def test_a_corner_that_comes_out_otherwise_is_noticed() -> None:
+    event = {"t": 0, "type": "member_joined", "group": "g", "member_id": "m", "subscriptions": ["t"]}
+    run = run_corner({"events": [event, {"t": 9_000, "type": "clock"}]})
+    wrong = {
+        "rebalances": [{"group_id": "g", "event_time_ms": 1, "trigger": ["member_joined"], "members_after": 2}],
+        "no_rebalances": ["g"],
+        "assignments_now": {"g": {"m": [["t", None, 0]]}},
+        "owner_at": [["g", "t", 0, 5, "m"]],
+        "spans": [{"group_id": "g", "topic": "t", "queue_id": 0, "owners": [["m", 0, None]]}],
+        "members": [{"group_id": "g", "member_id": "m", "left_at_ms": 5, "sessions": 2}],
+        "findings": [["g", "expected_differs", True]],
+        "rejected": 1,
+        "late": 1,
+    }
+
+    for key, expected in wrong.items():
+        assert differences(run, {"rejected": 0, key: expected}), key
+    assert len(differences(run, {"rebalances": wrong["rebalances"]})) == 3

@@ -1,0 +1,137 @@
+"""The computed assignment: the choice of the strategy, and the questions to the strategies themselves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from udfs.model.errors import StrategyError
+from udfs.model.events import QueueInfo, QueueRef
+from udfs.strategies.problem import Participant, Problem, Topic
+from udfs.strategies.registry import DEFAULTS, qualified_name, registered
+
+Queue = tuple[str, str | None, int]
+Held = dict[str, list[Queue]]
+# Ties between the four that Kafka ships, in the order of a HashMap of 16 slots (PROTOCOLS.md 5.1).
+_TIES = ("sticky", "range", "roundrobin", "cooperative-sticky")
+
+
+class NoAnswer(Exception):  # noqa: N818 - an answer of the model, not a fault of it
+    """The group's strategy cannot answer."""
+
+
+def wanted_queues(members: Mapping[str, Mapping[str, Any]], topics: Mapping[str, list[dict[str, Any]]]) -> list[Queue]:
+    """Return the queues of subscribed, known topics."""
+    subscribed = {topic for member in members.values() for topic in member.get("subscriptions") or ()}
+    return sorted(
+        ((topic, one["broker"], one["queue_id"]) for topic in subscribed for one in topics.get(topic, ())), key=repr
+    )
+
+
+def chosen_strategy(system: str, named: str | None, members: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the names of the strategies that allocate."""
+    if named:
+        return qualified_name(named, system)
+    lists = [list(member["strategies"]) for member in members.values() if member.get("strategies")]
+    if system == "kafka":
+        if not members:
+            raise NoAnswer("a vote over nobody")
+        return f"kafka.{_vote(lists)}" if lists else DEFAULTS[system]
+    return ", ".join(sorted({_own(system, member) for member in members.values()})) or DEFAULTS[system]
+
+
+def _vote(lists: list[list[str]]) -> str:
+    common = set(lists[0]).intersection(*lists)
+    if not common:
+        raise NoAnswer("no common strategy")
+    votes = Counter(next(name for name in names if name in common) for names in lists)
+    return min(votes, key=lambda name: (-votes[name], _TIES.index(name)))
+
+
+def _own(system: str, member: Mapping[str, Any]) -> str:
+    return qualified_name(member["strategies"][0], system) if member.get("strategies") else DEFAULTS[system]
+
+
+def allocate(
+    *,
+    group: str,
+    system: str,
+    mode: str,
+    named: str | None,
+    members: Mapping[str, Mapping[str, Any]],
+    topics: Mapping[str, list[dict[str, Any]]],
+    owned: Mapping[str, list[Queue]],
+) -> tuple[str | None, Held]:
+    """Return the strategy and what each member shall hold.
+
+    Args:
+        members: Descriptions, in the order in which the members joined.
+        owned: What members that were there before held.
+    """
+    if mode == "broadcasting":
+        everything = wanted_queues(members, topics)
+        held = {
+            name: [queue for queue in everything if queue[0] in (member.get("subscriptions") or ())]
+            for name, member in members.items()
+        }
+        return named and qualified_name(named, system), held
+    strategy = chosen_strategy(system, named, members)
+    problem = Problem(
+        group=group,
+        members=tuple(_participant(name, member, owned) for name, member in members.items()),
+        topics={name: Topic(name=name, queues=_infos(queues)) for name, queues in topics.items()},
+    )
+    there = set(wanted_queues(members, topics))
+    held = {}
+    for name, member in members.items():
+        own = strategy if system == "kafka" or named else _own(system, member)
+        try:
+            answer = registered(own, system).answer(problem)
+        except StrategyError as error:
+            raise NoAnswer(error.code) from error
+        queues = [(queue.topic, queue.broker, queue.queue_id) for queue in answer.get(name, [])]
+        # Kafka's sticky assignors hand on partitions that a topic made anew has no more.
+        held[name] = [queue for queue in dict.fromkeys(queues) if queue in there]
+    return strategy, held
+
+
+def _participant(name: str, member: Mapping[str, Any], owned: Mapping[str, list[Queue]]) -> Participant:
+    queues = owned.get(name)
+    return Participant(
+        member_id=name,
+        name=name,
+        instance_id=member.get("instance_id"),
+        rack=member.get("rack"),
+        subscriptions=tuple(member.get("subscriptions") or ()),
+        strategies=tuple(member.get("strategies") or ()),
+        owned=None if queues is None else tuple(QueueRef(topic, number, broker) for topic, broker, number in queues),
+        generation=None if queues is None else 1,
+    )
+
+
+def _infos(queues: list[dict[str, Any]]) -> tuple[QueueInfo, ...]:
+    ordered = sorted(queues, key=lambda one: (one["broker"] or "", one["queue_id"]))
+    return tuple(QueueInfo(queue_id=one["queue_id"], broker=one["broker"], racks=one["racks"]) for one in ordered)
+
+
+def compared(before: Mapping[Queue, set[str]], after: Mapping[Queue, set[str]]) -> dict[str, int]:
+    """Return the counts of a row."""
+    counts = {"queues_kept": 0, "queues_moved": 0, "queues_assigned": 0, "queues_revoked": 0}
+    for queue in before.keys() | after.keys():
+        old, new = before.get(queue, set()), after.get(queue, set())
+        moved = min(len(old - new), len(new - old))
+        counts["queues_kept"] += len(old & new)
+        counts["queues_moved"] += moved
+        counts["queues_assigned"] += len(new - old) - moved
+        counts["queues_revoked"] += len(old - new) - moved
+    return counts
+
+
+def owners(held: Held) -> dict[Queue, set[str]]:
+    """Return who holds each queue."""
+    found: dict[Queue, set[str]] = {}
+    for member, queues in held.items():
+        for queue in queues:
+            found.setdefault(queue, set()).add(member)
+    return found

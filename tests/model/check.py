@@ -1,0 +1,92 @@
+"""Model and core side by side: what differs, and the smallest history that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.model.core_tables import core_tables
+from tests.model.histories import T0, Event, History, one_batch, single_events, some_batches
+from tests.model.reference import model_tables
+from tests.model.rows import Tables
+
+Batches = Sequence[Sequence[Event]]
+TABLES = ("rebalances", "spans", "members", "topics", "findings", "groups", "late", "rejected")
+
+
+def cuts(made: History) -> list[tuple[Batches, int]]:
+    """Return the three ways in which a history is cut, each with its number of shards."""
+    last = single_events(made) if made.seed % 16 == 0 else some_batches(made, 4)
+    return [(one_batch(made), 1), (some_batches(made), 1), (last, 2)]
+
+
+def difference(batches: Batches, shards: int = 1, expected: Tables | None = None) -> list[str]:
+    """Return the differing rows of a history that is cut so, one line each; none where model and core agree."""
+    found = core_tables(batches, shards)
+    expected = model_tables(batches) if expected is None else expected
+    lines = []
+    for name in TABLES:
+        want, got = getattr(expected, name), getattr(found, name)
+        if name == "findings":  # of a finding that stood for no time nothing is compared
+            want, got = ([row for row in rows if row["opened_at"] != row["closed_at"]] for rows in (want, got))
+        if want != got:
+            lines += _differing(name, want, got)
+    return lines
+
+
+def _differing(name: str, want: Any, got: Any) -> list[str]:
+    if not isinstance(want, list):
+        return [f"{name}: model {dict(want)}, core {dict(got)}"]
+    lines = []
+    if name == "rebalances":
+        ours = {(row["cluster"], row["group_id"], row["event_time"], row["generation"]): row for row in want}
+        theirs = {(row["cluster"], row["group_id"], row["event_time"], row["generation"]): row for row in got}
+        for key in sorted(ours.keys() & theirs.keys()):
+            if ours[key] != theirs[key]:
+                named = [column for column in ours[key] if ours[key][column] != theirs[key][column]]
+                said = ", ".join(f"{one}: model {ours[key][one]!r} core {theirs[key][one]!r}" for one in named)
+                lines.append(f"rebalances {_time(key)}: {said}")
+        want = [ours[key] for key in sorted(ours.keys() - theirs.keys())]
+        got = [theirs[key] for key in sorted(theirs.keys() - ours.keys())]
+    lines += [f"{name} only model: {_time(row)}" for row in want if row not in got]
+    lines += [f"{name} only core:  {_time(row)}" for row in got if row not in want]
+    return lines
+
+
+def _time(row: Any) -> str:
+    values = row.items() if isinstance(row, dict) else enumerate(row)
+    return " ".join(str(value - T0 if isinstance(value, int) and value > 10**12 else value) for _, value in values)
+
+
+def smallest(batches: Batches, shards: int) -> Batches:
+    """Return what is left of a history when no event can be taken without the difference going away."""
+    now = [list(batch) for batch in batches]
+    changed = True
+    while changed:
+        changed = False
+        for number in reversed(range(len(now))):
+            for place in reversed(range(len(now[number]))):
+                less = [list(batch) for batch in now]
+                del less[number][place]
+                less = [batch for batch in less if batch]
+                if less and difference(less, shards):
+                    now, changed = less, True
+                    break
+            if changed:
+                break
+        for number in range(len(now) - 1):
+            less = [*now[:number], now[number] + now[number + 1], *now[number + 2 :]]
+            if difference(less, shards):
+                now, changed = less, True
+                break
+    return now
+
+
+def story(batches: Batches) -> str:
+    """Return a history as text, a line for each event."""
+    lines = []
+    for number, batch in enumerate(batches):
+        for event in sorted(batch, key=lambda one: one["event_time"]):
+            rest = {k: v for k, v in event.items() if k not in ("schema_version", "event_time", "system", "type")}
+            lines.append(f"  {number}: {event['event_time'] - T0:>7} {event['system']} {event['type']} {rest}")
+    return "\n".join(lines)

@@ -1,0 +1,68 @@
+"""The tables that the core makes of batches of events, in the plain form in which the model makes them too."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from streaming.tables.projections import EFFECTS, Entry, Rows
+from tests.model.histories import BATCH_MS, Event
+from tests.model.rows import FINDINGS, GROUP, MEMBER, REBALANCE, SPAN, Tables, plain
+from tests.simulation.core_run import CoreRun
+from udfs.model.config import CoreConfig
+
+
+def core_tables(batches: Sequence[Sequence[Event]], shards: int = 1) -> Tables:
+    """Return what the core writes when it is fed these batches and its clock is flushed at the end."""
+    run = CoreRun(CoreConfig(shards=shards))
+    for batch in batches:
+        run.batch(BATCH_MS, [json.dumps(event).encode() for event in batch])
+    run.flush(BATCH_MS + 1)
+    return tables_of(run)
+
+
+def tables_of(run: CoreRun) -> Tables:
+    """Return the tables of a run: its journal applied whole, in the order of its histories."""
+    changes = sorted(run.changes, key=lambda one: (one.cluster, one.group_id or "", one.subject or "", one.number))
+    tables = Tables()
+    for effect in EFFECTS:
+        entries = [
+            Entry(one.cluster, one.group_id, one.event_time, one.body)
+            for one in changes
+            if effect.concerns(one.body.__struct_config__.tag, one.group_id)
+        ]
+        rows = Rows([])
+        effect.apply_changes(entries, rows, {})
+        kept = [slot.now for slot in rows.slots if slot.now is not None]
+        name = effect.table.name
+        if name == "assignments":
+            tables.spans = sorted((plain(row, SPAN) for row in kept), key=repr)
+        elif name == "members":
+            tables.members = sorted((plain(row, MEMBER) for row in kept), key=repr)
+        elif name == "findings":
+            findings = [row for row in kept if row["kind"] in FINDINGS]
+            fields = ("cluster", "group_id", "kind", "opened_at", "closed_at")
+            tables.findings = sorted((plain(row, fields) for row in findings), key=repr)
+        elif name == "groups":
+            tables.groups = sorted((plain(row, GROUP) for row in kept), key=repr)
+        elif name == "topics":
+            tables.topics = sorted((_topic(row) for row in kept), key=repr)
+    for one in run.rebalances:
+        row = msgspec.to_builtins(one)
+        row["triggers"] = sorted(
+            ((cause["kind"], cause["member_id"], cause["topic"]) for cause in row["triggers"]), key=repr
+        )
+        tables.rebalances.append(plain(row, REBALANCE))
+    tables.rebalances.sort(key=lambda row: (row["cluster"], row["group_id"]))  # a group's own order stays
+    tables.late = Counter(f"{one.cluster}/{one.group_id}" for one in run.rejected if one.reason == "late")
+    tables.rejected = Counter(one.reason for one in run.rejected if one.reason != "late")
+    return tables
+
+
+def _topic(row: dict[str, Any]) -> dict[str, Any]:
+    queues = [(one["broker"] or "", one["queue_id"], tuple(one["racks"] or ()) or None) for one in row["queues"]]
+    return {**plain(row, ("cluster", "topic", "valid_from", "valid_to")), "queues": queues}

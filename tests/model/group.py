@@ -1,0 +1,400 @@
+"""One group of the model: its members, what they hold, and one row for each moment that changed it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from tests.model.allocation import Held, NoAnswer, allocate, chosen_strategy, compared, owners, wanted_queues
+from tests.model.group_rows import GroupRows
+from tests.model.histories import Event
+from tests.model.late_events import with_late
+from tests.model.member import DESCRIPTION, Member, is_bare
+from tests.model.rows import GROUP, Tables
+from tests.model.topics import Topics
+from udfs.strategies.registry import DEFAULTS, qualified_name
+
+ORDER = (
+    "group_created", "session_expired", "member_left", "member_gone", "member_joined", "subscription_changed",
+    "strategy_changed", "settings_changed", "queue_count_changed", "cooperative_follow_up", "coordinator_changed",
+    "late_evidence", "unexplained",
+)  # fmt: skip
+TIMEOUTS = {"kafka": 45_000, "rocketmq": 120_000, "metaq": 30_000}
+DEPARTED = {
+    "left": "member_left", "expired": "session_expired", "gone": "member_gone", "absent_from_snapshot": "member_gone",
+}  # fmt: skip
+Trigger = tuple[str, str | None, str | None]
+
+
+class Group(GroupRows):
+    """A group with counted generations; reported ones are in ``reported``."""
+
+    def __init__(self, cluster: str, name: str, system: str, topics: Topics, tables: Tables) -> None:
+        super().__init__(cluster, name, system, tables)
+        self.topics = topics
+        self.members: dict[str, Member] = {}
+        self.departed: dict[str, dict[str, tuple[Any, int]]] = {}
+        self.known = False  # since it was made, or made anew
+        self.settings: dict[str, tuple[Any, int]] = {}
+        self.held: Held = {}
+        self.strategy: str | None = None
+        self.last_applied: int | None = None
+        self.queues_before = 0
+        self.seen: dict[str, int] = {}  # id -> when it was first applied
+        self.gone_at: dict[str, int] = {}
+        self.leaving: dict[str, tuple[Member, int, str]] = {}
+        self.replaced: set[str] = set()  # ids whose place another one took
+        self.renamed: dict[str, str] = {}  # of this moment: new id -> the id before it
+        self.reported: Held | None = None  # what the source says of the current generation
+        self.beats: set[str] = set()  # members that send a heartbeat at this moment
+        self.is_polled = False
+        self.row: dict[str, Any] | None = None
+        self.late: tuple[int, int, list[Trigger]] | None = None  # what a late event caused: when, members before it
+
+    # ---- time
+
+    def timeout(self, member: Member) -> int:
+        told = member.fields().get("session_timeout_ms")
+        return TIMEOUTS[self.system] if told is None else told
+
+    def deadlines(self) -> dict[str, int]:
+        return {
+            name: max(member.last + self.timeout(member), member.not_before)
+            for name, member in self.members.items()
+            if member.lives_by == "heartbeats"
+        }
+
+    def moment(self, at: int, events: list[Event], grown: set[str]) -> None:
+        """Apply all that falls on one moment: events in their order, then expiries.
+
+        Args:
+            grown: Topics whose queues are others from this moment on.
+        """
+        self.beats = {event["member_id"] for event in events if is_bare(event)}
+        ends = [place + 1 for place, event in enumerate(events) if event["type"] == "group_deleted"]
+        for low, high in zip([0, *ends], [*ends, len(events)], strict=True):
+            # What comes after a deletion is another group.
+            before, settings = self.fields(), self.shared()
+            self.renamed = {}
+            departures: dict[str, str] = {}
+            for event in events[low:high]:
+                self.apply(at, event, departures)
+            if high == len(events) and high not in ends:
+                for name, deadline in sorted(self.deadlines().items()):
+                    if deadline <= at:
+                        departures[name] = self.depart(name, deadline, "expired")
+            self.end_sessions(departures)
+            self.decide(at, before, settings, departures, grown)
+            if high in ends:
+                self.forget()
+            grown = set()
+
+    def fields(self) -> dict[str, dict[str, Any]]:
+        """Return the descriptions of all members."""
+        return {name: member.fields() for name, member in self.members.items()}
+
+    def shared(self) -> dict[str, Any]:
+        """Return the group's own settings."""
+        return {"mode": "clustering"} | {name: value for name, (value, _) in self.settings.items()}
+
+    # ---- events
+
+    def is_repeat(self, event: Event, clock: int = 0) -> bool:
+        name = event.get("event_id")
+        if name is None:
+            return False
+        first, counts_from = self.seen.get(name), max(event["event_time"], clock)
+        if first is not None and counts_from - first <= 600_000:
+            return True
+        self.seen[name] = counts_from
+        return False
+
+    def apply(self, at: int, event: Event, departures: dict[str, str]) -> None:
+        if self.is_repeat(event):
+            return
+        name = event.get("member_id")
+        match event["type"]:
+            case "member_joined" | "heartbeat":
+                self.alive(at, event["member_id"], event)
+            case "member_left":
+                if name in self.members:
+                    departures[name] = self.depart(name, at, "left")
+            case "group_settings":
+                for field in ("mode", "strategy", "strategy_settings"):
+                    if event.get(field) is not None:
+                        self.settings[field] = (event[field], event["event_time"])
+            case "group_snapshot":
+                self.snapshot(at, event, departures)
+            case "group_deleted":
+                for name in sorted(self.members):
+                    departures[name] = self.depart(name, at, "gone")
+
+    def alive(self, at: int, name: str, event: Event) -> None:
+        member = self.members.get(name)
+        if member is None:
+            if self.gone_at.get(name) == at and (event["type"] == "heartbeat" or name in self.replaced):
+                # Sent before it went: only a later one is a join, but what it says is known when it comes back.
+                gone = Member(at, "heartbeats", dict(self.departed.get(name, {})))
+                self.describe(gone, event, event["event_time"])
+                self.departed[name] = gone.described
+                return
+            instance_id = event.get("instance_id")
+            if instance_id is None and name in self.replaced:
+                instance_id = self.departed[name].get("instance_id", (None,))[0]
+            former = self.former(instance_id, self.members)
+            if former is not None:
+                self.replace(at, former, name, "heartbeats")
+            member = self.members.get(name) or self.join(at, name, "heartbeats")
+        member.last = max(member.last, at)
+        member.lives_by = "heartbeats"
+        self.describe(member, event, event["event_time"])
+
+    def join(self, at: int, name: str, lives_by: str) -> Member:
+        self.replaced.discard(name)
+        self.members[name] = Member(at, lives_by, self.departed.pop(name, {}))
+        return self.members[name]
+
+    def former(self, instance_id: str | None, among: Collection[str]) -> str | None:
+        """Return who went by this instance id."""
+        if instance_id is None or self.system != "kafka":
+            return None
+        found = [name for name in among if self.members[name].fields().get("instance_id") == instance_id]
+        return found[0] if found else None
+
+    def replace(self, at: int, former: str, name: str, lives_by: str) -> None:
+        """Let a static member go on under a new id: its session and spans end, others begin, and nothing else."""
+        old = self.members[former]
+        fresh = Member(at, lives_by, dict(old.described))
+        fresh.not_before = old.not_before
+        self.members = {name if one == former else one: member for one, member in self.members.items()}
+        self.members[name] = fresh
+        self.departed.pop(name, None)
+        self.departed[former] = dict(old.described)
+        self.replaced = (self.replaced | {former}) - {name}
+        self.leaving[former] = (old, at, "replaced")
+        self.gone_at[former] = at
+        if former in self.beats and old.lives_by == "heartbeats":
+            old.last = at
+        self.renamed[name] = self.renamed.pop(former, former)
+        self.rename_spans(at, former, name)
+        for held in (self.held, self.reported):
+            if held is not None and former in held:
+                held[name] = held.pop(former)
+
+    def describe(self, member: Member, fields: dict[str, Any], told_at: int) -> bool:
+        """Take in what an event describes; return whether it tells anything else than what is known."""
+        differs = any(fields.get(field) not in (None, member.fields().get(field)) for field in DESCRIPTION)
+        for field in DESCRIPTION:
+            if fields.get(field) is not None and told_at >= member.described.get(field, (None, 0))[1]:
+                if field == "session_timeout_ms" and fields[field] != member.fields().get(field):
+                    member.not_before = told_at
+                member.described[field] = (fields[field], told_at)
+        return differs
+
+    def snapshot(self, at: int, event: Event, departures: dict[str, str]) -> None:
+        self.is_polled = True
+        told = {info["member_id"]: info for info in event["members"]}
+        self.replace_absent(at, told)
+        for name in sorted(self.members.keys() - told.keys()):
+            departures[name] = self.depart(name, at, "absent_from_snapshot")
+        for name, info in told.items():
+            member = self.members.get(name) or self.join(at, name, "snapshots")
+            self.describe(member, info, event["event_time"])
+        self.last_applied = at
+
+    def replace_absent(self, at: int, told: dict[str, Any]) -> None:
+        """Find the static members that a snapshot shows under new ids."""
+        for name, info in told.items():
+            former = self.former(info.get("instance_id"), self.members.keys() - told.keys())
+            if name not in self.members and former is not None:
+                self.replace(at, former, name, "snapshots")
+
+    def forget(self) -> None:
+        """Forget all but the counter: what comes next is another group."""
+        self.known, self.is_polled, self.row = False, False, None
+        self.settings, self.departed, self.gone_at, self.replaced = {}, {}, {}, set()
+
+    def depart(self, name: str, at: int, reason: str) -> str:
+        member = self.members.pop(name)
+        self.departed[name] = member.described
+        self.gone_at[name] = at
+        if name in self.beats and reason != "expired" and member.lives_by == "heartbeats":
+            member.last = at
+        self.leaving[name] = (member, at, reason)
+        return reason
+
+    def end_sessions(self, departures: dict[str, str]) -> None:
+        """End the sessions of this moment's departures; who is back within it never went."""
+        for name, (member, at, reason) in sorted(self.leaving.items()):
+            if name in self.members and reason != "replaced":
+                self.members[name].joined_at = member.joined_at
+                del departures[name]
+            elif at > member.joined_at:
+                self.tables.members.append(self.session(name, member) | {
+                    "left_at": at, "left_reason": reason,
+                    "last_heartbeat_at": member.last if member.lives_by == "heartbeats" else None,
+                })  # fmt: skip
+        self.leaving = {}
+
+    def session(self, name: str, member: Member) -> dict[str, Any]:
+        return {
+            "cluster": self.cluster, "group_id": self.name, "member_id": name,
+            **{field: member.fields().get(field) for field in DESCRIPTION if field != "session_timeout_ms"},
+            "joined_at": member.joined_at,
+            "left_at": None, "left_reason": None, "last_heartbeat_at": None,
+        }  # fmt: skip
+
+    # ---- deciding
+
+    def decide(
+        self,
+        at: int,
+        before: dict[str, dict[str, Any]],
+        settings: dict[str, Any],
+        departures: dict[str, str],
+        grown: set[str],
+    ) -> None:
+        """Write one rebalance if the state after this moment differs from the one before it."""
+        triggers, members_before = with_late(self, self.differences(before, settings, departures, grown), len(before))
+        if not triggers or (not self.known and not self.members):
+            return
+        if not self.known:
+            triggers.append(("group_created", None, None))
+        self.known = True
+        self.generation += 1
+        self.last_applied = at
+        self.rebalance(at, triggers, members_before)
+
+    def differences(
+        self,
+        before: dict[str, dict[str, Any]],
+        settings: dict[str, Any],
+        departures: dict[str, str],
+        grown: set[str],
+    ) -> list[Trigger]:
+        triggers: list[Trigger] = []
+        after = {name: member.fields() for name, member in self.members.items()}
+        now_called = {old: name for name, old in self.renamed.items()}
+        before = {now_called.get(name, name): fields for name, fields in before.items()}
+        for name in before.keys() | after.keys():
+            old, new = before.get(name), after.get(name)
+            if old is None:
+                triggers.append(("member_joined", name, None))
+            elif new is None:
+                triggers.append((DEPARTED[departures[name]], name, None))
+            else:
+                subscribes = set(old.get("subscriptions") or ()) != set(new.get("subscriptions") or ())
+                # The first description of a member is one change.
+                is_first = not old.keys() & {"subscriptions", "strategies"}
+                if subscribes:
+                    triggers.append(("subscription_changed", name, None))
+                if self.lists_differ(old.get("strategies"), new.get("strategies")) and not (subscribes and is_first):
+                    triggers.append(("strategy_changed", name, None))
+        now = self.shared()
+        if before:
+            named = now.get("strategy")
+            is_named = named != settings.get("strategy")
+            if is_named and self.effective(before, settings) != qualified_name(named, self.system):
+                triggers.append(("strategy_changed", None, None))
+            names = ("strategy_settings", "mode")
+            if any(settings.get(name) != now.get(name) for name in names):
+                triggers.append(("settings_changed", None, None))
+        subscribed = {topic for fields in before.values() for topic in fields.get("subscriptions") or ()}
+        triggers += [("queue_count_changed", None, topic) for topic in grown & subscribed]
+        return triggers
+
+    def lists_differ(self, old: list[str] | None, new: list[str] | None) -> bool:
+        """Return whether a member lists other strategies; one that it would have used unnamed is none outside Kafka."""
+        if old is None and self.system != "kafka":
+            return self.effective({"": {"strategies": new}}, {}) != DEFAULTS[self.system]
+        return old != new
+
+    def effective(self, members: dict[str, dict[str, Any]], settings: dict[str, Any]) -> str | None:
+        """Return the names of the strategies that these members would use; none allocates but in clustering."""
+        if settings.get("mode", "clustering") != "clustering":
+            return qualified_name(settings.get("strategy") or DEFAULTS[self.system], self.system)
+        try:
+            return chosen_strategy(self.system, settings.get("strategy"), members)
+        except NoAnswer:
+            return None
+
+    def rebalance(self, at: int, triggers: list[Trigger], members_before: int) -> None:
+        topics = self.topics.at(at)
+        members = {name: member.fields() for name, member in self.members.items()}
+        mode = self.shared()["mode"]
+        old, status = self.held, "completed"
+        try:
+            self.strategy, self.held = self.answer(mode, members, topics)
+        except NoAnswer:
+            named = self.shared().get("strategy")
+            self.strategy, status = named and qualified_name(named, self.system), "failed"
+            standing = set(wanted_queues(members, topics))
+            self.held = {
+                name: [queue for queue in queues if queue in standing]
+                for name, queues in old.items()
+                if name in members
+            }
+        self.open_spans(at, "computed", self.held)
+        queues = len(wanted_queues(members, topics))
+        self.row = row = {
+            "cluster": self.cluster, "group_id": self.name, "event_time": at, "generation": self.generation,
+            "generation_source": "counted", "trigger": self.main(triggers),
+            "triggers": sorted(triggers, key=repr), "strategy": self.strategy, "leader": None, "mode": mode,
+            "status": status, "members_before": members_before, "members_after": len(members),
+            "queues_before": self.queues_before, "queues_after": queues,
+            **compared(owners(old), owners(self.held)), **self.judged(members, topics, self.held),
+            "generations_missed": None, "agrees": None, "queues_differing": None,
+        }  # fmt: skip
+        self.queues_before = queues
+        self.tables.rebalances.append(row)
+        self.find(at, row)
+
+    def main(self, triggers: list[Trigger]) -> str:
+        """Return the main trigger."""
+        return min((kind for kind, _, _ in triggers), key=ORDER.index)
+
+    def answer(
+        self, mode: str, members: dict[str, dict[str, Any]], topics: dict[str, list[dict[str, Any]]]
+    ) -> tuple[str | None, Held]:
+        named = self.shared().get("strategy")
+        if not members:
+            return named and qualified_name(named, self.system), {}
+        return allocate(
+            group=self.name, system=self.system, mode=mode, named=named, members=members, topics=topics,
+            owned=self.held,
+        )  # fmt: skip
+
+    def judged(
+        self, members: dict[str, dict[str, Any]], topics: dict[str, list[dict[str, Any]]], held: Held
+    ) -> dict[str, int]:
+        counts = [len(held.get(name, ())) for name, fields in members.items() if fields.get("subscriptions")]
+        return {
+            "idle_members": counts.count(0),
+            "unassigned_queues": len(set(wanted_queues(members, topics)) - owners(held).keys()),
+            "spread": max(counts, default=0) - min(counts, default=0),
+        }
+
+    def finish(self) -> None:
+        """Write what is open at the end."""
+        self.tables.spans += self.spans.values()
+        self.tables.findings += self.findings.values()
+        self.tables.members += [self.session(name, member) for name, member in self.members.items()]
+        if self.row is not None:
+            self.tables.groups.append(self.now(self.row))
+        elif self.is_polled:  # seen, and never a member in it
+            self.tables.groups.append(dict.fromkeys(GROUP) | {
+                "cluster": self.cluster, "group_id": self.name, "state": "empty", "mode": self.shared()["mode"],
+                "members": 0, "queues": 0, "idle_members": 0, "unassigned_queues": 0, "spread": 0,
+            })  # fmt: skip
+
+    def now(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return the row of ``groups``."""
+        state = "empty" if not self.members else "failed" if row["status"] == "failed" else "stable"
+        return {
+            "cluster": self.cluster, "group_id": self.name, "state": state, "mode": row["mode"],
+            "strategy": row["strategy"], "generation": row["generation"],
+            "generation_source": row["generation_source"], "members": row["members_after"],
+            "queues": row["queues_after"],
+            **{name: row[name] for name in ("idle_members", "unassigned_queues", "spread")},
+            "last_rebalance_at": row["event_time"],
+        }  # fmt: skip

@@ -1,0 +1,386 @@
+"""Random histories: events of a few groups, hostile at every deadline, and the ways in which they are cut into batches.
+
+One seed is one history. Times are small and collide on purpose: T−1, T and T+1 around deadlines, equal times for
+different things, topics that become known after their groups.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+Event = dict[str, Any]
+T0 = 1_700_000_000_000
+BATCH_MS = T0 + 10**9  # a recording: far behind the batches that read it
+LATENESS_MS = 2_000
+STRATEGIES = {
+    "kafka": ["range", "roundrobin", "sticky", "cooperative-sticky"],
+    "rocketmq": ["AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH"],
+    "metaq": ["metaq.default", "metaq.consistent-hash"],
+}
+_RACKS = ("east", "west", "north")
+_TIMEOUTS = (4_000, 6_000, 10_000, 30_000)
+
+
+@dataclass
+class History:
+    """Events in the order of their times, each with the time at which it arrives, and what may happen in it."""
+
+    seed: int
+    features: frozenset[str] = frozenset()
+    events: list[tuple[int, Event]] = field(default_factory=list)  # (arrival, event)
+
+    def in_order(self) -> list[Event]:
+        """Return the events as they arrive."""
+        return [event for _, event in sorted(self.events, key=lambda one: one[0])]
+
+
+FEATURES = (
+    "reported",
+    "racks",
+    "statics",
+    "polls",
+    "settings",
+    "deletes",
+    "late_topics",
+    "describes",
+    "repeats",
+    "brokers",
+    "disorder",
+    "unknown",
+    "shrink",
+    "ties",
+    "assignments",
+    "late",
+)
+# What no late event is modelled beside.
+_NEVER_LATE = frozenset({"reported", "polls", "statics", "deletes"})
+
+
+def history(seed: int, only: frozenset[str] | None = None) -> History:
+    """Return the history of a seed; ``only`` are the features that it may have at most."""
+    chance = random.Random(seed)
+    features = {name for name in FEATURES if chance.random() < 0.4}
+    if only is not None:
+        features &= only
+    if "ties" in features:  # what a member never described says first, in several events at once, is not decided
+        features.discard("unknown")
+    if features & _NEVER_LATE:
+        features.discard("late")
+    made = History(seed, frozenset(features))
+    for number in range(chance.choice((1, 1, 2))):
+        _Maker(chance, made, f"c{number}").make()
+    if "late" in made.features:
+        _delay_one(chance, made)
+    made.events.sort(key=lambda one: one[1]["event_time"])
+    return made
+
+
+def _delay_one(chance: random.Random, made: History) -> None:
+    """Let one event of a group arrive later than the allowed lateness."""
+    chosen = chance.choice([event for _, event in made.events if "group" in event] or [{}])
+    delay = chance.randint(LATENESS_MS, 60_000)
+    made.events = [(at + delay if event == chosen else at, event) for at, event in made.events]
+
+
+class _Maker:
+    """Makes the events of one cluster."""
+
+    def __init__(self, chance: random.Random, made: History, cluster: str) -> None:
+        self.chance = chance
+        self.made = made
+        self.features = made.features
+        self.cluster = cluster
+        self.reported = "reported" in self.features
+        self.system = "kafka" if self.reported else chance.choice(("kafka", "rocketmq", "metaq"))
+        self.at = 0
+        self.ids = 0
+        self.topics = [f"t{number}" for number in range(chance.choice((1, 2, 2, 3)))]
+        self.groups = [f"g{number}" for number in range(chance.choice((1, 1, 2)))]
+        self.members = [f"{chance.choice('abxy')}{number}" for number in range(chance.choice((2, 3, 4)))]
+        self.timeouts = {member: chance.choice(_TIMEOUTS) for member in self.members}
+        self.strategies = {
+            member: chance.sample(STRATEGIES[self.system][:3], chance.choice((1, 2))) for member in self.members
+        }
+        if chance.random() < 0.7:  # alike, as in a healthy group
+            self.strategies = dict.fromkeys(self.members, next(iter(self.strategies.values())))
+        self.racks = {member: chance.choice(_RACKS) for member in self.members} if "racks" in self.features else {}
+        self.is_static = "statics" in self.features and self.system == "kafka"
+        self.last: dict[tuple[str, str], int] = {}
+        self.generation = {group: chance.choice((0, 1, 1, 5)) for group in self.groups}
+        self.present: dict[str, list[str]] = {group: [] for group in self.groups}
+        self.subscriptions: dict[str, list[str]] = {}
+        self.counts: dict[str, int] = {}
+        self.assigned: dict[str, dict[str, list[dict[str, Any]]] | None] = {}
+        self.restarts: dict[tuple[str, str], int] = {}
+
+    def event(self, kind: str, at: int | None = None, **fields: Any) -> None:
+        self.ids += 1
+        at = self.at if at is None else at
+        arrival = at
+        if "disorder" in self.features:
+            arrival += self.chance.choice((0, 0, self.chance.randint(0, LATENESS_MS)))
+        made: Event = {
+            "schema_version": 1,
+            "event_time": T0 + at,
+            "system": self.system,
+            "cluster": self.cluster,
+            "type": kind,
+            **fields,
+        }
+        bare = kind == "heartbeat" and not fields.keys() - {"group", "member_id"}
+        if not bare and kind != "clock":
+            made["event_id"] = f"{self.cluster}-{self.ids:03}"
+        self.made.events.append((arrival, made))
+        if "repeats" in self.features and self.chance.random() < 0.2:
+            self.made.events.append((arrival + self.chance.randint(0, 1_500), dict(made)))
+
+    # ---- the steps
+
+    def make(self) -> None:
+        late = "late_topics" in self.features
+        for topic in self.topics:
+            if not late or self.chance.random() < 0.5:
+                self.count(topic)
+        steps = self.chance.randint(8, 30)
+        for _ in range(steps):
+            self.pass_time()
+            self.step()
+        for topic in self.topics:
+            if late and self.chance.random() < 0.7:
+                self.at += self.chance.choice((0, 1, 700))
+                self.count(topic)
+        self.at += self.chance.choice((1, 3_000, 12_000))
+        self.event("clock")
+
+    def pass_time(self) -> None:
+        before = self.at
+        deadlines = [at + self.timeouts[member] for (_, member), at in self.last.items()]
+        ahead = [at for at in deadlines if at >= self.at]
+        if ahead and self.chance.random() < 0.35:
+            self.at = max(self.at, self.chance.choice(ahead) + self.chance.choice((-1, 0, 1)))
+        else:
+            self.at += self.chance.choice((0, 0, 1, 250, 1_000, 2_500))
+        if "ties" not in self.features and self.at <= before:
+            self.at = before + 1
+
+    def step(self) -> None:
+        kinds = [self.join, self.beat, self.beat, self.beat, self.leave, self.grow]
+        if self.reported:
+            kinds = [self.generate, self.generate, self.generate, self.same_generation, self.grow]
+            if "polls" in self.features:
+                kinds += [self.beat, self.leave]
+        elif "polls" in self.features:
+            kinds += [self.poll]
+        if self.is_static:
+            kinds += [self.restart]
+        if "settings" in self.features and not self.reported:
+            kinds += [self.settings]
+        if "describes" in self.features:
+            kinds += [self.describe]
+        if "deletes" in self.features and self.chance.random() < 0.3:
+            kinds += [self.delete]
+        self.chance.choice(kinds)()
+
+    def queues(self, count: int) -> dict[str, Any]:
+        racks = "racks" in self.features
+        if (self.system == "kafka" and not racks) or (self.system != "kafka" and "brokers" not in self.features):
+            return {"queue_count": count}
+        if self.system == "kafka":
+            return {"queues": [{"queue_id": number, "rack": self.chance.choice(_RACKS)} for number in range(count)]}
+        return {"queues": [{"broker": f"b{number % 2}", "queue_id": number // 2} for number in range(count)]}
+
+    def count(self, topic: str) -> None:
+        count = self.chance.randint(1, 6)
+        if self.system == "kafka" and (
+            "shrink" not in self.features or "assignments" in self.features
+        ):  # partitions are never taken away
+            count = self.counts[topic] = min(12, self.counts.get(topic, 0) + self.chance.randint(0, 3)) or 2
+        self.event("topic_queues", topic=topic, **self.queues(count))
+
+    def grow(self) -> None:
+        topic = self.chance.choice(self.topics)
+        if "late_topics" in self.features and "assignments" not in self.features and self.chance.random() < 0.1:
+            self.event("topic_queues", topic=topic, queue_count=0)
+        else:
+            self.count(topic)
+
+    def subscribe(self, member: str, anew: bool = False) -> list[str]:
+        if anew or member not in self.subscriptions:
+            number = self.chance.randint(1, len(self.topics))
+            self.subscriptions[member] = sorted(self.chance.sample(self.topics, number))
+        return self.subscriptions[member]
+
+    def name(self, group: str, member: str) -> str:
+        """Return the id by which a member goes in a group: a static one has another after each restart."""
+        times = self.restarts.get((group, member), 0)
+        return f"{member}-{times}" if times else member
+
+    def restart(self) -> None:
+        group, member = self.anyone()
+        if self.reported:
+            if member not in self.present[group]:
+                return
+            self.restarts[group, member] = self.restarts.get((group, member), 0) + 1
+            self.generation_snapshot(group)
+        elif (group, member) in self.last:
+            if self.chance.random() < 0.4:  # the old id's last heartbeat may fall on the very moment
+                self.event("heartbeat", group=group, member_id=self.name(group, member))
+                self.at += self.chance.choice((0, 1))
+            self.restarts[group, member] = self.restarts.get((group, member), 0) + 1
+            self.last[group, member] = self.at
+            self.event("member_joined", group=group, member_id=self.name(group, member), **self.description(member))
+
+    def description(self, member: str) -> dict[str, Any]:
+        described: dict[str, Any] = {
+            "subscriptions": self.subscribe(member),
+            "strategies": self.strategies[member],
+            "session_timeout_ms": self.timeouts[member],
+        }
+        if self.racks:
+            described["rack"] = self.racks[member]
+        if self.is_static:
+            described["instance_id"] = f"i-{member}"
+        return described
+
+    def anyone(self) -> tuple[str, str]:
+        return self.chance.choice(self.groups), self.chance.choice(self.members)
+
+    def join(self) -> None:
+        group, member = self.anyone()
+        self.last[group, member] = self.at
+        self.event("member_joined", group=group, member_id=self.name(group, member), **self.description(member))
+
+    def beat(self) -> None:
+        group, member = self.anyone()
+        if (group, member) not in self.last and "unknown" not in self.features:
+            return self.join() if not self.reported else None
+        self.last[group, member] = self.at
+        self.event("heartbeat", group=group, member_id=self.name(group, member))
+        return None
+
+    def describe(self) -> None:
+        group, member = self.anyone()
+        if (group, member) not in self.last and "unknown" not in self.features:
+            return
+        self.last[group, member] = self.at
+        fields: dict[str, Any] = {}
+        match self.chance.randint(0, 3):
+            case 0:
+                fields["subscriptions"] = self.subscribe(member, anew=True)
+            case 1:
+                self.timeouts[member] = fields["session_timeout_ms"] = self.chance.choice(_TIMEOUTS)
+            case 2:
+                names = STRATEGIES[self.system][:3]
+                fields["strategies"] = self.strategies[member] = self.chance.sample(names, 2)
+            case _:
+                fields["client_id"] = self.chance.choice(("one", "two"))
+        self.event("heartbeat", group=group, member_id=self.name(group, member), **fields)
+
+    def leave(self) -> None:
+        group, member = self.anyone()
+        if (group, member) not in self.last and "unknown" not in self.features:
+            return
+        self.event("member_left", group=group, member_id=self.name(group, member))
+
+    def settings(self) -> None:
+        fields: dict[str, Any] = {"strategy": self.chance.choice(STRATEGIES[self.system][:3])}
+        if self.chance.random() < 0.2:
+            fields = {"mode": self.chance.choice(("clustering", "broadcasting"))}
+        self.event("group_settings", group=self.chance.choice(self.groups), **fields)
+
+    def delete(self) -> None:
+        self.event("group_deleted", group=self.chance.choice(self.groups))
+
+    def poll(self) -> None:
+        group = self.chance.choice(self.groups)
+        members = self.chance.sample(self.members, self.chance.randint(0, len(self.members)))
+        infos = []
+        for member in sorted(members):
+            info: dict[str, Any] = {"member_id": self.name(group, member)}
+            if self.is_static:
+                info["instance_id"] = f"i-{member}"
+            if self.chance.random() < 0.8:
+                info["subscriptions"] = self.subscribe(member)
+            if self.chance.random() < 0.1:
+                info["session_timeout_ms"] = self.timeouts[member] = self.chance.choice(_TIMEOUTS)
+            infos.append(info)
+        self.event("group_snapshot", group=group, members=infos)
+
+    # ---- reported generations
+
+    def generate(self) -> None:
+        group = self.chance.choice(self.groups)
+        self.generation[group] += self.chance.choice((1, 1, 1, 1, 2, 3))
+        members = self.chance.sample(self.members, self.chance.randint(0, len(self.members)))
+        self.present[group] = sorted(members)
+        self.assigned[group] = None
+        if "assignments" in self.features and members:
+            self.assigned[group] = self.assignment(self.present[group])
+        self.generation_snapshot(group)
+
+    def assignment(self, members: list[str]) -> dict[str, list[dict[str, Any]]]:
+        """Return what a leader may have handed out: mostly as range does without racks."""
+        held: dict[str, list[dict[str, Any]]] = {member: [] for member in members}
+        for topic in self.topics:
+            mine = [member for member in members if topic in self.subscribe(member)]
+            if self.chance.random() < 0.2:
+                self.chance.shuffle(mine)
+            count = self.counts.setdefault(topic, self.chance.randint(1, 4))
+            if count < 12 and self.chance.random() < 0.1:  # the record knows of partitions that metadata has not told
+                count = self.counts[topic] = count + 1
+            for number in range(count if mine else 0):
+                held[mine[number * len(mine) // count]].append({"topic": topic, "queue_id": number})
+        return held
+
+    def same_generation(self) -> None:
+        group = self.chance.choice(self.groups)
+        if self.generation[group]:
+            self.generation_snapshot(group)
+
+    def generation_snapshot(self, group: str) -> None:
+        members = self.present[group]
+        infos: list[dict[str, Any]] = []
+        for member in members:
+            info: dict[str, Any] = {"member_id": self.name(group, member), "subscriptions": self.subscribe(member)}
+            if self.racks:
+                info["rack"] = self.racks[member]
+            if self.is_static:
+                info["instance_id"] = f"i-{member}"
+            infos.append(info)
+        fields: dict[str, Any] = {"strategy": "range", "leader": infos[0]["member_id"]} if infos else {}
+        assigned = self.assigned.get(group)
+        if assigned is not None:
+            fields["assignments"] = {self.name(group, member): assigned[member] for member in members}
+        self.event(
+            "group_snapshot",
+            group=group,
+            generation=self.generation[group],
+            state="Stable" if members else "Empty",
+            members=infos,
+            **fields,
+        )
+
+
+# ---- cuts
+
+
+def one_batch(made: History) -> list[list[Event]]:
+    """Return everything as one batch, its lines in any order."""
+    events = [event for _, event in made.events]
+    random.Random(made.seed).shuffle(events)
+    return [events]
+
+
+def some_batches(made: History, most: int = 6) -> list[list[Event]]:
+    """Return a few batches, cut anywhere, in the order of arrival."""
+    chance = random.Random(made.seed + 1)
+    events = made.in_order()
+    places = sorted(chance.randint(0, len(events)) for _ in range(chance.randint(1, most)))
+    return [events[low:high] for low, high in zip([0, *places], [*places, len(events)], strict=True) if low < high]
+
+
+def single_events(made: History) -> list[list[Event]]:
+    """Return one event a batch, in the order of arrival."""
+    return [[event] for event in made.in_order()]

@@ -1,0 +1,104 @@
+"""What an event does that is older than what was applied to its group: at the clock as it stood before its batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.model.histories import Event
+from tests.model.member import Member
+
+if TYPE_CHECKING:
+    from tests.model.group import Group, Trigger
+
+
+def take_late(group: Group, at: int, event: Event, alive_at: list[int]) -> None:
+    """Apply an event to a group of counted generations, and list it where it is no mere repetition.
+
+    Args:
+        at: The clock before the batch. alive_at: When its member shows itself in the batch.
+    """
+    before, settings = group.fields(), group.shared()
+    departures: dict[str, str] = {}
+    name, own = event.get("member_id", ""), event["event_time"]
+    is_heeded = False
+    match event["type"]:
+        case "member_joined" | "heartbeat" if name in group.members:
+            member = group.members[name]
+            member.last = max(member.last, own)
+            is_heeded = group.describe(member, event, own)
+            if group.fields()[name].get("session_timeout_ms") != before[name].get("session_timeout_ms"):
+                member.not_before = at
+        case "member_joined" | "heartbeat":
+            is_heeded = _take_absent(group, at, name, event)
+        case "member_left" if name in group.members:
+            member = group.members[name]
+            if max([member.joined_at, member.last, *alive_at]) <= own:
+                departures[name] = group.depart(name, at, "left")
+        case "group_settings":
+            for field in ("mode", "strategy", "strategy_settings"):
+                if event.get(field) is not None and own >= group.settings.get(field, (None, 0))[1]:
+                    group.settings[field] = (event[field], own)
+    if event["type"] != "heartbeat" or is_heeded:
+        group.tables.late[f"{group.cluster}/{group.name}"] += 1
+    triggers = group.differences(before, settings, departures, set())
+    group.end_sessions(departures)
+    if triggers:
+        group.late = at, len(before), [("late_evidence", name or None, None), *triggers]
+        group.last_applied = at
+
+
+def with_late(group: Group, triggers: list[Trigger], members_before: int) -> tuple[list[Trigger], int]:
+    """Return the causes of a moment and how many members were before it, those of a late event among them."""
+    if group.late is None:
+        return triggers, members_before
+    (_, members_before, others), group.late = group.late, None
+    return sorted({*triggers, *others}, key=repr), members_before
+
+
+def _take_absent(group: Group, at: int, name: str, event: Event) -> bool:
+    """Take in that somebody was there who is no member; return whether that tells anything."""
+    own = event["event_time"]
+    row = _last_session(group, name)
+    then = Member(own, "heartbeats", dict(group.departed.get(name, {})))
+    if row is not None and row["left_reason"] == "expired" and row["joined_at"] <= own <= row["left_at"]:
+        is_told = group.describe(then, event, own)
+        last = max(own, row["last_heartbeat_at"])
+        left_at = max(last + group.timeout(then), row["left_at"])
+        group.departed[name] = then.described
+        if (last, left_at) == (row["last_heartbeat_at"], row["left_at"]):
+            return is_told
+        row["last_heartbeat_at"] = last
+        if left_at < at:
+            row["left_at"] = group.gone_at[name] = left_at
+            return True
+        group.tables.members.remove(row)
+        group.join(at, name, "heartbeats").joined_at = row["joined_at"]
+        group.members[name].last = last
+        return True
+    gone_at = group.gone_at.get(name)
+    if gone_at is not None and (own < gone_at or (own == gone_at and event["type"] == "heartbeat")):
+        is_told = group.describe(then, event, own)
+        group.departed[name] = then.described
+        return is_told
+    group.describe(then, event, own)
+    if own + group.timeout(then) < at:
+        left_at = own + group.timeout(then)
+        ended = {"left_at": left_at, "left_reason": "expired", "last_heartbeat_at": own}
+        group.tables.members.append(group.session(name, then) | ended)
+        group.departed[name], group.gone_at[name] = then.described, left_at
+        return True
+    then.joined_at = at
+    group.departed.pop(name, None)
+    group.members[name] = then
+    return True
+
+
+def _last_session(group: Group, name: str) -> dict[str, Any] | None:
+    mine = (group.cluster, group.name, name)
+    rows = [one for one in group.tables.members if (one["cluster"], one["group_id"], one["member_id"]) == mine]
+    return rows[-1] if rows and rows[-1]["left_at"] == group.gone_at.get(name) else None
+
+
+def shows_itself(event: Event, name: str | None) -> bool:
+    """Return whether a member shows itself by an event."""
+    return event["type"] in ("member_joined", "heartbeat") and event.get("member_id") == name and bool(name)

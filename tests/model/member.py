@@ -1,0 +1,32 @@
+"""One session of one member of the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.model.histories import Event
+
+DESCRIPTION = (
+    "client_id", "host", "instance_id", "rack", "subscriptions", "strategies", "session_timeout_ms",
+)  # fmt: skip
+
+
+def is_bare(event: Event) -> bool:
+    """Return whether it is a heartbeat that describes nothing."""
+    return event["type"] == "heartbeat" and not event.keys() & set(DESCRIPTION)
+
+
+class Member:
+    """One session."""
+
+    def __init__(self, at: int, lives_by: str, described: dict[str, tuple[Any, int]]) -> None:
+        self.joined_at = at
+        self.last = at  # the last heartbeat; a snapshot is none
+        self.lives_by = lives_by
+        self.described = described  # field -> (value, event time that carried it)
+        self.said_goodbye: int | None = None
+        self.shown_at = at  # the last generation that has it
+        self.not_before = at  # a changed timeout ends no session before the change
+
+    def fields(self) -> dict[str, Any]:
+        return {name: value for name, (value, _) in self.described.items()}

@@ -1,0 +1,106 @@
+"""The model of all clusters: batches of events in, tables out. All is sorted and replayed in the plainest way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.model.group import Group
+from tests.model.histories import LATENESS_MS, Event
+from tests.model.late_events import shows_itself, take_late
+from tests.model.member import is_bare
+from tests.model.reported import ReportedGroup
+from tests.model.rows import Tables
+from tests.model.topics import Topics
+
+_ORDER = (
+    "topic_queues", "group_settings", "group_deleted", "group_snapshot", "member_left", "member_joined", "heartbeat",
+    "progress", "assignment_reported", "clock",
+)  # fmt: skip
+
+
+def model_tables(batches: Sequence[Sequence[Event]]) -> Tables:
+    """Return the tables that must come of it; after the last batch the clock is flushed."""
+    tables = Tables()
+    clusters: dict[str, Cluster] = {}
+    for batch in batches:
+        for name in sorted({event["cluster"] for event in batch}):
+            cluster = clusters.setdefault(name, Cluster(name, tables))
+            cluster.batch([event for event in batch if event["cluster"] == name])
+    for cluster in clusters.values():
+        cluster.flush()
+        for group in cluster.groups.values():
+            group.finish()
+        tables.topics += cluster.topics.rows(cluster.name)
+    tables.rebalances.sort(key=lambda row: (row["cluster"], row["group_id"]))
+    for rows in (tables.spans, tables.members, tables.findings, tables.groups, tables.topics):
+        rows.sort(key=repr)
+    return tables
+
+
+class Cluster:
+    """One cluster: its clock, what waits, its topics and groups."""
+
+    def __init__(self, name: str, tables: Tables) -> None:
+        self.name, self.tables = name, tables
+        self.clock: int | None = None
+        self.newest = 0
+        self.waiting: list[Event] = []
+        self.topics = Topics()
+        self.groups: dict[str, Group] = {}
+
+    def batch(self, events: list[Event]) -> None:
+        self.newest = max(self.newest, *(event["event_time"] for event in events))
+        self.waiting += events
+        self.advance(max(self.newest - LATENESS_MS, self.clock or 0))
+
+    def flush(self) -> None:
+        self.advance(self.newest + 1)
+
+    def advance(self, clock: int) -> None:
+        """Apply what lies before the clock, moment by moment."""
+        before, self.clock = self.clock, clock
+        self.topics.floor = 0 if before is None else before - 1
+        due = [event for event in self.waiting if event["event_time"] < clock]
+        self.waiting = [event for event in self.waiting if event["event_time"] >= clock]
+        for event in due:
+            name = event.get("group")
+            if name is not None and name not in self.groups:
+                self.groups[name] = ReportedGroup(self.name, name, event["system"], self.topics, self.tables)
+        due = due if before is None else self.without_late(before, due)
+        while True:
+            times = [group.late[0] for group in self.groups.values() if group.late is not None]
+            times += [event["event_time"] for event in due]
+            times += [at for group in self.groups.values() for at in group.deadlines().values() if at < clock]
+            if not times:
+                break
+            now = min(times)
+            events = sorted((event for event in due if event["event_time"] == now), key=_place)
+            due = [event for event in due if event["event_time"] != now]
+            known = self.topics.at(now)
+            for event in events:
+                if event["type"] == "topic_queues":
+                    self.topics.take(event)
+            after = self.topics.at(now)
+            grown = {topic for topic in after if after[topic] != known.get(topic, [])}
+            for name in sorted(self.groups):
+                mine = [event for event in events if event.get("group") == name]
+                group = self.groups[name]
+                if mine or grown or (group.late and now == group.late[0]) or now in group.deadlines().values():
+                    group.moment(now, mine, grown)
+
+    def without_late(self, before: int, due: list[Event]) -> list[Event]:
+        """Apply what is older than what was applied to its group, and return the rest."""
+        rest = []
+        for event in due:
+            group = self.groups.get(event.get("group", ""))
+            if group is None or group.last_applied is None or event["event_time"] >= min(before, group.last_applied):
+                rest.append(event)
+            elif not group.is_repeat(event, before):
+                others = [one for one in due if one.get("group") == group.name and one is not event]
+                alive_at = [one["event_time"] for one in others if shows_itself(one, event.get("member_id"))]
+                take_late(group, before, event, alive_at)
+        return rest
+
+
+def _place(event: Event) -> tuple[int, bool, int, str]:
+    return _ORDER.index(event["type"]), is_bare(event), event.get("generation") or 0, event.get("event_id") or ""

@@ -1,0 +1,355 @@
+"""A group of the model whose source reports generations: snapshots decide, all else is evidence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.model.allocation import Held, NoAnswer, allocate, compared, owners, wanted_queues
+from tests.model.group import Group, Trigger
+from tests.model.histories import Event
+from tests.model.member import Member, is_bare
+from tests.model.rows import BALANCE, Tables
+from tests.model.topics import Topics
+from udfs.strategies.registry import names, qualified_name
+
+Known = dict[str, list[dict[str, Any]]]
+
+
+# What a generation is computed with: a member's own words change nothing of it.
+OF_A_GENERATION = ("subscriptions", "strategies", "instance_id", "rack")
+
+
+class ReportedGroup(Group):
+    """A group that becomes a reported one with its first snapshot that carries a generation."""
+
+    def __init__(self, cluster: str, name: str, system: str, topics: Topics, tables: Tables) -> None:
+        super().__init__(cluster, name, system, topics, tables)
+        self.reported_generation: int | None = None
+        self.counted_generations = 0
+        self.since = 0  # the current generation's own time
+        self.shown: dict[str, dict[str, Any]] = {}  # descriptions as it shows them
+        self.counted: dict[str, list[Any]] = {}  # queues of its topics, as of then
+        self.is_waiting = False  # nothing is computed for it yet
+        self.known_then: Known = {}  # the topics as it knew them
+        self.renames: list[tuple[int, str, str]] = []  # since it began: when, the former id, the new one
+        self.spans_then: tuple[dict[Any, dict[str, Any]], int] = {}, 0  # open spans before it, and how many had ended
+        self.named_counts: dict[str, tuple[int, int]] = {}  # topic -> partitions that an assignment named, and when
+        self.unknown: set[str] = set()  # those of its topics that no metadata has told yet
+        self.basis: Held = {}  # what its strategy started from
+        self.named: str | None = None
+        self.last_strategy: str | None = None
+        self.status = "completed"
+
+    # ---- evidence
+
+    def moment(self, at: int, events: list[Event], grown: set[str]) -> None:
+        if self.reported_generation is None and not any(is_generation(event) for event in events):
+            super().moment(at, events, grown)
+            return
+        if self.reported_generation is not None:
+            self.learn(at)
+        self.beats = {event["member_id"] for event in events if is_bare(event)}
+        before = [event for event in events if not is_generation(event)]
+        for event in [one for one in before if one["type"] in ("group_settings", "group_deleted")]:
+            self.witness(at, event)
+        for event in [one for one in events if is_generation(one)]:
+            if not self.is_repeat(event):
+                self.generation_seen(at, event, [one for one in before if one["type"] == "member_left"])
+        for event in [one for one in before if one["type"] not in ("group_settings", "group_deleted")]:
+            self.witness(at, event)
+
+    def witness(self, at: int, event: Event) -> None:
+        """Take in what no generation has shown yet."""
+        if self.is_repeat(event):
+            return
+        name = event.get("member_id", "")
+        match event["type"]:
+            case "member_joined" | "heartbeat" if name in self.members:
+                member = self.members[name]
+                member.last, member.lives_by = max(member.last, at), "heartbeats"
+                member.said_goodbye = None
+                own = {field: value for field, value in event.items() if field not in OF_A_GENERATION}
+                self.describe(member, own, event["event_time"])
+            case "member_left" if name in self.members:
+                self.members[name].said_goodbye = at
+            case "group_deleted":
+                for name in sorted(self.members):
+                    self.depart(name, at, "gone")
+                self.end_sessions({})
+                self.close_spans(at, ())
+                for kind in list(self.findings):
+                    self.finding(at, kind, False)
+                self.held, self.queues_before, self.reported = {}, 0, None
+                self.unknown, self.counted, self.strategy = set(), {}, None
+                self.reported_generation, self.generation = None, self.counted_generations
+                self.forget()
+
+    def deadlines(self) -> dict[str, int]:
+        return super().deadlines() if self.reported_generation is None else {}
+
+    # ---- generations
+
+    def generation_seen(self, at: int, event: Event, goodbyes: list[Event]) -> None:
+        number = event["generation"]
+        told = {info["member_id"]: info for info in event["members"]}
+        self.is_polled = True
+        last = self.reported_generation
+        if self.known and last == number:
+            self.renamed = {}
+            self.replace_absent(at, told)
+            self.end_sessions({})
+            self.renames += [(at, old, name) for name, old in self.renamed.items()]
+            for name, old in self.renamed.items():
+                self.shown[name] = self.shown.pop(old, {})
+                self.members[name].shown_at = at
+        if self.known and last == number and told.keys() == self.members.keys():
+            for name, info in told.items():
+                self.describe(self.members[name], info | {"subscriptions": None}, at)
+            return
+        if number == 0 and not told and not self.members:
+            self.reported_generation = 0
+            return
+        if last is None:
+            self.counted_generations = self.generation
+            self.last_strategy, self.shown = self.strategy, self.fields()
+            known = self.topics.at(at - 1)
+            self.counted = {one: names_of(known[one]) for one in self.subscribed(self.shown) if known.get(one)}
+        before = {name: member.fields() for name, member in self.members.items()}
+        triggers = self.membership_changes(at, told, goodbyes)
+        triggers += self.description_changes(before, self.fields())
+        named = event.get("strategy")
+        if named and before and self.last_strategy not in (None, qualified_name(named, self.system)):
+            triggers.append(("strategy_changed", None, None))
+        triggers += self.count_changes(at, event.get("assignments"))
+        if self.known and last is not None and number <= last:
+            triggers.append(("coordinator_changed", None, None))
+        missed = None
+        if not self.known:
+            triggers.append(("group_created", None, None))
+        elif last is not None and number > last + 1:
+            missed = number - last - 1
+        self.known, self.generation = True, number
+        self.reported_generation, self.since, self.last_applied = number, at, at
+        self.write(at, event, triggers or [("unexplained", None, None)], len(before), missed)
+
+    def membership_changes(self, at: int, told: dict[str, Any], goodbyes: list[Event]) -> list[Trigger]:
+        triggers: list[Trigger] = []
+        for event in goodbyes:
+            if event["member_id"] in self.members:
+                self.members[event["member_id"]].said_goodbye = at
+        for name in sorted(self.members.keys() - told.keys()):
+            kind, when, reason = self.departure(self.members[name], at)
+            triggers.append((kind, name, None))
+            self.depart(name, when, reason)
+        self.end_sessions({})
+        for name, info in told.items():
+            if name not in self.members:
+                triggers.append(("member_joined", name, None))
+                self.join(at, name, "snapshots")
+            self.members[name].shown_at = at
+            self.describe(self.members[name], info, at)
+        return triggers
+
+    def departure(self, member: Member, at: int) -> tuple[str, int, str]:
+        """Return how a member went that a generation does not show: by what it said, else by its silence."""
+        if member.said_goodbye is not None:
+            return "member_left", member.said_goodbye, "left"
+        deadline = max(member.last + self.timeout(member), member.not_before)
+        if member.lives_by == "heartbeats" and member.shown_at <= deadline < at:
+            return "session_expired", deadline, "expired"
+        return "member_gone", at, "absent_from_snapshot"
+
+    def description_changes(self, before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> list[Trigger]:
+        triggers: list[Trigger] = []
+        for name in before.keys() & after.keys():
+            for field, kind in (("subscriptions", "subscription_changed"), ("strategies", "strategy_changed")):
+                if set(self.shown.get(name, {}).get(field) or ()) != set(after[name].get(field) or ()):
+                    triggers.append((kind, name, None))
+        return triggers
+
+    def count_changes(self, at: int, told: dict[str, Any] | None) -> list[Trigger]:
+        """Return the topics that have other queues than in the last generation; a first sight is no change."""
+        now, triggers = self.known_topics(at, told or {}), []
+        subscribed = {topic for fields in self.fields().values() for topic in fields.get("subscriptions") or ()}
+        for topic in sorted(subscribed & self.counted.keys()):
+            if self.counted[topic] != names_of(now.get(topic, [])):
+                triggers.append(("queue_count_changed", None, topic))
+        return triggers
+
+    # ---- rows
+
+    def write(self, at: int, event: Event, triggers: list[Trigger], members_before: int, missed: int | None) -> None:
+        members = self.fields()
+        told = event.get("assignments")
+        known = self.known_then = self.known_topics(at, told or {})
+        if not members and self.reported is not None:
+            told = {}
+        before, before_reported = self.held, self.reported
+        self.basis = self.held if before_reported is None else before_reported
+        self.named = event.get("strategy")
+        self.shown, self.renames = members, []
+        self.compute(members, known, at)
+        self.spans_then = dict(self.spans), len(self.tables.spans)
+        self.open_spans(at, "computed", self.held, inferred=self.unknown)
+        queues = len(wanted_queues(members, known))
+        row = {
+            "cluster": self.cluster, "group_id": self.name, "event_time": at, "generation": self.generation,
+            "generation_source": "reported", "trigger": self.main(triggers), "triggers": sorted(triggers, key=repr),
+            "strategy": self.strategy, "leader": event.get("leader"), "mode": self.shared()["mode"],
+            "status": self.status, "members_before": members_before, "members_after": len(members),
+            "queues_before": self.queues_before, "queues_after": queues,
+            "generations_missed": missed, "agrees": None, "queues_differing": None,
+        }  # fmt: skip
+        if told is None:
+            row |= compared(owners(before), owners(self.held)) | self.judged(members, known, self.held)
+            kept = {name: queues for name, queues in (before_reported or {}).items() if name in members}
+            self.reported = None if before_reported is None else kept
+            self.open_spans(at, "reported", kept)
+        else:
+            self.reported = {
+                name: [(one["topic"], None, one["queue_id"]) for one in held]
+                for name, held in told.items()
+                if name in members
+            }
+            row |= compared(owners(before if before_reported is None else before_reported), owners(self.reported))
+            row |= self.judged(members, known, self.reported) | self.agreement()
+            self.open_spans(at, "reported", self.reported)
+        if self.is_waiting and queues and told is None:  # nothing is computed yet
+            row |= dict.fromkeys(BALANCE, 0)
+        self.counted = {topic: names_of(known[topic]) for topic in self.subscribed(members) & known.keys()}
+        self.last_strategy = self.strategy or self.last_strategy
+        self.queues_before = queues
+        self.row = row
+        self.tables.rebalances.append(row)
+        self.find(at, row)
+
+    def known_topics(self, at: int, told: dict[str, Any]) -> Known:
+        """Return the topics at a time; an assignment that names more partitions than metadata is evidence too."""
+        for held in told.values():
+            for one in held:
+                topic, count = one["topic"], one["queue_id"] + 1
+                if count > self.named_counts.get(topic, (0, 0))[0]:
+                    self.named_counts[topic] = (count, at)
+        known = self.topics.at(at)
+        for topic, (count, since) in self.named_counts.items():
+            queues = known.get(topic, [])
+            if len(queues) < count and self.topics.told_at(topic, at) <= since <= at:
+                more = range(len(queues), count)
+                known[topic] = queues + [{"broker": None, "queue_id": number, "racks": None} for number in more]
+        named = [one for held in told.values() for one in held]
+        for topic, before in self.counted.items():
+            numbers = [one["queue_id"] for one in named if one["topic"] == topic]
+            if numbers and max(numbers) < len(before) < len(known.get(topic, [])):
+                known[topic] = known[topic][: len(before)]  # the generation does not show the growth yet
+        return known
+
+    def subscribed(self, members: dict[str, dict[str, Any]]) -> set[str]:
+        return {topic for fields in members.values() for topic in fields.get("subscriptions") or ()}
+
+    def compute(self, members: dict[str, dict[str, Any]], known: Known, at: int) -> None:
+        """Request the strategy, once every subscribed topic is known; until then what members held stands."""
+        self.unknown = {topic for topic in self.subscribed(members) if not self.topics.was_known(topic, at)}
+        self.is_waiting = any(not known.get(topic) for topic in self.unknown)
+        standing = set(wanted_queues(members, known))
+        self.status, named = "completed", self.named or self.shared().get("strategy")
+        if not members:
+            self.strategy, self.held = None, {}
+            return
+        try:
+            self.strategy, held = allocate(
+                group=self.name, system=self.system, mode=self.shared()["mode"], named=named,
+                members=members, topics=known, owned=self.basis,
+            )  # fmt: skip
+        except NoAnswer as failure:
+            self.strategy = named and qualified_name(named, self.system)
+            if self.strategy is not None and self.strategy not in names():  # custom: it cannot be recomputed
+                self.held, self.unknown = {}, set()
+                return
+            self.status = f"failed {failure}"[:6]
+            held = self.held
+            self.held = {
+                name: [queue for queue in queues if queue in standing]
+                for name, queues in held.items()
+                if name in members
+            }
+            return
+        if self.is_waiting:
+            held = {
+                name: [queue for queue in queues if queue in standing]
+                for name, queues in self.held.items()
+                if name in members
+            }
+        self.held = held
+
+    def agreement(self) -> dict[str, Any]:
+        if self.reported is None or self.is_waiting or self.status != "completed" or self.strategy not in names():
+            return {"agrees": None, "queues_differing": None}
+        computed, told = owners(self.held), owners(self.reported)
+        differing = sum(computed.get(one, set()) != told.get(one, set()) for one in computed.keys() | told.keys())
+        if differing and self.unknown:  # a guess proves nothing
+            return {"agrees": None, "queues_differing": None}
+        return {"agrees": not differing, "queues_differing": differing}
+
+    # ---- topics that become known later
+
+    def learn(self, at: int) -> None:
+        """Compute the current generation from its own time on, once the last of its topics is known."""
+        waited = self.unknown
+        if not waited or self.row is None:
+            return
+        first = {topic: self.topics.first(topic, at) for topic in waited}
+        self.unknown = {topic for topic, queues in first.items() if not queues}
+        if self.unknown == waited:
+            return
+        members = self.fields()
+        known = dict(self.known_then)
+        for topic in self.subscribed(members):
+            first = self.topics.first(topic, at)
+            if first is not None and not self.topics.was_known(topic, self.since):
+                known[topic] = first
+        for topic in waited - self.unknown:
+            self.counted[topic] = names_of(known[topic])
+        self.queues_before = len(wanted_queues(members, known))
+        row = self.row | {"queues_after": self.queues_before}
+        if not self.unknown:
+            before = owners(self.held)
+            self.compute(members, known, at)
+            self.unknown = set()
+            if owners(self.held) != before or not self.has_spans():
+                self.write_anew()
+            held = self.held if self.reported is None else self.reported
+            row |= self.judged(members, known, held) | self.agreement()
+            self.find(at, row, anew=True)
+        self.row = row
+
+    def has_spans(self) -> bool:
+        return any(span["valid_from"] >= self.since for key, span in self.spans.items() if key[0] == "computed")
+
+    def write_anew(self) -> None:
+        """Write the computed spans of the generation from its own time on, under the ids that members had."""
+        open_then, ended_then = self.spans_then
+        mine = ("computed", self.cluster, self.name)
+        self.tables.spans[ended_then:] = [
+            span
+            for span in self.tables.spans[ended_then:]
+            if (span["origin"], span["cluster"], span["group_id"]) != mine
+        ]
+        told = {key: span for key, span in self.spans.items() if key[0] != "computed"}
+        self.spans = told | {key: span for key, span in open_then.items() if key[0] == "computed"}
+        held = dict(self.held)
+        for _, old, new in reversed(self.renames):
+            if new in held:
+                held[old] = held.pop(new)
+        self.open_spans(self.since, "computed", held, inferred=None)
+        for at, old, new in self.renames:
+            self.rename_spans(at, old, new, "computed")
+
+
+def is_generation(event: Event) -> bool:
+    """Return whether it is a snapshot of a reported generation."""
+    return event["type"] == "group_snapshot" and event.get("generation") is not None
+
+
+def names_of(queues: list[dict[str, Any]]) -> list[Any]:
+    """Return the names of queues: other racks of the same ones explain no generation."""
+    return [(one["broker"], one["queue_id"]) for one in queues]

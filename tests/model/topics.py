@@ -1,0 +1,74 @@
+"""What is known of a cluster's topics at any time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.model.histories import Event
+
+
+class Topics:
+    """Everything that was told of the topics of one cluster, in the order of its times."""
+
+    def __init__(self) -> None:
+        self.floor = 0  # nothing is kept of the time before the last batch but what was known at its end
+        self.told: dict[str, list[tuple[int, list[dict[str, Any]]]]] = {}
+
+    def take(self, event: Event) -> None:
+        """Take in what is told of a topic."""
+        history = self.told.setdefault(event["topic"], [])
+        if history and history[-1][0] == event["event_time"]:
+            history.pop()  # of one moment the last counts
+        history.append((event["event_time"], _queues(event)))
+
+    def at(self, at: int) -> dict[str, list[dict[str, Any]]]:
+        """Return the queues of all topics that are known at a time."""
+        known, at = {}, max(at, self.floor)
+        for topic, history in self.told.items():
+            queues = [queues for since, queues in history if since <= at]
+            if queues:
+                known[topic] = queues[-1]
+        return known
+
+    def was_known(self, topic: str, at: int) -> bool:
+        """Return whether any queue of a topic was told up to a time."""
+        return self.first(topic, at) is not None
+
+    def told_at(self, topic: str, at: int) -> int:
+        """Return when a topic was last told up to a time; 0: never."""
+        return max((since for since, _ in self.told.get(topic, []) if since <= at), default=0)
+
+    def first(self, topic: str, at: int) -> list[dict[str, Any]] | None:
+        """Return the first known queues of a topic, if they were told up to a time."""
+        return next((queues for since, queues in self.told.get(topic, []) if queues and since <= at), None)
+
+    def rows(self, cluster: str) -> list[dict[str, Any]]:
+        """Return the spans in which a topic had the same queues."""
+        rows: list[dict[str, Any]] = []
+        for topic, history in self.told.items():
+            now: dict[str, Any] | None = None
+            for at, queues in history:
+                names = [(one["broker"] or "", one["queue_id"], one["racks"]) for one in queues]
+                if now is not None and now["queues"] == names:
+                    continue
+                if now is not None:
+                    now["valid_to"] = at
+                    rows += [now] if now["valid_from"] < at else []
+                now = {"cluster": cluster, "topic": topic, "valid_from": at, "valid_to": None, "queues": names}
+                now = now if names else None
+            rows += [now] if now is not None else []
+        return rows
+
+
+def _queues(event: Event) -> list[dict[str, Any]]:
+    if event.get("queues") is None:
+        return [{"broker": None, "queue_id": number, "racks": None} for number in range(event["queue_count"])]
+    found = [
+        {
+            "broker": one.get("broker") if event["system"] != "kafka" else None,
+            "queue_id": one["queue_id"],
+            "racks": tuple(one["racks"]) if one.get("racks") else (one["rack"],) if one.get("rack") else None,
+        }
+        for one in event["queues"]
+    ]
+    return sorted(found, key=lambda one: (one["broker"] or "", one["queue_id"]))

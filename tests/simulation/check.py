@@ -1,0 +1,237 @@
+"""Compares what was found with what there was: missing, invented and wrongly explained rebalances."""
+
+from __future__ import annotations
+
+import datetime
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from streaming.simulator.truth import Cause, ExpectedRebalance, epoch_ms, rfc3339
+
+# The main cause of several is the first of these that is present.
+GRAVEST_FIRST = (
+    "group_created",
+    "session_expired",
+    "member_left",
+    "member_gone",
+    "member_joined",
+    "subscription_changed",
+    "strategy_changed",
+    "settings_changed",
+    "queue_count_changed",
+    "cooperative_follow_up",
+    "coordinator_changed",
+    "late_evidence",
+    "unexplained",
+)
+OF_A_TOPIC = {"queue_count_changed"}
+OF_A_MEMBER = {
+    "session_expired",
+    "member_left",
+    "member_gone",
+    "member_joined",
+    "subscription_changed",
+    "strategy_changed",
+}
+
+
+@dataclass(frozen=True)
+class FoundRebalance:
+    """One row of ``rebalances``, as far as truth speaks of it."""
+
+    cluster: str
+    group_id: str
+    event_time: int
+    generation: int
+    generation_source: str
+    trigger: str
+    causes: frozenset[Cause]
+    members_after: int
+    generations_missed: int | None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> FoundRebalance:
+        """Make one from a row whose times are epoch ms, RFC 3339 or datetimes."""
+        return cls(
+            cluster=row["cluster"],
+            group_id=row["group_id"],
+            event_time=_epoch_ms(row["event_time"]),
+            generation=row["generation"],
+            generation_source=row["generation_source"],
+            trigger=row["trigger"],
+            causes=frozenset(_plain(one["kind"], one.get("member_id"), one.get("topic")) for one in row["triggers"]),
+            members_after=row["members_after"],
+            generations_missed=row.get("generations_missed"),
+        )
+
+
+@dataclass
+class Verdict:
+    """What a check found; ``invented`` and ``wrong`` in the order of the rows."""
+
+    right: int = 0
+    missing: list[ExpectedRebalance] = field(default_factory=list)
+    invented: list[FoundRebalance] = field(default_factory=list)
+    wrong: list[tuple[ExpectedRebalance, FoundRebalance, list[str]]] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Return whether everything was found, and nothing but that."""
+        return not (self.missing or self.invented or self.wrong)
+
+    def report(self, at_most: int = 20) -> str:
+        """Write what is not as it was, for people."""
+        lines = [
+            f"{self.right} right, {len(self.missing)} missing, {len(self.invented)} invented,"
+            f" {len(self.wrong)} wrongly explained"
+        ]
+        for expected in self.missing[:at_most]:
+            lines.append(f"missing   {_place(expected)}  {_said(expected.causes)}")
+        for found in self.invented[:at_most]:
+            lines.append(f"invented  {_place(found)}  {_said(found.causes)}")
+        for expected, found, faults in self.wrong[:at_most]:
+            lines.append(f"wrong     {_place(found)}  {'; '.join(faults)}")
+            lines.append(f"          expected {_said(expected.causes)}")
+            lines.append(f"          found    {_said(found.causes)}")
+        return "\n".join(lines)
+
+
+def check(
+    rows: Iterable[Mapping[str, Any]],
+    truth: Iterable[ExpectedRebalance],
+    until: Mapping[str, int] | None = None,
+) -> Verdict:
+    """Compare the rows of ``rebalances`` with the truth.
+
+    Args:
+        until: Each cluster's clock: what lies at it or after it was not applied yet. Clusters that are not in it
+            were applied to their end.
+    """
+    clocks = until or {}
+    expected: dict[tuple[str, str], list[ExpectedRebalance]] = defaultdict(list)
+    for one in truth:
+        if one.cluster not in clocks or one.event_time < clocks[one.cluster]:
+            expected[one.cluster, one.group_id].append(one)
+    found: dict[tuple[str, str], list[FoundRebalance]] = defaultdict(list)
+    for row in rows:
+        rebalance = FoundRebalance.of(row)
+        found[rebalance.cluster, rebalance.group_id].append(rebalance)
+    verdict = Verdict()
+    for group in sorted(expected.keys() | found.keys()):
+        _check_group(expected[group], found[group], clocks.get(group[0]), verdict)
+    return verdict
+
+
+def _check_group(
+    expected: list[ExpectedRebalance], found: list[FoundRebalance], clock: int | None, verdict: Verdict
+) -> None:
+    in_time = [one for one in expected if one.required and one.late_until is None]
+    uncertain = [one for one in expected if not one.required or one.late_until is not None]
+    left = sorted(found, key=lambda one: (one.event_time, one.generation))
+    seen_late: set[int] = set()
+    for one in in_time:
+        match = next((row for row in left if _same_moment(one, row)), None)
+        if match is None:
+            verdict.missing.append(one)
+            continue
+        left.remove(match)
+        faults = _faults(one, match, uncertain, seen_late)
+        if faults:
+            verdict.wrong.append((one, match, faults))
+        else:
+            verdict.right += 1
+    for row in left:
+        _match_uncertain(row, uncertain, seen_late, verdict)
+    for number, one in enumerate(uncertain):
+        still_comes = clock is not None and one.late_until is not None and clock <= one.late_until
+        if one.required and number not in seen_late and not still_comes:
+            verdict.missing.append(one)
+
+
+def _same_moment(expected: ExpectedRebalance, row: FoundRebalance) -> bool:
+    if expected.event_time != row.event_time:
+        return False
+    return expected.generation_source == "counted" or expected.generation == row.generation
+
+
+def _match_uncertain(
+    row: FoundRebalance, uncertain: list[ExpectedRebalance], seen_late: set[int], verdict: Verdict
+) -> None:
+    unexplained = {cause for cause in row.causes if cause.kind != "late_evidence"}
+    explained = False
+    for number, one in enumerate(uncertain):
+        if _may_be(one, row.event_time):
+            causes = {_plain(cause.kind, cause.member_id, cause.topic) for cause in one.causes}
+            late = one.late_until is not None and row.event_time > one.event_time
+            if causes & row.causes or (late and any(cause.kind == "late_evidence" for cause in row.causes)):
+                seen_late.add(number)
+                unexplained -= causes
+                explained = True
+    if not explained or unexplained:
+        verdict.invented.append(row)
+    else:
+        verdict.right += 1
+
+
+def _may_be(one: ExpectedRebalance, event_time: int) -> bool:
+    return one.event_time == event_time or (
+        one.late_until is not None and one.event_time < event_time <= one.late_until
+    )
+
+
+def _faults(
+    expected: ExpectedRebalance, row: FoundRebalance, uncertain: list[ExpectedRebalance], seen_late: set[int]
+) -> list[str]:
+    faults = []
+    surplus = set(row.causes)
+    kinds = set()
+    for cause in expected.causes:
+        allowed = [_plain(kind, cause.member_id, cause.topic) for kind in (cause.kind, *cause.also)]
+        present = [one for one in allowed if one in surplus]
+        if not present:
+            faults.append(f"lacks {_said([cause])}")
+        surplus -= set(present)
+        kinds |= {one.kind for one in present}
+    for number, one in enumerate(uncertain):
+        if _may_be(one, row.event_time):
+            also = {_plain(cause.kind, cause.member_id, cause.topic) for cause in one.causes}
+            if also & surplus:
+                seen_late.add(number)
+                surplus -= also
+                surplus = {cause for cause in surplus if cause.kind != "late_evidence"}
+    if surplus:
+        faults.append(f"invents {_said(surplus)}")
+    gravest = min((cause.kind for cause in row.causes), key=GRAVEST_FIRST.index, default=None)
+    if row.trigger != gravest:
+        faults.append(f"main cause {row.trigger}, not {gravest}")
+    for name in ("generation", "members_after", "generations_missed"):
+        wanted, got = getattr(expected, name), getattr(row, name)
+        if wanted is not None and wanted != got:
+            faults.append(f"{name} {got}, not {wanted}")
+    if expected.generation_source != row.generation_source:
+        faults.append(f"generation {row.generation_source}, not {expected.generation_source}")
+    return faults
+
+
+def _plain(kind: str, member_id: str | None, topic: str | None) -> Cause:
+    return Cause(kind, member_id if kind in OF_A_MEMBER else None, topic if kind in OF_A_TOPIC else None)
+
+
+def _epoch_ms(moment: object) -> int:
+    if isinstance(moment, datetime.datetime):
+        since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+        return since // datetime.timedelta(milliseconds=1)
+    return epoch_ms(moment) if isinstance(moment, str) else int(str(moment))
+
+
+def _place(one: ExpectedRebalance | FoundRebalance) -> str:
+    return f"{one.cluster} {one.group_id} {rfc3339(one.event_time)}"
+
+
+def _said(causes: Iterable[Cause]) -> str:
+    return ", ".join(
+        " ".join(part for part in (cause.kind, cause.member_id, cause.topic) if part)
+        for cause in sorted(causes, key=lambda cause: (cause.kind, cause.member_id or "", cause.topic or ""))
+    )

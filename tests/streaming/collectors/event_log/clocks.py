@@ -1,0 +1,30 @@
+"""Events that are told apart by their time, and what a folder shows of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from udfs.model.events import AnyEvent, Clock
+
+
+def clock(time_ms: int) -> Clock:
+    """Make an event of this time."""
+    return Clock(schema_version=1, event_time=time_ms, system="kafka", cluster="c")
+
+
+def clocks(*times_ms: int) -> list[Clock]:
+    """Make events of these times."""
+    return [clock(time_ms) for time_ms in times_ms]
+
+
+def told(folder: Path) -> list[int]:
+    """Return the times of all events that readers of a folder see, in the order of the files' age.
+
+    Every line must be whole: half a line is no event, and fails.
+    """
+    files = sorted(folder.glob("[!.]*"), key=lambda file: (file.stat().st_mtime_ns // 1_000_000, file.name))
+    contents = [file.read_bytes() for file in files]
+    assert all(content.endswith(b"\n") for content in contents)
+    return [msgspec.json.decode(line, type=AnyEvent).event_time for each in contents for line in each.splitlines()]

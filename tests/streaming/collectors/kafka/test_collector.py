@@ -1,0 +1,231 @@
+"""The collector beside real brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from streaming.collectors.event_log import EventFiles
+from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.collector import KafkaCollector
+from streaming.collectors.kafka.metadata_client import ClusterView
+from streaming.collectors.kafka.offsets_reader import RecordReader, fold
+from streaming.collectors.kafka.permissions import offsets_partitions
+from streaming.collectors.kafka.topic_diff import ObservedTopic
+from tests.kit.brokers import Broker, kafka_41
+from tests.kit.members import Member
+from tests.kit.processes import free_port
+from tests.kit.topics import add_partitions, create_topic, delete_topic
+from udfs.model.events import AnyEvent, Clock, GroupSnapshot, Progress, QueueOffset, TopicQueues
+
+
+def events_in(folder: Path) -> list[AnyEvent]:
+    return [
+        msgspec.json.decode(line, type=AnyEvent)
+        for file in sorted(folder.glob("*.jsonl"))
+        for line in file.read_bytes().splitlines()
+    ]
+
+
+def options_of(broker: Broker) -> KafkaOptions:
+    properties = {key: value for key, value in broker.java_settings().items() if key != "bootstrap.servers"}
+    return KafkaOptions(broker.bootstrap, "c", properties)
+
+
+def topic_counts(folder: Path, topic: str) -> list[int | None]:
+    return [event.queue_count for event in events_in(folder) if isinstance(event, TopicQueues) and event.topic == topic]
+
+
+@pytest.mark.broker
+def test_topics_that_come_grow_and_go_are_told_once_each(each_kafka: Broker, tmp_path: Path) -> None:
+    collector = KafkaCollector(options_of(each_kafka), EventFiles(tmp_path, "kafka"), dict)
+    create_topic(each_kafka, "watched", 2)
+    # A broker that is asked for its first time makes the offsets topic, which has no leader for a moment.
+    assert any(collector.observe_once() for _ in range(50))
+    for change in (lambda: add_partitions(each_kafka, "watched", 3), lambda: delete_topic(each_kafka, "watched"), None):
+        assert collector.observe_once()
+        assert collector.observe_once()
+        if change is not None:
+            change()
+    collector.stop()
+    assert topic_counts(tmp_path, "watched") == [2, 3, 0]
+    assert not topic_counts(tmp_path, "__consumer_offsets")
+
+
+@pytest.mark.broker
+def test_a_clock_is_written_only_once_all_that_was_there_has_been_read(
+    each_kafka: Broker, new_member: Callable[..., Member], tmp_path: Path
+) -> None:
+    topic = f"clocked-{each_kafka.version}"
+    create_topic(each_kafka, topic, 1)
+    member = new_member(each_kafka, "clocked", [topic], client_id="a")
+    member.wait_until(lambda: len(member.owned) == 1)  # its generation is a record
+    options = options_of(each_kafka)
+    partitions = offsets_partitions(options)
+
+    def ends() -> dict[int, int]:
+        with ClusterView(options) as view:
+            return {number: end for number, (_, end) in view.offsets_bounds(partitions).items()}
+
+    read = {number: max(0, end - 1) for number, end in ends().items()}
+    collector = KafkaCollector(options, EventFiles(tmp_path, "kafka"), lambda: read)
+    assert collector.observe_once()
+    assert not collector.settle()
+    read.update(ends())  # at least those that the round noted
+    assert [collector.settle(), collector.settle()] == [True, False]
+    collector.stop()
+    clocks = [event for event in events_in(tmp_path) if isinstance(event, Clock)]
+    assert len(clocks) == 1
+    assert clocks[0].event_time == collector.status().clock_ms
+
+
+@pytest.mark.broker
+def test_a_collector_alone_tells_what_a_consumer_was_given(
+    each_kafka: Broker, new_member: Callable[..., Member], tmp_path: Path
+) -> None:
+    topic = f"collected-{each_kafka.version}"
+    create_topic(each_kafka, topic, 3)
+    member = new_member(each_kafka, "collected", [topic], client_id="a", commit_interval_ms=100)
+    member.wait_until(lambda: len(member.owned) == 3)
+    options = options_of(each_kafka)
+    records = EventFiles(tmp_path, "groups")
+    reader = RecordReader(options, records, partitions=offsets_partitions(options))
+    collector = KafkaCollector(options, EventFiles(tmp_path, "kafka"), reader.offsets_read)
+    assert collector.observe_once()
+    while not collector.settle():
+        reader.step()
+    reader.close()
+    collector.stop()
+
+    events = [event for event in events_in(tmp_path) if getattr(event, "group", "collected") == "collected"]
+    snapshots = [event for event in events if isinstance(event, GroupSnapshot) and event.generation]
+    assert [snapshot.generation for snapshot in snapshots] == [1]
+    assert {
+        name: tuple((queue.topic, queue.queue_id) for queue in queues)
+        for name, queues in (snapshots[0].assignments or {}).items()
+    } == {member.member_id: member.owned}
+    assert len([event for event in events if isinstance(event, Clock)]) == 1
+    again = RecordReader(options, records, partitions=1)
+    assert again.offsets_read() == reader.offsets_read()
+    again.close()
+
+
+@pytest.mark.broker
+def test_a_broker_that_is_away_is_visible_and_found_again(tmp_path: Path) -> None:
+    with kafka_41(tmp_path / "broker") as broker:
+        collector = KafkaCollector(
+            options_of(broker),
+            EventFiles(tmp_path / "events", "kafka"),
+            dict,
+            view=lambda options: ClusterView(options, timeout_s=2.0),
+        )
+        assert collector.observe_once()
+        assert collector.status().state == "connected"
+        broker.stop()
+        assert not collector.observe_once()
+        assert collector.status().state == "away"
+        assert collector.status().detail
+        broker.start()
+        assert collector.observe_once()
+        assert collector.status().state == "connected"
+        collector.stop()
+
+
+def test_a_cluster_that_is_not_there_is_said(tmp_path: Path) -> None:
+    options = KafkaOptions(f"127.0.0.1:{free_port()}", "c")
+    collector = KafkaCollector(
+        options, EventFiles(tmp_path, "kafka"), dict, view=lambda asked: ClusterView(asked, timeout_s=0.5)
+    )
+    assert not collector.observe_once()
+    assert not collector.settle()
+    collector.stop()
+    assert collector.status().state == "away"
+    assert events_in(tmp_path) == []
+
+
+class LosingView:
+    """A cluster of one partition whose records before ``first`` have been deleted."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.seen: dict[str, ObservedTopic | None] = {}
+
+    def offsets_partitions(self) -> int:
+        return 1
+
+    def offsets_bounds(self, partitions: int) -> Mapping[int, tuple[int, int]]:
+        return {0: (self.first, 100)}
+
+    def record_time(self, partition: int, offset: int) -> int | None:
+        return None
+
+    def topics(self, known: object) -> dict[str, ObservedTopic | None]:
+        return self.seen
+
+    def complaints(self) -> list[object]:
+        return []
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_log_that_cannot_be_written_is_visible_and_what_was_owed_is_told_later(tmp_path: Path) -> None:
+    class FullDisk(EventFiles):
+        full = True
+
+        def append(self, events: Sequence[AnyEvent]) -> None:
+            if self.full:
+                raise OSError(28, "No space left on device")
+            super().append(events)
+
+    log = FullDisk(tmp_path, "kafka")
+    view = LosingView(first=0)
+    collector = KafkaCollector(
+        KafkaOptions("h:1", "c"),
+        log,
+        lambda: {0: 100},
+        view=lambda _options: view,  # type: ignore[arg-type,return-value]
+    )
+    view.seen = {"a": ObservedTopic(2)}
+    assert not collector.observe_once()
+    assert collector.status().state == "unwritable"
+    log.full = False
+    assert collector.observe_once()
+    assert topic_counts(tmp_path, "a") == [2]
+    log.full = True
+    assert not collector.settle()
+    log.full = False
+    assert collector.settle()
+    assert sum(isinstance(event, Clock) for event in events_in(tmp_path)) == 1
+
+
+def test_a_damaged_memory_makes_all_topics_told_again(tmp_path: Path) -> None:
+    log = EventFiles(tmp_path, "kafka")
+    log.keep_memory(b"{")
+    view = LosingView(first=0)
+    view.seen = {"a": ObservedTopic(2)}
+    collector = KafkaCollector(
+        KafkaOptions("h:1", "c"),
+        log,
+        dict,
+        view=lambda _options: view,  # type: ignore[arg-type,return-value]
+    )
+    assert collector.observe_once()
+    assert topic_counts(tmp_path, "a") == [2]
+
+
+def test_commits_of_one_group_at_one_moment_are_one_event() -> None:
+    def commit(time_ms: int, group: str, queue_id: int, offset: int) -> Progress:
+        queue = QueueOffset("t", queue_id, offset=offset)
+        return Progress(schema_version=1, event_time=time_ms, system="kafka", cluster="c", group=group, queues=(queue,))
+
+    folded = fold([commit(1, "a", 1, 5), commit(1, "b", 0, 1), commit(1, "a", 0, 7), commit(2, "a", 0, 8)])
+    assert [(event.event_time, event.group, len(event.queues)) for event in folded] == [  # type: ignore[union-attr]
+        (1, "a", 2),
+        (1, "b", 1),
+        (2, "a", 1),
+    ]
+    assert folded[0].queues == (QueueOffset("t", 0, offset=7), QueueOffset("t", 1, offset=5))  # type: ignore[union-attr]

@@ -1,0 +1,108 @@
+"""The reader of group records beside a real broker, and a log that cannot always be written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from streaming.collectors.event_log import EventFiles, LogFull
+from streaming.collectors.kafka.offsets_reader import RecordReader
+from streaming.collectors.kafka.permissions import offsets_partitions
+from tests.kit.brokers import Broker, kafka_41
+from tests.kit.members import Member
+from tests.kit.topics import create_topic, expire_records
+from tests.streaming.collectors.kafka.test_collector import events_in, options_of
+from udfs.model.events import AnyEvent, Clock, GroupSnapshot
+
+_TIMEOUT_S = 120
+
+
+class Disk(EventFiles):
+    """``waits``: takes events, and has not written them; ``full``: takes no more."""
+
+    state = "free"
+    refused = 0
+
+    def append(self, events: Sequence[AnyEvent]) -> None:
+        if self.state == "full" and events:
+            self.refused += 1
+            raise LogFull("No space left on device")
+        super().append(events)
+
+    def flush(self) -> bool:
+        return self.state == "free" and super().flush()
+
+
+def step_until(reader: RecordReader, holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _TIMEOUT_S
+    while not holds():
+        assert time.monotonic() < deadline
+        reader.step()
+
+
+@pytest.mark.broker
+def test_nothing_counts_as_read_that_is_not_in_the_log_and_later_all_is_told_once(
+    kafka41: Broker, new_member: Callable[..., Member], tmp_path: Path
+) -> None:
+    def generations() -> list[int | None]:
+        snapshots = (event for event in events_in(tmp_path) if isinstance(event, GroupSnapshot))
+        return [event.generation for event in snapshots if event.group == "held" and event.members]
+
+    create_topic(kafka41, "held", 2)
+    first = new_member(kafka41, "held", ["held"], client_id="a")
+    first.wait_until(lambda: len(first.owned) == 2)
+    options = options_of(kafka41)
+    log = Disk(tmp_path, "groups")
+    reader = RecordReader(options, log, partitions=offsets_partitions(options))
+    log.state = "waits"
+    step_until(reader, lambda: log.read_memory() is not None)
+    assert reader.offsets_read() == {}
+    log.state = "free"
+    step_until(reader, lambda: generations() == [1])
+    read = dict(reader.offsets_read())
+    log.state = "full"
+    second = new_member(kafka41, "held", ["held"], client_id="b")
+    second.wait_until(lambda: len(second.owned) == 1)
+    step_until(reader, lambda: log.refused > 1)
+    assert reader.offsets_read() == read
+    assert generations() == [1]
+    log.state = "free"
+    step_until(reader, lambda: second.generation in generations())
+    reader.close()
+    assert len(set(generations())) == len(generations())
+    assert sum(reader.offsets_read().values()) > sum(read.values())
+
+
+@pytest.mark.broker
+def test_records_that_were_deleted_while_it_was_down_are_reported_and_the_rest_is_read(
+    new_member: Callable[..., Member], tmp_path: Path
+) -> None:
+    # A broker of its own: what is deleted there, other tests may want.
+    often = {"log.retention.check.interval.ms": "100", "log.initial.task.delay.ms": "100"}
+    with kafka_41(tmp_path / "broker", often) as broker:
+        create_topic(broker, "cut", 2)
+        member = new_member(broker, "cut", ["cut"], client_id="a")
+        member.wait_until(lambda: len(member.owned) == 2)
+        options = options_of(broker)
+        log = EventFiles(tmp_path / "events", "groups")
+        reader = RecordReader(options, log, partitions=1)
+        step_until(reader, lambda: reader.offsets_read().get(0, 0) > 0)
+        reader.close()
+        read = reader.offsets_read()[0]
+        other = new_member(broker, "cut", ["cut"], client_id="b")
+        other.wait_until(lambda: len(other.owned) == 1)
+        first = expire_records(broker, "__consumer_offsets")
+        again = RecordReader(options, log, partitions=1)
+        third = new_member(broker, "cut", ["cut"], client_id="c")
+        third.wait_until(lambda: third.generation == 3)
+        step_until(again, lambda: again.offsets_read().get(0, 0) > first)
+        again.close()
+    [lost] = [event for event in events_in(tmp_path / "events") if isinstance(event, Clock)]
+    assert lost.lost is not None
+    [loss] = lost.lost
+    assert f"(partition 0: offsets {read} to {first - 1})" in loss.what
+    generations = {event.generation for event in events_in(tmp_path / "events") if isinstance(event, GroupSnapshot)}
+    assert 3 in generations

@@ -1,0 +1,104 @@
+"""Members that a round polls: those whose group changed at once, the others in turn, the silent ever more seldom."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.collectors.rocketmq.polling.member_schedule import CHANGED_FOR_MS, Schedule
+
+LATER_MS = 10 * CHANGED_FOR_MS
+
+
+def settled(groups: int, members: int, share: float) -> tuple[Schedule, int]:
+    """Make a schedule in which nothing changed lately, and return its time."""
+    schedule = Schedule(share)
+    for number in range(groups):
+        schedule.saw(f"g{number}", {f"g{number}-{one}" for one in range(members)}, 1, 0)
+    return schedule, LATER_MS
+
+
+def asked(schedule: Schedule, now_ms: int) -> list[str]:
+    asks = schedule.next_members(now_ms)
+    for ask in asks:
+        schedule.answered(ask.group, ask.client_id, now_ms)
+    return [ask.client_id for ask in asks]
+
+
+@given(st.integers(1, 30), st.integers(1, 5), st.floats(0.05, 1.0))
+def test_everybody_is_asked_in_turn_and_nobody_twice_before_everybody_was(groups: int, members: int, share: float):
+    schedule, now_ms = settled(groups, members, share)
+    counts: Counter[str] = Counter()
+    while len(counts) < groups * members:
+        mine = asked(schedule, now_ms)
+        assert 1 <= len(mine) <= share * groups * members + 1
+        counts.update(mine)
+        now_ms += 5_000
+        assert max(counts.values()) <= 2
+    assert sum(counts.values()) < groups * members * (1 + share) + 1
+
+
+def test_a_group_that_changed_is_asked_at_once_before_all_others_and_for_a_while() -> None:
+    schedule, now_ms = settled(100, 2, 0.1)
+    schedule.saw("g50", {"g50-0", "new"}, 1, now_ms)
+    assert set(asked(schedule, now_ms)[:2]) == {"g50-0", "new"}
+    assert set(asked(schedule, now_ms + CHANGED_FOR_MS - 1)[:2]) == {"g50-0", "new"}
+    assert set(asked(schedule, now_ms + CHANGED_FOR_MS)[:2]) != {"g50-0", "new"}
+
+
+def test_a_newer_version_of_a_subscription_is_a_change_and_an_older_one_is_not() -> None:
+    schedule, now_ms = settled(100, 2, 0.01)
+    ids = {"g50-0", "g50-1"}
+    schedule.saw("g50", ids, 0, now_ms)
+    assert len(asked(schedule, now_ms)) == 2
+    schedule.saw("g50", ids, 2, now_ms)
+    assert ids <= set(asked(schedule, now_ms))
+
+
+def test_what_was_known_before_this_process_began_is_no_change() -> None:
+    schedule = Schedule(0.01)
+    schedule.remember("g", ["a", "b"], 7)
+    schedule.saw("g", {"a", "b"}, 7, LATER_MS)
+    assert len(asked(schedule, LATER_MS)) == 1
+    schedule.saw("g", {"a", "b"}, 8, LATER_MS)
+    assert len(asked(schedule, LATER_MS)) == 2
+
+
+def test_a_silent_member_is_asked_ever_more_seldom_last_and_at_least_each_minute() -> None:
+    schedule = Schedule(1.0)
+    schedule.saw("g", {"a", "hung"}, 1, 0)
+    times = []
+    for now_ms in range(LATER_MS, LATER_MS + 600_000, 1_000):
+        asks = schedule.next_members(now_ms)
+        assert asks[0].client_id == "a"
+        for ask in asks[1:]:
+            schedule.was_silent("g", ask.client_id, now_ms)
+            times.append(now_ms)
+        schedule.answered("g", "a", now_ms)
+    waits = [after - before for before, after in pairwise(times)]
+    assert waits == sorted(waits)
+    # At once again, in the next round: whoever was only slow answers then.
+    assert waits[:2] == [1_000, 10_000]
+    assert waits[-1] == 60_000
+    schedule.answered("g", "hung", LATER_MS + 600_000)
+    assert not any(ask.is_silent for ask in schedule.next_members(LATER_MS + 600_000))
+
+
+def test_who_answers_for_a_group_or_member_that_is_no_more_disturbs_nothing() -> None:
+    schedule, now_ms = settled(2, 1, 1.0)
+    schedule.keep_only(["g1"])
+    schedule.answered("g0", "g0-0", now_ms)
+    schedule.was_silent("g1", "nobody", now_ms)
+    assert [ask.client_id for ask in schedule.next_members(now_ms)] == ["g1-0"]
+
+
+def test_offsets_of_all_groups_are_asked_for_in_turn() -> None:
+    schedule, now_ms = settled(10, 1, 0.3)
+    heard: list[str] = []
+    for number in range(4):
+        heard += schedule.next_offsets(now_ms + number)
+    assert len(heard) == 12
+    assert set(heard) == {f"g{number}" for number in range(10)}

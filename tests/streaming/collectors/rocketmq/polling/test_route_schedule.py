@@ -1,0 +1,86 @@
+"""Routes that a round polls: what brokers say changed, what is in doubt, the others in turn."""
+
+from __future__ import annotations
+
+from streaming.collectors.rocketmq.polling.observed import ObservedBroker
+from streaming.collectors.rocketmq.polling.route_schedule import RouteSchedule
+from tests.streaming.collectors.rocketmq.surveys import broker, config, route
+
+
+def due(
+    schedule: RouteSchedule,
+    brokers: dict[str, ObservedBroker],
+    doubted: tuple[str, ...] = (),
+    gone: tuple[str, ...] = (),
+) -> list[str]:
+    """Return what is asked for beside the one that is in turn."""
+    return schedule.next_topics(["t"], doubted, brokers, gone, everything=False)
+
+
+class Never(RouteSchedule):
+    """Requests for nothing in turn."""
+
+    def __init__(self) -> None:
+        super().__init__(0.0)
+
+
+def looked(count: int = 5) -> tuple[RouteSchedule, dict[str, ObservedBroker]]:
+    """Make a schedule that has seen a topic of so many queues."""
+    schedule, brokers = Never(), {"a": broker("a", topics=config("t", count))}
+    schedule.saw("t", route("t", {"a": count}), brokers, (), 1)
+    return schedule, brokers
+
+
+def test_a_topic_is_asked_for_when_it_is_new_and_then_only_when_its_broker_says_otherwise() -> None:
+    brokers = {"a": broker("a", topics=config("t", 5))}
+    assert due(Never(), brokers) == ["t"]
+    assert Never().never_polled(["t"]) == {"t"}
+    schedule, brokers = looked()
+    assert due(schedule, brokers) == []
+    assert due(schedule, {"a": broker("a", topics=config("t", 7))}) == ["t"]
+    assert due(schedule, {"a": broker("a", topics=config("t", 5, perm=2))}) == ["t"]
+    assert due(schedule, {"a": broker("a")}) == ["t"]
+    assert schedule.never_polled(["t"]) == set()
+
+
+def test_a_route_that_does_not_say_what_the_broker_says_is_asked_for_again() -> None:
+    schedule, brokers = looked()
+    for wrong in (None, route("t", {"a": 4}), route("t", {"b": 5})):
+        schedule.saw("t", wrong, brokers, (), 2)
+        assert due(schedule, brokers) == ["t"]
+    schedule.saw("t", route("t", {"a": 5}), brokers, (), 3)
+    assert due(schedule, brokers) == []
+
+
+def test_what_is_in_doubt_is_asked_for_again() -> None:
+    schedule, brokers = looked()
+    assert due(schedule, brokers, doubted=("t",)) == ["t"]
+
+
+def test_a_broker_that_goes_away_and_is_gone_and_comes_back_each_time_makes_its_topics_due() -> None:
+    schedule, brokers = looked()
+    away = {"a": broker("a", problem="x")}
+    assert due(schedule, away) == ["t"]
+    schedule.saw("t", None, away, (), 2)
+    assert due(schedule, away) == []
+    assert due(schedule, away, gone=("a",)) == ["t"]
+    schedule.saw("t", None, away, ("a",), 3)
+    assert due(schedule, away, gone=("a",)) == []
+    assert due(schedule, brokers) == ["t"]
+
+
+def test_a_broker_without_the_topic_that_goes_away_is_nothing_to_it() -> None:
+    schedule, brokers = looked()
+    assert due(schedule, {**brokers, "b": broker("b", problem="x")}) == []
+
+
+def test_all_topics_are_asked_for_in_turn_the_oldest_first() -> None:
+    schedule, brokers = RouteSchedule(0.25), {"a": broker("a")}
+    names = [f"t{number}" for number in range(8)]
+    heard: list[str] = []
+    for now_ms in range(5):
+        for name in schedule.next_topics(names, (), brokers, (), everything=False):
+            schedule.saw(name, None, brokers, (), now_ms)
+            heard.append(name)
+    assert heard == [*names, *names]
+    assert schedule.next_topics(names, (), brokers, (), everything=True) == names

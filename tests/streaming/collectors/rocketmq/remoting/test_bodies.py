@@ -1,0 +1,334 @@
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.collectors.rocketmq.remoting import bodies
+from streaming.collectors.rocketmq.remoting.bodies import BodyError
+from streaming.collectors.rocketmq.remoting.messages import (
+    Assignment,
+    BrokerData,
+    MessageQueue,
+    MessageRequestMode,
+    ProcessQueue,
+    QueueData,
+    QueueOffsets,
+    StaticMapping,
+    TopicRoute,
+)
+from tests.streaming.collectors.rocketmq.golden_answers import VERSIONS, members, recorded
+
+# Which recorded answers each function decodes.
+_DECODERS = {
+    "cluster": bodies.cluster_info,
+    "route": lambda body: bodies.topic_route("orders", body),
+    "route-old": lambda body: bodies.topic_route("orders", body),
+    "runtime": bodies.broker_runtime,
+    "topic-configs": bodies.topic_configs,
+    "groups": bodies.groups,
+    "connections-plain": bodies.connections,
+    "connections-ordered": bodies.connections,
+    "stats-plain": bodies.consume_stats,
+    "running-plain-1": bodies.running_info,
+    "running-ordered": bodies.running_info,
+    "running-everyone": bodies.running_info,
+}
+_ONLY_55 = {
+    "running-popping": bodies.running_info,
+    "modes": bodies.message_request_modes,
+    "assignment": bodies.assignments,
+    "assignment-popping": bodies.assignments,
+}
+_CASES = [(version, name) for version in VERSIONS for name in _DECODERS] + [("5.5.0", name) for name in _ONLY_55]
+_ALL = _DECODERS | _ONLY_55
+
+
+def _members_with_running_info(version):
+    return [name for name in members(version) if name != "servers"]
+
+
+def _queues(*numbers, topic="orders"):
+    return [MessageQueue(topic, "broker-a", number) for number in numbers]
+
+
+@pytest.mark.parametrize(
+    ("version", "name"), [(version, name) for version in VERSIONS for name in _members_with_running_info(version)]
+)
+def test_running_info_tells_what_the_member_itself_says_that_it_holds(version, name):
+    info = bodies.running_info(recorded(version, f"running-{name}").body)
+    said = [MessageQueue(*queue) for queue in members(version)[name]["held"]]
+    assert sorted([*info.pop_queues, *info.queues]) == said
+    assert not any(queue.dropped for queue in info.queues.values())
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_running_info_of_an_ordered_member(version):
+    info = bodies.running_info(recorded(version, "running-ordered").body)
+    package = "org.apache.rocketmq.client.consumer.rebalance"
+    assert re.fullmatch(f"{re.escape(package)}.AllocateMessageQueueConsistentHash@[0-9a-f]+", info.strategy)
+    assert (info.is_ordered, info.message_model, info.consume_type) == (True, "CLUSTERING", "CONSUME_PASSIVELY")
+    assert info.is_client_rebalance is {"4.9.7": None, "5.5.0": True}[version]
+    assert info.client_version == {"4.9.7": "V4_9_8", "5.5.0": "V5_5_0"}[version]
+    assert {one.topic for one in info.subscriptions} == {"orders", "%RETRY%ordered"}
+    held = info.queues[MessageQueue("orders", "broker-a", 0)]
+    assert (held.locked, held.dropped, held.commit_offset, held.try_unlock_times) == (True, False, 3, 0)
+    assert info.started_at_ms < min(held.last_lock_timestamp, held.last_pull_timestamp, held.last_consume_timestamp)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_running_info_of_a_broadcasting_member(version):
+    info = bodies.running_info(recorded(version, "running-everyone").body)
+    assert (info.is_ordered, info.message_model) == (False, "BROADCASTING")
+    assert list(info.queues) == _queues(0, 1, 2, 3, 4)
+
+
+def test_running_info_of_a_member_that_pops():
+    info = bodies.running_info(recorded("5.5.0", "running-popping").body)
+    ((queue, state),) = info.pop_queues.items()
+    assert queue == MessageQueue("orders", "broker-a", -1)
+    assert (state.dropped, state.wait_ack_count) == (False, 0)
+    assert state.last_pop_timestamp > info.started_at_ms
+    assert info.is_client_rebalance is False
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_connections(version):
+    told = bodies.connections(recorded(version, "connections-plain").body)
+    said = members(version)
+    ids = [said["plain-1"]["client_id"], said["plain-2"]["client_id"]]
+    assert sorted(one.client_id for one in told.connections) == ids
+    assert {(one.language, one.version) for one in told.connections} == {
+        ("JAVA", {"4.9.7": 409, "5.5.0": 513}[version])
+    }
+    assert len({one.client_addr for one in told.connections}) == 2
+    assert (told.consume_type, told.message_model) == ("CONSUME_PASSIVELY", "CLUSTERING")
+    assert sorted(told.subscriptions) == ["%RETRY%plain", "bills", "orders"]
+    orders = told.subscriptions["orders"]
+    assert (orders.topic, orders.sub_string, orders.expression_type) == ("orders", "*", "TAG")
+    assert orders.sub_version > 1_700_000_000_000
+    everyone = bodies.connections(recorded(version, "connections-everyone").body)
+    assert everyone.message_model == "BROADCASTING"
+    odd = bodies.connections(recorded(version, "connections-ordered").body)
+    assert odd.connections[0].client_id == said["ordered"]["client_id"] == '127.0.0.1@größe "5"\\工'
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_a_name_server_tells(version):
+    address = members(version)["servers"]["broker"]
+    expected = BrokerData("broker-a", "kit", {0: address}, enable_acting_master=False)
+    info = bodies.cluster_info(recorded(version, "cluster").body)
+    assert (info.brokers, info.clusters) == ({"broker-a": expected}, {"kit": ("broker-a",)})
+    assert info.brokers["broker-a"].master == info.brokers["broker-a"].address == address
+    for name in ("route", "route-old"):
+        route = bodies.topic_route("orders", recorded(version, name).body)
+        assert route == TopicRoute("orders", (expected,), (QueueData("broker-a", 5, 5, 6, 0),))
+        assert list(route.readable_queues()) == _queues(0, 1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_a_broker_tells(version):
+    runtime = bodies.broker_runtime(recorded(version, "runtime").body)
+    assert runtime.version == f"V{version.replace('.', '_')}"
+    assert runtime.boot_timestamp_ms > 1_700_000_000_000
+    topics = bodies.topic_configs(recorded(version, "topic-configs").body).entries
+    assert (topics["orders"].read_queue_nums, topics["bills"].write_queue_nums, topics["orders"].perm) == (5, 3, 6)
+    groups = bodies.groups(recorded(version, "groups").body).entries
+    assert {"plain", "ordered", "everyone", "SELF_TEST_C_GROUP"} <= set(groups)
+    assert (groups["plain"].consume_enable, groups["plain"].retry_max_times) == (True, 16)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_consume_stats(version):
+    stats = bodies.consume_stats(recorded(version, "stats-plain").body)
+    orders = {queue: stats.offsets[queue] for queue in _queues(0, 1, 2, 3, 4)}
+    assert all(offsets.broker_offset == 3 for offsets in orders.values())
+    assert all(offsets.lag == 3 - offsets.consumer_offset for offsets in orders.values())
+    assert list(stats.offsets) == sorted(stats.offsets)
+    assert bodies.consume_stats(recorded(version, "stats-nobody").body).offsets == {}
+
+
+def test_assignments_and_modes_of_5():
+    assert bodies.message_request_modes(recorded("5.5.0", "modes").body) == (
+        MessageRequestMode("orders", "popping", "POP", -1),
+    )
+    assert bodies.assignments(recorded("5.5.0", "assignment-popping").body) == (Assignment(*_queues(-1), "POP"),)
+    told = bodies.assignments(recorded("5.5.0", "assignment").body)
+    held = [MessageQueue(*queue) for queue in members("5.5.0")["plain-1"]["held"] if queue[0] == "orders"]
+    assert [one.message_queue for one in told] == held
+    assert bodies.assignments(b"{}") is None
+    assert bodies.assignments(b'{"messageQueueAssignments":[]}') == ()
+
+
+@pytest.mark.parametrize(("version", "name"), _CASES)
+def test_every_way_of_reading_gives_the_same(version, name):
+    body = recorded(version, name).body
+    decoded = _ALL[name](body)
+    # A bare word as a key: neither msgspec nor the substitution can read it.
+    assert _ALL[name](b"{oddity:1," + body.lstrip()[1:]) == decoded
+
+
+@pytest.mark.parametrize(("version", "name"), _CASES)
+def test_no_recorded_answer_has_a_reference_and_one_that_has_is_refused(version, name):
+    body = recorded(version, name).body
+    assert b"$ref" not in body
+    with pytest.raises(bodies.BodyError, match="reference"):
+        _ALL[name](b'{"oddity":{"$ref":"$"},' + body.lstrip()[1:])
+
+
+@pytest.mark.parametrize(("version", "name"), _CASES)
+def test_unknown_fields_are_ignored(version, name):
+    body = recorded(version, name).body
+    more = b'{"unknown":{"deep":[{"topic":null},1.5]},"more":null,'
+    assert _ALL[name](more + body.lstrip()[1:]) == _ALL[name](body)
+
+
+@pytest.mark.parametrize(
+    ("decode", "body", "code", "place"),
+    [
+        (bodies.cluster_info, b'{"brokerAddrTable":{"a":{"brokerAddrs":{0:5},"brokerName":"a"}}}', 106, "brokerAddrs"),
+        (bodies.cluster_info, b'{"brokerAddrTable":{"a":{"brokerAddrs":{"0":"x"}}}}', 106, "brokerName"),
+        (bodies.cluster_info, b'{"brokerAddrTable":[]}', 106, "$.brokerAddrTable"),
+        (bodies.cluster_info, b"[]", 106, "object"),
+        (lambda body: bodies.topic_route("t", body), b'{"queueDatas":[{"brokerName":"a"}]}', 105, "readQueueNums"),
+        (bodies.topic_configs, b'{"topicConfigTable":{"t":{"topicName":"t"}}}', 21, "readQueueNums"),
+        (bodies.topic_configs, b'{"dataVersion":{}}', 21, "topicConfigTable"),
+        (bodies.groups, b'{"subscriptionGroupTable":{"g":{}}}', 201, "groupName"),
+        (bodies.connections, b'{"connectionSet":[{"clientId":"a"}]}', 203, "clientAddr"),
+        (bodies.connections, b'{"connectionSet":[{"clientId":1,"clientAddr":"b"}]}', 203, "clientId"),
+        (bodies.connections, b'{"subscriptionTable":{}}', 203, "connectionSet"),
+        (bodies.running_info, b'{"properties":{}}', 307, "mqTable"),
+        (bodies.running_info, b'{"mqTable":{}}', 307, "properties"),
+        (bodies.running_info, b'{"properties":{},"mqTable":{"odd":{}}}', 307, "$.mqTable"),
+        (bodies.running_info, b'{"properties":{},"mqTable":{{"topic":"t"}:{}}}', 307, "$.mqTable"),
+        (
+            bodies.running_info,
+            b'{"properties":{},"mqTable":{{"brokerName":"b","queueId":0,"topic":"t"}:{"lastPullTimestamp":"soon"}}}',
+            307,
+            "lastPullTimestamp",
+        ),
+        (
+            bodies.running_info,
+            b'{"properties":{},"mqTable":{},"mqPopTable":{{"brokerName":"b","queueId":0,"topic":"t"}:[]}}',
+            307,
+            "mqPopTable",
+        ),
+        (
+            bodies.consume_stats,
+            b'{"offsetTable":{{"brokerName":"b","queueId":0,"topic":"t"}:{"brokerOffset":1}}}',
+            208,
+            "consumerOffset",
+        ),
+        (bodies.consume_stats, b"{}", 208, "offsetTable"),
+        (bodies.message_request_modes, b'{"messageRequestModeMap":{"t":{"g":{"topic":"t"}}}}', 402, "consumerGroup"),
+        (bodies.assignments, b'{"messageQueueAssignments":[{"mode":"POP"}]}', 400, "messageQueue"),
+        (bodies.broker_runtime, b'{"table":{"a":1}}', 28, "$.table[...]"),
+        (bodies.broker_runtime, b"", 28, "empty"),
+        (bodies.broker_runtime, b"\xff\xfe", 28, "character 0"),
+        (bodies.broker_runtime, b"{" * 1_000_000, 28, "levels"),
+        (bodies.broker_runtime, b'{"x":' + b"[" * 1_000_000, 28, "levels"),
+    ],
+)
+def test_a_wrong_body_is_named_with_its_code_and_field(decode, body, code, place):
+    with pytest.raises(BodyError) as caught:
+        decode(body)
+    assert caught.value.code == code
+    assert place in caught.value.problem
+
+
+def test_clients_of_other_languages_write_it_otherwise():
+    # Go: another order of a key's properties, null for an empty list. C++: line breaks, numbers as texts.
+    go = (
+        b'{"properties":{"PROP_CLIENT_VERSION":"V4_9_1","none":null},"statusTable":{},"subscriptionSet":null,'
+        b'"mqTable":{{"topic":"T","brokerName":"b","queueId":1}:{"locked":false,"lastPullTimestamp":5}}}'
+    )
+    cpp = (
+        b'{"mqTable":{{\n\t"brokerName" : "b",\n\t"queueId" : 1,\n\t"topic" : "T"\n}:{\n\t"droped" : "false",'
+        b'\n\t"lastPullTimestamp" : "5",\n\t"locked" : "false"\n}},"properties":{"PROP_CLIENT_VERSION":"V4_9_1"}}'
+    )
+    queue = MessageQueue("T", "b", 1)
+    for body in (go, cpp):
+        info = bodies.running_info(body)
+        assert info.queues == {queue: ProcessQueue(locked=False, last_pull_timestamp=5)}
+        assert (info.client_version, info.subscriptions) == ("V4_9_1", ())
+
+
+def test_a_text_that_looks_like_a_key_stays_a_text():
+    text = '[{"brokerName":"b","queueId":0,"topic":"T"}:1'
+    body = json.dumps({"properties": {"a": text}, "mqTable": {}}).encode()
+    body = body.replace(b'"mqTable": {}', b'"mqTable":{{"brokerName":"b","queueId":0,"topic":"T"}:{}}')
+    info = bodies.running_info(body)
+    assert info.properties == {"a": text}
+    assert list(info.queues) == [MessageQueue("T", "b", 0)]
+
+
+def test_names_of_queues_may_be_odd():
+    names = ['a"b', "ü", "a\\b", "a b", "", "\\u0000", "a\0b"]
+    for name in names:
+        key = json.dumps({"brokerName": name, "queueId": 0, "topic": name}, separators=(",", ":"))
+        body = '{"offsetTable":{' + key + ':{"brokerOffset":7,"consumerOffset":5}}}'
+        assert bodies.consume_stats(body.encode()).offsets == {MessageQueue(name, name, 0): QueueOffsets(7, 5)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("", None), ("x", None), ("-5", None), ("²", None), ("9" * 30, None), ("17", 17)]
+)
+def test_odd_properties_tell_nothing(text, expected):
+    body = {"properties": {"PROP_CONSUMER_START_TIMESTAMP": text, "PROP_CONSUMEORDERLY": text}, "mqTable": {}}
+    info = bodies.running_info(json.dumps(body).encode())
+    assert (info.started_at_ms, info.is_ordered, info.strategy) == (expected, None, None)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "lag"), [(QueueOffsets(9, 4), 5), (QueueOffsets(9, -1), 9), (QueueOffsets(3, 9), 0)]
+)
+def test_lag_is_never_negative(offsets, lag):
+    assert offsets.lag == lag
+
+
+def test_only_readable_queues_are_shared():
+    queues = (QueueData("b", 2, 9, 4), QueueData("a", 1, 0, 7), QueueData("c", 5, 5, 2), QueueData("d", 0, 5, 6))
+    assert TopicRoute("t", (), queues).readable_queues() == (
+        MessageQueue("t", "a", 0),
+        MessageQueue("t", "b", 0),
+        MessageQueue("t", "b", 1),
+    )
+
+
+def test_a_static_topic_has_the_queues_of_its_scopes():
+    mappings = {
+        "a": StaticMapping(2, 1, "__global__"),
+        "b": StaticMapping(3, 2, "__global__"),
+        "c": StaticMapping(1, 1, "blue"),
+        "d": StaticMapping(9, 1, None),
+    }
+    route = TopicRoute("t", (), (QueueData("a", 8, 8, 6),), None, mappings)
+    assert route.is_static
+    assert route.readable_queues() == (
+        MessageQueue("t", "__syslo__blue", 0),
+        *(MessageQueue("t", "__syslo__global__", number) for number in range(3)),
+    )
+
+
+def test_a_static_topic_is_read_from_its_route():
+    body = (
+        b'{"brokerDatas":[],"filterServerTable":{},"queueDatas":[],"topicQueueMappingByBroker":{"a":{"bname":"a",'
+        b'"currIdMap":{0:0},"dirty":false,"epoch":5,"scope":"__global__","topic":"t","totalQueues":2}}}'
+    )
+    route = bodies.topic_route("t", body)
+    assert [queue.broker_name for queue in route.readable_queues()] == ["__syslo__global__"] * 2
+
+
+@given(st.sampled_from(_CASES), st.data())
+def test_mutated_bodies_give_a_value_or_one_error(case, data):
+    version, name = case
+    body = bytearray(recorded(version, name).body[:4_000])
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(body)))
+        piece = data.draw(st.binary(max_size=3) | st.sampled_from([b"{", b'"', b"null", b"-1", b'{"$ref":"$"}', b"{{"]))
+        body[place : place + data.draw(st.integers(0, 12))] = piece
+    try:
+        _ALL[name](bytes(body))
+    except BodyError as error:
+        assert error.problem  # noqa: PT017 - either outcome is right

@@ -1,0 +1,663 @@
+import asyncio
+import itertools
+import json
+import random
+import re
+import ssl
+
+import pytest
+
+from streaming.collectors.rocketmq.remoting.client import Limits, RocketMqClient
+from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
+from streaming.collectors.rocketmq.remoting.errors import ProtocolError, Refused, RemotingError, TimedOut, Unreachable
+from streaming.collectors.rocketmq.remoting.frames import FrameReader, encode
+from streaming.collectors.rocketmq.remoting.messages import Assignment, MessageQueue, MessageRequestMode, QueueOffsets
+from streaming.collectors.rocketmq.remoting.signing import Credentials, sign
+from tests.kit import rocketmq_admin
+from tests.kit.processes import free_port
+from tests.kit.rocketmq import rocketmq_49, rocketmq_55
+from tests.kit.rocketmq_members import queues_of, wait_until_assigned
+from tests.kit.rocketmq_script import Script
+from tests.kit.rocketmq_server import ScriptedRocketMq
+from tests.streaming.collectors.rocketmq.remoting.loop_time import pass_time, until
+
+# For what must come; only a failure waits so long.
+_LONG_S = 60.0
+_PATIENT = Limits(request_timeout_s=_LONG_S, relayed_timeout_s=_LONG_S, connect_timeout_s=_LONG_S, first_backoff_s=0.01)
+
+
+def _script(brokers=("broker-a",), members=2):
+    script = Script(brokers)
+    script.add_topic("orders", 2)
+    script.add_group("billing", ["orders"], members)
+    return script
+
+
+def _run(cluster, ask, name_servers=None, limits=_PATIENT, **more):
+    """Let `ask(client)` run in a client of its own."""
+
+    async def main():
+        async with RocketMqClient(name_servers or cluster.name_servers, limits=limits, **more) as client:
+            return await asyncio.wait_for(ask(client), 4 * _LONG_S)
+
+    return asyncio.run(main())
+
+
+def _always(answer):
+    def override(_):
+        return answer
+
+    return override
+
+
+async def _failure(asking):
+    with pytest.raises(RemotingError) as caught:
+        await asking
+    return caught.value
+
+
+async def _at_last(ask):
+    """Request until there is an answer: on a busy machine a server may give a handshake up."""
+    while True:
+        try:
+            return await ask()
+        except Unreachable:
+            await asyncio.sleep(0.1)
+
+
+def test_what_a_cluster_tells():
+    script = _script()
+    script.modes["orders", "billing"] = ("POP", -1)
+    script.groups["billing"].offsets["orders", "broker-a", 1] = (3, 10)
+    first, second = script.groups["billing"].members
+    with ScriptedRocketMq(script) as cluster:
+
+        async def ask(client):
+            info = await client.cluster_info()
+            broker = info.brokers["broker-a"].address
+            assert broker == cluster.address_of("broker-a")
+            queues = [MessageQueue("orders", "broker-a", number) for number in range(2)]
+            route = await client.topic_route("orders")
+            assert list(route.readable_queues()) == queues
+            assert await client.topic_route("none") is None
+            assert (await client.broker_runtime(broker)).version == "V5_5_0"
+            assert (await client.topic_configs(broker))["orders"].read_queue_nums == 2
+            assert "billing" in await client.groups(broker)
+            told = await client.connections(broker, "billing")
+            assert [one.client_addr for one in told.connections] == [first.address, second.address]
+            assert await client.connections(broker, "none") is None
+            running = await client.running_info(broker, "billing", second.client_id)
+            assert list(running.queues) == queues[1:]
+            stats = await client.consume_stats(broker, "billing", "orders")
+            assert stats.offsets[queues[1]] == QueueOffsets(10, 3, 0, 3)
+            assert await client.message_request_modes(broker) == (MessageRequestMode("orders", "billing", "POP", -1),)
+            expected = (Assignment(MessageQueue("orders", "broker-a", -1), "POP"),)
+            assert await client.query_assignment(broker, "billing", "orders", first.client_id) == expected
+            assert await client.query_assignment(broker, "billing", "none", first.client_id) is None
+            assert client.connections_open == 2
+
+        _run(cluster, ask)
+        assert cluster.connections_most == 2
+
+
+def test_a_broker_of_4_does_not_know_what_5_knows():
+    script = _script()
+    script.brokers["broker-a"].version = "V4_9_7"
+    with ScriptedRocketMq(script) as cluster:
+        broker = cluster.address_of("broker-a")
+        assert _run(cluster, lambda client: client.message_request_modes(broker)) == ()
+        assert _run(cluster, lambda client: client.query_assignment(broker, "billing", "orders", "x")) is None
+
+
+def _run_with_own_server(respond, ask):
+    """Let `ask(client, broker)` run against a server that answers each request with `respond(request)`."""
+
+    async def main():
+        async def behave(reader, writer):
+            cutter = FrameReader()
+            while data := await reader.read(65_536):
+                for request in cutter.feed(data):
+                    writer.write(encode(respond(request)))
+            writer.close()
+
+        async with await asyncio.start_server(behave, "127.0.0.1", 0) as server:
+            broker = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            async with RocketMqClient(["127.0.0.1:1"], limits=_PATIENT) as client:
+                return await ask(client, broker)
+
+    return asyncio.run(main())
+
+
+def _groups_in_pages(pages, total):
+    """Return request 201 page by page, each with its data version; the last one again and again."""
+    asked = []
+
+    def respond(request):
+        asked.append(dict(request.fields))
+        version, names = pages[min(len(asked), len(pages)) - 1]
+        table = {name: {"groupName": name} for name in names}
+        body = json.dumps({"dataVersion": {"counter": version, "timestamp": 5}, "subscriptionGroupTable": table})
+        return request.answer(0, body.encode(), fields={} if total is None else {"totalGroupNum": total})
+
+    return asked, respond
+
+
+@pytest.mark.parametrize(
+    ("pages", "total", "expected", "sequences"),
+    [
+        ([(1, "abc")], "3", "abc", "0"),
+        ([(1, "abc")], None, "abc", "0"),
+        ([(1, "abc")], "odd", "abc", "0"),
+        ([(1, "ab"), (1, "cd"), (1, "e")], "5", "abcde", "024"),
+        # Something was added meanwhile: the broker begins anew, and so does the client.
+        ([(1, "bc"), (2, "ab"), (2, "cd")], "4", "abcd", "022"),
+        # Entries went, or the total is wrong: an empty page is the end.
+        ([(1, "ab"), (1, "")], "9", "ab", "02"),
+        ([(1, "")], "9", "", "0"),
+    ],
+)
+def test_a_table_may_come_in_pages(pages, total, expected, sequences):
+    asked, respond = _groups_in_pages(pages, total)
+    found = _run_with_own_server(respond, lambda client, broker: client.groups(broker))
+    assert sorted(found) == list(expected)
+    assert [fields["groupSeq"] for fields in asked] == list(sequences)
+    assert "dataVersion" not in asked[0]
+    for fields, (version, _) in zip(asked[1:], pages, strict=False):
+        assert json.loads(fields["dataVersion"]) == {"counter": version, "timestamp": 5}
+
+
+def test_a_table_that_never_ends_is_given_up():
+    counter = itertools.count()
+
+    def respond(request):
+        body = {"dataVersion": {"counter": next(counter)}, "subscriptionGroupTable": {"a": {"groupName": "a"}}}
+        return request.answer(0, json.dumps(body).encode(), fields={"totalGroupNum": "2"})
+
+    failure = _run_with_own_server(respond, lambda client, broker: _failure(client.groups(broker)))
+    assert isinstance(failure, ProtocolError)
+    assert next(counter) == 1_000
+
+
+@pytest.mark.parametrize(
+    ("code", "remark", "first_line"),
+    [
+        (ResponseCode.NO_PERMISSION, "no\n\tat java.lang.Thread.run(Thread.java:1)", "no"),
+        (ResponseCode.SYSTEM_BUSY, None, None),
+        (ResponseCode.SYSTEM_ERROR, "x" * 10_000, "x" * 500),
+        (4_711, "", None),
+    ],
+)
+def test_a_refusal_carries_code_and_first_line(code, remark, first_line):
+    with ScriptedRocketMq(_script()) as cluster:
+        cluster.places["broker-a"].override = _always((code, b"", remark))
+        broker = cluster.address_of("broker-a")
+        for asking in (
+            lambda client: client.connections(broker, "billing"),
+            lambda client: client.consume_stats(broker, "billing"),
+            lambda client: client.running_info(broker, "billing", "x"),
+            lambda client: client.message_request_modes(broker),
+            lambda client: client.query_assignment(broker, "billing", "orders", "x"),
+        ):
+            failure = _run(cluster, lambda client, asking=asking: _failure(asking(client)))
+            assert (type(failure), failure.code, failure.remark) == (Refused, code, first_line)
+            assert failure.address == broker
+
+
+def test_a_body_that_is_wrong_names_server_code_and_field():
+    with ScriptedRocketMq(_script()) as cluster:
+        cluster.places["broker-a"].override = _always((0, b'{"connectionSet":[{"clientId":7}]}', None))
+        broker = cluster.address_of("broker-a")
+        failure = _run(cluster, lambda client: _failure(client.connections(broker, "billing")))
+        assert (type(failure), failure.code, failure.address) == (ProtocolError, 203, broker)
+        assert "clientId" in str(failure)
+
+
+def test_the_next_name_server_is_asked_when_one_is_down_or_silent_or_knows_nothing():
+    script = _script()
+    with ScriptedRocketMq(script, name_servers=3) as cluster:
+        down, silent, well = cluster.name_servers
+        cluster.stop("name-server-0")
+        cluster.places["name-server-1"].is_frozen = True
+
+        async def give_up_the_silent_one(asking):
+            before = cluster.asked["name-server-1", RequestCode.GET_BROKER_CLUSTER_INFO]
+            asking = asyncio.create_task(asking)
+            await until(lambda: cluster.asked["name-server-1", RequestCode.GET_BROKER_CLUSTER_INFO] > before)
+            pass_time(_LONG_S)
+            return await asking
+
+        async def ask(client):
+            assert (await give_up_the_silent_one(client.cluster_info())).brokers
+            # Whoever answered is asked first from then on.
+            before = dict(cluster.asked)
+            assert await client.topic_route("orders")
+            assert (await client.cluster_info()).brokers
+            for code in (RequestCode.GET_BROKER_CLUSTER_INFO, RequestCode.GET_ROUTEINFO_BY_TOPIC):
+                assert cluster.asked["name-server-1", code] == before.get(("name-server-1", code), 0)
+
+        _run(cluster, ask, [down, silent, well])
+        failure = _run(cluster, lambda client: give_up_the_silent_one(_failure(client.cluster_info())), [down, silent])
+        assert isinstance(failure, Unreachable)
+        assert failure.address == f"{down};{silent}"
+
+
+def test_a_name_server_that_was_just_started_is_not_believed_alone():
+    empty = {
+        RequestCode.GET_BROKER_CLUSTER_INFO: (0, b'{"brokerAddrTable":{},"clusterAddrTable":{}}', None),
+        RequestCode.GET_ROUTEINFO_BY_TOPIC: (ResponseCode.TOPIC_NOT_EXIST, b"", "No topic route info"),
+    }
+    with ScriptedRocketMq(_script(), name_servers=2) as cluster:
+        cluster.places["name-server-0"].override = lambda request: empty.get(request.code)
+
+        async def ask(client):
+            return await client.topic_route("orders"), (await client.cluster_info()).brokers
+
+        assert all(_run(cluster, ask))
+        # All of them say so.
+        cluster.places["name-server-1"].override = lambda request: empty.get(request.code)
+        assert _run(cluster, ask) == (None, {})
+
+
+def test_what_all_name_servers_refuse_is_refused():
+    with ScriptedRocketMq(_script(), name_servers=2) as cluster:
+        cluster.places["name-server-0"].override = _always((ResponseCode.NO_PERMISSION, b"", "no"))
+        cluster.stop("name-server-1")
+        failure = _run(cluster, lambda client: _failure(client.cluster_info()))
+        assert (type(failure), failure.code) == (Refused, ResponseCode.NO_PERMISSION)
+
+
+def test_a_client_needs_a_name_server():
+    with pytest.raises(ValueError, match="name server"):
+        RocketMqClient([])
+
+
+def test_many_requests_share_one_connection_and_wait_their_turn():
+    with ScriptedRocketMq(_script()) as cluster:
+        place = cluster.places["broker-a"]
+        place.delay_s = 0.01
+
+        async def ask(client):
+            asked = [client.connections(place.address, "billing") for _ in range(300)]
+            assert len(await asyncio.gather(*asked)) == 300
+
+        _run(cluster, ask, limits=Limits(request_timeout_s=_LONG_S, requests_in_flight=7))
+        assert place.waiting_most <= 7
+        assert (place.accepted, cluster.connections_most) == (1, 1)
+
+
+def test_silent_members_hold_only_the_places_of_members():
+    script = _script(members=3)
+    silent, still, well = script.groups["billing"].members
+    silent.is_silent = still.is_silent = True
+    with ScriptedRocketMq(script, relay_s=_LONG_S) as cluster:
+        broker = cluster.address_of("broker-a")
+
+        async def ask(client):
+            ids = [silent.client_id, still.client_id]
+            asked = [client.running_info(broker, "billing", one, timeout_s=1.0) for one in ids]
+            asking = asyncio.gather(*asked, return_exceptions=True)
+            await until(lambda: [cluster.relayed[one] for one in ids] == [1, 1])
+            pass_time(1.0)
+            assert [type(one) for one in await asking] == [TimedOut] * 2
+            # Both places are held until the broker itself gives up; what is no business of members goes on.
+            next_one = asyncio.create_task(client.running_info(broker, "billing", well.client_id))
+            for _ in range(20):
+                assert await client.connections(broker, "billing")
+            assert cluster.relayed[well.client_id] == 0
+            cluster.give_up_silent_members()
+            assert (await next_one).strategy is not None
+            # To whom waits long enough, the broker's own word comes.
+            waiting = asyncio.create_task(_failure(client.running_info(broker, "billing", silent.client_id)))
+            await until(lambda: cluster.relayed[silent.client_id] == 2)
+            cluster.give_up_silent_members()
+            failure = await waiting
+            assert (type(failure), failure.code) == (Refused, ResponseCode.CONSUME_MSG_TIMEOUT)
+
+        _run(cluster, ask, limits=Limits(request_timeout_s=_LONG_S, relayed_timeout_s=_LONG_S, relayed_in_flight=2))
+
+
+def test_a_cancelled_request_gives_its_place_back():
+    with ScriptedRocketMq(_script()) as cluster:
+        place = cluster.places["broker-a"]
+        place.is_frozen = True
+
+        async def ask(client):
+            for number in range(3):
+                asking = asyncio.create_task(client.broker_runtime(place.address))
+                await until(lambda number=number: cluster.asked["broker-a", 28] > number)
+                asking.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await asking
+            place.is_frozen = False
+            assert await client.broker_runtime(place.address)
+
+        _run(cluster, ask, limits=Limits(request_timeout_s=_LONG_S, requests_in_flight=1))
+
+
+def test_a_broker_that_comes_back_is_asked_again():
+    with ScriptedRocketMq(_script()) as cluster:
+        broker = cluster.address_of("broker-a")
+
+        async def ask(client):
+            assert await client.connections(broker, "billing")
+            await asyncio.to_thread(cluster.stop, "broker-a")
+            for _ in range(5):
+                assert isinstance(await _failure(client.connections(broker, "billing")), Unreachable)
+            await asyncio.to_thread(cluster.start, "broker-a")
+            answered = False
+            while not answered:
+                try:
+                    answered = await client.connections(broker, "billing") is not None
+                except Unreachable:
+                    await asyncio.sleep(0.01)
+            assert client.connections_open == 1
+
+        _run(cluster, ask)
+
+
+def test_a_broker_that_hangs_is_given_up_and_asked_again_when_it_wakes():
+    with ScriptedRocketMq(_script()) as cluster:
+        place = cluster.places["broker-a"]
+
+        async def ask(client):
+            assert await client.connections(place.address, "billing")
+            place.is_frozen = True
+            asking = asyncio.create_task(_failure(client.connections(place.address, "billing")))
+            await until(lambda: cluster.asked["broker-a", RequestCode.GET_CONSUMER_CONNECTION_LIST] == 2)
+            pass_time(_LONG_S)
+            assert isinstance(await asking, TimedOut)
+            assert client.connections_open == 0
+            place.is_frozen = False
+            answered = False
+            while not answered:
+                try:
+                    answered = await client.connections(place.address, "billing") is not None
+                except RemotingError:
+                    await asyncio.sleep(0.01)
+            assert place.accepted >= 2
+
+        _run(cluster, ask, limits=_PATIENT)
+
+
+def test_a_server_that_never_answers_is_tried_ever_less_often():
+    with ScriptedRocketMq(_script()) as cluster:
+        place = cluster.places["broker-a"]
+        place.garbage = b"\xff" * 8
+
+        async def ask(client):
+            began, waits = asyncio.get_running_loop().time(), []
+            failures = [await _failure(client.connections(place.address, "billing"))]
+            assert isinstance(failures[0], ProtocolError)
+            while place.accepted < 5:
+                failure = await _failure(client.connections(place.address, "billing"))
+                waits += [float(text) for text in re.findall(r"tried again in ([\d.]+) s", str(failure))]
+                await asyncio.sleep(0.005)
+            # Each wait is up to twice as long as the one before, less a random half at most.
+            assert asyncio.get_running_loop().time() - began >= (0.1 + 0.2 + 0.4 + 0.8) / 2
+            assert max(waits) <= 0.1 * 2**4
+            # Hundreds of requests that fail without waiting, and not one connection more.
+            accepted = place.accepted
+            asked = [client.connections(place.address, "billing") for _ in range(200)]
+            failures = await asyncio.gather(*asked, return_exceptions=True)
+            assert {type(one) for one in failures} <= {Unreachable, ProtocolError}
+            assert place.accepted <= accepted + 1
+
+        _run(cluster, ask, limits=Limits(request_timeout_s=_LONG_S, first_backoff_s=0.1, longest_backoff_s=_LONG_S))
+
+
+def test_a_connection_that_has_answered_is_made_again_at_once():
+    with ScriptedRocketMq(_script()) as cluster:
+        place = cluster.places["broker-a"]
+
+        async def ask(client):
+            for _ in range(5):
+                assert await client.connections(place.address, "billing")
+                await asyncio.to_thread(cluster.change, lambda: [peer.drop() for peer in place.peers])
+                await until(lambda: client.connections_open == 0)
+            assert place.accepted == 5
+
+        _run(cluster, ask, limits=Limits(request_timeout_s=_LONG_S, first_backoff_s=_LONG_S))
+
+
+def test_a_server_that_shuts_down_says_so():
+    with ScriptedRocketMq(_script()) as cluster:
+        place = cluster.places["broker-a"]
+
+        async def ask(client):
+            assert await client.broker_runtime(place.address)
+            place.override = _always((ResponseCode.GO_AWAY, b"", "please go away"))
+            assert isinstance(await _failure(client.broker_runtime(place.address)), Unreachable)
+            await until(lambda: client.connections_open == 0)
+            place.override = None
+            assert await client.broker_runtime(place.address)
+            assert place.accepted == 2
+
+        _run(cluster, ask)
+
+
+def test_a_broker_under_another_address_leaves_no_connection_behind():
+    with ScriptedRocketMq(_script()) as cluster:
+        before = cluster.address_of("broker-a")
+
+        async def ask(client):
+            assert await client.connections(before, "billing")
+            await asyncio.to_thread(cluster.move, "broker-a")
+            after = (await client.cluster_info()).brokers["broker-a"].address
+            assert after == cluster.address_of("broker-a") != before
+            assert await client.connections(after, "billing")
+            assert client.connections_open == 2  # with the name server's
+            assert list(client._brokers) == [after]
+
+        _run(cluster, ask)
+
+
+def test_requests_are_signed():
+    credentials = Credentials("key", "secret", "token")
+    seen = []
+    with ScriptedRocketMq(_script()) as cluster:
+        place = cluster.places["broker-a"]
+        place.override = seen.append
+        broker = place.address
+
+        async def ask(client):
+            await client.connections(broker, "billing")
+            await client.query_assignment(broker, "billing", "orders", "x")
+
+        _run(cluster, ask, credentials=credentials)
+    assert dict(seen[0].fields) == sign({"consumerGroup": "billing"}, b"", credentials)
+    assert dict(seen[1].fields) == sign({}, seen[1].body, credentials)
+
+
+def test_a_closed_client_is_closed():
+    with ScriptedRocketMq(_script()) as cluster:
+        place = cluster.places["broker-a"]
+        place.is_frozen = True
+
+        async def main():
+            client = RocketMqClient(cluster.name_servers, limits=_PATIENT)
+            await client.cluster_info()
+            waiting = asyncio.create_task(client.connections(place.address, "billing"))
+            await until(lambda: cluster.asked["broker-a", 203])
+            await client.close()
+            await client.close()
+            assert isinstance(await _failure(waiting), Unreachable)
+            assert isinstance(await _failure(client.cluster_info()), Unreachable)
+            assert isinstance(await _failure(client.connections(place.address, "billing")), Unreachable)
+            assert client.connections_open == 0
+
+        asyncio.run(main())
+
+
+def test_only_reading_requests_exist():
+    # As RocketMQ's own RequestCode names them.
+    assert all(re.match(r"(GET|QUERY)_", code.name) for code in RequestCode)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_happens_every_call_ends_with_an_answer_or_a_remoting_error(seed):
+    chance = random.Random(seed)
+    script = _script(("broker-a", "broker-b"), members=3)
+    script.groups["billing"].members[0].is_silent = True
+    limits = Limits(
+        request_timeout_s=0.2, relayed_timeout_s=0.1, connect_timeout_s=1.0, first_backoff_s=0.01, longest_backoff_s=0.1
+    )
+    with ScriptedRocketMq(script, name_servers=2, relay_s=0.3) as cluster:
+        places = list(cluster.places.values())
+
+        def disturb():
+            place = chance.choice(places)
+            action = chance.randrange(6)
+            if action == 0:
+                cluster.stop(place.name)
+            elif action == 1 and place.listener is None:
+                cluster.start(place.name)
+            elif action == 2:
+                place.is_frozen = not place.is_frozen
+            elif action == 3:
+                place.garbage = chance.choice([None, b"\x00", chance.randbytes(40), b"\x7f\xff\xff\xff"])
+            elif action == 4:
+                place.delay_s = chance.choice([0.0, 0.05, 0.5])
+            else:
+                cluster.change(lambda: [peer.drop() for peer in place.peers])
+
+        async def ask(client):
+            brokers = [cluster.address_of(name) for name in ("broker-a", "broker-b")]
+            ids = [member.client_id for member in script.groups["billing"].members]
+            for _ in range(25):
+                await asyncio.to_thread(disturb)
+                asked = [
+                    *(client.connections(broker, "billing") for broker in brokers * 3),
+                    *(client.running_info(broker, "billing", one) for broker in brokers for one in ids),
+                    *(client.cluster_info(), client.topic_route("orders")),
+                ]
+                for answer in await asyncio.gather(*asked, return_exceptions=True):
+                    if isinstance(answer, BaseException):
+                        assert isinstance(answer, RemotingError), repr(answer)
+            # Then quiet: it must come to rest, and answer.
+            for place in places:
+                place.is_frozen, place.garbage, place.delay_s = False, None, 0.0
+                if place.listener is None:
+                    await asyncio.to_thread(cluster.start, place.name)
+            for broker in brokers:
+                answered = False
+                while not answered:
+                    try:
+                        answered = await client.connections(broker, "billing") is not None
+                    except RemotingError:
+                        await asyncio.sleep(0.01)
+            assert client.connections_open <= 4
+
+        _run(cluster, ask, limits=limits)
+
+
+@pytest.mark.broker
+def test_a_real_cluster(each_rocketmq, new_rocketmq_member):
+    cluster, topic, group = each_rocketmq, "client-orders", "client-billing"
+    cluster.create_topic(topic, 4)
+    cluster.send(topic, 2)
+    one, two = (new_rocketmq_member(cluster, group, [topic], instance=name) for name in ("one", "two"))
+    wait_until_assigned([one, two], queues_of(topic, 4))
+    ids = sorted([one.wait_until_started(), two.wait_until_started()])
+
+    async def ask(client):
+        broker = (await client.cluster_info()).brokers["broker-a"].address
+        assert broker == cluster.broker.address
+        queues = [MessageQueue(topic, "broker-a", number) for number in range(4)]
+        assert list((await client.topic_route(topic)).readable_queues()) == queues
+        assert (await client.broker_runtime(broker)).version == f"V{cluster.version.replace('.', '_')}"
+        assert (await client.topic_configs(broker))[topic].read_queue_nums == 4
+        assert group in await client.groups(broker)
+        told = await client.connections(broker, group)
+        assert sorted(connection.client_id for connection in told.connections) == ids
+        for member in (one, two):
+            info = await client.running_info(broker, group, member.client_id)
+            held = [queue for queue in info.queues if queue.topic == topic]
+            assert held == [MessageQueue(*queue) for queue in member.held(topic)]
+        # A broker lists a group's topic here only once a member has stored how far it is.
+        while not set(queues) <= set((await client.consume_stats(broker, group)).offsets):
+            await asyncio.sleep(0.1)
+        assert await client.connections(broker, "client-nobody") is None
+        assert await client.topic_route("client-nobody") is None
+        assert isinstance(await _failure(client.running_info(broker, group, "client-nobody")), Refused)
+        assigned = await client.query_assignment(broker, group, topic, ids[0])
+        if cluster.version.startswith("5."):
+            assert [one.message_queue for one in assigned] == queues[:2]
+        else:
+            assert assigned is None
+        assert isinstance(await client.message_request_modes(broker), tuple)
+        assert client.connections_open == 2
+
+    _run(cluster, ask, [f"127.0.0.1:{free_port()}", cluster.address])
+
+
+_AUTHENTICATION = "org.apache.rocketmq.auth.authentication.provider"
+_SETTINGS_OF_ACCESS_CONTROL = {
+    "4.9.7": {"aclEnable": "true"},
+    "5.5.0": {
+        "authenticationEnabled": "true",
+        "authenticationProvider": f"{_AUTHENTICATION}.DefaultAuthenticationProvider",
+        "authenticationMetadataProvider": f"{_AUTHENTICATION}.LocalAuthenticationMetadataProvider",
+        "initAuthenticationUser": '{"username":"monitor","password":"its secret"}',
+        "innerClientAuthenticationCredentials": '{"accessKey":"monitor","secretKey":"its secret"}',
+        # Tables in pages.
+        "enableSplitMetadata": "true",
+        "splitMetadataSize": "3",
+    },
+}
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(600)  # two servers make their keys: twice as long a start, a minute on a busy machine
+@pytest.mark.parametrize(("version", "start"), [("4.9.7", rocketmq_49), ("5.5.0", rocketmq_55)])
+def test_a_real_cluster_with_access_control_and_tls(version, start, tmp_path, monkeypatch):
+    credentials = Credentials("monitor", "its secret")
+    unsigned = rocketmq_admin.ask
+
+    def signed(address, code, fields=None, body=b""):
+        texts = {
+            name: str(value).lower() if value is not str(value) else value for name, value in (fields or {}).items()
+        }
+        return unsigned(address, code, sign(texts, body, credentials), body)
+
+    monkeypatch.setattr(rocketmq_admin, "ask", signed)
+    accounts = tmp_path / "broker-a" / "conf" / "plain_acl.yml"
+    accounts.parent.mkdir(parents=True)
+    accounts.write_text("accounts:\n- accessKey: monitor\n  secretKey: its secret\n  admin: true\n")
+    tls = ssl.create_default_context()
+    tls.check_hostname = False
+    tls.verify_mode = ssl.CERT_NONE  # the servers made their certificates themselves
+    with start(tmp_path, _SETTINGS_OF_ACCESS_CONTROL[version], tls=True) as cluster:
+        cluster.create_topic("orders", 3)
+
+        async def ask(client):
+            broker = (await _at_last(client.cluster_info)).brokers["broker-a"].address
+            assert await _at_last(lambda: client.broker_runtime(broker))
+            assert (await client.topic_configs(broker))["orders"].read_queue_nums == 3
+            assert {"TOOLS_CONSUMER", "SELF_TEST_C_GROUP"} <= set(await client.groups(broker))
+            assert await client.query_assignment(broker, "billing", "orders", "x") is None
+            return await client.topic_configs(broker)
+
+        for layer in (tls, None):
+            known = _run(cluster, ask, [cluster.address], tls=layer, credentials=credentials)
+            assert {"orders", "TBW102", "broker-a"} <= set(known)
+            for stranger in (None, Credentials("monitor", "a guess")):
+                failure = _run(
+                    cluster, lambda client: _failure(ask(client)), [cluster.address], tls=layer, credentials=stranger
+                )
+                assert isinstance(failure, Refused)
+                assert failure.is_denied
+
+
+def test_tls_is_used_for_every_connection(tls_of_this_machine):
+    key, authority = tls_of_this_machine
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(key)
+    with ScriptedRocketMq(_script(), tls=server) as cluster:
+
+        async def ask(client):
+            broker = (await client.cluster_info()).brokers["broker-a"].address
+            return await client.connections(broker, "billing")
+
+        assert _run(cluster, ask, tls=ssl.create_default_context(cafile=authority))
+        plain = Limits(request_timeout_s=0.5, connect_timeout_s=_LONG_S)
+        assert isinstance(_run(cluster, lambda client: _failure(ask(client)), limits=plain), RemotingError)

@@ -1,0 +1,201 @@
+"""Surveys as a test writes them: brokers, and who of each group is connected to which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from streaming.collectors.rocketmq.diffing.cluster_diff import ClusterDiff, diff_cluster
+from streaming.collectors.rocketmq.diffing.remembered import RememberedState, VolatileState
+from streaming.collectors.rocketmq.options import RocketMqOptions
+from streaming.collectors.rocketmq.polling.observed import (
+    ObservedBroker,
+    ObservedGroup,
+    ObservedMember,
+    ObservedTopic,
+    Survey,
+)
+from streaming.collectors.rocketmq.remoting.messages import (
+    BrokerData,
+    Connection,
+    ConsumerConnections,
+    MessageQueue,
+    ProcessQueue,
+    QueueData,
+    QueueOffsets,
+    RunningInfo,
+    Subscription,
+    TopicConfig,
+    TopicRoute,
+)
+from udfs.model.events import AnyEvent, Clock, GroupSnapshot
+
+OPTIONS = RocketMqOptions(("127.0.0.1:9876",), "test")
+Lists = Mapping[str, Mapping[str, ConsumerConnections | None]]  # by group, by broker
+START_MS = 1_790_000_000_000
+AVG = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely@1b2c3d"
+
+
+def broker(name: str, **more: Any) -> ObservedBroker:
+    """Make a broker that answers, with no topics, and the group ``g``."""
+    fields: dict[str, Any] = {
+        "addresses": {0: f"{name}:10911"},
+        "boot_ms": 1,
+        "topics": {},
+        "groups": frozenset({"g"}),
+        **more,
+    }
+    if fields.get("problem"):
+        fields |= {"topics": None, "groups": None, "boot_ms": None}
+    return ObservedBroker(name=name, **fields)
+
+
+def connections(
+    ids: Iterable[str | tuple[str, str]], topics: Mapping[str, str] | None = None, **more: Any
+) -> ConsumerConnections:
+    """Make a list: client ids, or pairs of an id and an address; topics with their expressions."""
+    pairs = [(one, f"{one}:1") if isinstance(one, str) else one for one in ids]
+    return ConsumerConnections(
+        connections=tuple(Connection(name, address, "JAVA", 513) for name, address in pairs),
+        subscriptions={
+            topic: Subscription(topic, words, more.pop("sub_version", 1))
+            for topic, words in (topics or {"t": "*"}).items()
+        },
+        consume_type=more.get("consume_type", "CONSUME_PASSIVELY"),
+        message_model=more.get("message_model", "CLUSTERING"),
+    )
+
+
+def info(
+    *queues: tuple[str, str, int],
+    topics: Sequence[str] = ("t",),
+    pulled_ms: int = START_MS,
+    strategy: str | None = AVG,
+    locked: bool | None = True,
+    **properties: str,
+) -> RunningInfo:
+    """Make what a member says of itself."""
+    told = {"PROP_CONSUMEORDERLY": "false", "messageModel": "CLUSTERING", **properties}
+    if strategy is not None:
+        told["allocateMessageQueueStrategy"] = strategy
+    return RunningInfo(
+        properties=told,
+        subscriptions=tuple(Subscription(topic, "*") for topic in topics),
+        queues={MessageQueue(*queue): ProcessQueue(last_pull_timestamp=pulled_ms, locked=locked) for queue in queues},
+    )
+
+
+def route(topic: str, counts: Mapping[str, int], perm: int = 6) -> TopicRoute:
+    """Make a route."""
+    return TopicRoute(
+        topic=topic,
+        brokers=tuple(BrokerData(name, "c", {0: f"{name}:10911"}) for name in counts),
+        queues=tuple(QueueData(name, count, count, perm) for name, count in counts.items()),
+    )
+
+
+def config(topic: str, count: int, perm: int = 6) -> dict[str, TopicConfig]:
+    """Make a broker's settings of one topic."""
+    return {topic: TopicConfig(topic, count, count, perm)}
+
+
+def offsets(**by_queue: int | tuple[int, int]) -> dict[MessageQueue, QueueOffsets]:
+    """Make offsets of queues of the topic t on broker a: ``q0=5``, and where it ends: ``q0=(5, 9)``; else also at 5."""
+    stand = {name: one if isinstance(one, tuple) else (one, one) for name, one in by_queue.items()}
+    return {MessageQueue("t", "a", int(name[1:])): QueueOffsets(end, offset) for name, (offset, end) in stand.items()}
+
+
+class Rounds:
+    """One round after another, and what each told."""
+
+    def __init__(self, options: RocketMqOptions = OPTIONS) -> None:
+        self.options = options
+        self.known = RememberedState()
+        self.passing = VolatileState()
+        self.now_ms = START_MS
+
+    def take(
+        self,
+        groups: Lists | None = None,
+        *,
+        brokers: Sequence[ObservedBroker] | None = None,
+        infos: Mapping[str, RunningInfo | str] | None = None,
+        topics: Mapping[str, TopicRoute | None] | None = None,
+        offsets: Mapping[MessageQueue, QueueOffsets] | None = None,
+        unpolled: Sequence[str] = (),
+        dealt: Mapping[str, str] | None = None,
+        unseen_topics: Sequence[str] = (),
+        later_ms: int = 5_000,
+    ) -> list[AnyEvent]:
+        """Take a round, so much later than the one before; return its events without the clock.
+
+        Args:
+            groups: By name: by broker: its list. infos: By client id, for the group ``g``: what a member told, or why
+                it did not. offsets, unpolled, dealt: Of the group ``g``. unseen_topics: Nobody looked at their routes
+                yet.
+        """
+        self.now_ms += later_ms
+        seen_brokers = list(brokers or [broker("a")])
+        survey = Survey(began_ms=self.now_ms - 100, ended_ms=self.now_ms)
+        survey.brokers = {one.name: one for one in seen_brokers}
+        survey.unseen_topics = set(unseen_topics)
+        survey.topics = {
+            name: ObservedTopic(at_ms=self.now_ms - 50, route=told) for name, told in (topics or {}).items()
+        }
+        for name in {*(groups or {}), *self.known.groups}:
+            lists = dict((groups or {}).get(name, {}))
+            survey.groups[name] = ObservedGroup(lists=lists, at_ms=self.now_ms - 40 if lists else 0)
+        if "g" in survey.groups:
+            group = survey.groups["g"]
+            group.members = {
+                client_id: ObservedMember(client_id=client_id, at_ms=self.now_ms - 20, info=told)
+                if isinstance(told, RunningInfo)
+                else ObservedMember(client_id=client_id, at_ms=self.now_ms - 20, failure=told)  # type: ignore[arg-type]
+                for client_id, told in (infos or {}).items()
+            }
+            group.offsets, group.offsets_at_ms = offsets, self.now_ms - 10
+            group.offset_brokers = frozenset({"a"} if offsets is not None else ())
+            group.unpolled = set(unpolled)
+            group.dealt = dict(dealt or {})
+        told = self.tell(survey)
+        self.known, self.passing = told.known, told.passing
+        if not told.events:
+            return []
+        *events, clock = told.events
+        assert isinstance(clock, Clock)
+        assert clock.event_time == self.now_ms
+        return events
+
+    def tell(self, survey: Survey) -> ClusterDiff:
+        """Report a survey; what is not allowed to happen in any round is checked here."""
+        kept = msgspec.json.encode(self.known)
+        told = diff_cluster(self.known, self.passing, survey, self.options)
+        assert msgspec.json.encode(self.known) == kept, "what was known was changed"
+        times = [event.event_time for event in told.events]
+        assert times == sorted(times)
+        assert all(self.known.clock_ms < time <= survey.ended_ms for time in times)
+        assert RememberedState.decoded(told.known.encoded()) == told.known
+        return told
+
+    def restart(self) -> None:
+        """Go on as another process would."""
+        self.known, self.passing = RememberedState.decoded(self.known.encoded()), VolatileState()
+
+
+def snapshots(events: Iterable[AnyEvent]) -> list[GroupSnapshot]:
+    """Return the snapshots among events."""
+    return [event for event in events if isinstance(event, GroupSnapshot)]
+
+
+def ids(event: AnyEvent) -> list[str]:
+    """Return the members of a snapshot."""
+    assert isinstance(event, GroupSnapshot)
+    return [member.member_id for member in event.members]
+
+
+def observed(event: AnyEvent) -> list[str]:
+    """Return the kinds of a snapshot's observations."""
+    assert isinstance(event, GroupSnapshot)
+    return [one.kind for one in event.observations or ()]

@@ -1,0 +1,153 @@
+"""What `run` and `collect` make of the options that name live clusters: settings, or every mistake at once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from streaming.commands.app import run_app
+from streaming.commands.cluster_options import LiveOptions
+from streaming.settings.errors import SettingsError
+from streaming.settings.model import load
+from tests.kit.processes import free_port
+
+
+def options(clusters: list[str], *, groups: list[str] | None = None, **addresses: str) -> LiveOptions:
+    return LiveOptions(
+        {system: addresses.get(system) for system in ("kafka", "rocketmq", "metaq")},
+        clusters,
+        include_groups=groups or [],
+        exclude_groups=[],
+        include_topics=[],
+        exclude_topics=[],
+        kafka_options=[],
+    )
+
+
+def test_a_name_is_that_of_the_cluster_that_is_followed() -> None:
+    settings = load(None, options(["orders"], rocketmq="a:1;b", groups=["g.*"]).settings)
+    assert settings.followed() == {"rocketmq": "orders"}
+    assert settings.rocketmq.include_groups == ("g.*",)
+    assert settings.kafka.include_groups == (".*",)
+
+
+def test_several_clusters_are_followed_each_under_its_name() -> None:
+    live = options(["metaq=old", "kafka=shop"], kafka="h:9092", metaq="z:2181/root")
+    assert not live.mistakes
+    settings = load(None, live.settings)
+    assert settings.followed() == {"kafka": "shop", "metaq": "old"}
+    assert settings.metaq.zookeeper == "z:2181/root"
+
+
+def test_a_name_may_hold_an_equals_sign() -> None:
+    assert load(None, options(["a=b"], kafka="h:1").settings).followed() == {"kafka": "a=b"}
+
+
+@pytest.mark.parametrize(
+    ("system", "address"),
+    [
+        *(("rocketmq", address) for address in ("h:0", "h:99999", "h:port", "h h", ";", "a;;b", "http://h")),
+        *(("metaq", address) for address in ("h:0", "a,,b:1", "a b/root")),
+        *(("kafka", address) for address in ("h", "h:99999", "a:1,b", "h h:1", "h:1/topic", "ssl://h", ",")),
+    ],
+)
+def test_what_is_no_address_is_said(system: str, address: str) -> None:
+    with pytest.raises(SettingsError, match="is not HOST:PORT") as caught:
+        load(None, options(["c"], **{system: address}).settings)
+    assert len(caught.value.mistakes) == 1
+
+
+@pytest.mark.parametrize(
+    ("system", "address"),
+    [
+        *(("rocketmq", address) for address in ("h", "h:1", "10.0.0.1:9876", "a:1;b:2", "a,b", "[::1]:9876")),
+        *(("metaq", address) for address in ("h", "zk.example/a/b", "a:1,b:2/meta")),
+        *(("kafka", address) for address in ("h:1", "a:1, b:2", "SASL_SSL://h:1", "[::1]:9092")),
+    ],
+)
+def test_addresses_are_taken_as_people_write_them(system: str, address: str) -> None:
+    assert load(None, options(["c"], **{system: address}).settings).followed() == {system: "c"}
+
+
+def test_a_name_for_no_cluster_and_a_second_name_are_mistakes() -> None:
+    assert "add --metaq" in options(["kafka=a", "metaq=b"], kafka="h:1").mistakes[0]
+    assert "already has a name" in options(["a", "b"], kafka="h:1").mistakes[0]
+    assert "already has a name" in options(["a", "kafka=b"], kafka="h:1").mistakes[0]
+
+
+def complaint(arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run a command that must end with 2; return what it says."""
+    monkeypatch.setattr(sys, "argv", ["rebalance-monitor", *arguments])
+    with pytest.raises(SystemExit) as end:
+        run_app()
+    assert end.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mistakes"),
+    [
+        ("collect", ["--out is missing", "nothing to follow"]),
+        ("collect --out d --rocketmq h", ["--rocketmq needs --cluster NAME"]),
+        (
+            "collect --out d --rocketmq h --kafka h:1 --cluster c",
+            ["one cluster at a time", "ambiguous", "needs --clus"],
+        ),
+        ("collect --out d --events e --kafka h:1 --cluster c", ["--out is missing"]),
+        ("collect --out kafka:t --metaq h --cluster c", ["the broker is missing"]),
+        ("collect --out kafka:t --metaq h --kafka h:1 --rocketmq r", ["one cluster at a time: --rocketmq or --metaq"]),
+        ("collect --out kafka:h:1/t* --kafka h:1", ["not a valid topic name", "--kafka needs --cluster NAME"]),
+        ("collect --out d --kafka h:1 --cluster c --include-topic t", ["go with --rocketmq or --metaq"]),
+        (
+            "collect --rocketmq h:x --include-group ( --kafka-option k",
+            [*"(", "--out is missing", "h:x", "KEY=VALUE", "NAME"],
+        ),
+        ("run", ["nothing to read"]),
+        ("run --rocketmq h --metaq z --cluster c --flush", ["ambiguous", "--rocketmq needs", "--flush goes with"]),
+        ("run --rocketmq h --metaq z --cluster rocketmq=c --cluster metaq=c", ["names 2 clusters"]),
+        ("run --kafka h --tables /dev/null --checkpoint /dev/null/x", ["'h' is not HOST:PORT", "--kafka needs"]),
+        ("run --kafka h:1 --tables /dev/null --checkpoint /dev/null/x", ["--tables", "--checkpoint", "--kafka needs"]),
+        ("simulate --out /dev/null --duration x", ["--out: /dev/null is not a folder", "--duration"]),
+        ("run --metaq z --exclude-topic ( --events /nowhere", ["(", "no such folder", "--metaq needs --cluster"]),
+    ],
+)
+def test_every_mistake_is_named_at_once(
+    arguments: str, mistakes: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = complaint(arguments.split(), capsys, monkeypatch)
+    assert [mistake for mistake in mistakes if mistake not in said] == []
+
+
+def test_a_key_without_its_secret_is_a_mistake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "monitor.toml"
+    file.write_text('[rocketmq]\naccess_key = "user"\nname_servers = "h"\ncluster = "c"\n')
+    arguments = ["collect", "--out", str(tmp_path / "out"), "--config", str(file)]
+    assert "go together" in complaint(arguments, capsys, monkeypatch)
+
+
+@pytest.mark.parametrize("system", ["rocketmq", "metaq"])
+@pytest.mark.parametrize("command", ["run", "collect --out out"])
+def test_a_cluster_that_is_not_there_is_said_before_anything_starts(
+    system: str,
+    command: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    address = f"127.0.0.1:{free_port()}"
+    said = complaint([*command.split(), f"--{system}", address, "--cluster", "c"], capsys, monkeypatch)
+    assert f"{address}: Connection refused" in said
+    assert f"--{system}" in said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("option", ["--events", "--tables", "--checkpoint", "--config"])
+def test_an_empty_path_is_not_the_folder_we_are_in(
+    option: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "is empty" in complaint(["run", option, ""], capsys, monkeypatch)

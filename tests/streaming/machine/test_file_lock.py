@@ -1,0 +1,82 @@
+"""What only one process may use at a time."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from streaming.commands.collect import _Logs
+from streaming.commands.demo import _own_folder
+from streaming.machine.file_lock import exclusive_lock
+from streaming.settings.model import load
+from streaming.setup.errors import SetupError
+from streaming.spark.checkpoint import Checkpoint
+
+_HOLD = (
+    "import fcntl, sys; f = open(sys.argv[1], 'a'); fcntl.flock(f, fcntl.LOCK_EX); print('held', flush=True); input()"
+)
+
+
+def test_a_lock_goes_with_the_process_that_held_it(tmp_path: Path) -> None:
+    file = tmp_path / "lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLD, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(SetupError, match="taken"), exclusive_lock(file, problem="taken", remedy="wait"):
+            pass
+        other.kill()
+    with exclusive_lock(file, problem="taken", remedy="wait"):
+        pass
+
+
+def test_where_there_are_no_locks_nothing_is_guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_file: int, _operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with exclusive_lock(tmp_path / "lock", problem="taken", remedy="wait"):
+        pass
+
+
+def test_one_job_runs_on_a_checkpoint_at_a_time(tmp_path: Path) -> None:
+    first, second = Checkpoint(tmp_path / "c"), Checkpoint(tmp_path / "c")
+    for checkpoint in (first, second):
+        checkpoint.open(shards=1, shuffle_partitions=1, sources=["control"])
+    with first.exclusive_lock(), pytest.raises(SetupError, match="another job runs on"), second.exclusive_lock():
+        pass
+    with second.exclusive_lock():
+        pass
+
+
+def test_a_demo_does_not_empty_the_folder_of_one_that_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    with _own_folder(folder):
+        (folder / "truth.jsonl").touch()
+        with pytest.raises(SetupError, match="another demo runs"), _own_folder(folder):
+            pass
+        assert (folder / "truth.jsonl").exists()
+    with _own_folder(folder):
+        assert sorted(path.name for path in folder.iterdir()) == [".rebalance-monitor-demo", "events"]
+
+
+def test_a_demo_leaves_the_folders_of_others_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").touch()
+    with pytest.raises(SetupError, match="not made by a demo"), _own_folder(tmp_path):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_cluster_has_one_collector_in_a_folder(tmp_path: Path) -> None:
+    settings = load(overrides={"metaq.zookeeper": "zk:2181", "metaq.cluster": "c"})
+    first, second = (_Logs(settings, "metaq", tmp_path / "events", None, tmp_path) for _ in range(2))
+    first.log("a")
+    second.log("b")
+    with pytest.raises(SetupError, match="another collector of c"):
+        second.log("a")

@@ -1,0 +1,32 @@
+"""A request to stop: by a program, by signals, and twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from streaming.machine.stop_request import StopRequest
+
+
+def test_a_second_request_is_urgent():
+    stop = StopRequest()
+    assert not stop.is_requested
+    stop.request()
+    assert (stop.is_requested, stop.urgent) == (True, False)
+    stop.request()
+    assert stop.urgent
+
+
+def test_signals_are_requests_while_inside_and_what_they_were_before_afterwards():
+    stop, before = StopRequest(), signal.getsignal(signal.SIGTERM)
+    with stop.by_signals():
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.wait(5)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_waiting_ends_with_the_request():
+    stop = StopRequest()
+    assert not stop.wait(0)
+    stop.request()
+    assert stop.wait(0)

@@ -1,0 +1,216 @@
+"""Files that a worker reads by itself: every line comes, or what kept it from coming is said."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import lzma
+import os
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.pipeline.codecs import DECOMPRESSED, REFUSED
+from streaming.pipeline.file_reader import Lines, UnreadableInput, _Cutter, local_path, read_whole, why_unreadable
+
+LONGEST = 1_000
+KEPT = 100
+LINES = [b'{"line": %d, "text": "%s"}' % (number, b"x" * (number % 97)) for number in range(5_000)]
+TEXT = b"".join(line + b"\n" for line in LINES)
+
+
+def arrow(codec: str) -> Callable[[bytes], bytes]:
+    return lambda text: pa.Codec(codec).compress(text, asbytes=True)
+
+
+WRITERS: dict[str, Callable[[bytes], bytes]] = {
+    "a.gz": gzip.compress,
+    "two members.gz": lambda text: gzip.compress(text[:1000]) + gzip.compress(text[1000:]),
+    "LOUD.GZ": gzip.compress,
+    "a.jsonl.bz2": bz2.compress,
+    "a.xz": lzma.compress,
+    "a.lzma": lambda text: lzma.compress(text, lzma.FORMAT_ALONE),
+    "a.zst": arrow("zstd"),
+}
+WITHOUT_CHECKSUM = ("a.lzma", "a.zst")
+
+
+def read(path: Path, longest: int = LONGEST) -> tuple[list[bytes], list[UnreadableInput]]:
+    pieces = list(read_whole(path, longest_bytes=longest, kept_bytes=KEPT))
+    lines = [line for piece in pieces if isinstance(piece, Lines) for line in piece.lines]
+    return lines, [piece for piece in pieces if isinstance(piece, UnreadableInput)]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_sound_file_is_read_as_its_name_says(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(WRITERS[name](TEXT))
+    assert len(path.read_bytes()) < len(TEXT)
+    assert read(path) == (LINES, [])
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_of_a_truncated_file_the_lines_before_the_break_are_read_and_the_file_is_named(
+    name: str, tmp_path: Path
+) -> None:
+    whole = WRITERS[name](TEXT)
+    path = tmp_path / name
+    for length in (1, 3, 9, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        lines, (fault,) = read(path)
+        # The last one may be cut.
+        assert lines[:-1] == LINES[: len(lines[:-1])], length
+        assert not lines or LINES[len(lines) - 1].startswith(lines[-1]), length
+        assert (fault.reason, fault.length, fault.is_line) == ("broken_compressed_file", length, False)
+        assert fault.beginning == whole[: min(length, KEPT + 1)]
+        assert fault.sha256 == hashlib.sha256(whole[:length]).hexdigest()
+        assert fault.detail
+
+
+@pytest.mark.parametrize("name", ["a.gz", "a.jsonl.bz2", "a.xz", "a.zst"])
+def test_a_truncated_file_gives_nearly_all_that_can_be_had(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(WRITERS[name](TEXT + os.urandom(300_000).replace(b"\n", b"") + b"\n")[:-40])
+    lines, (fault,) = read(path, longest=10**6)
+    # bzip2 and xz are decompressed a block at a time: what is in the last one is lost with it.
+    assert lines[: len(LINES)] == ([] if "bz2" in name else LINES)
+    assert fault.reason == "broken_compressed_file"
+
+
+@pytest.mark.parametrize("suffix", [*REFUSED, ".LZ4"])
+def test_what_is_compressed_in_another_way_is_refused_by_name_with_the_remedy(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(TEXT)
+    lines, (fault,) = read(path)
+    assert (lines, fault.reason, fault.length) == ([], "unsupported_compression", len(TEXT))
+    assert suffix in fault.detail
+    assert "use gzip, bzip2, xz, zstd or no compression" in fault.detail
+    assert fault.sha256 == hashlib.sha256(TEXT).hexdigest()
+
+
+@pytest.mark.parametrize("suffix", DECOMPRESSED)
+@pytest.mark.parametrize(
+    "content", [b"", b'{"plain": "json"}\n' * 50, b"\x00" * 1000, b"\xff" * 1000, b"\x04\x22\x4d\x18" * 99]
+)
+def test_what_is_not_what_its_name_says_is_named(suffix: str, content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(content)
+    lines, faults = read(path)
+    assert [fault.reason for fault in faults] == ["broken_compressed_file"], lines
+    assert faults[0].length == len(content)
+    assert lines == []
+
+
+@given(st.data())
+def test_a_damaged_file_is_named_unless_its_lines_are_what_they_were(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    name = data.draw(st.sampled_from(sorted(WRITERS)))
+    sound = WRITERS[name](TEXT[:5_000])
+    damaged = bytearray(sound)
+    for _ in range(data.draw(st.integers(1, 4))):
+        damaged[data.draw(st.integers(0, len(sound) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("damaged") / name
+    path.write_bytes(bytes(damaged))
+    lines, faults = read(path, longest=10**6)
+    broken = [fault for fault in faults if not fault.is_line]
+    assert [(fault.reason, fault.sha256) for fault in broken] in (
+        [],
+        [("broken_compressed_file", hashlib.sha256(damaged).hexdigest())],
+    )
+    # Without a checksum other lines may come, and lines too long to be events.
+    if not broken and name not in WITHOUT_CHECKSUM:
+        assert (lines, faults) == (TEXT[:5_000].split(b"\n"), [])
+
+
+@given(st.lists(st.binary(max_size=40)), st.integers(1, 60), st.integers(1, 30))
+def test_however_blocks_are_cut_the_lines_are_the_same(lines: list[bytes], block: int, longest: int) -> None:
+    text = b"\n".join(lines)
+    cutter = _Cutter(longest, KEPT)
+    pieces = [piece for start in range(0, len(text), block) for piece in cutter.cut(text[start : start + block])]
+    pieces += cutter.end()
+    told: list[bytes] = []
+    for piece in pieces:
+        if isinstance(piece, Lines):
+            # Whether a line just over the limit is held is the block's affair: whoever parses it refuses it.
+            assert all(len(line) <= longest + block for line in piece.lines)
+            told += piece.lines
+        else:
+            assert piece.length > longest
+            assert piece.length == len(piece.beginning)
+            assert piece.sha256 == hashlib.sha256(piece.beginning).hexdigest()
+            told.append(piece.beginning)
+    # A last line without an end that is empty is none.
+    assert told == (text.split(b"\n")[:-1] if text.endswith(b"\n") or not text else text.split(b"\n"))
+
+
+def test_a_line_of_any_length_takes_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "long.jsonl.gz"
+    length = 300_000_000
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b"first\n")
+        for _ in range(length // 1_000_000):
+            file.write(b"a" * 1_000_000)
+        file.write(b"\nlast")
+    tracemalloc.start()
+    try:
+        lines, (long,) = read(path, longest=16 << 20)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert lines == [b"first", b"last"]
+    assert (long.reason, long.length, long.is_line) == ("oversized_event", length, True)
+    assert long.beginning == b"a" * (KEPT + 1)
+    assert long.sha256 == hashlib.sha256(b"a" * length).hexdigest()
+    assert peak < length // 2
+
+
+def test_a_file_of_a_collector_that_is_gone_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000007-kafka-c1.jsonl"
+    for faults in ([why_unreadable(path)], read(path)[1]):
+        assert [fault.reason for fault in faults if fault is not None] == ["deleted_file"]
+
+
+def test_what_is_no_file_is_named_and_what_is_gone_is_passed_over(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.gz")
+    (tmp_path / "device.gz").symlink_to("/dev/zero")
+    (tmp_path / "nowhere.gz").symlink_to(tmp_path / "nowhere")
+    for name in ("pipe.gz", "device.gz"):
+        fault = why_unreadable(tmp_path / name)
+        assert fault is not None
+        assert (fault.reason, fault.detail) == ("unreadable_file", "It is not a regular file")
+        assert read(tmp_path / name) == ([], [fault])
+    for name in ("nowhere.gz", "gone.gz"):
+        assert why_unreadable(tmp_path / name) is None
+        assert read(tmp_path / name) == ([], [])
+
+
+def test_a_file_that_may_not_be_opened_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "secret.jsonl"
+    path.write_bytes(TEXT)
+    path.chmod(0)
+    user = os.geteuid()
+    if user == 0:  # Root may open everything.
+        os.seteuid(65534)
+    try:
+        fault = why_unreadable(path)
+        read_at_all = read(path)
+    finally:
+        os.seteuid(user)
+    assert fault is not None
+    assert (fault.reason, fault.detail) == ("unreadable_file", "Permission denied")
+    assert read_at_all == ([], [fault])
+
+
+@pytest.mark.parametrize("name", ["a b.json", "ü.json", "a#b.json", "a%20b.json", "03:12.json", "a?b[1]{}*.json"])
+def test_a_path_that_spark_names_is_found(name: str, tmp_path: Path) -> None:
+    # As Hadoop's Path#toUri writes it: reserved characters in percent, others as they are.
+    written = "".join(f"%{ord(char):02X}" if char in ' %#?[]{}"' else char for char in str(tmp_path / name))
+    for scheme in ("file:", "file://"):
+        assert local_path(scheme + written) == tmp_path / name

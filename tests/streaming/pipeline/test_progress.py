@@ -1,0 +1,87 @@
+"""What the job learns for the live view, and how little of it it holds."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+from streaming.pipeline.progress import ProgressListener
+from streaming.pipeline.sink import Decided
+from streaming.tables import arrow_rows
+from streaming.tables.delta_actions import Mark
+from streaming.tables.delta_files import DeltaFiles
+from streaming.tables.schema import FINDINGS, GROUPS
+from streaming.terminal.live_view import KEPT_REBALANCES, LiveStatus
+
+
+def rebalance(at: int, group: str) -> dict[str, Any]:
+    return {
+        "event_time": at,
+        "cluster": "a",
+        "group_id": group,
+        "trigger": "member_joined",
+        "triggers": [],
+        "members_after": 1,
+        "queues_moved": 0,
+        "status": "completed",
+    }
+
+
+def a_group(group: str, members: int = 1) -> dict[str, Any]:
+    return {"cluster": "a", "system": "kafka", "group_id": group, "members": members}
+
+
+def commit(watch: ProgressListener, gone: list[dict[str, Any]], come: list[dict[str, Any]]) -> None:
+    watch.replaced(GROUPS, arrow_rows.to_arrow(GROUPS, gone), arrow_rows.to_arrow(GROUPS, come))
+
+
+def held(thing: object) -> int:
+    """Count the objects that can be reached from this one, code aside."""
+    seen: set[int] = set()
+    waiting = [thing]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen or isinstance(each, type | ModuleType | FunctionType):
+            continue
+        seen.add(id(each))
+        waiting += gc.get_referents(each)
+    return len(seen)
+
+
+def a_watch(root: Path, groups: int) -> ProgressListener:
+    names = [f"g{number}" for number in range(groups)]
+    DeltaFiles(root, GROUPS).append(arrow_rows.to_arrow(GROUPS, [a_group(name) for name in names]), Mark("t", 0))
+    open_ones = [{"finding_id": name, "cluster": "a", "opened_at": 1} for name in names]
+    DeltaFiles(root, FINDINGS).append(arrow_rows.to_arrow(FINDINGS, open_ones), Mark("t", 0))
+    watch = ProgressListener(LiveStatus())
+    watch.begin(root)
+    for name in names:
+        commit(watch, [a_group(name)], [a_group(name, 2)])
+        watch.decided(Decided(1, [rebalance(len(name), name)], {"a": 7}, 0))
+    return watch
+
+
+def test_what_is_held_does_not_grow_with_the_groups(tmp_path: Path) -> None:
+    few = held(a_watch(tmp_path / "few", KEPT_REBALANCES + 1))
+    assert held(a_watch(tmp_path / "many", 3 * KEPT_REBALANCES)) < 1.01 * few
+
+
+def test_the_view_shows_what_the_tables_hold_and_what_batches_decided(tmp_path: Path) -> None:
+    watch = a_watch(tmp_path, 3)
+    status = watch._status
+    (cluster,) = status.clusters
+    assert (cluster.name, cluster.system, cluster.groups, cluster.members) == ("a", "kafka", 3, 6)
+    assert (cluster.changed_ms, status.findings, status.rebalances_seen) == (7, 3, 3)
+    commit(watch, [a_group("g0", 2), a_group("g1", 2), a_group("g2", 2)], [])
+    assert (status.clusters, watch.clusters()) == ((), [])
+
+
+def test_of_a_large_batch_all_rebalances_are_counted_and_the_newest_shown() -> None:
+    status = LiveStatus()
+    newest = [rebalance(at, f"g{at}") for at in range(1_000, 1_000 - KEPT_REBALANCES, -1)]
+    ProgressListener(status).decided(Decided(1_000_000, newest, {"a": 1_000, "b": 3}, 4))
+    assert (status.rebalances_seen, status.rejected) == (1_000_000, 4)
+    assert [shown.group_id for shown in status.rebalances] == [row["group_id"] for row in newest]
+    assert status.delay_ms is not None

@@ -1,0 +1,185 @@
+"""The folder as a source: every line once, as the bytes that were written, whatever lies in the folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import pytest
+
+from streaming.pipeline.combine import FILES, LOOK, PACKET_SCHEMA, RAW_SCHEMA, READ, combine
+from streaming.pipeline.file_reader import LARGEST_FOR_SPARK_BYTES, local_path
+from streaming.pipeline.sources import RAW_COLUMNS, control_source, folder_source
+from tests.udfs.event_lines import SOUND, line
+from udfs.model.config import CoreConfig
+from udfs.packets.packet import decode_packet
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+LONG_AGO = 1_600_000_000_000  # behind any machine's clock
+
+pytestmark = pytest.mark.spark
+
+
+def drain(frame: DataFrame, checkpoint: Path, after_batch: Callable[[int], None] = lambda _: None) -> list[list[Row]]:
+    """Run a query until its input is read; return the rows of each batch."""
+    batches: list[list[Row]] = []
+
+    def keep(batch: DataFrame, batch_id: int) -> None:
+        batches.append(batch.collect())
+        after_batch(batch_id)
+
+    query = (
+        frame.writeStream.foreachBatch(keep)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return batches
+
+
+def write(path: Path, content: bytes, age: int = 0) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    os.utime(path, (1_700_000_000 - age, 1_700_000_000 - age))
+
+
+def lines_of(batches: list[list[Row]]) -> list[tuple[str, bytes]]:
+    return sorted((row.place, bytes(row.value)) for rows in batches for row in rows if row.value)
+
+
+def test_a_source_has_the_raw_columns(spark: SparkSession, tmp_path: Path) -> None:
+    for source in (folder_source(spark, tmp_path, max_files_per_batch=1), control_source(spark, tmp_path)):
+        assert dict(source.dtypes) == RAW_COLUMNS
+    assert ", ".join(f"{name} {kind}" for name, kind in [*RAW_COLUMNS.items(), ("batch_ms", "bigint")]) == RAW_SCHEMA
+
+
+def test_lines_come_as_the_bytes_that_were_written(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "events"
+    long_line = b'{"x":"' + b"a" * 20_000_000 + b'"}'
+    write(folder / "bytes.json", b"\xff\xfe\x00\n\x00\nA\rB\r\n\n\nlast without a line feed")
+    write(folder / "mark.json", b"\xef\xbb\xbfafter a mark\n")
+    write(folder / "long.json", long_line + b"\nafter a long one\n")
+    write(folder / "empty.json", b"")
+    write(folder / "deeper" / "k=v" / "deep.json", b"deep\n")
+    batches = drain(folder_source(spark, folder, max_files_per_batch=100), tmp_path / "checkpoint")
+    mark = [(place, value.removeprefix(b"\xef\xbb\xbf")) for place, value in lines_of(batches)]
+    assert mark == sorted(
+        [
+            ("bytes.json", b"\xff\xfe\x00"),
+            ("bytes.json", b"\x00"),
+            ("bytes.json", b"A\rB\r"),
+            ("bytes.json", b"last without a line feed"),
+            ("deep.json", b"deep"),
+            ("long.json", long_line),
+            ("long.json", b"after a long one"),
+            ("mark.json", b"after a mark"),
+        ]
+    )
+
+
+def test_every_file_is_named_and_what_spark_cannot_read_is_left_to_the_workers(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder = tmp_path / "events"
+    names = ("a b.json", "ü.json", "a#b.json", "a%20b.json", "a?b.json", "[x]{y}*.json", "back\\slash.json")
+    to_read = ("03:12.json", "packed.json.gz", "LOUD.ZST", "large.json")
+    for name in (*names, *to_read):
+        write(folder / name, name.encode())
+    write(folder / "large.json", b"large.json" + b" " * LARGEST_FOR_SPARK_BYTES)
+    write(folder / "empty.json", b"")
+    write(folder / "in.gz" / "folder.json", b"folder.json")
+    (batch,) = drain(folder_source(spark, folder, max_files_per_batch=100), tmp_path / "checkpoint")
+    assert sorted((unquote(place), value.decode()) for place, value in lines_of([batch])) == sorted(
+        (name, name) for name in (*names, "folder.json")
+    )
+    # A file of no bytes holds nothing: Spark does not even name it.
+    named = {local_path(row.place): row.number for row in batch if row.source == FILES}
+    assert named == {
+        **{folder / name: READ for name in to_read},
+        **{folder / name: LOOK for name in (*names, "in.gz/folder.json")},
+    }
+
+
+def test_hidden_and_unfinished_files_are_not_read_until_they_are_renamed(spark: SparkSession, tmp_path: Path) -> None:
+    folder, checkpoint = tmp_path / "events", tmp_path / "checkpoint"
+    folder.mkdir()
+    source = folder_source(spark, folder, max_files_per_batch=100)
+    for name in (".hidden.json", "_hidden.json", "coming.json.tmp", "x.part", "y._COPYING_", "z.json~"):
+        write(folder / name, name.encode() + b"\n")
+    write(folder / "there.json", b"there\n")
+    assert lines_of(drain(source, checkpoint)) == [("there.json", b"there")]
+    (folder / "coming.json.tmp").rename(folder / "coming.json")
+    assert lines_of(drain(source, checkpoint)) == [("coming.json", b"coming.json.tmp")]
+    assert lines_of(drain(source, checkpoint)) == []
+
+
+def test_a_file_that_is_gone_again_stops_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "events"
+    for age, name in ((3, "first"), (2, "second"), (1, "third")):
+        write(folder / f"{name}.json", name.encode() + b"\n", age)
+    source = folder_source(spark, folder, max_files_per_batch=1)
+
+    def remove_the_second(batch_id: int) -> None:
+        if batch_id == 0:
+            (folder / "second.json").unlink()
+
+    batches = drain(source, tmp_path / "checkpoint", remove_the_second)
+    assert lines_of(batches) == [("first.json", b"first"), ("third.json", b"third")]
+
+
+def test_files_are_taken_a_few_at_a_time_the_oldest_first(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "events"
+    for number in range(5):
+        write(folder / f"{number}.json", str(number).encode() + b"\n", age=number)
+    batches = drain(folder_source(spark, folder, max_files_per_batch=2), tmp_path / "checkpoint")
+    assert [sorted(row.place for row in rows if row.value) for rows in batches] == [
+        ["3.json", "4.json"],
+        ["1.json", "2.json"],
+        ["0.json"],
+    ]
+
+
+def test_a_file_much_older_than_what_was_read_before_is_read_too(spark: SparkSession, tmp_path: Path) -> None:
+    folder, checkpoint = tmp_path / "events", tmp_path / "checkpoint"
+    folder.mkdir()
+    source = folder_source(spark, folder, max_files_per_batch=1)
+    write(folder / "a.json", b"a\n")
+    write(folder / "b.json", b"b\n", age=-1)
+    drain(source, checkpoint)
+    write(folder / "old.json", b"old\n", age=1000 * 86_400)
+    assert lines_of(drain(source, checkpoint)) == [("old.json", b"old")]
+
+
+def test_the_name_of_a_folder_is_no_pattern(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "day [1] {a,b}*"
+    write(folder / "a.json", b"a\n")
+    assert lines_of(drain(folder_source(spark, folder, max_files_per_batch=1), tmp_path / "checkpoint")) == [
+        ("a.json", b"a")
+    ]
+
+
+def test_combine_runs_inside_spark_over_a_union_of_sources(spark: SparkSession, tmp_path: Path) -> None:
+    from pyspark.sql import functions
+
+    lines = [line({**event, "event_time": LONG_AGO}) for event in SOUND.values()]
+    write(tmp_path / "events" / "a.json", b"\n".join([*lines, b"not an event"]))
+    write(tmp_path / "control" / "1-flush.json", b'{"control":"flush","cluster":"c1"}\n')
+    raw = folder_source(spark, tmp_path / "events", max_files_per_batch=10).unionByName(
+        control_source(spark, tmp_path / "control")
+    )
+    stamped = raw.withColumn("batch_ms", functions.unix_millis(functions.current_timestamp()))
+    packed = stamped.mapInArrow(combine(CoreConfig(shards=2)), PACKET_SCHEMA)
+    (rows,) = drain(packed, tmp_path / "checkpoint")
+    packets = [(row.cluster, row.shard, decode_packet(bytes(row.payload))) for row in rows]
+    rejected = [row for _, _, packet in packets for row in packet.rejected]
+    carried = {event.event_id for _, _, packet in packets for event in packet.events}
+    assert [row.reason for row in rejected] == ["not_json"]
+    # All sound events but the bare heartbeat and the progress are carried.
+    assert len(carried) == len(SOUND) - 2
+    assert {shard for cluster, shard, packet in packets if cluster == "c1" and packet.flush} == {0, 1}

@@ -1,0 +1,72 @@
+"""The leaders of simulated groups deal as the real ones do: both are asked the same."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.simulator.leader import Member, Partitions, assign_range, assign_roundrobin, cooperative
+from udfs.model.events import QueueInfo, QueueRef
+from udfs.strategies.kafka.range import kafka_range
+from udfs.strategies.kafka.roundrobin import kafka_roundrobin
+from udfs.strategies.kafka.sticky import kafka_sticky
+from udfs.strategies.problem import Participant, Problem, Topic
+
+_TOPICS = ("a", "b", "c")
+
+
+@st.composite
+def groups(draw: st.DrawFn, *, equal: bool) -> tuple[list[Member], dict[str, int]]:
+    """Members as the simulator names them, who hold what an earlier generation may have given them."""
+    counts = {topic: draw(st.integers(0, 9)) for topic in _TOPICS}
+    names = draw(st.lists(st.text("0123456789abcdef-", min_size=1, max_size=9), unique=True, min_size=1, max_size=14))
+    held: dict[str, Partitions] = {name: [] for name in names}
+    for topic in _TOPICS:
+        for number in range(counts[topic]):
+            owner = draw(st.sampled_from([None, *names]))
+            if owner is not None:
+                held[owner].append((topic, number))
+    is_static = draw(st.booleans())
+    return [
+        (name, name[::-1] if is_static else None, _TOPICS if equal else draw(_some_topics), held[name])
+        for name in names
+    ], counts
+
+
+_some_topics = st.lists(st.sampled_from(_TOPICS), unique=True).map(lambda topics: tuple(sorted(topics)))
+
+
+def _problem(members: list[Member], counts: dict[str, int]) -> Problem:
+    return Problem(
+        group="g",
+        members=tuple(
+            Participant(
+                member_id=name,
+                name=name,
+                instance_id=instance,
+                subscriptions=topics,
+                owned=tuple(QueueRef(topic, number) for topic, number in held),
+                generation=1,
+            )
+            for name, instance, topics, held in members
+        ),
+        topics={
+            topic: Topic(name=topic, queues=tuple(QueueInfo(queue_id=number) for number in range(count)))
+            for topic, count in counts.items()
+        },
+    )
+
+
+def _plain(assignment: dict[str, list[QueueRef]]) -> dict[str, Partitions]:
+    return {name: sorted((queue.topic, queue.queue_id) for queue in queues) for name, queues in assignment.items()}
+
+
+@given(groups(equal=True))
+def test_the_sticky_leader_deals_as_kafkas_does(group: tuple[list[Member], dict[str, int]]) -> None:
+    assert cooperative(*group) == _plain(kafka_sticky(_problem(*group)))
+
+
+@given(groups(equal=False))
+def test_the_range_and_the_roundrobin_leader_deal_as_kafkas_do(group: tuple[list[Member], dict[str, int]]) -> None:
+    for ours, kafkas in ((assign_range, kafka_range), (assign_roundrobin, kafka_roundrobin)):
+        assert {name: sorted(held) for name, held in ours(*group).items()} == _plain(kafkas(_problem(*group)))

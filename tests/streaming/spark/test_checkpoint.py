@@ -1,0 +1,75 @@
+"""Checkpoints: an identity that is fixed, and marks that stay in order."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from streaming.spark.checkpoint import Checkpoint, CheckpointError, ControlFolder, Identity
+
+
+def opened(root: Path, *, shards: int = 8, sources: tuple[str, ...] = ("control", "events:/e")) -> Identity:
+    return Checkpoint(root).open(shards=shards, shuffle_partitions=2, sources=sources)
+
+
+def test_a_checkpoint_keeps_its_identity(tmp_path: Path) -> None:
+    assert opened(tmp_path / "c") == opened(tmp_path / "c")
+
+
+def test_two_checkpoints_have_different_app_ids(tmp_path: Path) -> None:
+    assert opened(tmp_path / "a").app_id != opened(tmp_path / "b").app_id
+
+
+@pytest.mark.parametrize(
+    ("change", "remedy"), [({"shards": 16}, "--shards 8"), ({"sources": ("control", "kafka:k")}, "events:/e")]
+)
+def test_what_is_fixed_cannot_be_changed(tmp_path: Path, change: dict[str, object], remedy: str) -> None:
+    opened(tmp_path)
+    with pytest.raises(CheckpointError, match=remedy):
+        opened(tmp_path, **change)  # type: ignore[arg-type]
+
+
+def test_a_newer_identity_is_refused(tmp_path: Path) -> None:
+    opened(tmp_path)
+    file = tmp_path / "identity.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"version": 99}))
+    with pytest.raises(CheckpointError, match="newer version"):
+        opened(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1}'])
+def test_a_damaged_identity_is_refused(tmp_path: Path, content: str) -> None:
+    opened(tmp_path)
+    (tmp_path / "identity.json").write_text(content)
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        opened(tmp_path)
+
+
+def test_a_foreign_query_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "query" / "offsets").mkdir(parents=True)
+    with pytest.raises(CheckpointError, match="not made by the monitor"):
+        opened(tmp_path)
+
+
+def test_marks_are_read_in_the_order_in_which_they_were_made(tmp_path: Path) -> None:
+    ControlFolder(tmp_path).mark("flush", {"b": {}, "a": {}})
+    ControlFolder(tmp_path).mark("tick", {"a": {"time": 5}})
+    files = sorted(file.name for file in tmp_path.iterdir())
+    assert [file.split("-")[1] for file in files] == ["flush.json", "tick.json"]
+    lines = [json.loads(line) for line in (tmp_path / files[0]).read_text().splitlines()]
+    assert lines == [{"control": "flush", "cluster": "a"}, {"control": "flush", "cluster": "b"}]
+    assert json.loads((tmp_path / files[1]).read_text()) == {"control": "tick", "cluster": "a", "time": 5}
+
+
+def test_no_mark_takes_a_name_that_was_there_before(tmp_path: Path) -> None:
+    names = set()
+    for _ in range(3):
+        control = ControlFolder(tmp_path)
+        for _ in range(3):
+            control.mark("tick", {"a": {"time": 5}})
+            (file,) = tmp_path.iterdir()
+            names.add(file.name)
+            file.unlink()
+    assert len(names) == 9

@@ -1,0 +1,21 @@
+"""Where a process keeps its temporary files, and what it says when there is no place."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from streaming.setup.errors import SetupError
+from streaming.spark.scratch import scratch_folder
+
+
+def test_a_folder_for_temporary_files_that_cannot_be_used_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    monkeypatch.setattr(tempfile, "tempdir", str(gone))
+    with pytest.raises(SetupError, match=f"{gone} cannot be written: No such file") as refused:
+        scratch_folder.__wrapped__()
+    assert "TMPDIR" in refused.value.remedy

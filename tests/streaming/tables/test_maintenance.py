@@ -1,0 +1,121 @@
+"""Upkeep: fewer files, the same rows; nothing goes that anybody needs."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from streaming.tables.arrow_rows import to_arrow
+from streaming.tables.delta_actions import Mark
+from streaming.tables.delta_files import DeltaFiles, Replacement
+from streaming.tables.maintenance import optimize
+from streaming.tables.materializer import Materializer
+from streaming.tables.schema import CHANGES, GROUPS, TABLES
+from tests.streaming.tables.journals import T0
+from tests.streaming.tables.test_materializer import content, contents, some_changes, write
+
+HOUR = 3_600_000
+YEARS = 100 * 365 * 24 * HOUR
+
+
+def filled(root: Path, follow: bool = True) -> None:
+    following = Materializer(root, 0)
+    for batch, change in enumerate(some_changes()[:20]):
+        write(root, [change], batch)
+        if follow:
+            following.run()
+
+
+def age(root: Path, by_ms: int) -> None:
+    """Make every file look as if it had been written so long ago."""
+    then = time.time() - by_ms / 1_000
+    for file in root.rglob("*.parquet"):
+        os.utime(file, (then, then))
+
+
+def test_files_become_few_and_rows_stay(tmp_path: Path) -> None:
+    filled(tmp_path)
+    before = contents(tmp_path)
+    done = {each.table: each for each in optimize(tmp_path, journal_retention_ms=YEARS, vacuum_after_ms=YEARS)}
+    assert done["changes"].files_before == 20
+    assert done["changes"].files_after == 1
+    assert contents(tmp_path) == before
+    assert len(content(tmp_path, "changes")) == 20
+    # Whoever follows goes on as if nothing had been.
+    write(tmp_path, some_changes()[20:], 20)
+    Materializer(tmp_path, 0).run()
+    write(tmp_path / "whole", some_changes(), 0)
+    Materializer(tmp_path / "whole", 0).run()
+    assert contents(tmp_path) == contents(tmp_path / "whole")
+
+
+def test_old_changes_go_once_every_table_has_passed_them(tmp_path: Path) -> None:
+    filled(tmp_path)
+    # A last change that touches every table but topics and findings, which ride along.
+    write(tmp_path, some_changes()[20:], 20)
+    Materializer(tmp_path, 0).run()
+    (journal,) = [
+        each
+        for each in optimize(tmp_path, journal_retention_ms=HOUR, vacuum_after_ms=YEARS, now_ms=T0 + 100 * HOUR)
+        if each.table == "changes"
+    ]
+    assert journal.journal_files_dropped == 21
+    assert content(tmp_path, "changes") == []
+    before = contents(tmp_path)
+    assert any(before.values())
+    Materializer(tmp_path, 0).run()
+    assert contents(tmp_path) == before
+
+
+def test_changes_that_a_table_has_not_passed_stay_however_old(tmp_path: Path) -> None:
+    filled(tmp_path, follow=False)
+    Materializer(tmp_path, 0)
+    optimize(tmp_path, journal_retention_ms=HOUR, vacuum_after_ms=YEARS, now_ms=T0 + 100 * HOUR)
+    assert len(content(tmp_path, "changes")) == 20
+
+
+def test_young_changes_stay(tmp_path: Path) -> None:
+    filled(tmp_path)
+    optimize(tmp_path, journal_retention_ms=1_000 * HOUR, vacuum_after_ms=YEARS, now_ms=T0 + 100 * HOUR)
+    assert len(content(tmp_path, "changes")) == 20
+
+
+def test_files_that_no_version_needs_any_more_are_deleted(tmp_path: Path) -> None:
+    table = DeltaFiles(tmp_path, GROUPS)
+    one = to_arrow(GROUPS, [{"cluster": "c", "group_id": "g", "members": 1}])
+    table.append(one, Mark("job", 0))
+
+    def again() -> Replacement:
+        return Replacement(table.current_rows({}, pc.field("group_id") == "g"), one)
+
+    table.replace(again, Mark("present", 1))
+    orphan = table.folder / "part-left-behind-by-a-crash.parquet"
+    orphan.write_bytes(b"")
+    # Removed just now: who reads the version before may need it.
+    age(tmp_path, 50 * HOUR)
+    optimize(tmp_path, journal_retention_ms=YEARS, vacuum_after_ms=24 * HOUR)
+    assert not orphan.exists()
+    assert len(list(table.folder.glob("*.parquet"))) == 2
+    # Two days later nobody does.
+    in_two_days = time.time_ns() // 1_000_000 + 48 * HOUR
+    optimize(tmp_path, journal_retention_ms=YEARS, vacuum_after_ms=24 * HOUR, now_ms=in_two_days)
+    assert len(list(table.folder.glob("*.parquet"))) == 1
+    assert DeltaTable(str(table.folder)).to_pyarrow_table().num_rows == 1
+
+
+def test_a_file_that_is_being_written_is_never_deleted(tmp_path: Path) -> None:
+    table = DeltaFiles(tmp_path, GROUPS)
+    new = table.folder / "part-not-committed-yet.parquet"
+    new.write_bytes(b"")
+    optimize(tmp_path, journal_retention_ms=0, vacuum_after_ms=0)
+    assert new.exists()
+
+
+def test_tables_that_are_not_there_are_left_alone(tmp_path: Path) -> None:
+    DeltaFiles(tmp_path, CHANGES)
+    assert [each.table for each in optimize(tmp_path, journal_retention_ms=0, vacuum_after_ms=0)] == ["changes"]
+    assert not [name for name in TABLES if name != "changes" and (tmp_path / name).exists()]

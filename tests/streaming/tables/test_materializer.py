@@ -1,0 +1,374 @@
+"""Tables that follow the journal: exactly once, whatever falls between, and in time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from streaming.tables import materializer
+from streaming.tables.arrow_rows import from_arrow, to_arrow
+from streaming.tables.delta_actions import Mark
+from streaming.tables.delta_files import DeltaFiles, TableError
+from streaming.tables.journal_entries import Entry, RowFilter
+from streaming.tables.materializer import Materializer
+from streaming.tables.projections import EFFECTS, Projection
+from streaming.tables.schema import CHANGES, TABLES, Row
+from tests.streaming.tables.journals import T0, Journal, assigned, joined, released, rows, stable
+from tests.streaming.tables.test_projections import a_history
+from udfs.model import journal
+
+FOLLOWING = [effect.table.name for effect in EFFECTS]
+
+
+def write(root: Path, changes: Sequence[journal.Change], batch: int) -> None:
+    DeltaFiles(root, CHANGES).append(to_arrow(CHANGES, rows(changes, batch)), Mark("job", batch))
+
+
+def content(root: Path, name: str) -> list[Row]:
+    table = TABLES[name]
+    found = from_arrow(table, DeltaTable(str(root / name)).to_pyarrow_table())
+    return sorted(found, key=lambda row: [str(row[column]) for column in table.names])
+
+
+def contents(root: Path) -> dict[str, list[Row]]:
+    return {name: content(root, name) for name in FOLLOWING}
+
+
+def some_changes(seed: int = 7) -> list[journal.Change]:
+    """Every following table is concerned."""
+    history = Journal()
+    topic = journal.TopicChanged(
+        topic="orders", queue_count=1, queues=[{"broker": None, "queue_id": 0, "racks": ["r1"]}], valid_from=T0
+    )
+    finding = journal.FindingOpened(
+        finding_id="f1",
+        finding="source_silent",
+        severity="warning",
+        message="m",
+        advice="a",
+        evidence=["e"],
+        opened_at=T0,
+    )
+    return [
+        history.change(0, topic, group=None, subject="orders"),
+        history.change(0, finding, group=None),
+        *a_history(random.Random(seed), 60),
+    ]
+
+
+def in_batches(root: Path, changes: Sequence[journal.Change], ends: Sequence[int]) -> None:
+    begin = 0
+    for batch, end in enumerate([*ends, len(changes)]):
+        if changes[begin:end]:
+            write(root, changes[begin:end], batch)
+        begin = end
+
+
+def test_spans_that_are_over_are_split_and_withdrawn_in_a_later_piece_too(tmp_path: Path) -> None:
+    replaced = journal.MemberReplaced(former_member_id="a", member_id="a2", instance_id="i", replaced_at=T0 + 7)
+    history = Journal()
+    changes = [
+        history.change(at, body)
+        for at, body in (
+            (0, assigned(0, "a", 0)),
+            (5, released(0, "a", 5)),
+            (5, assigned(0, "b", 5)),
+            (5, assigned(1, "a", 5)),
+            (7, replaced),
+            (5, journal.SpansWithdrawn(since=T0 + 5)),
+            (5, assigned(2, "a", 5)),
+            (7, replaced),
+        )
+    ]
+    in_batches(tmp_path / "whole", changes, [])
+    Materializer(tmp_path / "whole", 0).run()
+    following = Materializer(tmp_path / "pieces", 0)
+    for batch, change in enumerate(changes):
+        write(tmp_path / "pieces", [change], batch)
+        following.run()
+
+    found = content(tmp_path / "pieces", "assignments")
+    assert found == content(tmp_path / "whole", "assignments")
+    assert [
+        (row["queue_id"], row["member_id"], row["valid_from"] - T0, row["valid_to"] and row["valid_to"] - T0)
+        for row in found
+    ] == [
+        (0, "a", 0, 7),
+        (0, "a2", 7, None),
+        (2, "a", 5, 7),
+        (2, "a2", 7, None),
+    ]
+
+
+def test_tables_do_not_depend_on_how_the_journal_came(tmp_path: Path) -> None:
+    changes = some_changes()
+    in_batches(tmp_path / "whole", changes, [])
+    Materializer(tmp_path / "whole", 0).run()
+    following = Materializer(tmp_path / "pieces", 0)
+    for batch, begin in enumerate(range(0, len(changes), 7)):
+        write(tmp_path / "pieces", changes[begin : begin + 7], batch)
+        following.notice()
+    whole = contents(tmp_path / "whole")
+    assert all(whole.values())
+    assert contents(tmp_path / "pieces") == whole
+
+
+def test_taking_groups_in_turn_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = some_changes()
+    in_batches(tmp_path / "whole", changes, [20])
+    Materializer(tmp_path / "whole", 0).run()
+    monkeypatch.setattr(materializer, "CHANGES_AT_ONCE", 10)
+    in_batches(tmp_path / "turns", changes, [20])
+    Materializer(tmp_path / "turns", 0).run()
+    assert contents(tmp_path / "turns") == contents(tmp_path / "whole")
+
+
+def test_a_crash_between_the_shares_of_a_large_version_changes_nothing_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = some_changes()
+    in_batches(tmp_path / "whole", changes, [])
+    Materializer(tmp_path / "whole", 0).run()
+    monkeypatch.setattr(materializer, "CHANGES_AT_ONCE", 5)
+    commit = DeltaFiles._commit
+    crashes = 0
+    for survived in range(20):
+        root = tmp_path / f"crash-{survived}"
+        in_batches(root, changes, [])
+        left = survived
+
+        def crashing(table: DeltaFiles, *args: object, **more: object) -> bool:
+            nonlocal left
+            if left == 0:
+                raise Crash
+            left -= 1
+            return commit(table, *args, **more)
+
+        crashed = Materializer(root, 0)
+        with monkeypatch.context() as patch:
+            patch.setattr(DeltaFiles, "_commit", crashing)
+            try:
+                crashed.run()
+            except Crash:
+                crashes += 1
+        (crashed if survived % 2 else Materializer(root, 0)).run()
+        assert contents(root) == contents(tmp_path / "whole"), f"after a crash before commit {survived}"
+        end = DeltaFiles(root, CHANGES).version
+        assert Materializer(root, 0).reached() == dict.fromkeys(FOLLOWING, end)
+    # Topics and findings of the cluster, then each of the two groups: more commits than there are tables.
+    assert len(FOLLOWING) < crashes < 20
+
+
+def test_what_is_applied_at_once_is_bounded_however_much_of_the_journal_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = Journal()
+    changes = [history.change(at, stable(at), group=f"g{group:02d}") for at in range(4) for group in range(30)]
+    taken: list[int] = []
+
+    def measured(effect: Projection) -> Projection:
+        def question(entries: Sequence[Entry]) -> RowFilter:
+            taken.append(len(entries))
+            return effect.question(entries)
+
+        return effect._replace(question=question)
+
+    monkeypatch.setattr(materializer, "EFFECTS", tuple(map(measured, EFFECTS)))
+    monkeypatch.setattr(materializer, "CHANGES_AT_ONCE", 12)
+    for way, ends in (("one", []), ("many", list(range(5, 120, 5)))):
+        in_batches(tmp_path / way, changes, ends)
+        Materializer(tmp_path / way, 0).run()
+        assert len(taken) > len(changes) / 12
+        assert max(taken) <= 12
+        taken.clear()
+    assert contents(tmp_path / "one") == contents(tmp_path / "many")
+    assert len(content(tmp_path / "one", "groups")) == 30
+
+
+def test_tables_made_anew_from_a_large_journal_survive_a_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = some_changes()
+    in_batches(tmp_path, changes, [30])
+    Materializer(tmp_path, 0).run()
+    before = contents(tmp_path)
+    for name in FOLLOWING:
+        (tmp_path / name).rename(tmp_path / f"old-{name}")
+    for version in (1, 2):
+        # The log goes back no further.
+        DeltaTable(str(tmp_path / "changes")).create_checkpoint()
+        (tmp_path / "changes" / "_delta_log" / f"{version:020d}.json").unlink()
+    monkeypatch.setattr(materializer, "CHANGES_AT_ONCE", 5)
+    commit = DeltaFiles._commit
+    left = 3
+
+    def crashing(table: DeltaFiles, *args: object, **more: object) -> bool:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Crash
+        return commit(table, *args, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DeltaFiles, "_commit", crashing)
+        with pytest.raises(Crash):
+            Materializer(tmp_path, 0).run()
+    # The journal grows before the tables have come to where they were.
+    write(tmp_path, [Journal().change(10**6, stable(1), group="g9")], 2)
+    Materializer(tmp_path, 0).run()
+    after = contents(tmp_path)
+    assert [row for row in after["groups"] if row["group_id"] != "g9"] == before["groups"]
+    assert {name: after[name] for name in ("assignments", "members", "topics", "findings")} == {
+        name: before[name] for name in ("assignments", "members", "topics", "findings")
+    }
+
+
+class Crash(BaseException):
+    """What kill -9 is to a process."""
+
+
+def test_a_crash_before_any_of_the_commits_changes_nothing_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = some_changes()
+    in_batches(tmp_path / "quiet", changes, [30])
+    Materializer(tmp_path / "quiet", 0).run()
+    commit = DeltaFiles._commit
+    crashes = 0
+    for survived in range(len(FOLLOWING) + 1):
+        root = tmp_path / f"crash-{survived}"
+        write(root, changes[:30], 0)
+        Materializer(root, 0).run()
+        write(root, changes[30:], 1)
+        left = survived
+
+        def crashing(table: DeltaFiles, *args: object, **more: object) -> bool:
+            nonlocal left
+            if left == 0:
+                raise Crash
+            left -= 1
+            return commit(table, *args, **more)
+
+        crashed = Materializer(root, 0)
+        with monkeypatch.context() as patch:
+            patch.setattr(DeltaFiles, "_commit", crashing)
+            try:
+                crashed.run()
+            except Crash:
+                crashes += 1
+        # The same process tries again, or another one takes over.
+        (crashed if survived % 2 else Materializer(root, 0)).run()
+        assert contents(root) == contents(tmp_path / "quiet"), f"after a crash before commit {survived}"
+    # Topics and the finding are in the first batch only: four tables have something to write in the second.
+    assert crashes == 4
+
+
+def test_each_table_is_marked_with_the_version_of_the_journal_in_the_commit_that_changed_it(tmp_path: Path) -> None:
+    in_batches(tmp_path, some_changes(), [30])
+    following = Materializer(tmp_path, 0)
+    following.run()
+    end = DeltaFiles(tmp_path, CHANGES).version
+    assert following.reached() == dict.fromkeys(FOLLOWING, end)
+    assert Materializer(tmp_path, 0).reached() == dict.fromkeys(FOLLOWING, end)
+
+
+def test_a_table_that_nothing_concerns_gets_no_commit(tmp_path: Path) -> None:
+    write(tmp_path, [Journal().change(0, stable(1))], 0)
+    Materializer(tmp_path, 0).run()
+    versions = {name: DeltaFiles(tmp_path, TABLES[name]).version for name in FOLLOWING}
+    assert versions == {"assignments": 0, "members": 0, "topics": 0, "findings": 0, "group_minutes": 1, "groups": 1}
+
+
+def test_what_is_there_at_the_start_is_caught_up(tmp_path: Path) -> None:
+    in_batches(tmp_path, some_changes(), [10, 20, 40])
+    following = Materializer(tmp_path, 3_600_000)
+    following.start()
+    try:
+        assert content(tmp_path, "members")
+    finally:
+        following.stop()
+
+
+def test_what_has_not_had_its_turn_is_done_at_the_stop(tmp_path: Path) -> None:
+    following = Materializer(tmp_path, 3_600_000)
+    following.start()
+    write(tmp_path, some_changes(), 0)
+    following.notice()
+    assert content(tmp_path, "members") == []
+    following.stop()
+    assert content(tmp_path, "members")
+
+
+def test_a_change_is_followed_within_one_interval_without_further_input(tmp_path: Path) -> None:
+    following = Materializer(tmp_path, 200)
+    following.start()
+    write(tmp_path, some_changes(), 0)
+    following.notice()
+    try:
+        assert following.wait_until_idle(timeout=30)
+        assert content(tmp_path, "members")
+    finally:
+        following.stop()
+
+
+def test_a_failure_beside_the_job_is_told_to_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    following = Materializer(tmp_path, 1)
+    following.start()
+
+    def fail(*_: object, **__: object) -> bool:
+        raise TableError("the disk is full")
+
+    write(tmp_path, some_changes(), 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(DeltaFiles, "_commit", fail)
+        following.notice()
+        assert following.wait_until_idle(timeout=30)
+        with pytest.raises(TableError, match="the disk is full"):
+            following.notice()
+    following.stop()
+    assert content(tmp_path, "members")
+
+
+def test_tables_made_anew_begin_with_what_the_journal_still_holds(tmp_path: Path) -> None:
+    changes = some_changes()
+    in_batches(tmp_path, changes, [30])
+    Materializer(tmp_path, 0).run()
+    before = contents(tmp_path)
+    for name in FOLLOWING:
+        (tmp_path / name).rename(tmp_path / f"old-{name}")
+    for version in (1, 2):
+        # The log goes back no further.
+        DeltaTable(str(tmp_path / "changes")).create_checkpoint()
+        (tmp_path / "changes" / "_delta_log" / f"{version:020d}.json").unlink()
+    Materializer(tmp_path, 0).run()
+    assert contents(tmp_path) == before
+
+
+def test_two_that_follow_one_journal_do_not_count_twice(tmp_path: Path) -> None:
+    changes = some_changes()
+    in_batches(tmp_path / "alone", changes, [])
+    Materializer(tmp_path / "alone", 0).run()
+    first, second = Materializer(tmp_path / "both", 0), Materializer(tmp_path / "both", 0)
+    write(tmp_path / "both", changes[:20], 0)
+    first.run()
+    write(tmp_path / "both", changes[20:40], 1)
+    second.run()
+    write(tmp_path / "both", changes[40:], 2)
+    first.run()
+    second.run()
+    assert contents(tmp_path / "both") == contents(tmp_path / "alone")
+
+
+def test_a_second_checkpoint_on_the_same_tables_counts_on(tmp_path: Path) -> None:
+    history = Journal()
+    write(tmp_path, [history.change(0, joined("a", 0)), history.change(0, stable(1))], 0)
+    Materializer(tmp_path, 0).run()
+    anew = Journal()
+    DeltaFiles(tmp_path, CHANGES).append(
+        to_arrow(CHANGES, rows([anew.change(5, joined("b", 5)), anew.change(5, stable(2))])), Mark("another job", 0)
+    )
+    Materializer(tmp_path, 0).run()
+    assert [row["member_id"] for row in content(tmp_path, "members")] == ["a", "b"]
+    assert [row["members"] for row in content(tmp_path, "groups")] == [2]

@@ -1,0 +1,90 @@
+"""The tables' contract: names, types, comments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from streaming.tables.arrow_rows import from_arrow, to_arrow
+from streaming.tables.delta_files import DeltaFiles
+from streaming.tables.schema import PROPERTIES, TABLES, TIME, ddl, delta_fields
+from tests.streaming.tables.journals import T0
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# The columns that users may count on; more may come.
+CONTRACT = {
+    "rebalances": "rebalance_id cluster system group_id generation generation_source event_time detected_at trigger"
+    " triggers strategy leader mode status error members_before members_after queues_before queues_after queues_kept"
+    " queues_assigned queues_revoked queues_moved generations_missed idle_members unassigned_queues spread agrees"
+    " queues_differing pause_ms queue_pause_ms pause_estimated_ms queue_pause_estimated_ms",
+    "assignments": "cluster group_id topic broker queue_id member_id origin generation rebalance_id valid_from"
+    " valid_to",
+    "members": "cluster group_id member_id client_id host instance_id rack subscriptions strategies joined_at"
+    " last_heartbeat_at left_at left_reason",
+    "groups": "cluster system group_id state mode strategy generation members queues idle_members unassigned_queues"
+    " spread last_rebalance_at",
+    "topics": "cluster topic queue_count queues valid_from valid_to",
+    "findings": "finding_id cluster group_id kind severity message advice evidence opened_at closed_at",
+    "rejected_events": "source position raw reason detail seen_at",
+    "changes": "batch cluster group_id kind event_time",
+    "group_minutes": "cluster group_id minute members rebalances queues_moved queue_pause_ms idle_members"
+    " unassigned_queues spread",
+}
+
+
+@pytest.mark.parametrize("name", sorted(CONTRACT))
+def test_every_promised_column_is_there(name: str) -> None:
+    assert set(CONTRACT[name].split()) <= set(TABLES[name].names)
+
+
+def test_there_is_no_table_beside_the_promised_ones() -> None:
+    assert set(TABLES) == set(CONTRACT)
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_times_are_timestamps_and_durations_are_whole_milliseconds(name: str) -> None:
+    for column in TABLES[name].columns:
+        is_time = column.name.endswith(("_at", "_from", "_to")) or column.name in ("event_time", "minute")
+        assert (column.type == TIME) == is_time, column
+        if column.name.endswith("_ms"):
+            assert str(column.type) == "int64", column
+
+
+def test_times_go_in_and_out_as_milliseconds() -> None:
+    table = TABLES["topics"]
+    row = {
+        "cluster": "c1",
+        "topic": "t",
+        "queue_count": 1,
+        "queues": [{"broker": "b", "queue_id": 0, "racks": ["r1", "r2"]}],
+        "valid_from": T0 + 7,
+        "valid_to": None,
+    }
+    assert from_arrow(table, to_arrow(table, [row])) == [row]
+    assert str(to_arrow(table, [row])["valid_from"][0].as_py()) == "2026-01-01 00:00:00.007000+00:00"
+
+
+@pytest.mark.spark
+def test_spark_sees_the_same_tables_whoever_made_them(spark: SparkSession, tmp_path: Path) -> None:
+    for name, table in TABLES.items():
+        DeltaFiles(tmp_path / "ours", table)
+        spark.sql(ddl(table, str(tmp_path / "sql" / name)))
+        ours, sql = (
+            spark.sql(f"describe detail delta.`{tmp_path / root / name}`").collect()[0].asDict()
+            for root in ("ours", "sql")
+        )
+        for field in ("description", "clusteringColumns", "properties", "minReaderVersion", "tableFeatures"):
+            assert ours[field] == sql[field], (name, field)
+        assert ours["description"] == table.comment
+        schemas = [
+            json.loads(spark.read.format("delta").load(str(tmp_path / root / name)).schema.json())
+            for root in ("ours", "sql")
+        ]
+        assert schemas[0] == schemas[1] == {"type": "struct", "fields": delta_fields(table)}
+        assert all(field["metadata"]["comment"] for field in schemas[0]["fields"])
+        assert ours["properties"].items() >= PROPERTIES.items()

@@ -1,0 +1,89 @@
+"""The house: rooms, names and sizes are as ARCHITECTURE.md says."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests import rooms
+
+PRODUCT = [path for top in (*rooms.PRODUCT, "bench") for path in rooms.modules(top)]
+LONGEST = 400
+# A private dialect, for which Kafka, RocketMQ, Spark or Delta have words: assign, report, poll, leave, remedy, current.
+DIALECT = frozenset(
+    """
+    alike ask asked asking asks deal dealing deals dealt fault faults goes going goings gone hear heard hears judge
+    judged judges judging known laid lie lies look looked looking looks mend mended mends met moment moments nobody
+    said say saying says seen sound sounds standing stands tell telling tells told turn turned turns went who whoever
+    whom whose word words
+    """.split()  # noqa: SIM905
+)
+# The command is called so: who owns a queue.
+CONTRACT = frozenset({"who_owned"})
+
+
+def tokens(name: str) -> set[str]:
+    """Return the words of a name in any case."""
+    return set(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().split("_"))
+
+
+def named(path: Path) -> dict[str, int]:
+    """Return the names that a module gives to itself, its classes and its functions, with their lines."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return {path.stem: 1} | {node.name: node.lineno for node in nodes if isinstance(node, kinds)}
+
+
+def test_no_module_class_or_function_has_a_name_of_the_dialect():
+    wrong = [
+        f"{path.relative_to(rooms.ROOT)}:{line} {name}"
+        for path in PRODUCT
+        for name, line in named(path).items()
+        if name not in CONTRACT and tokens(name) & DIALECT
+    ]
+    assert wrong == []
+
+
+def test_no_docstring_begins_with_a_word_of_the_dialect():
+    wrong = []
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
+    for path in [*PRODUCT, *rooms.modules("tests")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            text = ast.get_docstring(node) if isinstance(node, kinds) else None
+            first = re.match(r"\W*(\w+)", text or "")
+            if first and first[1].lower() in DIALECT | {"answer", "answers"}:
+                wrong.append(f"{path.relative_to(rooms.ROOT)}:{getattr(node, 'lineno', 1)} {first[1]}")
+    assert wrong == []
+
+
+def test_no_module_is_longer_than_a_reader_can_follow():
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in PRODUCT}
+    assert {str(path.relative_to(rooms.ROOT)): length for path, length in lengths.items() if length > LONGEST} == {}
+
+
+@pytest.mark.parametrize("room", rooms.rooms())
+def test_each_room_has_its_line_in_the_architecture(room: str):
+    folder = room.replace(".", "/")
+    bullets = re.findall(r"^(?:- |  )(.*)$", rooms.ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert any(f"`{folder}`" in bullet for bullet in bullets)
+
+
+def test_the_drawing_of_imports_is_that_of_the_code():
+    assert rooms.drawn() == rooms.drawing(), "redraw it: python -m tests.rooms"
+
+
+def test_no_two_rooms_import_each_other():
+    graph = rooms.imports()
+    below: dict[str, set[str]] = {}
+
+    def reach(room: str) -> set[str]:
+        if room not in below:
+            below[room] = set()
+            for other in graph[room]:
+                below[room] |= {other} | reach(other)
+        return below[room]
+
+    assert [room for room in graph if room in reach(room)] == []

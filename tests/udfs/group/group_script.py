@@ -1,0 +1,324 @@
+"""Gives one group its events, cut into batches at given clocks, and keeps what it decided. It knows no rule but
+when an event is due and when it is late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from tests.udfs.group.single_spans import SingleSpans
+from udfs.group.coordinator import advance, decode_group, encode_group, new_group
+from udfs.model.config import CoreConfig
+from udfs.model.events import (
+    AnyEvent,
+    AssignmentReported,
+    GroupDeleted,
+    GroupSettings,
+    GroupSnapshot,
+    Heartbeat,
+    HeldQueue,
+    MemberInfo,
+    MemberJoined,
+    MemberLeft,
+    Progress,
+    QueueInfo,
+    QueueOffset,
+    QueueRef,
+    TopicQueues,
+)
+from udfs.model.group_api import DueEvent, GroupInput, GroupOutput
+from udfs.model.journal import (
+    Change,
+    FindingClosed,
+    FindingOpened,
+    GroupChanged,
+    MemberChanged,
+    MemberClosed,
+    MemberOpened,
+    MemberReopened,
+    MemberReplaced,
+    QueueAssigned,
+    QueueReleased,
+    Rebalance,
+    SpansWithdrawn,
+)
+from udfs.packets.packet import queue_key
+
+T0 = 1_700_000_000_000  # times in tests are ms after this
+
+
+class DedupWindow:
+    """Remembers every id for ever."""
+
+    def __init__(self) -> None:
+        self.known: set[str] = set()
+
+    def is_repeat(self, event_id: str, time_ms: int) -> bool:
+        if event_id in self.known:
+            return True
+        self.known.add(event_id)
+        return False
+
+
+class Topics:
+    """Topics as a list of what was told of them."""
+
+    def __init__(self) -> None:
+        self.told: list[TopicQueues] = []
+
+    def take(self, event: TopicQueues) -> bool:
+        if any(one.topic == event.topic and one.event_time > event.event_time for one in self.told):
+            return False  # older than what is known of its topic
+        if event not in self.told:
+            self.told.append(event)
+            self.told.sort(key=lambda one: (one.event_time, one.event_id or ""))
+        return self.at(event.topic, event.event_time) != self.at(event.topic, event.event_time - 1)
+
+    def at(self, topic: str, time_ms: int) -> tuple[QueueInfo, ...] | None:
+        known = [one for one in self.told if one.topic == topic and one.event_time <= time_ms]
+        if not known:
+            return None
+        if known[-1].queues is not None:
+            return tuple(sorted(known[-1].queues, key=lambda one: (one.broker or "", one.queue_id)))
+        return tuple(QueueInfo(number) for number in range(known[-1].queue_count or 0))
+
+    def first_description(self, topic: str) -> tuple[QueueInfo, ...] | None:
+        first = next((one for one in self.told if one.topic == topic), None)
+        return None if first is None else self.at(topic, first.event_time)
+
+    def topic_id(self, topic: str) -> str | None:
+        return None
+
+
+class Script:
+    """One group of one cluster. Times are given as ms after ``T0``; so are those in the answers."""
+
+    def __init__(self, system: str = "kafka", rules: CoreConfig | None = None, **told: Any) -> None:
+        self.system = system
+        self.rules = msgspec.structs.replace(rules or CoreConfig(), **told)
+        self.group = new_group("c", system, "g")
+        self.topics = Topics()
+        self.ledger = DedupWindow()
+        self.waiting: list[AnyEvent] = []
+        self.clock: int | None = None
+        self.seen: dict[str, int] = {}
+        self.commits: dict[int, list[int]] = {}
+        self.rebalances: list[Rebalance] = []
+        self.changes: list[Change] = []  # span by span
+        self.written: list[Change] = []
+        self.single_spans = SingleSpans()
+        self.last = GroupOutput()
+        self.ids = 0
+
+    # ---- events
+
+    def event(self, kind: type, at: int, **fields: Any) -> None:
+        """Have an event wait for the next batch."""
+        self.ids += 1
+        fields.setdefault("event_id", f"e{self.ids}")
+        if "group" in kind.__struct_fields__:
+            fields.setdefault("group", "g")
+        self.waiting.append(kind(schema_version=1, event_time=T0 + at, system=self.system, cluster="c", **fields))
+
+    def join(self, at: int, member: str, topics: Iterable[str] | None = ("t",), **fields: Any) -> None:
+        subscriptions = None if topics is None else tuple(topics)
+        self.event(MemberJoined, at, member_id=member, subscriptions=subscriptions, **fields)
+
+    def beat(self, at: int, member: str, **fields: Any) -> None:
+        self.event(Heartbeat, at, member_id=member, **fields)
+
+    def leave(self, at: int, member: str, **fields: Any) -> None:
+        self.event(MemberLeft, at, member_id=member, **fields)
+
+    def queues(self, at: int, topic: str, count: int | None = None, **fields: Any) -> None:
+        self.event(TopicQueues, at, topic=topic, queue_count=count, **fields)
+
+    def settings(self, at: int, **fields: Any) -> None:
+        self.event(GroupSettings, at, **fields)
+
+    def delete(self, at: int) -> None:
+        self.event(GroupDeleted, at)
+
+    def commit(self, at: int, topic: str, queue: int) -> None:
+        self.event(Progress, at, queues=(QueueOffset(topic, queue),))
+
+    def holds(
+        self,
+        at: int,
+        member: str,
+        queues: Iterable[tuple[str, int]],
+        pulls: dict[tuple[str, int], int] | None = None,
+        **fields: Any,
+    ) -> None:
+        """Have a member say what it holds; ``pulls``: when it last pulled a queue."""
+        pulled = {queue: T0 + time for queue, time in (pulls or {}).items()}
+        held = tuple(HeldQueue(topic, number, last_pull_at=pulled.get((topic, number))) for topic, number in queues)
+        self.event(AssignmentReported, at, member_id=member, queues=held, **fields)
+
+    def poll(self, at: int, *connections: tuple[str, str | None] | str, **fields: Any) -> None:
+        """Have a poll show these connections (id, address), all of them subscribed to ``t``."""
+        told = [(one, None) if isinstance(one, str) else one for one in connections]
+        infos = tuple(MemberInfo(member_id=name, host=host, subscriptions=("t",)) for name, host in told)
+        self.event(GroupSnapshot, at, members=infos, **fields)
+
+    def snapshot(
+        self,
+        at: int,
+        generation: int | None,
+        members: dict[str, Sequence[str]],
+        assignments: dict[str, Sequence[tuple[str, int]]] | None = None,
+        describe: dict[str, dict[str, Any]] | None = None,
+        **fields: Any,
+    ) -> None:
+        infos = tuple(
+            MemberInfo(member_id=name, subscriptions=tuple(topics), **(describe or {}).get(name, {}))
+            for name, topics in members.items()
+        )
+        told = None
+        if assignments is not None:
+            told = {name: tuple(QueueRef(*queue) for queue in queues) for name, queues in assignments.items()}
+        self.event(GroupSnapshot, at, generation=generation, members=infos, assignments=told, **fields)
+
+    # ---- batches
+
+    def run(self, clock: int, batch_ms: int = 0) -> Script:
+        """Move the clock and apply what is due; the group is encoded and decoded on the way."""
+        before, self.clock = self.clock, T0 + clock
+        due = [event for event in self.waiting if event.event_time < self.clock]
+        self.waiting = [event for event in self.waiting if event.event_time >= self.clock]
+        events: list[DueEvent] = []
+        beats: dict[str, list[int]] = {}
+        last_applied = self.group.last_applied
+        for event in sorted(due, key=lambda one: one.event_time):
+            if isinstance(event, Progress):
+                for queue in event.queues:
+                    key = queue_key(queue.topic, queue.broker, queue.queue_id)
+                    self.commits[key] = sorted({*self.commits.get(key, []), event.event_time})
+                continue
+            if isinstance(event, TopicQueues) and not self.topics.take(event):
+                continue
+            late = before is not None and last_applied is not None and event.event_time < min(before, last_applied)
+            plain = isinstance(event, Heartbeat) and event.host is None and event.subscriptions is None
+            if plain and not event.strategies and not late:
+                beats.setdefault(event.member_id, []).append(event.event_time)
+            else:
+                events.append(DueEvent(event, event.event_id or "", late))
+        facts = GroupInput(
+            cluster="c",
+            system=self.system,
+            group_id="g",
+            clock_before=before,
+            clock=self.clock,
+            detected_at=batch_ms,
+            events=events,
+            heartbeats={member: sorted(set(times)) for member, times in beats.items()},
+            last_heartbeat=self.seen,
+            progress=self.commits,
+        )
+        self.last = advance(self.group, facts, self.topics, self.ledger, self.rules)
+        self.seen = self.last.last_heartbeat
+        # Only the newest commit of each queue is remembered from batch to batch.
+        self.commits = {key: times[-1:] for key, times in self.commits.items()}
+        self.group = decode_group(encode_group(self.group))
+        self.rebalances += self.last.rebalances
+        self.written += self.last.changes
+        self.changes += self.single_spans.of(self.last.changes)
+        return self
+
+    # ---- what was decided
+
+    def told(self) -> list[str]:
+        """Return the rebalances as lines: time, generation, members, causes, the main one first."""
+        lines = []
+        for row in self.rebalances:
+            causes = " ".join(
+                one.kind + (f":{one.member_id or one.topic}" if one.member_id or one.topic else "")
+                for one in row.triggers
+            )
+            assert row.trigger == row.triggers[0].kind
+            lines.append(f"{row.event_time - T0} #{row.generation} {row.members_before}->{row.members_after} {causes}")
+        return lines
+
+    def spans(self, origin: str = "computed") -> list[str]:
+        """Return the spans of one origin, as they would lie in a table: without those of no length."""
+        over: list[tuple[QueueAssigned, str, int]] = []
+        opened: dict[tuple[Any, ...], QueueAssigned] = {}
+        for change in self.changes:
+            body = change.body
+            if isinstance(body, SpansWithdrawn) and origin == "computed":
+                opened = {key: start for key, start in opened.items() if start.valid_from < body.since}
+                over = [(start, member, end) for start, member, end in over if start.valid_from < body.since]
+                for start, member, _ in [one for one in over if one[2] >= body.since]:
+                    opened[start.topic, start.broker, start.queue_id, member] = start
+                over = [one for one in over if one[2] < body.since]
+            if isinstance(body, MemberReplaced):
+                for key in [key for key in opened if key[3] == body.former_member_id]:
+                    start = opened.pop(key)
+                    over.append((start, body.former_member_id, body.replaced_at))
+                    opened[*key[:3], body.member_id] = msgspec.structs.replace(start, valid_from=body.replaced_at)
+            if isinstance(body, QueueAssigned) and body.origin == origin:
+                key = (body.topic, body.broker, body.queue_id, body.member_id)
+                assert key not in opened, f"opened twice: {key}"
+                opened[key] = body
+            if isinstance(body, QueueReleased) and body.origin == origin:
+                start = opened.pop((body.topic, body.broker, body.queue_id, body.member_id))
+                assert start.valid_from <= body.valid_to
+                over.append((start, body.member_id, body.valid_to))
+        ended = [_span(start, member, end) for start, member, end in over if start.valid_from < end]
+        return sorted([*ended, *(_span(start, key[3], None) for key, start in opened.items())])
+
+    def owners(self, at: int, origin: str = "computed") -> dict[str, str]:
+        """Return who held each queue at a time, by the spans."""
+        held: dict[str, list[str]] = {}
+        for span in self.spans(origin):
+            queue, member, times = span.split(" ")[:3]
+            start, end = times.split("..")
+            if int(start) <= at and (not end or at < int(end)):
+                held.setdefault(queue, []).append(member)
+        return {queue: "+".join(sorted(members)) for queue, members in sorted(held.items())}
+
+    def sessions(self) -> list[str]:
+        """Return the sessions as they would lie in a table: member, from..to, reason."""
+        rows: dict[tuple[str, int], str] = {}
+        live: dict[str, int] = {}
+        for change in self.changes:
+            body = change.body
+            if isinstance(body, MemberChanged):
+                assert live[body.member_id] == body.joined_at, f"no session to change: {body.member_id}"
+            elif isinstance(body, MemberOpened | MemberReopened):
+                assert body.member_id not in live, f"opened twice: {body.member_id}"
+                live[body.member_id] = body.joined_at
+                rows[body.member_id, body.joined_at] = ""
+            elif isinstance(body, MemberClosed):
+                assert body.left_at >= body.joined_at
+                if live.get(body.member_id) == body.joined_at:
+                    del live[body.member_id]
+                rows[body.member_id, body.joined_at] = f"{body.left_at - T0} {body.left_reason}"
+        assert set(live) == set(self.group.members)
+        return sorted(f"{member} {joined_at - T0}..{end}" for (member, joined_at), end in rows.items())
+
+    def findings(self) -> list[str]:
+        """Return the findings: kind, from..to."""
+        opened: dict[str, tuple[str, int]] = {}
+        found: list[str] = []
+        for change in self.changes:
+            body = change.body
+            if isinstance(body, FindingOpened):
+                opened[body.finding_id] = (body.finding, body.opened_at)
+            elif isinstance(body, FindingClosed):
+                kind, at = opened.pop(body.finding_id)
+                found.append(f"{kind} {at - T0}..{body.closed_at - T0}")
+        return sorted([*found, *(f"{kind} {at - T0}.." for kind, at in opened.values())])
+
+    def row(self) -> GroupChanged:
+        """Return the group as it was last told to be."""
+        return [change.body for change in self.changes if isinstance(change.body, GroupChanged)][-1]
+
+
+def _span(start: QueueAssigned, member: str, end: int | None) -> str:
+    broker = f"{start.broker}-" if start.broker else ""
+    to = "" if end is None else end - T0
+    mark = " inferred" if start.inferred else ""
+    return f"{start.topic}/{broker}{start.queue_id} {member} {start.valid_from - T0}..{to}{mark}"

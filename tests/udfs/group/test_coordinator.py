@@ -1,0 +1,776 @@
+"""Counted generations: who is a member, what is a rebalance, and that batches leave no trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.udfs.group.group_script import T0, Script
+from udfs.model.events import QueueInfo, QueueRef
+from udfs.model.journal import TRIGGER_ORDER, MemberChanged
+
+KAFKA_TIMEOUT = 45_000
+END = 10_000_000
+
+
+def test_the_first_rebalance_creates_the_group_with_the_joins_beside() -> None:
+    script = Script()
+    script.join(10, "a")
+    script.join(10, "b")
+    assert script.run(11).told() == ["10 #1 0->2 group_created member_joined:a member_joined:b"]
+
+
+def test_changes_of_one_moment_are_one_rebalance_with_the_gravest_cause_first() -> None:
+    script = Script()
+    script.queues(0, "t", 4)
+    script.join(10, "a")
+    script.join(20, "b")
+    script.leave(20, "a")
+    script.queues(20, "t", 5)
+    assert script.run(21).told()[1:] == ["20 #2 1->1 member_left:a member_joined:b queue_count_changed:t"]
+
+
+def test_the_order_of_causes_is_the_one_of_the_contract() -> None:
+    assert TRIGGER_ORDER == (
+        "group_created",
+        "session_expired",
+        "member_left",
+        "member_gone",
+        "member_joined",
+        "subscription_changed",
+        "strategy_changed",
+        "settings_changed",
+        "queue_count_changed",
+        "cooperative_follow_up",
+        "coordinator_changed",
+        "late_evidence",
+        "unexplained",
+    )
+
+
+# ---- sessions
+
+
+@pytest.mark.parametrize(
+    ("beat_at", "rebalances", "sessions"),
+    [
+        # One before the deadline, and at it, keeps the session; one after begins another.
+        (45_009, ["10 #1 0->1", "90009 #2 1->0"], ["a 10..90009 expired"]),
+        (45_010, ["10 #1 0->1", "90010 #2 1->0"], ["a 10..90010 expired"]),
+        (
+            45_011,
+            ["10 #1 0->1", "45010 #2 1->0", "45011 #3 0->1", "90011 #4 1->0"],
+            ["a 10..45010 expired", "a 45011..90011 expired"],
+        ),
+    ],
+)
+def test_a_session_ends_at_the_last_heartbeat_and_the_timeout(
+    beat_at: int, rebalances: list[str], sessions: list[str]
+) -> None:
+    script = Script()
+    script.join(10, "a")
+    script.beat(beat_at, "a")
+    script.run(200_000)
+    assert [line.rsplit(" ", line.count(" ") - 2)[0] for line in script.told()] == rebalances
+    assert script.sessions() == sessions
+
+
+@pytest.mark.parametrize(("clock", "members"), [(45_009, 1), (45_010, 1), (45_011, 0)])
+def test_an_expiry_is_applied_when_the_clock_is_past_the_deadline(clock: int, members: int) -> None:
+    script = Script()
+    script.join(10, "a")
+    assert len(script.run(clock).group.members) == members
+
+
+@pytest.mark.parametrize(("system", "timeout"), [("kafka", 45_000), ("rocketmq", 120_000), ("metaq", 30_000)])
+def test_each_system_has_its_own_default_timeout(system: str, timeout: int) -> None:
+    script = Script(system)
+    script.join(10, "a")
+    assert script.run(END).sessions() == [f"a 10..{10 + timeout} expired"]
+
+
+def test_a_told_timeout_goes_before_the_default_and_may_change() -> None:
+    script = Script()
+    script.join(10, "a", session_timeout_ms=6_000)
+    script.join(5_000, "a", session_timeout_ms=3_000)
+    assert script.run(END).sessions() == ["a 10..8000 expired"]
+
+
+def test_an_expiry_comes_after_the_events_of_its_moment_in_the_same_rebalance() -> None:
+    script = Script()
+    script.join(10, "a")
+    script.join(10 + KAFKA_TIMEOUT, "b")
+    told = script.run(50_000).told()
+    assert told[1:] == [f"{10 + KAFKA_TIMEOUT} #2 1->1 session_expired:a member_joined:b"]
+
+
+def test_a_heartbeat_of_an_unknown_member_makes_one_that_holds_nothing_until_it_is_described() -> None:
+    script = Script("metaq")
+    script.queues(0, "t", 2)
+    script.beat(10, "a")
+    script.join(20, "a")
+    script.run(30)
+    assert script.told() == ["10 #1 0->1 group_created member_joined:a", "20 #2 1->1 subscription_changed:a"]
+    assert script.spans() == ["t/0 a 20..", "t/1 a 20.."]
+
+
+def test_a_heartbeat_after_a_goodbye_is_a_join_with_the_last_description() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.join(10, "a", host="h1")
+    script.leave(20, "a")
+    script.beat(20, "a")
+    script.beat(30, "a")
+    script.run(40)
+    assert script.told()[1:] == ["20 #2 1->0 member_left:a", "30 #3 0->1 member_joined:a"]
+    assert script.group.members["a"].host == "h1"
+    assert script.owners(30) == {"t/0": "a", "t/1": "a"}
+
+
+def test_a_heartbeat_changes_what_it_carries_and_leaves_the_rest() -> None:
+    script = Script("rocketmq")
+    script.join(10, "a", host="h1", rack="r1", strategies=("AVG",))
+    script.beat(20, "a", subscriptions=("t", "u"))
+    script.run(30)
+    member = script.group.members["a"]
+    assert (member.host, member.rack, member.strategies, member.subscriptions) == ("h1", "r1", ("AVG",), ("t", "u"))
+    assert script.told()[1:] == ["20 #2 1->1 subscription_changed:a"]
+
+
+def test_an_address_told_anew_is_no_rebalance_but_is_told() -> None:
+    script = Script()
+    script.join(10, "a", rack="r1")
+    script.join(20, "a", rack="r2")
+    assert len(script.run(30).told()) == 1
+    assert [change.body.rack for change in script.changes if isinstance(change.body, MemberChanged)] == ["r2"]
+
+
+def test_the_longest_gone_are_forgotten_first() -> None:
+    script = Script(max_departed_members=2)
+    for number in range(4):
+        script.join(10 + number, f"m{number}")
+        script.leave(100 + number, f"m{number}")
+    script.run(200)
+    assert list(script.group.departed) == ["m2", "m3"]
+
+
+def test_a_repeated_event_changes_nothing() -> None:
+    script = Script()
+    script.join(10, "a", event_id="same")
+    script.leave(20, "a")
+    script.join(30, "a", event_id="same")
+    assert script.run(40).told() == ["10 #1 0->1 group_created member_joined:a", "20 #2 1->0 member_left:a"]
+
+
+# ---- what is a rebalance
+
+
+def test_heartbeats_and_foreign_topics_are_no_rebalance() -> None:
+    script = Script()
+    script.join(10, "a")
+    script.beat(20, "a")
+    script.join(30, "a")
+    script.queues(40, "other", 3)
+    script.settings(50, mode="clustering")
+    assert len(script.run(60).told()) == 1
+
+
+def test_settings_without_members_make_no_rebalance_and_hold_when_members_come() -> None:
+    script = Script("rocketmq")
+    script.settings(10, mode="broadcasting")
+    script.queues(10, "t", 2)
+    script.join(20, "a")
+    script.join(20, "b")
+    script.run(30)
+    assert script.told() == ["20 #1 0->2 group_created member_joined:a member_joined:b"]
+    assert script.owners(20) == {"t/0": "a+b", "t/1": "a+b"}
+
+
+def test_strategy_and_mode_of_a_group_with_members_make_one_rebalance() -> None:
+    script = Script("rocketmq")
+    script.join(10, "a")
+    script.settings(20, strategy="AVG_BY_CIRCLE", mode="broadcasting")
+    assert script.run(30).told()[1:] == ["20 #2 1->1 strategy_changed settings_changed"]
+    assert script.row().strategy == "rocketmq.AVG_BY_CIRCLE"
+
+
+def test_a_member_that_prefers_otherwise_is_a_strategy_changed() -> None:
+    script = Script()
+    script.join(10, "a", strategies=("range", "roundrobin"))
+    script.join(20, "a", strategies=("roundrobin", "range"))
+    script.run(30)
+    assert script.told()[1:] == ["20 #2 1->1 strategy_changed:a"]
+    assert [row.strategy for row in script.rebalances] == ["kafka.range", "kafka.roundrobin"]
+
+
+def test_a_group_without_known_topics_rebalances_with_zero_queues() -> None:
+    script = Script()
+    script.join(10, "a")
+    row = script.run(20).rebalances[0]
+    assert (row.queues_after, row.unassigned_queues, row.status) == (0, 0, "completed")
+
+
+def test_a_topic_that_becomes_known_grows_and_goes_is_told_each_time() -> None:
+    script = Script()
+    script.join(10, "a")
+    script.queues(20, "t", 2)
+    script.queues(30, "t", 3)
+    script.queues(40, "t", 0)
+    script.run(50)
+    assert script.told()[1:] == [f"{at} #{n} 1->1 queue_count_changed:t" for at, n in ((20, 2), (30, 3), (40, 4))]
+    assert script.spans() == ["t/0 a 20..40", "t/1 a 20..40", "t/2 a 30..40"]
+    assert [row.queues_after for row in script.rebalances] == [0, 2, 3, 0]
+    assert [row.queues_before for row in script.rebalances] == [0, 0, 2, 3]
+
+
+def test_the_last_member_leaves_an_empty_group_whose_counter_goes_on() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.join(10, "a")
+    script.leave(20, "a")
+    script.join(30, "b")
+    script.run(25)
+    assert script.row().state == "empty"
+    assert script.rebalances[-1].members_after == 0
+    assert script.rebalances[-1].status == "completed"
+    assert script.run(40).told()[-1] == "30 #3 0->1 member_joined:b"
+
+
+def test_a_deleted_group_ends_and_what_comes_next_is_created_with_the_counter_kept() -> None:
+    script = Script()
+    script.queues(0, "t", 1)
+    script.join(10, "a")
+    script.delete(20)
+    script.join(30, "a")
+    script.run(40)
+    assert script.told()[1:] == ["20 #2 1->0 member_gone:a", "30 #3 0->1 group_created member_joined:a"]
+    assert script.sessions() == ["a 10..20 gone", "a 30.."]
+    assert script.spans() == ["t/0 a 10..20", "t/0 a 30.."]
+
+
+@pytest.mark.parametrize(("clock", "is_there"), [(1_020, True), (1_021, False)])
+def test_an_empty_group_is_forgotten_after_its_time_and_its_counter_is_kept(clock: int, is_there: bool) -> None:
+    script = Script(forget_after_ms=1_000)
+    script.join(10, "a")
+    script.leave(20, "a")
+    script.run(30)
+    assert script.last.wake_at == T0 + 1_020
+    script.run(clock)
+    assert (script.group.row is not None) is is_there
+    script.join(5_000, "b")
+    assert script.run(6_000).told()[-1] == "5000 #3 0->1 group_created member_joined:b"
+
+
+# ---- folding
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        (1_009, ["1009 #2 1->2 member_left:a member_joined:b member_joined:c"]),
+        (1_010, ["1010 #2 1->2 member_left:a member_joined:b member_joined:c"]),
+        (1_011, ["510 #2 1->1 member_left:a member_joined:b", "1011 #3 1->2 member_joined:c"]),
+    ],
+)
+def test_a_settling_window_takes_in_what_falls_within_it_and_is_never_extended(second: int, told: list[str]) -> None:
+    script = Script(settle_ms=1_000)
+    script.join(-2_000, "a")
+    script.leave(10, "a")
+    script.join(510, "b")
+    script.join(second, "c")
+    script.run(600)
+    assert script.last.wake_at == T0 + 1_010
+    assert script.run(5_000).told()[1:] == told
+
+
+def test_changes_that_cancel_out_still_make_the_row() -> None:
+    script = Script(settle_ms=100)
+    script.join(-2_000, "a")
+    script.join(10, "b")
+    script.leave(20, "b")
+    assert script.run(500).told()[1:] == ["20 #2 1->1 member_left:b member_joined:b"]
+
+
+# ---- strategies
+
+
+def test_kafka_members_vote_for_the_first_common_strategy() -> None:
+    """The published example: range, 2 to 1."""
+    script = Script()
+    script.join(10, "c1", strategies=("range", "roundrobin", "custom"))
+    script.join(10, "c2", strategies=("range", "roundrobin", "sticky"))
+    script.join(10, "c3", strategies=("roundrobin", "range", "sticky"))
+    assert script.run(20).rebalances[0].strategy == "kafka.range"
+
+
+def test_a_member_that_was_never_described_holds_nothing_and_fails_no_vote() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.join(10, "a", strategies=("roundrobin",))
+    script.beat(20, "b")
+    script.run(30)
+    assert [(row.status, row.strategy) for row in script.rebalances] == [("completed", "kafka.roundrobin")] * 2
+    assert script.owners(25) == {"t/0": "a", "t/1": "a"}
+
+
+def test_without_a_common_strategy_the_rebalance_fails_and_who_is_present_keeps_what_it_held() -> None:
+    script = Script()
+    script.queues(0, "t", 4)
+    script.join(10, "a", strategies=("range",))
+    script.join(10, "b", strategies=("range",))
+    script.join(20, "c", strategies=("roundrobin",))
+    script.leave(30, "b")
+    script.queues(40, "t", 1)
+    script.run(50)
+    assert [row.status for row in script.rebalances] == ["completed", "failed", "failed", "failed"]
+    assert script.rebalances[1].error == "no_common_strategy: no strategy is listed by every member"
+    assert script.spans() == ["t/0 a 10..", "t/1 a 10..40", "t/2 b 10..30", "t/3 b 10..30"]
+    assert "strategy_failed 20.." in script.findings()
+    assert script.row().state == "failed"
+
+
+def test_what_changed_of_settings_and_of_queues_is_said() -> None:
+    script = Script("rocketmq")
+    script.queues(0, "t", queues=(QueueInfo(0, "x"), QueueInfo(0, "y")))
+    script.join(10, "a")
+    script.settings(20, mode="broadcasting", strategy_settings={"virtual_nodes": 5})
+    script.queues(30, "t", queues=(QueueInfo(0, "x"), QueueInfo(0, "z")))
+    script.queues(40, "t", queues=(QueueInfo(0, "x", "r1"), QueueInfo(0, "z")))
+    script.queues(50, "t", queues=(QueueInfo(0, "x", "r1"),))
+    script.run(60)
+    assert [row.triggers[0].detail for row in script.rebalances[1:]] == [
+        "mode clustering -> broadcasting, settings of the strategy",
+        "2 -> 2, 1 of them new",
+        "2 -> 2, other racks",
+        "2 -> 1",
+    ]
+
+
+def test_a_strategy_that_is_not_known_fails_with_its_name() -> None:
+    script = Script("rocketmq")
+    script.settings(0, strategy="acme")
+    script.join(10, "a")
+    assert script.run(20).rebalances[0].error == "unknown_strategy: there is no strategy rocketmq.acme"
+
+
+def test_rocketmq_deals_over_all_members_and_the_slice_of_who_does_not_subscribe_is_nobodys() -> None:
+    script = Script("rocketmq")
+    script.queues(0, "t", 4)
+    script.join(10, "a")
+    script.join(10, "b", topics=("u",))
+    row = script.run(20).rebalances[0]
+    assert script.owners(10) == {"t/0": "a", "t/1": "a"}
+    assert (row.unassigned_queues, row.idle_members, row.spread) == (2, 1, 2)
+    assert script.findings() == ["idle_members 10..", "subscriptions_differ 10..", "unassigned_queues 10.."]
+
+
+def test_members_with_different_strategies_take_what_their_own_gives_them() -> None:
+    """AVG gives a 0 and 1; by circle b takes 1 and 3: queue 1 has two owners, queue 2 none."""
+    script = Script("rocketmq")
+    script.queues(0, "t", 4)
+    script.join(10, "a", strategies=("AVG",))
+    script.join(10, "b", strategies=("AVG_BY_CIRCLE",))
+    row = script.run(20).rebalances[0]
+    assert script.owners(10) == {"t/0": "a", "t/1": "a+b", "t/3": "b"}
+    assert row.strategy == "rocketmq.AVG, rocketmq.AVG_BY_CIRCLE"
+    assert row.unassigned_queues == 1
+    assert "strategies_differ 10.." in script.findings()
+
+
+def test_by_message_every_subscriber_takes_from_the_whole_broker_and_nobody_is_idle() -> None:
+    script = Script("rocketmq")
+    script.queues(0, "t", queues=(QueueInfo(0, "x"), QueueInfo(1, "x"), QueueInfo(0, "y")))
+    script.settings(0, mode="message")
+    script.join(10, "a")
+    script.join(10, "b")
+    row = script.run(20).rebalances[0]
+    assert script.owners(10) == {"t/x--1": "a+b", "t/y--1": "a+b"}
+    assert (row.unassigned_queues, row.idle_members, row.queues_after) == (0, 0, 3)
+
+
+# ---- counts
+
+
+def test_queues_are_counted_as_kept_moved_assigned_and_revoked() -> None:
+    """Range: a 0-1, b 2-3; with c: a 0-1, b 2, c 3 (one moves); without a: b 0-1, c 2-3; grown: b 0-2, c 3-4."""
+    script = Script()
+    script.queues(0, "t", 4)
+    script.join(10, "a")
+    script.join(10, "b")
+    script.join(20, "c")
+    script.leave(30, "a")
+    script.queues(40, "t", 5)
+    script.queues(50, "t", 0)
+    script.run(60)
+    counts = [(r.queues_kept, r.queues_moved, r.queues_assigned, r.queues_revoked) for r in script.rebalances]
+    # without a: 0 and 1 from a to b, 2 from b to c, 3 stays with c
+    assert counts == [(0, 0, 4, 0), (3, 1, 0, 0), (1, 3, 0, 0), (3, 1, 1, 0), (0, 0, 0, 5)]
+    assert [row.spread for row in script.rebalances] == [0, 1, 0, 1, 0]
+
+
+def test_more_members_than_queues_leave_some_idle() -> None:
+    script = Script()
+    script.queues(0, "t", 1)
+    script.join(10, "a")
+    script.join(10, "b")
+    script.leave(20, "b")
+    script.run(30)
+    assert [row.idle_members for row in script.rebalances] == [1, 0]
+    assert script.findings() == ["idle_members 10..20"]
+
+
+# ---- polls
+
+
+def test_who_is_missing_in_a_poll_is_gone_and_members_of_polls_never_expire() -> None:
+    script = Script("rocketmq")
+    script.queues(0, "t", 2)
+    script.snapshot(10, None, {"a": ["t"], "b": ["t"]})
+    script.snapshot(5_000, None, {"a": ["t"], "b": ["t"]})
+    script.snapshot(10_000, None, {"b": ["t"], "c": ["u"]})
+    script.run(END)
+    assert script.told() == [
+        "10 #1 0->2 group_created member_joined:a member_joined:b",
+        "10000 #2 2->2 member_gone:a member_joined:c",
+    ]
+    assert script.sessions() == ["a 10..10000 absent_from_snapshot", "b 10..", "c 10000.."]
+
+
+def test_an_assignment_told_by_a_poll_is_kept_beside_and_counted() -> None:
+    script = Script("metaq")
+    script.queues(0, "t", 2)
+    script.snapshot(10, None, {"a": ["t"], "b": ["t"]}, {"a": [("t", 0), ("t", 1)], "b": []})
+    row = script.run(20).rebalances[0]
+    assert script.owners(10) == {"t/0": "a", "t/1": "b"}
+    assert script.owners(10, "reported") == {"t/0": "a", "t/1": "a"}
+    assert (row.agrees, row.queues_differing, row.spread, row.idle_members) == (False, 1, 2, 1)
+    # Members have a session timeout and two seconds to follow before it is wrong.
+    assert script.run(40_000).findings() == ["expected_differs 32010..", "idle_members 10.."]
+
+
+# ---- one id, two connections
+
+
+def test_a_second_connection_with_the_same_id_is_a_second_member_that_takes_the_same_queues() -> None:
+    script = Script("rocketmq")
+    script.queues(0, "t", 4)
+    script.join(10, "x", host="h1")
+    script.join(20, "x", host="h2")
+    script.join(30, "x", host="h3")
+    script.beat(40, "x")
+    script.run(50)
+    assert list(script.group.members) == ["x", "x#2", "x#3"]
+    assert [line.split(" ", 3)[3] for line in script.told()] == [
+        "group_created member_joined:x",
+        "member_joined:x#2",
+        "member_joined:x#3",
+    ]
+    assert script.seen == {"x": T0 + 40, "x#2": T0 + 20, "x#3": T0 + 30}
+    # Two ids, four queues: the first place of the id is the first for both.
+    assert script.owners(20) == {"t/0": "x+x#2", "t/1": "x+x#2"}
+    assert script.findings()[0] == "duplicate_ids 20.."
+
+
+def test_the_lowest_free_number_is_given_again() -> None:
+    script = Script("rocketmq")
+    for at, host in ((10, "h1"), (20, "h2"), (30, "h3")):
+        script.join(at, "x", host=host)
+    script.leave(40, "x#2")
+    script.join(50, "x", host="h4")
+    script.leave(60, "x")
+    script.join(70, "x", host="h5")
+    script.run(80)
+    assert {name: member.host for name, member in script.group.members.items()} == {
+        "x#3": "h3",
+        "x#2": "h4",
+        "x": "h5",
+    }
+
+
+def test_members_that_join_again_with_what_they_kept_are_the_second_half_of_a_cooperative_move() -> None:
+    script = Script()
+    script.queues(0, "t", 4)
+    how = {"strategies": ("cooperative-sticky",)}
+    script.join(10, "a", **how)
+    script.join(20, "b", **how)
+    script.join(25, "a", owned=(QueueRef("t", 0), QueueRef("t", 1)))
+    script.join(26, "b", owned=())
+    script.join(30, "b", owned=(QueueRef("t", 2), QueueRef("t", 3)))
+    script.run(40)
+    assert script.told()[1:] == ["20 #2 1->2 member_joined:b", "25 #3 2->2 cooperative_follow_up"]
+    assert script.rebalances[2].triggers[0].detail == "2 queues released"
+    assert script.owners(22) == {"t/0": "a", "t/1": "a"}
+    assert script.owners(25) == {"t/0": "a", "t/1": "a", "t/2": "b", "t/3": "b"}
+    assert [one for one in script.findings() if one.startswith("unassigned")] == []
+
+
+# ---- static members
+
+
+def test_a_static_member_under_a_new_id_goes_on_without_a_rebalance() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.join(10, "i-1", instance_id="i", client_id="x")
+    script.join(10, "j-1", instance_id="j")
+    script.join(500, "i-2", instance_id="i", client_id="y")
+    script.beat(45_000, "j-1")
+    script.run(45_500)
+    assert script.told() == ["10 #1 0->2 group_created member_joined:i-1 member_joined:j-1"]
+    assert script.sessions() == ["i-1 10..500 replaced", "i-2 500..", "j-1 10.."]
+    assert script.spans() == ["t/0 i-1 10..500", "t/0 i-2 500..", "t/1 j-1 10.."]
+    assert script.seen["i-2"] == T0 + 500
+    script.run(45_501)
+    assert script.sessions()[1] == "i-2 500..45500 expired"
+
+
+def test_a_static_member_that_comes_back_for_other_topics_is_a_subscription_changed() -> None:
+    script = Script()
+    script.join(10, "i-1", instance_id="i")
+    script.join(500, "i-2", ("t", "u"), instance_id="i")
+    assert script.run(600).told()[1:] == ["500 #2 1->1 subscription_changed:i-2"]
+
+
+def test_static_members_are_known_in_polls_that_tell_no_generation() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    for at, member in ((10, "i-1"), (20, "i-2"), (30, "k-1")):
+        who = {member: {"instance_id": member[0]}}
+        script.snapshot(at, None, {member: ["t"], "o": ["t"]}, describe=who)
+    script.run(40)
+    assert script.told()[1:] == ["30 #2 2->2 member_gone:i-2 member_joined:k-1"]
+    assert script.sessions() == ["i-1 10..20 replaced", "i-2 20..30 absent_from_snapshot", "k-1 30..", "o 10.."]
+
+
+def test_who_shares_an_instance_elsewhere_than_in_kafka_is_a_member_of_its_own() -> None:
+    script = Script("rocketmq")
+    script.join(10, "a", instance_id="i")
+    script.join(20, "b", instance_id="i")
+    assert script.run(30).told()[1:] == ["20 #2 1->2 member_joined:b"]
+
+
+# ---- late evidence
+
+
+def test_a_late_goodbye_is_applied_at_the_clock_and_names_its_own_time() -> None:
+    script = Script()
+    for at, member in ((10, "a"), (20, "b"), (1_000, "c")):
+        script.join(at, member, session_timeout_ms=END)
+    script.run(2_000)
+    script.leave(500, "b")
+    script.run(3_000)
+    assert script.told()[-1] == "2000 #4 3->2 member_left:b late_evidence:b"
+    assert script.rebalances[-1].triggers[1].detail == f"reported late: happened at {T0 + 500}, applied at {T0 + 2_000}"
+    assert script.findings() == ["events_late 2000.."]
+    assert script.run(2_000 + 600_000 + 1).findings() == ["events_late 2000..602000"]
+
+
+def test_an_event_behind_the_clock_but_not_behind_its_group_is_applied_at_its_own_time() -> None:
+    script = Script()
+    script.join(10, "a")
+    script.join(20, "b")
+    script.run(2_000)
+    script.leave(500, "b")
+    assert script.run(3_000).told()[-1] == "500 #3 2->1 member_left:b"
+
+
+def test_what_is_due_beside_something_late_is_not_lost_while_the_clock_stays() -> None:
+    script = Script()
+    script.join(10, "a")
+    script.join(500, "b")
+    script.run(1_000)
+    script.join(400, "c", event_id="late")
+    script.leave(700, "b")
+    script.run(1_000).run(3_000)
+    assert script.told()[-1] == "1000 #3 2->2 member_left:b member_joined:c late_evidence:c"
+
+
+def test_late_heartbeats_that_prove_an_expiry_wrong_reopen_the_session() -> None:
+    script = Script()
+    script.join(10, "a")
+    script.join(10, "b")
+    for at in (20_000, 40_000, 60_000):
+        script.beat(at, "b")
+    script.run(60_001)
+    assert script.told()[-1] == "45010 #2 2->1 session_expired:a"
+    script.beat(44_000, "a")
+    script.run(60_002)
+    assert script.told()[-1] == "60001 #3 1->2 member_joined:a late_evidence:a"
+    assert script.sessions() == ["a 10..", "b 10.."]
+    assert script.seen["a"] == T0 + 44_000
+    assert script.run(89_001).sessions()[0] == "a 10..89000 expired"
+
+
+def test_when_the_renewed_deadline_has_passed_too_only_the_session_is_corrected() -> None:
+    script = Script()
+    script.join(10, "a")
+    script.run(200_000)
+    script.beat(30_000, "a")
+    script.run(200_001)
+    assert script.told() == ["10 #1 0->1 group_created member_joined:a", "45010 #2 1->0 session_expired:a"]
+    assert script.sessions() == ["a 10..75000 expired"]
+
+
+def test_late_heartbeats_that_say_more_than_still_here_prove_as_much() -> None:
+    script = Script()
+    script.join(10, "a")
+    script.run(120_000)
+    for at in (30_000, 60_000, 90_000):
+        script.beat(at, "a", host="10.0.0.7")
+    script.run(120_001)
+    assert script.told()[2:] == ["120000 #3 0->1 member_joined:a late_evidence:a"]
+    assert script.sessions() == ["a 10.."]
+    assert script.run(135_001).sessions() == ["a 10..135000 expired"]
+
+
+@pytest.mark.parametrize(("at", "ends"), [(9, 45_010), (11, 45_011), (45_009, 90_009)])
+def test_a_member_that_is_described_within_its_session_was_alive(at: int, ends: int) -> None:
+    script = Script()
+    script.join(10, "a")
+    script.run(200_000)
+    script.join(at, "a", client_id="x")
+    assert script.run(200_001).sessions() == [f"a 10..{ends} expired"]
+
+
+def test_what_a_late_heartbeat_says_of_a_member_is_heard_when_its_session_goes_on() -> None:
+    script = Script()
+    script.queues(0, "u", 1)
+    script.join(10, "a")
+    script.run(50_000)
+    script.beat(30_000, "a", subscriptions=("t", "u"))
+    script.run(50_001)
+    assert script.told()[-1] == "50000 #3 0->1 member_joined:a subscription_changed:a late_evidence:a"
+    assert script.owners(50_000) == {"u/0": "a"}
+
+
+def test_a_late_goodbye_of_somebody_who_showed_himself_since_changes_nothing() -> None:
+    script = Script()
+    script.join(10, "a")
+    script.join(1_000, "b")
+    script.beat(900, "a")
+    script.run(2_000)
+    script.leave(500, "a")
+    assert len(script.run(3_000).told()) == 2
+
+
+# ---- findings
+
+
+def test_six_rebalances_within_ten_minutes_are_flapping_until_they_are_older() -> None:
+    script = Script()
+    for number in range(3):
+        script.join(1_000 * number, "a")
+        script.leave(1_000 * number + 500, "a")
+    script.join(100_000, "b", session_timeout_ms=END)
+    script.run(150_000)
+    assert script.findings() == ["flapping 2500.."]
+    # The sixth newest was at 500: ten minutes later only five are left.
+    assert script.last.wake_at == T0 + 500 + 600_000
+    assert script.run(1_000_000).findings() == ["flapping 2500..600500"]
+
+
+# ---- the law
+
+
+_MOMENTS = st.integers(0, 40).map(lambda n: n * 100)
+_MEMBERS = st.sampled_from(["a", "b", "c"])
+_TOPICS = st.sampled_from([(), ("t",), ("t", "u")])
+_INSTANCES = st.sampled_from([None, None, "i"])
+_HISTORIES = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("join"), _MOMENTS, _MEMBERS, _TOPICS, st.sampled_from([("range",), ("roundrobin",)]), _INSTANCES
+        ),
+        st.tuples(st.just("beat"), _MOMENTS, _MEMBERS),
+        st.tuples(st.just("describe"), _MOMENTS, _MEMBERS, _TOPICS, st.sampled_from([None, "h1", "h2"])),
+        st.tuples(st.just("leave"), _MOMENTS, _MEMBERS),
+        st.tuples(st.just("queues"), _MOMENTS, st.sampled_from(["t", "u"]), st.integers(0, 5)),
+        st.tuples(st.just("settings"), _MOMENTS, st.sampled_from(["broadcasting", "clustering"])),
+        st.tuples(st.just("delete"), _MOMENTS),
+        st.tuples(st.just("poll"), _MOMENTS, st.sets(_MEMBERS), _TOPICS, _INSTANCES),
+        st.tuples(st.just("generation"), _MOMENTS, st.integers(0, 6), st.sets(_MEMBERS), st.integers(0, 4)),
+        st.tuples(st.just("holds"), _MOMENTS, _MEMBERS, st.integers(0, 4), st.sampled_from([None, 1, 2, 3])),
+        st.tuples(st.just("commit"), _MOMENTS, st.integers(0, 4)),
+    ),
+    max_size=25,
+)
+
+
+def _tell(script: Script, history: list[tuple[Any, ...]]) -> None:
+    for kind, at, *rest in history:
+        if kind == "join":
+            script.join(at, rest[0], rest[1], strategies=rest[2], instance_id=rest[3], session_timeout_ms=1_000)
+        elif kind == "beat":
+            script.beat(at, rest[0])
+        elif kind == "describe":
+            script.beat(at, rest[0], subscriptions=rest[1], host=rest[2])
+        elif kind == "leave":
+            script.leave(at, rest[0])
+        elif kind == "queues":
+            script.queues(at, rest[0], rest[1])
+        elif kind == "settings":
+            script.settings(at, mode=rest[0])
+        elif kind == "delete":
+            script.delete(at)
+        elif kind == "poll":
+            members = sorted(rest[0])
+            describe = {members[-1]: {"instance_id": rest[2]}} if members else {}
+            script.snapshot(at, None, dict.fromkeys(members, rest[1]), describe=describe)
+        elif kind == "generation":
+            members = sorted(rest[1])
+            held = {m: [("t", n) for n in range(rest[2]) if n % len(members) == i] for i, m in enumerate(members)}
+            script.snapshot(at, rest[0], dict.fromkeys(members, ("t",)), held, strategy="range")
+        elif kind == "holds":
+            script.holds(at, rest[0], [("t", rest[1])], generation=rest[2])
+        elif kind == "commit":
+            script.commit(at, "t", rest[0])
+
+
+@settings(max_examples=600, deadline=None)
+@given(history=_HISTORIES, cuts=st.sets(st.integers(0, 4_200), max_size=12), settle_ms=st.sampled_from([0, 150]))
+@example(history=[("join", 0, "a", ("t",), ("range",), None), ("leave", 0, "a")], cuts={0, 1}, settle_ms=150)
+def test_how_the_events_were_cut_into_batches_leaves_no_trace(
+    history: list[tuple[Any, ...]], cuts: set[int], settle_ms: int
+) -> None:
+    whole, cut = Script(settle_ms=settle_ms, forget_after_ms=2_000), Script(settle_ms=settle_ms, forget_after_ms=2_000)
+    for script in (whole, cut):
+        _tell(script, history)
+    whole.run(5_000)
+    for number, clock in enumerate([*sorted(cuts), 5_000]):
+        cut.run(clock, batch_ms=number)
+    ours = [msgspec.structs.replace(row, detected_at=0) for row in cut.rebalances]
+    assert ours == whole.rebalances
+    assert cut.written == whole.written
+    assert cut.last.wake_at == whole.last.wake_at
+    assert cut.seen == whole.seen
+    # What is written can be laid into tables: no span opens twice, none ends before it began.
+    for origin in ("computed", "reported"):
+        whole.spans(origin)
+    whole.sessions()
+
+
+@settings(max_examples=150, deadline=None)
+@given(batches=st.lists(st.tuples(_HISTORIES, st.integers(0, 1_500)), max_size=5))
+def test_however_late_events_come_the_tables_hold_together(
+    batches: list[tuple[list[tuple[Any, ...]], int]],
+) -> None:
+    """No span and no session opens twice, none ends before it began, and what stands is what the group knows."""
+    script, clock = Script(forget_after_ms=2_000), 0
+    for history, step in batches:
+        _tell(script, history)
+        clock += step
+        script.run(clock)
+    script.run(clock + 10_000)
+    script.sessions()
+    script.findings()
+    for origin, owners in (("computed", script.group.computed), ("reported", script.group.reported)):
+        standing = {span.split(" ")[0] for span in script.spans(origin) if span.split(" ")[2].endswith("..")}
+        assert standing == {f"{topic}/{queue}" for topic, _, queue in owners}
+    times = [row.event_time for row in script.rebalances]
+    assert times == sorted(times)
+    assert len({row.rebalance_id for row in script.rebalances}) == len(times)
+    numbers = [change.number for change in script.written]
+    assert numbers == list(range(1, len(numbers) + 1))

@@ -1,0 +1,82 @@
+"""The finding ``source_silent``: exact, however the events were cut."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from udfs.model.journal import Change, FindingClosed, FindingOpened
+from udfs.shard.source_gaps import Silence
+
+AFTER = 60
+
+
+def spans(times: list[int]) -> list[tuple[int, int]]:
+    """First and last of each span of sixty, as one task would say it."""
+    numbers = sorted({at // AFTER for at in times})
+    return [
+        (min(at for at in times if at // AFTER == number), max(at for at in times if at // AFTER == number))
+        for number in numbers
+    ]
+
+
+def gaps(changes: list[Change]) -> list[tuple[str, int]]:
+    return [
+        ("open", change.body.opened_at) if isinstance(change.body, FindingOpened) else ("close", change.body.closed_at)
+        for change in changes
+        if isinstance(change.body, FindingOpened | FindingClosed)
+    ]
+
+
+times = st.lists(st.integers(0, 30).map(lambda step: step * 30) | st.integers(0, 900), min_size=1, max_size=30)
+
+
+@given(times, st.lists(st.integers(0, 900), max_size=6), st.integers(1, 3))
+def test_every_gap_longer_than_the_limit_is_found_and_no_other(seen: list[int], cuts: list[int], tasks: int) -> None:
+    seen = sorted(seen)
+    expected = [
+        gap
+        for before, after in pairwise(sorted(set(seen)))
+        if after - before > AFTER
+        for gap in (("open", before + AFTER), ("close", after))
+    ]
+    silence, found = Silence(), []
+    edges = [0, *sorted(min(cut, len(seen)) for cut in cuts), len(seen)]
+    for start, end in pairwise(edges):
+        batch = seen[start:end]
+        told = [span for task in range(tasks) for span in spans(batch[task::tasks])]
+        clock = max(seen[:end], default=None)
+        silence = msgspec.msgpack.decode(msgspec.msgpack.encode(silence), type=Silence)
+        found += silence.advance("c", told, clock, None, AFTER)
+    found += silence.advance("c", [], seen[-1] + 1, None, AFTER)
+    assert gaps(found) == expected
+    assert [change.number for change in found] == list(range(1, len(found) + 1))
+
+
+def test_what_it_keeps_of_long_waiting_is_two_times_for_each_span() -> None:
+    silence = Silence()
+    silence.advance("c", [(at, at) for at in range(600)], 0, None, AFTER)
+    assert silence.pending == sorted([*range(0, 600, AFTER), *range(AFTER - 1, 600, AFTER)])
+
+
+def test_a_finding_and_its_end_carry_one_id() -> None:
+    silence = Silence()
+    changes = silence.advance("c", [(0, 0), (100, 100)], 101, None, AFTER)
+    assert len({change.body.finding_id for change in changes}) == 1  # type: ignore[union-attr]
+
+
+def test_a_mark_within_the_limit_opens_nothing() -> None:
+    silence = Silence()
+    silence.advance("c", [(0, 0)], 0, None, AFTER)
+    assert silence.advance("c", [], 0, 60, AFTER) == []
+    assert gaps(silence.advance("c", [], 0, 61, AFTER)) == [("open", 60)]
+    assert silence.advance("c", [], 0, 200, AFTER) == []
+
+
+def test_events_that_were_on_their_way_close_a_marked_silence_at_once() -> None:
+    silence = Silence()
+    silence.advance("c", [(0, 0)], 0, 100, AFTER)
+    assert gaps(silence.advance("c", [(50, 50)], 51, None, AFTER)) == [("close", 60)]

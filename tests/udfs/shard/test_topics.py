@@ -1,0 +1,89 @@
+"""Topics as every shard keeps them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.udfs.shard.shard_script import CLUSTER, T0, count
+from udfs.model.events import QueueInfo, TopicQueues
+from udfs.model.journal import TopicChanged
+from udfs.packets.packet import carry_event
+from udfs.shard.deduplication import DedupStore
+from udfs.shard.topics import Topics
+
+
+def apply(topics: Topics, *events: TopicQueues) -> tuple[list[Any], list[Any], list[Any]]:
+    repeats = DedupStore(b"", None, 600_000)
+    moves, late, _, changes = topics.apply([(event, carry_event(event, "", "")) for event in events], repeats)
+    return (
+        [(event.topic, event.event_time - T0) for event, _ in moves],
+        [(event.topic, event.event_time - T0) for event, _ in late],
+        [(change.number, change.body.valid_from - T0, change.body.queue_count) for change in changes],
+    )
+
+
+def plain(queues: int) -> tuple[QueueInfo, ...]:
+    return tuple(QueueInfo(index) for index in range(queues))
+
+
+def test_it_tells_each_moment_of_the_batch_and_what_stood_before() -> None:
+    topics = Topics(CLUSTER, b"")
+    assert topics.at("t", T0) is None
+    apply(topics, count("t", 2, 10))
+    topics = Topics(CLUSTER, topics.encode())
+    apply(topics, count("t", 0, 30), count("t", 4, 20))
+    assert [topics.at("t", T0 + at) for at in (5, 10, 19, 20, 29, 30)] == [
+        plain(2),
+        plain(2),
+        plain(2),
+        plain(4),
+        plain(4),
+        (),
+    ]
+    assert topics.first_description("t") == plain(2)
+    assert Topics(CLUSTER, topics.encode()).at("t", T0 + 5) == ()
+
+
+def test_only_a_change_is_a_change() -> None:
+    topics = Topics(CLUSTER, b"")
+    moves, late, changes = apply(topics, count("t", 2, 10), count("t", 2, 20), count("t", 3, 30))
+    assert (moves, late) == ([("t", 10), ("t", 30)], [])
+    assert changes == [(1, 10, 2), (2, 30, 3)]
+
+
+def test_what_is_older_than_the_last_word_is_late_even_if_that_changed_nothing() -> None:
+    topics = Topics(CLUSTER, b"")
+    apply(topics, count("t", 2, 10), count("t", 2, 20))
+    topics = Topics(CLUSTER, topics.encode())
+    assert apply(topics, count("t", 9, 19)) == ([], [("t", 19)], [])
+    assert apply(topics, count("t", 9, 20))[0] == [("t", 20)]
+
+
+def test_an_unknown_topic_without_queues_stays_unknown() -> None:
+    topics = Topics(CLUSTER, b"")
+    assert apply(topics, count("t", 0, 10)) == ([], [], [])
+    assert Topics(CLUSTER, topics.encode()).at("t", T0 + 20) is None
+
+
+def test_queues_are_told_by_broker_and_number() -> None:
+    topics = Topics(CLUSTER, b"")
+    queues = (QueueInfo(1, "b"), QueueInfo(0, "b", rack="r"), QueueInfo(0, "a", racks=("x", "y")))
+    event = TopicQueues(
+        schema_version=1, event_time=T0, system="rocketmq", cluster=CLUSTER, topic="t", queues=queues, topic_id="id"
+    )
+    _, _, _, [change] = topics.apply([(event, carry_event(event, "", ""))], DedupStore(b"", None, 1))
+    topics = Topics(CLUSTER, topics.encode())
+    assert topics.at("t", T0) == (queues[2], queues[1], queues[0])
+    assert topics.topic_id("t") == "id"
+    assert isinstance(change.body, TopicChanged)
+    assert change.body.queues == [
+        {"broker": "a", "queue_id": 0, "racks": ["x", "y"]},
+        {"broker": "b", "queue_id": 0, "racks": ["r"]},
+        {"broker": "b", "queue_id": 1, "racks": []},
+    ]
+
+
+def test_a_thousand_topics_take_few_bytes() -> None:
+    topics = Topics(CLUSTER, b"")
+    apply(topics, *(count(f"topic-{number:04d}", 20, 0) for number in range(1_000)))
+    assert len(topics.encode()) < 20_000

@@ -1,0 +1,108 @@
+"""The coordinator's assignors where the target before is not as one would write it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.udfs.strategies.groups import group
+from udfs.model.errors import StrategyError
+from udfs.model.events import QueueInfo, QueueRef
+from udfs.strategies.problem import Assignment, Problem, Topic
+from udfs.strategies.registry import strategy
+
+uniform = strategy("server.uniform", "kafka")
+
+
+def outcome(problem: Problem) -> Assignment | str:
+    """Return the assignment, or the error's code."""
+    try:
+        return uniform(problem)
+    except StrategyError as error:
+        return error.code
+
+
+@st.composite
+def groups_with_targets(draw: Any) -> Problem:
+    """Groups of equal subscriptions whose members were to hold what they like, also the same partition."""
+    # Sets of numbers below 16 iterate in ascending order, whatever the order in which they were filled.
+    topics = draw(st.dictionaries(st.sampled_from(["t0", "t1", "t2"]), st.integers(1, 12), min_size=1))
+    members = draw(st.lists(st.integers(0, 99).map(str), min_size=1, max_size=9, unique=True))
+    queues = [f"{topic}-{number}" for topic, count in topics.items() for number in range(count)]
+    if draw(st.integers(0, 9)):
+        # Each partition with one owner or none; else claimed twice as a rule, which is an error.
+        owners = draw(st.lists(st.sampled_from([*members, None]), min_size=len(queues), max_size=len(queues)))
+        owned = {
+            member: [queue for queue, owner in zip(queues, owners, strict=True) if owner == member]
+            for member in members
+        }
+    else:
+        owned = {member: draw(st.lists(st.sampled_from(queues), unique=True, max_size=9)) for member in members}
+    return group({member: sorted(topics) for member in members}, topics, owned=owned)
+
+
+@given(problem=groups_with_targets(), any_order=st.randoms(use_true_random=False))
+@settings(max_examples=100, deadline=None)
+def test_a_target_written_in_another_way_is_the_same_target(problem: Problem, any_order: Any) -> None:
+    again = []
+    for member in problem.members:
+        queues = list(member.owned or ())
+        queues += [any_order.choice(queues) for _ in range(any_order.randrange(3)) if queues]
+        queues += [QueueRef(topic="unknown", queue_id=number) for number in range(any_order.randrange(2))]
+        any_order.shuffle(queues)
+        named = tuple(msgspec.structs.replace(queue, broker=any_order.choice((None, "b"))) for queue in queues)
+        again.append(msgspec.structs.replace(member, owned=named))
+    assert outcome(msgspec.structs.replace(problem, members=tuple(again))) == outcome(problem)
+
+
+@given(problem=groups_with_targets())
+@settings(max_examples=100, deadline=None)
+def test_the_target_before_goes_ahead_of_what_members_say_they_own(problem: Problem) -> None:
+    previous = {member.member_id: member.owned or () for member in problem.members}
+    silent = tuple(msgspec.structs.replace(member, owned=None) for member in problem.members)
+    assert outcome(msgspec.structs.replace(problem, members=silent, previous=previous)) == outcome(problem)
+
+
+def test_queues_are_answered_as_the_topic_names_them_not_as_the_target_before_does() -> None:
+    problem = group({"a": ["t"]}, {"t": 2}, owned={"a": ["t-1", "t-0"]}, broker="here")
+    elsewhere = tuple(QueueRef(topic="t", queue_id=number, broker="elsewhere") for number in (1, 0))
+    held = uniform(msgspec.structs.replace(problem, previous={"a": elsewhere}))
+    assert held == {"a": [QueueRef(topic="t", queue_id=number, broker="here") for number in (0, 1)]}
+
+
+@pytest.mark.parametrize(
+    "owned",
+    [
+        {"a": ["t-0", "t-9"], "b": ["u-0"]},
+        {"a": ["t-0", "t-1", "t-9"], "b": ["u-0"]},
+        {"a": ["t-0", "u-0"], "b": ["u-0"]},
+    ],
+)
+def test_a_target_of_partitions_that_are_no_more_or_held_twice_is_an_error_as_in_the_real_class(
+    owned: dict[str, list[str]],
+) -> None:
+    assert outcome(group({"a": ["t", "u"], "b": ["t", "u"]}, {"t": 2, "u": 1}, owned=owned)) == "partition_assignor"
+
+
+def test_a_topic_names_its_queues_once_in_both_orders() -> None:
+    queues = [("b", 0), ("b", 1), ("a", 0), ("a", 2)]
+    topic = Topic(name="t", queues=tuple(QueueInfo(queue_id=number, broker=broker) for broker, number in queues))
+    assert [(ref.broker, ref.queue_id) for ref in topic.by_queue_id] == [("b", 0), ("a", 0), ("b", 1), ("a", 2)]
+    assert [(ref.broker, ref.queue_id) for ref in topic.by_broker] == [("a", 0), ("a", 2), ("b", 0), ("b", 1)]
+    assert topic.by_queue_id is topic.by_queue_id
+    renamed = msgspec.structs.replace(topic, name="u")
+    assert {ref.topic for ref in renamed.by_queue_id + renamed.by_broker} == {"u"}
+
+
+def test_an_answer_is_the_askers_own() -> None:
+    problem = group({"a": ["t"], "b": ["t"]}, {"t": 4})
+    for name in ("server.uniform", "server.range", "range", "roundrobin"):
+        first = strategy(name, "kafka")(problem)
+        kept = {member: list(queues) for member, queues in first.items()}
+        for queues in first.values():
+            queues.clear()
+        assert strategy(name, "kafka")(problem) == kept

@@ -1,0 +1,35 @@
+"""How RocketMQ's clients ask: what one without an id does to the group."""
+
+import pytest
+
+from tests.udfs.strategies.groups import group, told
+from udfs.model.errors import StrategyError
+from udfs.strategies.registry import names, strategy
+
+# The class of CONFIG answers without a look at what it is asked.
+_CHECKED = [name for name in names() if name.startswith("rocketmq.") and name != "rocketmq.CONFIG"]
+_SETTINGS = {"rooms": ["r"], "machines": ["r"], "member_rooms": {"": "r", "a": "r"}}
+
+
+@pytest.mark.parametrize("name", _CHECKED)
+def test_a_client_without_an_id_fails_where_it_asks(name: str) -> None:
+    problem = group({"": ["t"], "a": ["t"]}, {"t": 2}, broker="r@b", settings=_SETTINGS)
+    with pytest.raises(StrategyError) as failed:
+        strategy(name, "rocketmq")(problem)
+    assert (failed.value.code, failed.value.message) == ("illegal_argument", "a client has an empty id")
+
+
+@pytest.mark.parametrize("name", _CHECKED)
+def test_a_client_without_an_id_that_asks_for_nothing_disturbs_nobody(name: str) -> None:
+    problem = group({"": ["empty", "missing"], "a": []}, {"t": 2, "empty": 0}, broker="r@b", settings=_SETTINGS)
+    assert told(strategy(name, "rocketmq")(problem)) == {"": "", "a": ""}
+
+
+def test_the_slice_of_a_client_without_an_id_that_does_not_subscribe_belongs_to_nobody() -> None:
+    problem = group({"": [], "a": ["t"]}, {"t": 2})
+    assert told(strategy("AVG", "rocketmq")(problem)) == {"": "", "a": "t-1"}
+
+
+def test_a_configured_list_is_taken_without_an_id_too() -> None:
+    problem = group({"": ["t"]}, {"t": 2}, settings={"queues": [{"topic": "t", "queue_id": 1}]})
+    assert told(strategy("CONFIG", "rocketmq")(problem)) == {"": "t-1"}

@@ -1,0 +1,144 @@
+"""How a group's queues are dealt: modes, votes, members with strategies of their own."""
+
+import msgspec
+import pytest
+
+from tests.udfs.strategies.groups import group, told
+from udfs.model.errors import StrategyError
+from udfs.strategies.allocate import allocate
+from udfs.strategies.problem import Problem
+
+
+def with_strategies(problem: Problem, **own: list[str]) -> Problem:
+    members = tuple(
+        msgspec.structs.replace(member, strategies=tuple(own.get(member.member_id, ()))) for member in problem.members
+    )
+    return msgspec.structs.replace(problem, members=members)
+
+
+def test_a_named_strategy_is_taken_without_a_vote() -> None:
+    problem = with_strategies(group({"a": ["t"], "b": ["t"]}, {"t": 4}), a=["range"], b=["range"])
+    dealt = allocate(system="kafka", mode=None, strategy="roundrobin", problem=problem)
+    assert (dealt.strategy, told(dealt.assignment)) == ("kafka.roundrobin", {"a": "t-0 t-2", "b": "t-1 t-3"})
+
+
+def test_kafka_members_that_list_nothing_use_range() -> None:
+    assert allocate(system="kafka", mode=None, strategy=None, problem=group({"a": []}, {})).strategy == "kafka.range"
+
+
+def test_kafka_members_without_a_common_strategy_are_an_error_of_the_group() -> None:
+    problem = with_strategies(group({"a": ["t"], "b": ["t"]}, {"t": 4}), a=["range"], b=["sticky"])
+    with pytest.raises(StrategyError) as failed:
+        allocate(system="kafka", mode=None, strategy=None, problem=problem)
+    assert failed.value.code == "no_common_strategy"
+
+
+def test_a_kafka_member_that_lists_nothing_yet_has_no_voice_among_others() -> None:
+    problem = with_strategies(group({"a": ["t"], "b": []}, {"t": 4}), a=["roundrobin"])
+    dealt = allocate(system="kafka", mode=None, strategy=None, problem=problem)
+    assert (dealt.strategy, told(dealt.assignment)) == ("kafka.roundrobin", {"a": "t-0 t-1 t-2 t-3", "b": ""})
+
+
+def test_the_tie_order_decides_a_tied_vote() -> None:
+    problem = with_strategies(group({"a": [], "b": []}, {}), a=["range", "sticky"], b=["sticky", "range"])
+    old = allocate(system="kafka", mode=None, strategy=None, problem=problem, tie_order="1.0")
+    new = allocate(system="kafka", mode=None, strategy=None, problem=problem, tie_order="4.x")
+    assert (old.strategy, new.strategy) == ("kafka.range", "kafka.sticky")
+
+
+def test_rocketmq_members_with_different_strategies_each_take_what_their_own_gives() -> None:
+    problem = with_strategies(group({"a": ["t"], "b": ["t"]}, {"t": 4}), b=["AVG_BY_CIRCLE", "AVG"])
+    dealt = allocate(system="rocketmq", mode="clustering", strategy=None, problem=problem)
+    # Queue 1 has two owners, queue 2 none.
+    assert told(dealt.assignment) == {"a": "t-0 t-1", "b": "t-1 t-3"}
+    assert dealt.strategy == "rocketmq.AVG, rocketmq.AVG_BY_CIRCLE"
+
+
+def test_what_a_strategy_of_somebody_elses_gives_is_not_guessed_and_the_rest_is_dealt() -> None:
+    problem = with_strategies(group({"a": ["t"], "b": ["t"]}, {"t": 4}), b=["com.example.Nearest"])
+    dealt = allocate(system="rocketmq", mode=None, strategy=None, problem=problem)
+    assert (told(dealt.assignment), dealt.recomputable) == ({"a": "t-0 t-1", "b": ""}, False)
+    assert dealt.strategy == "rocketmq.AVG, rocketmq.com.example.Nearest"
+
+
+@pytest.mark.parametrize("name", ["CONFIG", "MACHINE_ROOM", "MACHINE_ROOM_NEARBY", "MACHINE_ROOM_NEARBY-com.example.X"])
+def test_a_class_without_what_it_was_made_with_tells_nothing(name: str) -> None:
+    problem = with_strategies(group({"a": ["t"]}, {"t": 4}), a=[name])
+    dealt = allocate(system="rocketmq", mode=None, strategy=None, problem=problem)
+    assert (told(dealt.assignment), dealt.recomputable) == ({"a": ""}, False)
+
+
+def test_a_class_with_what_it_was_made_with_is_dealt() -> None:
+    problem = with_strategies(group({"a": ["t"]}, {"t": 2}, settings={"inner": "AVG"}), a=["MACHINE_ROOM_NEARBY"])
+    problem = msgspec.structs.replace(problem, settings={"inner": "AVG", "broker_rooms": {"": "r"}})
+    dealt = allocate(system="rocketmq", mode=None, strategy=None, problem=problem)
+    assert (told(dealt.assignment), dealt.recomputable) == ({"a": "t-0 t-1"}, True)
+
+
+def test_a_strategy_that_was_set_for_the_group_must_be_known() -> None:
+    with pytest.raises(StrategyError) as failed:
+        allocate(system="rocketmq", mode=None, strategy="com.example.X", problem=group({"a": ["t"]}, {"t": 2}))
+    assert failed.value.code == "unknown_strategy"
+
+
+def test_a_members_own_settings_go_before_the_groups() -> None:
+    problem = group({"a": ["t"], "b": ["t"]}, {"t": 2}, settings={"queues": [{"topic": "t", "queue_id": 0}]})
+    first, second = problem.members
+    second = msgspec.structs.replace(second, settings={"queues": [{"topic": "t", "queue_id": 1}]})
+    problem = msgspec.structs.replace(problem, members=(first, second))
+    dealt = allocate(system="rocketmq", mode=None, strategy="CONFIG", problem=problem)
+    assert told(dealt.assignment) == {"a": "t-0", "b": "t-1"}
+
+
+def test_broadcasting_gives_every_subscriber_every_queue() -> None:
+    problem = group({"a": ["t"], "b": ["t"], "c": []}, {"t": 2})
+    dealt = allocate(system="rocketmq", mode="broadcasting", strategy=None, problem=problem)
+    assert told(dealt.assignment) == {"a": "t-0 t-1", "b": "t-0 t-1", "c": ""}
+    assert dealt.strategy is None
+
+
+def test_message_mode_gives_every_subscriber_queue_minus_one_of_each_broker() -> None:
+    problem = group({"a": ["t"], "b": ["t"], "c": []}, {"t": 2}, broker="x")
+    held = allocate(system="rocketmq", mode="message", strategy="AVG", problem=problem).assignment
+    assert {member: [(queue.broker, queue.queue_id) for queue in queues] for member, queues in held.items()} == {
+        "a": [("x", -1)],
+        "b": [("x", -1)],
+        "c": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("share_number", "queues"),
+    # Seen on a broker of 5.5.0: 4 queues, 3 members.
+    [(-1, ["-1"] * 3), (0, ["-1"] * 3), (1, ["0 1 2", "2 3", "3 0 1"]), (2, ["-1"] * 3), (3, ["-1"] * 3)],
+)
+def test_message_mode_with_a_share_number_adds_the_slices_of_the_next_members(
+    share_number: int, queues: list[str]
+) -> None:
+    problem = group({member: ["t"] for member in "abc"}, {"t": 4}, settings={"share_number": share_number})
+    held = allocate(system="rocketmq", mode="message", strategy="AVG", problem=problem).assignment
+    assert [" ".join(str(queue.queue_id) for queue in held[member]) for member in "abc"] == queues
+
+
+def test_message_mode_with_fewer_queues_than_members_gives_each_one_queue() -> None:
+    problem = group({member: ["t"] for member in "abcd"}, {"t": 2}, settings={"share_number": 1})
+    held = allocate(system="rocketmq", mode="message", strategy=None, problem=problem).assignment
+    assert told(held) == {"a": "t-0", "b": "t-1", "c": "t-0", "d": "t-1"}
+
+
+def test_a_share_number_that_is_no_number_is_an_error_of_the_group() -> None:
+    problem = group({"a": ["t"]}, {"t": 2}, settings={"share_number": "2"})
+    with pytest.raises(StrategyError) as failed:
+        allocate(system="rocketmq", mode="message", strategy=None, problem=problem)
+    assert failed.value.code == "illegal_setting"
+
+
+def test_a_group_without_known_topics_is_dealt_nothing() -> None:
+    for system, name in (("kafka", "sticky"), ("kafka", "server.uniform"), ("rocketmq", "AVG"), ("metaq", "default")):
+        dealt = allocate(system=system, mode=None, strategy=name, problem=group({"a": ["missing"], "b": []}, {"t": 0}))
+        assert dealt.assignment == {"a": [], "b": []}
+
+
+def test_a_group_without_members_is_dealt_nothing() -> None:
+    for system, name in (("kafka", "sticky"), ("kafka", "range"), ("rocketmq", "AVG"), ("metaq", "consistent-hash")):
+        assert allocate(system=system, mode=None, strategy=name, problem=group({}, {"t": 2})).assignment == {}

@@ -1,0 +1,1 @@
+"""Core: what a coordinator decides about one group."""

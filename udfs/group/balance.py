@@ -1,0 +1,26 @@
+"""Core: how evenly a group's members hold its queues, as far as that says something of the group. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from udfs.group.assignment_diff import Balance, measure_balance
+from udfs.group.context import GroupContext
+from udfs.group.state import Member, Owners, Queue
+
+
+def balance_of(turn: GroupContext, owners: Owners, queues: Sequence[Queue]) -> Balance:
+    """Return how an assignment lies over these queues of subscribed topics; topics for retries are left out."""
+    members = turn.group.members.values()
+    topics = {topic for subscriptions in distinct_subscriptions(members) for topic in subscriptions}
+    quiet = {topic for topic in topics | {queue[0] for queue in owners} if turn.is_quiet(topic)}
+    subscribers = [one.member_id for one in members if one.subscriptions and not quiet.issuperset(one.subscriptions)]
+    if quiet:
+        owners = {queue: holders for queue, holders in owners.items() if queue[0] not in quiet}
+        queues = [queue for queue in queues if queue[0] not in quiet]
+    return measure_balance(owners, subscribers, queues, turn.mode == "message")
+
+
+def distinct_subscriptions(members: Iterable[Member]) -> set[tuple[str, ...]]:
+    """Return the lists of topics to which members subscribe: mostly it is one."""
+    return {one.subscriptions for one in members if one.subscriptions}

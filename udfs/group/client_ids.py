@@ -1,0 +1,115 @@
+"""Core: which member a connection is: two live connections may use one client id. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from udfs.group.state import Group, Member
+from udfs.model.events import Departure, GroupSnapshot, MemberInfo
+
+
+def resolve_member_id(group: Group, client: str, host: str | None) -> tuple[str, str]:
+    """Return the reporting member: its member id and its client id.
+
+    The first live connection has the plain id, others ``id#2``, ``id#3``: the lowest free number.
+    """
+    plain = group.members.get(client)
+    if plain is not None and (host is None or plain.host is None or plain.host == host):
+        return client, plain.name
+    if host is None:
+        return client, client
+    for member in group.members.values():
+        if member.name == client and member.host == host:
+            return member.member_id, client
+    return _free_id(group.members.keys(), client), client
+
+
+def match_connections(group: Group, infos: Iterable[MemberInfo]) -> dict[str, MemberInfo]:
+    """Return which member each entry of a snapshot is, in the order of the snapshot.
+
+    Entries go to the member of their id and address; what is left, by address, to what is left of the same id.
+    """
+    entries = list(infos)
+    by_client: dict[str, list[MemberInfo]] = {}
+    for info in entries:
+        by_client.setdefault(info.member_id, []).append(info)
+    if all(len(same) == 1 for same in by_client.values()) and all(m.name == i for i, m in group.members.items()):
+        return {info.member_id: info for info in entries}
+    ids: dict[int, str] = {}
+    for client, same in by_client.items():
+        live = sorted((m for m in group.members.values() if m.name == client), key=_number)
+        left = sorted(same, key=lambda info: info.host or "")
+        for info in list(left):
+            mine = next((member for member in live if member.host == info.host), None)
+            if mine is not None:
+                ids[id(info)] = mine.member_id
+                live.remove(mine)
+                left.remove(info)
+        taken = {ids[id(info)] for info in same if id(info) in ids}
+        for info in left:
+            chosen = live.pop(0).member_id if live else _free_id(taken, client)
+            ids[id(info)] = chosen
+            taken.add(chosen)
+    return {ids[id(info)]: info for info in entries}
+
+
+def reporting_member(group: Group, member_id: str, host: str | None) -> Member | None:
+    """Return the member that reports under an id, from an address where one is given.
+
+    An id that only one live connection uses is that connection's, whatever its address was: clients reconnect.
+    """
+    if host is None:
+        return group.members.get(member_id)
+    live = [member for member in group.members.values() if member.name == member_id]
+    if len(live) == 1:
+        return live[0]
+    return next((member for member in live if member.host == host), None if live else group.members.get(member_id))
+
+
+def replaced(group: Group, snapshot: GroupSnapshot) -> dict[str, Departure]:
+    """Return the members whose departure is reported by address though the snapshot has their id from another one."""
+    if not snapshot.departures:
+        return {}
+    shown = {(info.member_id, info.host) for info in snapshot.members}
+    names = {name for name, _ in shown}
+    told: dict[tuple[str, str | None], Departure] = {
+        (one.member_id, one.host): one for one in snapshot.departures if one.host is not None
+    }
+    return {
+        member.member_id: told[member.name, member.host]
+        for member in group.members.values()
+        if member.name in names and (member.name, member.host) in told.keys() - shown
+    }
+
+
+def match_departures(gone: Sequence[Member], told: Iterable[Departure]) -> dict[str, Departure]:
+    """Return the reported cause of each departure, where there is one; each report is of one connection.
+
+    Args:
+        gone: In the order in which reports without an address are matched.
+    """
+    matched: dict[str, Departure] = {}
+    for departure in told:
+        left = [one for one in gone if one.member_id not in matched]
+        same = [one for one in left if departure.member_id in (one.name, one.member_id)]
+        of_host = [one for one in same if departure.host is not None and one.host == departure.host]
+        # An unknown address is accepted too, as long as only one connection can be meant.
+        chosen = of_host or (same if departure.host is None or len(same) == 1 else [])
+        if chosen:
+            matched[chosen[0].member_id] = departure
+    return matched
+
+
+def _number(member: Member) -> int:
+    tail = member.member_id[len(member.name) + 1 :]
+    return int(tail) if tail.isdigit() else 1
+
+
+def _free_id(taken: Iterable[str], client: str) -> str:
+    used = set(taken)
+    if client not in used:
+        return client
+    number = 2
+    while f"{client}#{number}" in used:
+        number += 1
+    return f"{client}#{number}"

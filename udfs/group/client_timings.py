@@ -1,0 +1,102 @@
+"""Core: how long clients of RocketMQ and MetaQ take to follow a change of their group, if not observed. No I/O.
+
+Estimates are expectations: what happens at any moment of a span is put in its middle. Clients
+that learn of a change by themselves do so at different times, so a queue that moves between two live clients is paused
+only when the taker is the later one: on average a sixth of the span.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final, Literal, TypeAlias
+
+# A client's rebalance loop (RebalanceService#waitInterval); it wakes at once when its broker notifies it (request code
+# 40), and from 5.2.0 on it runs at most once in minInterval, which is also its wait after an unbalanced pass.
+TICK_MS: Final = 20_000
+MIN_INTERVAL_MS: Final = 1_000
+_MIN_INTERVAL_SINCE = (5, 2, 0)
+# New queues are read with the routes (ClientConfig#pollNameServerInterval) and assigned at the next tick.
+ROUTE_REFRESH_MS: Final = 30_000
+# The first pull of an added queue is put off in 5.x (RebalancePushImpl#dispatchPullRequest).
+FIRST_PULL_DELAY_MS: Final = 500
+# Ordered consumption: a refused lock is requested again (RebalanceImpl, rebalanceLater) in 5.x, before with the tick.
+LOCK_RETRY_MS: Final = 500
+# A dead owner's lock expires at the broker (RebalanceLockManager#REBALANCE_LOCK_MAX_LIVE_TIME); a live owner
+# renews it every 20 s (ProcessQueue#REBALANCE_LOCK_INTERVAL).
+LOCK_EXPIRES_MS: Final = 60_000
+LOCK_RENEWAL_MS: Final = 20_000
+# The broker scans for silent clients this often (ClientHousekeepingService), and notifies no member of an expiry.
+EXPIRY_SCAN_MS: Final = 10_000
+# A broker holds a pull of a waiting client, which then pulls again: the last pull of a live client is never older
+# (DefaultMQPushConsumerImpl#CONSUMER_TIMEOUT_MILLIS_WHEN_SUSPEND).
+PULL_HELD_MS: Final = 30_000
+# MetaQ's clients watch ZooKeeper: they take partitions over within about a second (measured with 1.4.6.2).
+REOWN_MS: Final = 1_000
+# An action of a member is reported by the next poll, or by the one after it.
+_TOLD_AFTER_MS = 10_000
+
+Loss: TypeAlias = Literal["alive", "left", "gone", "expired"]  # what became of a queue's owner
+_NOTIFIED = frozenset({"group_created", "member_joined", "member_left", "member_gone", "subscription_changed"})
+_NUMBER = re.compile(r"\d+")
+
+
+def learning_ms(system: str, kinds: Collection[str]) -> int:
+    """Return the span within which all members learn of changes of these kinds, each at its own time.
+
+    RocketMQ's brokers notify of connections that come and go and of topics subscribed to, not of members that expire;
+    any notification wakes all members. Brokers do not notify of new queues.
+    """
+    if system != "rocketmq":
+        return 0
+    if "queue_count_changed" in kinds:
+        return ROUTE_REFRESH_MS + TICK_MS
+    return 0 if _NOTIFIED & set(kinds) else TICK_MS
+
+
+def queue_wait_ms(system: str, learning: int, loss: Loss, client_version: str | None, ordered: bool) -> int:
+    """Estimate for how long a queue has no owner.
+
+    Args:
+        learning: As ``learning_ms`` answers. client_version, ordered: Of the taker; an unknown version is a new one.
+    """
+    if system != "rocketmq":
+        return REOWN_MS
+    version = version_of(client_version)
+    wait = learning // (6 if loss == "alive" else 2)
+    if version is None or version >= _MIN_INTERVAL_SINCE:
+        wait, retry = wait + MIN_INTERVAL_MS // 2 + FIRST_PULL_DELAY_MS, MIN_INTERVAL_MS
+    elif version >= (5,):
+        wait, retry = wait + FIRST_PULL_DELAY_MS, LOCK_RETRY_MS
+    else:
+        retry = TICK_MS
+    if ordered and loss in ("alive", "gone"):
+        # A member that left has unlocked, and the locks of a member that expired have expired before.
+        wait += retry // 2
+        wait += LOCK_EXPIRES_MS - LOCK_RENEWAL_MS // 2 if loss == "gone" else 0
+    return wait
+
+
+def whole_wait_ms(learning: int, takers: int) -> int:
+    """Estimate when the last of several takers has learned: the latest of that many times within the span."""
+    return learning * takers // (takers + 1)
+
+
+def settled_after_ms(system: str, kinds: Collection[str], ordered: bool, session_timeout_ms: int) -> int:
+    """Return how long after a rebalance members may still own other queues than computed."""
+    if system == "rocketmq":
+        span = max(TICK_MS, learning_ms(system, kinds)) + _TOLD_AFTER_MS
+        return span + LOCK_EXPIRES_MS if ordered else span
+    # The owner nodes of a dead consumer are deleted with its ZooKeeper session.
+    return 2 * REOWN_MS + session_timeout_ms
+
+
+def version_of(text: str | None) -> tuple[int, ...] | None:
+    """Read a client's version as its source reports it; None where it reports none.
+
+    Example:
+        >>> version_of("V5_5_0"), version_of("4.9.7"), version_of("V4_9_4_SNAPSHOT"), version_of("?")
+        ((5, 5, 0), (4, 9, 7), (4, 9, 4), None)
+    """
+    numbers = tuple(int(number) for number in _NUMBER.findall(text or "")[:3])
+    return numbers or None

@@ -1,0 +1,388 @@
+"""Core: who is a member: joins, heartbeats, leaves, expiries, polls. No I/O.
+
+In a group of counted generations each of these is a cause of the next rebalance; in one whose generations are
+reported they are evidence, which a later generation shows or does not.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from udfs.group.client_ids import match_connections, match_departures, replaced, resolve_member_id
+from udfs.group.context import GroupContext, closed
+from udfs.group.departures import departure_cause
+from udfs.group.descriptions import (
+    SILENT_FIELDS,
+    describe,
+    distinct,
+    timeout_with,
+    update_description,
+    update_session,
+)
+from udfs.group.findings import counted
+from udfs.group.state import Departed, Evidence, Member
+from udfs.group.static_members import place_of, replace_members, returned
+from udfs.model.events import Departure, GroupSnapshot, Heartbeat, MemberFields, MemberInfo, MemberJoined, MemberLeft
+from udfs.model.group_api import DueEvent
+from udfs.strategies.registry import DEFAULTS, qualified_name
+
+# ---- one event at a time
+
+
+def on_join(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, at: int) -> None:
+    """Take in a join, or a heartbeat that came as an event of its own."""
+    group, own = turn.group, event.event_time
+    # Kafka's coordinator makes member ids itself: no two connections have the same.
+    host = None if turn.system == "kafka" else event.host
+    member_id, name = resolve_member_id(group, event.member_id, host)
+    member = group.members.get(member_id)
+    if group.generation is not None:
+        _learn(turn, due, event, member, at)
+        return
+    if member is None:
+        if due.late and _reopen(turn, due, event, member_id, at):
+            return
+        departed = group.departed.get(member_id)
+        if departed is not None and not _may_return(departed, event):
+            changed, outdated = describe(departed.member, event, own)  # for when it comes back
+            turn.heeded |= bool(changed)
+            turn.outdated |= outdated
+            return
+        former = place_of(turn, member_id, event.instance_id or _instance_of(departed))
+        if former is not None and not (due.late and _is_alive_after(turn, former, own)):
+            _take_place(turn, former, member_id, at, own)
+            _apply_description(turn, former, event, at, due)
+            turn.heeded = True
+            return
+        _arrive(turn, member_id, name, event, at, own, due)
+        return
+    if not member.by_heartbeats:
+        member.by_heartbeats = True
+        turn.touched.append(member_id)
+    turn.saw(member_id, own)
+    _apply_description(turn, member, event, at, due)
+    if group.revoked_pending and isinstance(event, MemberJoined) and event.owned is not None and not due.late:
+        # It gave its queues back, and joins again for the second generation of a cooperative move.
+        detail = counted(len(group.revoked_pending), "queue") + " released"
+        turn.cause(at, "cooperative_follow_up", event_id=due.event_id, detail=detail)
+
+
+def on_heartbeat(turn: GroupContext, member_id: str, at: int, own: int) -> None:
+    """Apply a heartbeat without a description, of a member that may be unknown."""
+    group = turn.group
+    member = group.members.get(member_id)
+    if group.generation is not None:
+        group.evidence = [one for one in group.evidence if not _is_taken_back(one, member_id, own)]
+        if member is None:
+            return
+    if member is None:
+        former = place_of(turn, member_id, _instance_of(group.departed.get(member_id)))
+        if former is not None:
+            _take_place(turn, former, member_id, at, own)
+        else:
+            _arrive(turn, member_id, member_id, None, at, own, None)
+    elif not member.by_heartbeats:
+        member.by_heartbeats = True
+        turn.saw(member_id, own)
+        turn.touched.append(member_id)
+
+
+def on_leave(turn: GroupContext, due: DueEvent, event: MemberLeft, at: int) -> None:
+    """Apply an explicit leave."""
+    group, member_id = turn.group, event.member_id
+    member = group.members.get(member_id)
+    if member is None:
+        return
+    if group.generation is not None:
+        turn.heeded = True
+        turn.learn(Evidence("member_left", event.event_time, member_id, None, due.event_id))
+        return
+    if due.late and _is_alive_after(turn, member, event.event_time):
+        return
+    late_cause(turn, due, at)
+    turn.cause(at, "member_left", member_id, event_id=due.event_id, detail=event.reason)
+    turn.close_session(member_id, at, at, "left")
+
+
+def on_expiry(turn: GroupContext, member_id: str, deadline: int) -> None:
+    """End the session of a member that was silent for too long."""
+    group = turn.group
+    if group.generation is not None:
+        turn.applied(deadline)
+        turn.learn(Evidence("session_expired", deadline, member_id))
+        group.members[member_id].by_heartbeats = False
+        group.last_heartbeats[member_id] = turn.seen.pop(member_id)
+        turn.departed_now.append((member_id, deadline + 1))  # a later heartbeat takes the expiry back
+        return
+    turn.cause(deadline, "session_expired", member_id)
+    turn.close_session(member_id, deadline, deadline, "expired")
+
+
+def on_snapshot(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
+    """Apply a poll of the whole group: a member that it lacks has departed."""
+    group, own, event_id = turn.group, snapshot.event_time, due.event_id
+    if due.late and own < (group.last_snapshot_at or own):
+        _take_older_poll(turn, due, snapshot, at)
+        return
+    late_told = False
+
+    def end(member: Member, departure: Departure | None) -> None:
+        nonlocal late_told
+        if due.late and _is_alive_after(turn, member, own):
+            return
+        if not late_told:
+            late_cause(turn, due, at)
+            late_told = True
+        if departure is not None:
+            turn.exempt.add(member.member_id)
+        going = departure_cause(departure, at, event_id)
+        turn.cause(at, going.kind, member.member_id, event_id=event_id, detail=going.detail)
+        turn.close_session(member.member_id, at, going.at, going.reason)
+
+    renamed = returned(group, snapshot.members) if turn.system == "kafka" else {}
+    replace_members(turn, renamed, at)
+    for former_id, member_id in sorted(renamed.items()):
+        group.members[member_id].by_heartbeats = False
+        turn.open_session(group.members[member_id], at, former=former_id)
+    for member_id, departure in sorted(replaced(group, snapshot).items()):
+        end(group.members[member_id], departure)
+    matched = match_connections(group, snapshot.members)
+    gone = [group.members[member_id] for member_id in sorted(group.members.keys() - matched.keys())]
+    departures = match_departures(gone, snapshot.departures or ())
+    for member in gone:
+        end(member, departures.get(member.member_id))
+    for member_id, info in matched.items():
+        known = group.members.get(member_id)
+        if known is not None:
+            _apply_description(turn, known, info, at, due)
+            continue
+        departed = group.departed.get(member_id)
+        if due.late and departed is not None and departed.left_at > own:
+            continue
+        if not late_told:
+            late_cause(turn, due, at)
+            late_told = True
+        arrive_by_snapshot(turn, member_id, info, own, at)
+        turn.cause(at, "member_joined", member_id, event_id=event_id)
+    if snapshot.leader is not None:
+        group.leader = snapshot.leader
+    if snapshot.strategy:
+        named = qualified_name(snapshot.strategy, turn.system)
+        before = group.reported_strategy or group.last_strategy
+        group.reported_strategy = snapshot.strategy
+        if group.members_decided and group.members and before and qualified_name(before, turn.system) != named:
+            turn.cause(at, "strategy_changed", event_id=event_id, detail=named)
+
+
+def late_cause(turn: GroupContext, due: DueEvent, at: int) -> None:
+    """Write beside the natural cause that its evidence came late, and when it was."""
+    if due.late:
+        own = due.event.event_time
+        detail = f"reported late: happened at {own}, applied at {at}"
+        turn.cause(at, "late_evidence", getattr(due.event, "member_id", None), event_id=due.event_id, detail=detail)
+
+
+def arrive_by_snapshot(turn: GroupContext, member_id: str, info: MemberInfo, own: int, at: int) -> Member:
+    """Begin the session of a member that a snapshot shows."""
+    departed = turn.group.departed.get(member_id)
+    if departed is not None:
+        member = msgspec.structs.replace(departed.member, by_heartbeats=False, told_at=dict(departed.member.told_at))
+    else:
+        member = Member(member_id=member_id, name=info.member_id, joined_at=at, by_heartbeats=False)
+    turn.outdated |= describe(member, info, own)[1]
+    turn.open_session(member, at)
+    return member
+
+
+def _take_older_poll(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
+    """Take from a poll that newer ones overtook only what they did not show of the members."""
+    for member_id, info in match_connections(turn.group, snapshot.members).items():
+        known = turn.group.members.get(member_id)
+        if known is not None:
+            _apply_description(turn, known, info, at, due)
+
+
+# ---- inside
+
+
+def _take_place(turn: GroupContext, former: Member, member_id: str, at: int, own: int) -> None:
+    """Take in a static member that came back under a new id: that alone is no rebalance."""
+    former_id = former.member_id
+    replace_members(turn, {former_id: member_id}, at)
+    former.by_heartbeats = True
+    turn.seen[member_id] = own
+    turn.open_session(former, at, former=former_id)
+
+
+def _instance_of(departed: Departed | None) -> str | None:
+    """Return the static instance of a member that was replaced by another id, if it was one."""
+    if departed is None or departed.left_reason != "replaced":
+        return None
+    return departed.member.instance_id
+
+
+def _arrive(
+    turn: GroupContext, member_id: str, name: str, event: MemberFields | None, at: int, own: int, due: DueEvent | None
+) -> None:
+    group = turn.group
+    departed = group.departed.get(member_id)
+    if departed is not None:
+        member = msgspec.structs.replace(departed.member, by_heartbeats=True, told_at=dict(departed.member.told_at))
+    else:
+        member = Member(member_id=member_id, name=name, joined_at=at)
+    if event is not None:
+        turn.outdated |= describe(member, event, own)[1]
+    if due is not None and due.late and own + turn.timeout_of(member) < at:
+        # It joined and departed in the past: only its session is left to write.
+        member.joined_at = own
+        turn.heeded = True
+        _emit_expired_session(turn, member, own, at)
+        return
+    if due is not None:
+        late_cause(turn, due, at)
+    turn.cause(at, "member_joined", member_id, event_id=due.event_id if due else None)
+    turn.seen[member_id] = own
+    turn.open_session(member, at)
+
+
+def _emit_expired_session(turn: GroupContext, member: Member, own: int, at: int) -> None:
+    turn.open_session(member, own)
+    del turn.group.members[member.member_id]
+    turn.touched.remove(member.member_id)
+    left_at = own + turn.timeout_of(member)
+    turn.write(at, closed(member, left_at, "expired", own))
+    turn.remember(Departed(member=member, left_at=left_at, left_reason="expired", last_heartbeat_at=own))
+
+
+def _reopen(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member_id: str, at: int) -> bool:
+    """Apply a late heartbeat of a member that had expired; return whether it disproves the expiry."""
+    departed, own = turn.group.departed.get(member_id), event.event_time
+    if (
+        departed is None
+        or departed.left_reason != "expired"
+        or not departed.member.joined_at <= own <= departed.left_at
+    ):
+        return False
+    member, known = departed.member, departed.last_heartbeat_at
+    timeout = timeout_with(turn, member, event, own)
+    last = own if known is None else max(own, known)
+    for time in _liveness_times(turn, event, member_id):
+        if last < time <= last + timeout:
+            last = time
+    left_at = max(last + timeout, departed.left_at)
+    if last == known and left_at == departed.left_at:
+        turn.outdated |= describe(member, event, own)[1]
+        return True  # known when it expired: no evidence
+    turn.heeded = True
+    departed.last_heartbeat_at = last
+    if left_at < at:
+        departed.left_at = left_at
+        turn.outdated |= describe(member, event, own)[1]
+        turn.write(at, closed(member, departed.left_at, "expired", last))
+        return True
+    late_cause(turn, due, at)
+    turn.cause(at, "member_joined", member_id, event_id=due.event_id, detail="its session had not expired")
+    turn.seen[member_id] = last
+    turn.reopen_session(departed, at)
+    _apply_description(turn, departed.member, event, at, due)
+    return True
+
+
+def _liveness_times(turn: GroupContext, event: MemberJoined | Heartbeat, member_id: str) -> list[int]:
+    """Return when the member of this event was alive in this batch, by heartbeats and other events."""
+    times = set(turn.facts.heartbeats.get(member_id, ()))
+    for due in turn.facts.events:
+        other = due.event
+        if not isinstance(other, Heartbeat | MemberJoined) or other.member_id != event.member_id:
+            continue
+        if other.host in (None, event.host):
+            times.add(other.event_time)
+    return sorted(times)
+
+
+def _may_return(departed: Departed, event: MemberJoined | Heartbeat) -> bool:
+    """Return whether an event of a departed member is later than its departure."""
+    if isinstance(event, MemberJoined) and departed.left_reason != "replaced":
+        return event.event_time >= departed.left_at
+    return event.event_time > departed.left_at
+
+
+def _is_alive_after(turn: GroupContext, member: Member, own: int) -> bool:
+    """Return whether a member has shown itself after the time of some late evidence against it."""
+    if member.joined_at > own or _shows_itself_after(turn, member, own):
+        return True
+    if member.by_heartbeats:
+        return turn.last_heartbeat(member.member_id, turn.facts.clock) > own
+    return (turn.group.last_snapshot_at or own) > own
+
+
+def _shows_itself_after(turn: GroupContext, member: Member, own: int) -> bool:
+    """Return whether an event of this batch shows a member after some time."""
+    return any(
+        isinstance(due.event, Heartbeat | MemberJoined)
+        and due.event.event_time > own
+        and due.event.member_id == member.name
+        and due.event.host in (None, member.host)
+        for due in turn.facts.events
+    )
+
+
+def _apply_description(turn: GroupContext, member: Member, told: MemberFields, at: int, due: DueEvent) -> None:
+    event_id = due.event_id
+    was_lists = (member.subscriptions, member.strategies)
+    if due.late:  # what it owned then is no evidence for now
+        told = msgspec.structs.replace(told, owned=None, owned_generation=None)
+    changed = update_description(turn, member, told, due.event.event_time, at)
+    if not changed:
+        return
+    turn.heeded = True
+    if changed - set(SILENT_FIELDS):
+        turn.change_session(member, at)
+    if was_lists[1] is None and _uses_default_strategy(turn, member):
+        changed.discard("strategies")  # as was assumed
+    if changed & {"subscriptions", "strategies", "strategy_settings"}:
+        late_cause(turn, due, at)
+    first_told = was_lists == (None, None) and "subscriptions" in changed
+    if "subscriptions" in changed:
+        turn.cause(at, "subscription_changed", member.member_id, event_id=event_id)
+    if "strategies" in changed and not first_told:
+        turn.cause(at, "strategy_changed", member.member_id, event_id=event_id)
+    if "strategy_settings" in changed and not first_told:
+        turn.cause(at, "settings_changed", member.member_id, event_id=event_id)
+
+
+def _uses_default_strategy(turn: GroupContext, member: Member) -> bool:
+    """Return whether a member reports the strategy that was assumed for it: Kafka's members vote instead."""
+    if turn.system == "kafka" or not member.strategies:
+        return False
+    return qualified_name(member.strategies[0], turn.system) == DEFAULTS[turn.system]
+
+
+def _learn(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member: Member | None, at: int) -> None:
+    """Apply a member's own event while a coordinator reports generations."""
+    group, own = turn.group, event.event_time
+    if member is None:
+        departed = group.departed.get(event.member_id)
+        if departed is None or departed.left_reason != "replaced" or _may_return(departed, event):
+            turn.heeded |= turn.learn(Evidence("member_joined", own, event.member_id, None, due.event_id))
+        return
+    before = (member.by_heartbeats, turn.seen.get(member.member_id), len(group.evidence))
+    if not member.by_heartbeats:
+        member.by_heartbeats = True
+        turn.touched.append(member.member_id)
+    turn.saw(member.member_id, own)
+    group.evidence = [one for one in group.evidence if not _is_taken_back(one, event.member_id, own)]
+    changed = update_session(turn, member, event, own, at)
+    turn.heeded |= bool(changed) or before != (
+        member.by_heartbeats,
+        turn.seen.get(member.member_id),
+        len(group.evidence),
+    )
+    if event.subscriptions is not None and distinct(event.subscriptions) != member.subscriptions:
+        turn.heeded |= turn.learn(Evidence("subscription_changed", own, member.member_id, None, due.event_id))
+
+
+def _is_taken_back(evidence: Evidence, member_id: str, at: int) -> bool:
+    """Return whether a departed member has been alive since."""
+    gone = evidence.kind in ("member_left", "session_expired") and evidence.member_id == member_id
+    return gone and evidence.time < at

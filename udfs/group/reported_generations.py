@@ -1,0 +1,278 @@
+"""Core: groups whose generations a coordinator reports, snapshot by snapshot. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from udfs.group.assignment_diff import held_only_by, owners_of
+from udfs.group.client_ids import match_connections
+from udfs.group.context import GroupContext
+from udfs.group.descriptions import SILENT_FIELDS, update_description, update_session
+from udfs.group.findings import counted
+from udfs.group.membership import arrive_by_snapshot
+from udfs.group.rebalance import COOPERATIVE, RebalancePlan, apply_rebalance, in_order, next_id
+from udfs.group.rebalance_pause import began_at, estimated_pause, queue_pause
+from udfs.group.reported_assignment import take_waiting_reports
+from udfs.group.spans import write_spans
+from udfs.group.state import Owners, Queue, key_of
+from udfs.group.static_members import replace_members, returned
+from udfs.group.topic_changes import compute_generation, queues_shown, sizes
+from udfs.group.triggers import Causes, compare, released
+from udfs.model.events import GroupSnapshot, MemberInfo
+from udfs.model.group_api import DueEvent
+from udfs.model.journal import GroupChanged, Rebalance, Trigger
+from udfs.strategies.registry import qualified_name
+
+# The coordinator is in the middle of a rebalance: the members are not final (DescribeGroups, GroupState).
+_UNDER_WAY = frozenset({"preparingrebalance", "completingrebalance"})
+
+
+def is_under_way(snapshot: GroupSnapshot) -> bool:
+    """Return whether the snapshot fell into a rebalance."""
+    return (snapshot.state or "").replace("_", "").lower() in _UNDER_WAY
+
+
+def take_generation(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
+    """Take in a snapshot with a generation of the coordinator's own."""
+    group, standing = turn.group, turn.group.generation
+    generation = snapshot.generation or 0
+    snapshot, names = _with_resolved_ids(turn, snapshot)
+    if due.late and standing is not None and generation < standing:
+        _write_overtaken_generation(turn, due, snapshot, at)
+        return
+    if generation == 0 and not snapshot.members:
+        _take_generation_zero(turn, at)
+        return
+    if standing == generation and group.exists:
+        if snapshot.event_time < (group.last_snapshot_at or 0):
+            update_existing(turn, snapshot, at)  # newer ones have shown the rest
+            return
+        _rename_static_members(turn, snapshot, at)
+        if {info.member_id for info in snapshot.members} == set(group.members):
+            _take_same_generation(turn, snapshot, at)
+            return
+    _take_new_generation(turn, due, snapshot, names, at)
+
+
+def _with_resolved_ids(turn: GroupContext, snapshot: GroupSnapshot) -> tuple[GroupSnapshot, dict[str, str]]:
+    """Return a snapshot with an id of its own for each connection, and the ids that their clients go by."""
+    matched = match_connections(turn.group, snapshot.members)
+    names = {member_id: info.member_id for member_id, info in matched.items()}
+    if all(member_id == name for member_id, name in names.items()):
+        return snapshot, names
+    members = tuple(msgspec.structs.replace(info, member_id=member_id) for member_id, info in matched.items())
+    return msgspec.structs.replace(snapshot, members=members), names
+
+
+def _take_new_generation(
+    turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, names: Mapping[str, str], at: int
+) -> None:
+    group, standing = turn.group, turn.group.generation
+    generation = snapshot.generation or 0
+    told = _reported_owners(turn, snapshot)
+    subscribed_before = set(group.subscribed_topics())
+    after = {topic for info in snapshot.members for topic in _subscriptions(turn, info)}
+    known, guessed = queues_shown(turn, after, told, at)
+    resized = {topic: sizes(turn, topic, known, guessed) for topic in after & subscribed_before}
+    grown = {topic: (was, now) for topic, (was, now) in resized.items() if was != now}
+    causes = compare(turn, snapshot, due.event_id, at, grown)
+    before = group.reported if group.has_reported else group.computed
+    _move_members(turn, snapshot, names, causes, at)
+    group.generation = generation
+    group.leader = snapshot.leader
+    if told is not None:
+        told = held_only_by(told, group.members)
+    handed = _add_generation_triggers(turn, due, snapshot, standing, told, causes, at)
+    missed = generation - standing - 1 if standing is not None and generation > standing + 1 else None
+    dealt, awaited = compute_generation(turn, known, guessed, told, snapshot.strategy or None, at)
+    began = began_at(turn, snapshot, causes, at)
+    pause = None if began is None else at - began
+    cooperative = COOPERATIVE in (dealt.strategy, snapshot.strategy)
+    handing_over = released(before, told) if cooperative and told is not None and group.members else []
+    handing_over = [queue for queue in handing_over if queue[0] in known]
+    decision = RebalancePlan(
+        at=at,
+        triggers=causes.triggers,
+        known=known,
+        dealt=dealt,
+        guessed=guessed,
+        awaited=awaited,
+        reported=told,
+        compared=None,
+        generations_missed=missed,
+        pause_ms=pause,
+        queue_pause_ms=queue_pause(turn, before, told, pause, cooperative, handing_over, handed, at),
+        **estimated_pause(turn, before, told, pause, cooperative, at),
+        revoked_pending=handing_over,
+    )
+    group.preparing_since = None
+    apply_rebalance(turn, decision)
+    take_waiting_reports(turn, at)
+
+
+# ---- what the generation shows
+
+
+def _subscriptions(turn: GroupContext, info: MemberInfo) -> tuple[str, ...]:
+    if info.subscriptions is not None:
+        return info.subscriptions
+    known = turn.group.members.get(info.member_id)
+    return (known.subscriptions or ()) if known is not None else ()
+
+
+def _reported_owners(turn: GroupContext, snapshot: GroupSnapshot) -> Owners | None:
+    """Return the assignment that a snapshot carries, None where it carries none.
+
+    Without members there are no owners; this is information only where assignments are reported at all.
+    """
+    if snapshot.assignments is None:
+        return {} if turn.group.has_reported and not snapshot.members else None
+    return owners_of(
+        {member: [key_of(queue, turn.system) for queue in queues] for member, queues in snapshot.assignments.items()}
+    )
+
+
+def owners_in_snapshot(turn: GroupContext, snapshot: GroupSnapshot) -> Owners | None:
+    """Return the assignment that a poll carries; None where it carries none."""
+    return None if snapshot.assignments is None else _reported_owners(turn, snapshot)
+
+
+def _add_generation_triggers(
+    turn: GroupContext,
+    due: DueEvent,
+    snapshot: GroupSnapshot,
+    standing: int | None,
+    told: Owners | None,
+    causes: Causes,
+    at: int,
+) -> list[Queue]:
+    """Add the causes that the generation itself shows; return the queues that a cooperative move released."""
+    group, generation, event_id = turn.group, snapshot.generation or 0, due.event_id
+    handed = [queue for queue in group.revoked_pending if queue in (told or {})]
+    if handed:
+        causes.add("cooperative_follow_up", event_id=event_id, detail=counted(len(handed), "queue") + " released")
+    if standing is not None and group.exists and generation <= standing:
+        detail = f"generation {standing} -> {generation}"
+        causes.add("coordinator_changed", detail=detail, event_id=event_id)
+    if not group.exists:
+        first_seen = generation > 1 and standing is None
+        causes.add("group_created", event_id=event_id, detail="first seen" if first_seen else None)
+    if due.late:
+        detail = f"reported late: happened at {snapshot.event_time}, applied at {at}"
+        causes.add("late_evidence", detail=detail, event_id=event_id)
+    if not causes.triggers:
+        causes.add("unexplained", event_id=event_id)
+    return handed
+
+
+# ---- members
+
+
+def _move_members(
+    turn: GroupContext, snapshot: GroupSnapshot, names: Mapping[str, str], causes: Causes, at: int
+) -> None:
+    """End the sessions of departed members, begin those of new ones, update the others; in the snapshot's order."""
+    group = turn.group
+    for member_id, going in sorted(causes.goings.items()):
+        turn.close_session(member_id, at, going.at, going.reason)
+    for info in snapshot.members:
+        member = group.members.get(info.member_id)
+        if member is not None:
+            member.forget_owned()  # of another generation
+        if member is None:
+            arrive_by_snapshot(turn, info.member_id, info, snapshot.event_time, at).name = names[info.member_id]
+        elif update_description(turn, member, info, snapshot.event_time, at) - set(SILENT_FIELDS):
+            turn.change_session(member, at)
+    group.members = {info.member_id: group.members[info.member_id] for info in snapshot.members}
+
+
+def _rename_static_members(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
+    """Let static members that came back under another id go on where they were."""
+    group = turn.group
+    renamed = returned(group, snapshot.members)
+    if not renamed:
+        return
+    replace_members(turn, renamed, at)
+    infos = {info.member_id: info for info in snapshot.members}
+    for former_id, member_id in sorted(renamed.items()):
+        member = group.members[member_id]
+        member.by_heartbeats = False
+        told = msgspec.structs.replace(infos[member_id], subscriptions=None)
+        update_description(turn, member, told, snapshot.event_time, at)
+        turn.open_session(member, at, former=former_id)
+
+
+def _take_same_generation(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
+    """Apply a repeated report of the current generation: no rebalance, though it may add to it."""
+    group = turn.group
+    update_existing(turn, snapshot, at)
+    if snapshot.assignments is not None:
+        told = held_only_by(_reported_owners(turn, snapshot) or {}, group.members)
+        if told != group.reported or not group.has_reported:
+            write_spans(turn, "reported", told, at)
+            group.has_reported = True
+
+
+def update_existing(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
+    """Update the descriptions of known members; what decides the assignment waits for the next generation."""
+    for info in snapshot.members:
+        member = turn.group.members.get(info.member_id)
+        if member is not None:
+            update_session(turn, member, info, snapshot.event_time, at)
+
+
+# ---- the ends of the scale
+
+
+def _take_generation_zero(turn: GroupContext, at: int) -> None:
+    """Take in a group that was just made and has no members: no rebalance."""
+    group = turn.group
+    for member_id in sorted(group.members):
+        turn.close_session(member_id, at, at, "absent_from_snapshot")
+    write_spans(turn, "computed", {}, at)
+    write_spans(turn, "reported", {}, at)
+    group.generation, group.members_decided = 0, 0
+    group.counts, group.revoked_pending, group.topics_without_metadata, group.awaited = {}, [], [], None
+    row = GroupChanged(system=turn.system, state="empty", generation=0, generation_source="reported", mode=turn.mode)
+    row.last_rebalance_at, row.last_rebalance_id = group.last_rebalance_at, group.last_rebalance_id
+    turn.write_row(at, row)
+
+
+def _write_overtaken_generation(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
+    """Write the row of a generation that newer ones overtook; the current state stays as it is."""
+    group, generation = turn.group, snapshot.generation or 0
+    if generation == 0:
+        return
+    standing, group.generation = group.generation, generation
+    identity = next_id(turn, at)
+    group.generation = standing
+    detail = (
+        f"reported late: happened at {snapshot.event_time}, applied at {at}; generation {standing} was already known"
+    )
+    triggers = in_order([Trigger(kind="late_evidence", detail=detail, event_id=due.event_id)])
+    owners = _reported_owners(turn, snapshot) or {}
+    turn.answer.rebalances.append(
+        Rebalance(
+            rebalance_id=identity,
+            cluster=turn.facts.cluster,
+            system=turn.system,
+            group_id=turn.facts.group_id,
+            generation=generation,
+            generation_source="reported",
+            event_time=at,
+            detected_at=turn.facts.detected_at,
+            trigger="late_evidence",
+            triggers=triggers,
+            strategy=qualified_name(snapshot.strategy, turn.system) if snapshot.strategy else None,
+            leader=snapshot.leader,
+            mode=turn.mode,
+            members_before=len(snapshot.members),
+            members_after=len(snapshot.members),
+            queues_before=len(owners),
+            queues_after=len(owners),
+            queues_kept=len(owners),
+        )
+    )
+    group.last_rebalance_at = at if group.last_rebalance_at is None else max(at, group.last_rebalance_at)

@@ -1,0 +1,117 @@
+"""Core: what the events of one moment come to: only the state after all of them counts. No I/O.
+
+Of each member that an event of the moment touches, and of the group's settings, the state before it is noted. When the
+moment is over, causes that cancel out are struck from the pending rebalance, and sessions that neither were before nor
+are after it from what was written.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from udfs.group.context import GroupContext
+from udfs.group.reported_assignment import take_reported_assignment
+from udfs.group.state import Member
+from udfs.model.journal import MemberChanged, MemberClosed, MemberOpened, Trigger, TriggerKind
+
+_DEPARTURES: tuple[TriggerKind, ...] = ("member_left", "member_gone", "session_expired")
+_DESCRIBED: dict[TriggerKind, str] = {
+    "subscription_changed": "subscriptions",
+    "strategy_changed": "strategies",
+    "settings_changed": "strategy_settings",
+}
+
+
+def end_event_time(turn: GroupContext, at: int) -> None:
+    """Strike what cancelled out within the moment that is over."""
+    group, before = turn.group, turn.before
+    pending = group.pending
+    if pending is None or group.generation is not None:
+        return
+    first = turn.triggers_before
+    kept = [
+        trigger for place, trigger in enumerate(pending.triggers) if place < first or not _cancels_out(turn, trigger)
+    ]
+    stayed = [one for one in before if _left_and_rejoined(turn, one)]
+    joined_by = {one.member_id: one.event_id for one in pending.triggers if one.kind == "member_joined"}
+    struck = len(kept) < len(pending.triggers)
+    pending.triggers[:] = kept
+    fleeting = {
+        one for one, was in before.items() if was is None and one not in group.members and one not in turn.exempt
+    }
+    if stayed or fleeting:
+        _strike_sessions(turn, fleeting, stayed)
+    for member_id in stayed:
+        _name_changes(turn, member_id, joined_by.get(member_id), at)
+    if not struck or pending.triggers[first:]:
+        return
+    if first:
+        pending.changed_at = turn.changed_before
+        return
+    group.pending = None
+    if pending.told is not None and group.last_rebalance_id is not None:
+        take_reported_assignment(turn, dict(pending.told), at)
+
+
+def _left_and_rejoined(turn: GroupContext, member_id: str) -> bool:
+    was, now = turn.before[member_id], turn.group.members.get(member_id)
+    if member_id in turn.exempt:
+        return False
+    return was is not None and now is not None and now is not turn.before_itself.get(member_id)
+
+
+def _cancels_out(turn: GroupContext, trigger: Trigger) -> bool:
+    kind, member_id = trigger.kind, trigger.member_id
+    if member_id is None:
+        return kind in ("strategy_changed", "settings_changed") and turn.settings_before == turn.settings_now()
+    if member_id not in turn.before or member_id in turn.exempt:
+        return False
+    was, now = turn.before[member_id], turn.group.members.get(member_id)
+    if kind == "member_joined":
+        return now is None or was is not None
+    if kind in _DEPARTURES:
+        return was is None or now is not None
+    if kind in _DESCRIBED:
+        return was is None or now is None or not _differ(was, now, kind) or _is_first_description(was, now, kind)
+    return False
+
+
+def _is_first_description(was: Member, now: Member, kind: TriggerKind) -> bool:
+    """Return whether a change is part of a member's first description, which is one change: of its subscriptions."""
+    if kind == "subscription_changed" or now.subscriptions is None:
+        return False
+    return was.subscriptions is None and was.strategies is None
+
+
+def _differ(was: Member, now: Member, kind: TriggerKind) -> bool:
+    name = _DESCRIBED[kind]
+    return bool(getattr(was, name) != getattr(now, name))
+
+
+def _name_changes(turn: GroupContext, member_id: str, event_id: str | None, at: int) -> None:
+    """Add the causes of a member that left and rejoined within one event time: it never was away."""
+    was, now = turn.before[member_id], turn.group.members[member_id]
+    if was is None:
+        return
+    now.joined_at, now.holds_since = was.joined_at, was.holds_since
+    if turn.session_of(was) != turn.session_of(now):
+        turn.change_session(now, at)
+    for kind in _DESCRIBED:
+        if _differ(was, now, kind) and not _is_first_description(was, now, kind):
+            turn.cause(at, kind, member_id, event_id=event_id)
+
+
+def _strike_sessions(turn: GroupContext, fleeting: set[str], stayed: list[str]) -> None:
+    """Strike from what was written the sessions that began and ended at the moment, and ends that were none."""
+    group, changes = turn.group, turn.answer.changes
+
+    def counts(body: object) -> bool:
+        if not isinstance(body, MemberOpened | MemberChanged | MemberClosed):
+            return True
+        return body.member_id not in fleeting and not (body.member_id in stayed and not isinstance(body, MemberChanged))
+
+    first = turn.changes_before
+    left = [change for change in changes[first:] if counts(change.body)]
+    number = group.number - len(changes[first:])
+    changes[first:] = [msgspec.structs.replace(one, number=number + place + 1) for place, one in enumerate(left)]
+    group.number = number + len(left)

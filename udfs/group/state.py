@@ -1,0 +1,270 @@
+"""Core: what is remembered of one group between its decisions. No I/O.
+
+Every list and map has a limit, stated where it is; beyond it the oldest entry is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from udfs.model.events import HeldQueue, Mode, QueueInfo, QueueRef, System
+from udfs.model.journal import GroupChanged, LeftReason, Trigger, TriggerKind
+
+# (topic, broker, queue id); Kafka's partitions have no broker.
+Queue: TypeAlias = tuple[str, str | None, int]
+# The owners of each queue: one or more members, sorted. Queues without an owner are not in it.
+Owners: TypeAlias = dict[Queue, tuple[str, ...]]
+
+MAX_EVIDENCE = 256  # what was learned and not yet shown by a reported generation
+MAX_WAITING_REPORTS = 4_096  # reported assignments whose generation was not yet observed
+MAX_REPLACEMENTS = 256  # of static members since a rebalance whose spans are not all written
+MAX_IDLE_QUEUES = 4_096  # queues between two owners: further ones are neither measured nor estimated
+
+
+class Member(msgspec.Struct, kw_only=True, gc=False):
+    """One member, in its present or its last session.
+
+    Attributes:
+        name: The client's own id: differs from ``member_id`` where two live connections share one.
+        by_heartbeats: Lives by its own heartbeats, else by snapshots.
+        holds_since: Since when it holds exactly what it holds.
+        told_at: The newest event time that carried each field.
+    """
+
+    member_id: str
+    name: str
+    joined_at: int
+    by_heartbeats: bool = True
+    client_id: str | None = None
+    host: str | None = None
+    instance_id: str | None = None
+    rack: str | None = None
+    client_library: str | None = None
+    client_version: str | None = None
+    language: str | None = None
+    ordered: bool | None = None
+    subscriptions: tuple[str, ...] | None = None
+    strategies: tuple[str, ...] | None = None
+    strategy_settings: dict[str, object] | None = None
+    session_timeout_ms: int | None = None
+    rebalance_timeout_ms: int | None = None
+    owned: tuple[QueueRef, ...] | None = None
+    owned_generation: int | None = None
+    holds_since: int | None = None
+    told_at: dict[str, int] = msgspec.field(default_factory=dict)
+
+    def forget_owned(self) -> None:
+        """Drop the queues that the member reported to own."""
+        self.owned = self.owned_generation = None
+        self.told_at.pop("owned", None)
+        self.told_at.pop("owned_generation", None)
+
+
+class Departed(msgspec.Struct, kw_only=True):
+    """A departed member: it may rejoin with its last description, and an expiry may be disproved."""
+
+    member: Member
+    left_at: int
+    left_reason: LeftReason
+    last_heartbeat_at: int | None = None
+
+
+class Evidence(msgspec.Struct, array_like=True):
+    """Something learned about a group whose generations are reported, until a generation shows it."""
+
+    kind: TriggerKind
+    time: int
+    member_id: str | None = None
+    topic: str | None = None
+    event_id: str | None = None
+
+
+class WaitingReport(msgspec.Struct, array_like=True):
+    """A member's reported queues in a generation that was not yet observed."""
+
+    generation: int
+    member_id: str
+    queues: tuple[HeldQueue, ...]
+    time: int
+    host: str | None = None
+
+
+class Replacement(msgspec.Struct, array_like=True):
+    """A static member came back under a new id.
+
+    ``written``: its spans were split; else they still have to be, once the pending rebalance is written.
+    """
+
+    former_id: str
+    member_id: str
+    instance_id: str | None
+    at: int
+    written: bool = True
+
+
+class Awaited(msgspec.Struct, kw_only=True):
+    """A reported generation of which some topics were not known: what is needed to compute it once they are.
+
+    Attributes:
+        since: The generation's own time. known: The queues of its topics, as they were then or became known first;
+            only their count where nothing else is known of them.
+        guessed: Its computed spans begin with what the assignment named. before: The computed owners before it; None:
+            an older version did not keep them. previous: What its strategy starts from, where that is something else.
+    """
+
+    since: int
+    known: dict[str, int | tuple[QueueInfo, ...]]
+    guessed: bool
+    before: Owners | None = None
+    previous: Owners | None = None
+
+
+class Pending(msgspec.Struct, array_like=True):
+    """Changes that one rebalance will take in: all from ``opened_at`` on that fall within the settling time.
+
+    ``told`` is the whole assignment where the last change came with one.
+    """
+
+    opened_at: int
+    changed_at: int
+    triggers: list[Trigger] = msgspec.field(default_factory=list)
+    told: list[tuple[Queue, tuple[str, ...]]] | None = None
+
+
+class OpenFinding(msgspec.Struct, array_like=True):
+    """An open finding; ``closes_at`` where time alone closes it."""
+
+    finding_id: str
+    opened_at: int
+    closes_at: int | None = None
+
+
+class IdleQueue(msgspec.Struct, array_like=True):
+    """A queue between two owners.
+
+    Attributes:
+        estimate: The expected pause. released_at: When the pause began, where that was observed.
+        taker: The member that reports the queue, but has not yet pulled it.
+    """
+
+    estimate: int | None = None
+    released_at: int | None = None
+    taker: str | None = None
+
+
+class Group(msgspec.Struct, kw_only=True):
+    """One group.
+
+    Attributes:
+        number: Changes written so far; never starts again.
+        counted: Counted generations so far; never starts again.
+        generation: The last reported generation; None while generations are counted.
+        exists: It had a rebalance since it was last deleted or forgotten, so the next one is no creation.
+        followed: False: of a kind that is not recomputed.
+        settings_at: The newest event time that carried each of mode, strategy and strategy settings.
+        members: In the order in which they joined. departed: The oldest first.
+        reported_at: When the reported spans last changed: reports alone make nothing that follows late.
+        counts: Queues of each subscribed, known topic as of the last decision.
+        guessed_topics: Topics of the current reported generation without metadata so far. awaited:
+            What is needed to compute it then; None where it will not be computed.
+        replaced: Static members that rejoined since a rebalance whose spans are still to be written.
+        handed_over: Queues that a cooperative generation revoked and has not yet assigned.
+        rebalance_ordinals: Of the newest moment with rebalances: how many of each generation.
+        recomputable: The result of the group's own strategies is known.
+        compare_at: When members should hold what they should since the last rebalance.
+            pulls: When reporting owners last pulled each queue, where they report it.
+        standing: Queues whose next owner was not observed yet, or has not pulled them yet.
+        recent: Times of the newest rebalances, ascending, at most as many as the finding ``flapping`` needs.
+        touched_at: The time of the last applied event; ``forget_after`` counts from it.
+        last_heartbeats: Of members that live by heartbeats no more: an expiry that no generation has shown yet.
+    """
+
+    number: int = 0
+    counted: int = 0
+    generation: int | None = None
+    exists: bool = False
+    followed: bool = True
+    mode: Mode | None = None
+    strategy: str | None = None
+    strategy_inferred: bool = False
+    strategy_settings: dict[str, object] | None = None
+    reported_strategy: str | None = None
+    last_strategy: str | None = None
+    settings_at: dict[str, int] = msgspec.field(default_factory=dict)
+    leader: str | None = None
+    members: dict[str, Member] = msgspec.field(default_factory=dict)
+    departed: dict[str, Departed] = msgspec.field(default_factory=dict)
+    members_decided: int = 0
+    computed: Owners = msgspec.field(default_factory=dict)
+    reported: Owners = msgspec.field(default_factory=dict)
+    has_reported: bool = False
+    reported_at: int | None = None
+    reporters: list[str] = msgspec.field(default_factory=list)
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
+    topics_without_metadata: list[str] = msgspec.field(default_factory=list)
+    awaited: Awaited | None = None
+    replaced: list[Replacement] = msgspec.field(default_factory=list)
+    revoked_pending: list[Queue] = msgspec.field(default_factory=list)
+    preparing_since: int | None = None
+    last_rebalance_at: int | None = None
+    last_rebalance_id: str | None = None
+    rebalance_ordinals: dict[str, int] = msgspec.field(default_factory=dict)
+    last_applied: int | None = None
+    last_snapshot_at: int | None = None
+    touched_at: int | None = None
+    evidence: list[Evidence] = msgspec.field(default_factory=list)
+    waiting_reports: list[WaitingReport] = msgspec.field(default_factory=list)
+    pending: Pending | None = None
+    findings: dict[str, OpenFinding] = msgspec.field(default_factory=dict)
+    late_events: int = 0
+    recomputable: bool = True
+    compare_at: int | None = None
+    pulls: dict[Queue, int] = msgspec.field(default_factory=dict)
+    standing: dict[Queue, IdleQueue] = msgspec.field(default_factory=dict)
+    recent: list[int] = msgspec.field(default_factory=list)
+    row: GroupChanged | None = None
+    last_heartbeats: dict[str, int] = msgspec.field(default_factory=dict)
+
+    @property
+    def source(self) -> Literal["reported", "counted"]:
+        """Return who counts the group's generations: the source or the monitor."""
+        return "counted" if self.generation is None else "reported"
+
+    @property
+    def current_generation(self) -> int:
+        """Return the current generation, 0 when there was none."""
+        return self.counted if self.generation is None else self.generation
+
+    def subscribed_topics(self) -> list[str]:
+        """Return the topics that members subscribe to: sorted, distinct."""
+        return sorted({topic for member in self.members.values() for topic in member.subscriptions or ()})
+
+
+def key_of(queue: QueueRef | HeldQueue | QueueInfo, system: System, topic: str | None = None) -> Queue:
+    """Return the queue's key; a partition of Kafka is the same whichever broker leads it."""
+    name = topic or "" if isinstance(queue, QueueInfo) else queue.topic
+    return (name, None if system == "kafka" else queue.broker, queue.queue_id)
+
+
+def keys_of(queues: Iterable[QueueInfo], system: System, topic: str) -> list[Queue]:
+    """Return the keys of a topic's queues."""
+    if system == "kafka":
+        return [(topic, None, queue.queue_id) for queue in queues]
+    return [(topic, queue.broker, queue.queue_id) for queue in queues]
+
+
+def queue_order(queue: Queue) -> tuple[str, str, int]:
+    """Return what queues are sorted by."""
+    return (queue[0], queue[1] or "", queue[2])
+
+
+def by_place(owners: Owners) -> list[tuple[str, str | None, dict[int, tuple[str, ...]]]]:
+    """Return the owners of each topic's and broker's queues by id; topics and brokers in order."""
+    places: dict[tuple[str, str | None], dict[int, tuple[str, ...]]] = {}
+    for (topic, broker, queue_id), holders in owners.items():
+        places.setdefault((topic, broker), {})[queue_id] = holders
+    ordered = sorted(places, key=lambda place: (place[0], place[1] or ""))
+    return [(topic, broker, places[topic, broker]) for topic, broker in ordered]

@@ -1,0 +1,281 @@
+"""Core: how a group becomes bytes and comes back. No I/O.
+
+MessagePack of nested arrays behind a version number. Texts and lists that a group's members share are written
+once and named by their number; owners of queues are run-length coded; what has its default value is left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from udfs.group.member_format import Kinds, KindsRead, pack_member, time_before, unpack_members
+from udfs.group.owners_format import SharedValues, pack_by_queue, pack_owners, unpack_by_queue, unpack_owners
+from udfs.group.state import (
+    Awaited,
+    Departed,
+    Evidence,
+    Group,
+    IdleQueue,
+    OpenFinding,
+    Owners,
+    Pending,
+    Queue,
+    Replacement,
+    WaitingReport,
+)
+from udfs.model.errors import StateDamagedError, StateVersionError
+from udfs.model.events import QueueInfo
+from udfs.model.garbage_collection import makes_no_cycles
+from udfs.model.journal import GroupChanged
+
+GROUP_VERSION: Final = 2
+
+# Version 2 knows replaced members, what a generation needs that waits for its topics, and when fields were told; it
+# reads as version 1 does: each field as told at the join.
+_REASONS = ("left", "expired", "gone", "absent_from_snapshot", "replaced")
+# Fields written as they are, each with its type; the order is the order of the bytes: only ever add at the end.
+_PLAIN: tuple[tuple[str, Any], ...] = (
+    ("number", int),
+    ("counted", int),
+    ("generation", int | None),
+    ("exists", bool),
+    ("followed", bool),
+    ("mode", str | None),
+    ("strategy", str | None),
+    ("strategy_settings", dict[str, object] | None),
+    ("reported_strategy", str | None),
+    ("last_strategy", str | None),
+    ("leader", str | None),
+    ("members_decided", int),
+    ("has_reported", bool),
+    ("reporters", list[str]),
+    ("topics_without_metadata", list[str]),
+    ("revoked_pending", list[tuple[str, str | None, int]]),
+    ("preparing_since", int | None),
+    ("last_rebalance_at", int | None),
+    ("last_rebalance_id", str | None),
+    ("rebalance_ordinals", dict[str, int]),
+    ("last_applied", int | None),
+    ("last_snapshot_at", int | None),
+    ("touched_at", int | None),
+    ("evidence", list[Evidence]),
+    ("waiting_reports", list[WaitingReport]),
+    ("pending", Pending | None),
+    ("findings", dict[str, OpenFinding]),
+    ("late_events", int),
+    ("recent", list[int]),
+    ("row", GroupChanged | None),
+    ("reported_at", int | None),
+    ("strategy_inferred", bool),
+    ("recomputable", bool),
+    ("compare_at", int | None),
+    ("replaced", list[Replacement]),
+    ("settings_at", dict[str, int]),
+    ("last_heartbeats", dict[str, int]),
+)
+_BLANK = Group()
+
+
+@makes_no_cycles
+def encode_group(group: Group) -> bytes:
+    """Encode a group for the state."""
+    table = SharedValues()
+    kinds = Kinds(table)
+    members = list(group.members.values())
+    base = group.last_applied or (members[0].joined_at if members else 0)
+    # Who went within a settling time still holds, until its rebalance.
+    awaited = group.awaited
+    kept = (group.computed, group.reported, *((awaited.before, awaited.previous) if awaited else ()))
+    holding = {one for owners in kept for held in (owners or {}).values() for one in held}
+    others = sorted(holding - group.members.keys())
+    body: list[Any] = [
+        base,
+        [pack_member(member, kinds, base) for member in members],
+        [
+            [
+                pack_member(gone.member, kinds, base),
+                base - gone.left_at,
+                _REASONS.index(gone.left_reason),
+                None if gone.last_heartbeat_at is None else base - gone.last_heartbeat_at,
+            ]
+            for gone in group.departed.values()
+        ],
+        others,
+        pack_owners(group.computed, [*group.members, *others], table),
+        # Mostly clients hold what they should: then it is not written twice.
+        True
+        if group.reported and group.reported == group.computed
+        else pack_owners(group.reported, [*group.members, *others], table),
+        [[table.number(topic, topic), count] for topic, count in group.counts.items()],
+        {
+            place: getattr(group, name)
+            for place, (name, _) in enumerate(_PLAIN)
+            if name != "row" and getattr(group, name) != getattr(_BLANK, name)
+        },
+        _pack_row(group),
+    ]
+    if group.pulls or group.standing or awaited is not None:
+        body += [_pack_times(group.pulls, table, base), _pack_idle_queues(group.standing, table, base)]
+    if awaited is not None:
+        body.append(_pack_awaited(group, awaited, [*group.members, *others], table, base))
+    return msgspec.msgpack.encode([GROUP_VERSION, table.values, body])
+
+
+@makes_no_cycles
+def decode_group(data: bytes) -> Group:
+    """Decode what ``encode_group`` made, of this version or an older one.
+
+    Raises:
+        StateVersionError: Written by a newer version, or damaged.
+    """
+    try:
+        plain = msgspec.msgpack.decode(data)
+        version, values, body = plain
+        if not isinstance(version, int) or version > GROUP_VERSION:
+            raise StateVersionError(
+                f"a group was written in encoding {version}, this version of the monitor reads up to {GROUP_VERSION}: "
+                "run the version that wrote it, or a newer one"
+            )
+        group = _unpack(values, body)
+        if version == 1:
+            group.awaited = _awaited_of_version_1(group)
+        return group
+    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, TypeError, IndexError, KeyError) as error:
+        raise StateDamagedError(f"a group's state cannot be read: it is damaged ({error})") from error
+
+
+def _unpack(values: list[Any], body: list[Any]) -> Group:
+    base, members, departed, others, computed, reported, counts, plain, row, *taken_over = body
+    group = Group()
+    kinds = KindsRead(values)
+    group.members = {member.member_id: member for member in unpack_members(members, kinds, base)}
+    gone = unpack_members([packed for packed, *_ in departed], kinds, base)
+    for unpacked, (_, ago, reason, seen_ago) in zip(gone, departed, strict=True):
+        group.departed[unpacked.member_id] = Departed(
+            member=unpacked,
+            left_at=base - ago,
+            left_reason=_REASONS[reason],  # type: ignore[arg-type]
+            last_heartbeat_at=None if seen_ago is None else base - seen_ago,
+        )
+    names = [*group.members, *others]
+    group.computed = unpack_owners(computed, names, values)
+    group.reported = dict(group.computed) if reported is True else unpack_owners(reported, names, values)
+    group.counts = {values[topic]: count for topic, count in counts}
+    for place, value in plain.items():
+        name, kind = _PLAIN[place]
+        setattr(group, name, msgspec.convert(value, kind))
+    _unpack_row(group, row)
+    if taken_over:
+        pulls, standing, *awaited = taken_over
+        group.pulls = {queue: base - ago for queue, ago in unpack_by_queue(pulls, values)}
+        group.standing = {
+            queue: IdleQueue(estimate, None if ago is None else base - ago, taker)
+            for queue, (estimate, ago, taker) in unpack_by_queue(standing, values)
+        }
+        if awaited:
+            group.awaited = _unpack_awaited(group, awaited[0], names, values, base)
+    return group
+
+
+# ---- a generation that is still to be computed
+
+
+def _pack_awaited(group: Group, awaited: Awaited, names: list[str], table: SharedValues, base: int) -> list[Any]:
+    def packed(owners: Owners | None) -> Any:
+        if owners is None:
+            return None
+        return True if owners == group.computed else pack_owners(owners, names, table)
+
+    return [
+        base - awaited.since,
+        [[table.number(topic, topic), queues] for topic, queues in awaited.known.items()],
+        awaited.guessed,
+        packed(awaited.before),
+        packed(awaited.previous),
+    ]
+
+
+def _unpack_awaited(group: Group, packed: list[Any], names: list[str], values: list[Any], base: int) -> Awaited:
+    ago, known, guessed, before, previous = packed
+
+    def unpacked(owners: Any) -> Owners | None:
+        if owners is None:
+            return None
+        return dict(group.computed) if owners is True else unpack_owners(owners, names, values)
+
+    return Awaited(
+        since=base - ago,
+        known={values[topic]: msgspec.convert(queues, int | tuple[QueueInfo, ...]) for topic, queues in known},
+        guessed=guessed,
+        before=unpacked(before),
+        previous=unpacked(previous),
+    )
+
+
+def _awaited_of_version_1(group: Group) -> Awaited | None:
+    """Return what is known of a generation whose topics were waited for before this was kept: counts."""
+    since = group.last_rebalance_at
+    if not group.topics_without_metadata or since is None or group.generation is None or not group.recomputable:
+        return None
+    previous = group.reported if group.has_reported else None
+    return Awaited(since=since, known=dict(group.counts), guessed=True, before=None, previous=previous)
+
+
+# ---- queues with something of their own: for each topic and broker, queue ids and what is said of them in turn
+
+
+def _pack_times(times: dict[Queue, int], table: SharedValues, base: int) -> list[Any]:
+    return pack_by_queue({queue: base - at for queue, at in times.items()}, table)
+
+
+def _pack_idle_queues(standing: dict[Queue, IdleQueue], table: SharedValues, base: int) -> list[Any]:
+    return pack_by_queue(
+        {queue: [one.estimate, time_before(one.released_at, base), one.taker] for queue, one in standing.items()}, table
+    )
+
+
+# ---- the group's row: mostly what the rest says already
+
+
+def _pack_row(group: Group) -> list[Any] | None:
+    row = group.row
+    if row is None:
+        return None
+    return [
+        row.system,
+        row.state,
+        None if row.mode == (group.mode or "clustering") else [row.mode],
+        None if row.strategy == group.last_strategy else [row.strategy],
+        None if row.generation == group.current_generation else [row.generation],
+        None if row.generation_source == group.source else [row.generation_source],
+        row.members,
+        row.queues,
+        row.idle_members,
+        row.unassigned_queues,
+        row.spread,
+        None if row.last_rebalance_at == group.last_rebalance_at else [row.last_rebalance_at],
+        None if row.last_rebalance_id == group.last_rebalance_id else [row.last_rebalance_id],
+    ]
+
+
+def _unpack_row(group: Group, packed: list[Any] | None) -> None:
+    if packed is None:
+        return
+    system, state, mode, strategy, generation, source, members, queues, idle, unassigned, spread, at, name = packed
+    group.row = GroupChanged(
+        system=system,
+        state=state,
+        mode=mode[0] if mode else group.mode or "clustering",
+        strategy=strategy[0] if strategy else group.last_strategy,
+        generation=generation[0] if generation else group.current_generation,
+        generation_source=source[0] if source else group.source,
+        members=members,
+        queues=queues,
+        idle_members=idle,
+        unassigned_queues=unassigned,
+        spread=spread,
+        last_rebalance_at=at[0] if at else group.last_rebalance_at,
+        last_rebalance_id=name[0] if name else group.last_rebalance_id,
+    )

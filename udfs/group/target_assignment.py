@@ -1,0 +1,185 @@
+"""Core: the assignment that a group's own strategy computes from known topics and described members. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from udfs.group.assignment_diff import by_owner, held_only_by, owners_of
+from udfs.group.context import GroupContext
+from udfs.group.state import Group, Member, Owners, Queue, keys_of
+from udfs.group.static_members import ids_at
+from udfs.model.errors import StrategyError
+from udfs.model.events import QueueInfo, QueueRef, System
+from udfs.strategies.allocate import allocate, select_protocol
+from udfs.strategies.kafka.vote import Voter
+from udfs.strategies.problem import Participant, Problem, Topic
+from udfs.strategies.registry import ignores_owned, qualified_name
+
+NOT_RECOMPUTABLE = "not_recomputable"
+QueuesByTopic: TypeAlias = Mapping[str, tuple[QueueInfo, ...]]
+# What each member held.
+Previous: TypeAlias = dict[str, tuple[QueueRef, ...]]
+
+
+class TargetAssignment(msgspec.Struct, kw_only=True):
+    """The result of the group's own strategy.
+
+    Attributes:
+        owners: The new assignment; where the strategy failed, the current one.
+        error: Why it failed. recomputed: Its answer can be compared with what is reported.
+    """
+
+    owners: Owners
+    strategy: str | None
+    error: str | None = None
+    failed: bool = False
+    recomputed: bool = True
+
+
+def topics_with_metadata(turn: GroupContext, at: int) -> dict[str, tuple[QueueInfo, ...]]:
+    """Return the queues of subscribed topics that are known then; deleted topics are not."""
+    found: dict[str, tuple[QueueInfo, ...]] = {}
+    for topic in turn.group.subscribed_topics():
+        queues = turn.queues_at(topic, at)
+        if queues:
+            found[topic] = queues
+    return found
+
+
+def compute_target_assignment(
+    turn: GroupContext, known: QueuesByTopic, strategy: str | None, at: int, previous: Owners | None = None
+) -> TargetAssignment:
+    """Compute the assignment by the group's strategy.
+
+    Args:
+        strategy: The reported one; None: that of the group's settings and members.
+        previous: What members held before, by the ids that they had then; None: what they hold now.
+    Returns: an assignment by the ids that members have now.
+    """
+    group = turn.group
+    named = strategy or group.reported_strategy or group.strategy
+    if not group.members:
+        return TargetAssignment(owners={}, strategy=_named(turn, named))
+    names, tie_order = ids_at(group, at), turn.rules.vote_tie_order
+    voters = _voters(group, names)
+    chosen, may_use_owned = named, False
+    try:
+        if turn.system == "kafka" and turn.mode == "clustering":
+            chosen = named or select_protocol(voters, tie_order)
+            may_use_owned = not ignores_owned(chosen, turn.system)
+        before = previous_owners(group) if previous is None else previous
+        problem = _problem(turn, known, _by_member(before) if may_use_owned else {}, names)
+        dealt = allocate(system=turn.system, mode=turn.mode, strategy=chosen, problem=problem, tie_order=tie_order)
+    except StrategyError as error:
+        if error.code == "unknown_strategy" and (strategy or group.reported_strategy):
+            return TargetAssignment(owners={}, strategy=_named(turn, named), error=NOT_RECOMPUTABLE, recomputed=False)
+        if error.code == "unknown_strategy" and named is None and group.generation is not None:
+            chosen = select_protocol(voters, tie_order)  # its members know it, the coordinator took it
+            return TargetAssignment(owners={}, strategy=chosen, error=NOT_RECOMPUTABLE, recomputed=False)
+        return TargetAssignment(
+            owners=current_owners(turn, at),
+            strategy=_named(turn, named),
+            error=f"{error.code}: {error.message}",
+            failed=True,
+            recomputed=False,
+        )
+    now = {then: member for member, then in names.items()}
+    held = {now.get(member, member): _keys(queues, turn.system) for member, queues in dealt.assignment.items()}
+    if may_use_owned:
+        # Kafka's sticky assignors keep members' partitions of a topic that was recreated with fewer partitions.
+        there = {queue for topic, infos in known.items() for queue in keys_of(infos, turn.system, topic)}
+        held = {member: [queue for queue in queues if queue in there] for member, queues in held.items()}
+    unknown = None if dealt.recomputable else NOT_RECOMPUTABLE
+    return TargetAssignment(
+        owners=owners_of(held), strategy=dealt.strategy, error=unknown, recomputed=dealt.recomputable
+    )
+
+
+def _keys(queues: Iterable[QueueRef], system: System) -> list[Queue]:
+    if system == "kafka":
+        return [(queue.topic, None, queue.queue_id) for queue in queues]
+    return [(queue.topic, queue.broker, queue.queue_id) for queue in queues]
+
+
+def _named(turn: GroupContext, strategy: str | None) -> str | None:
+    return qualified_name(strategy, turn.system) if strategy else None
+
+
+class _PastVoter(NamedTuple):
+    """A member as it voted under the id that it had then."""
+
+    member_id: str
+    strategies: tuple[str, ...] | None
+
+
+def _voters(group: Group, names: Mapping[str, str]) -> Collection[Voter]:
+    """Return the members with the ids that they had then: ties between votes depend on them."""
+    members = group.members.values()
+    if not names:
+        return members
+    return [_PastVoter(names.get(one.member_id, one.member_id), one.strategies) for one in members]
+
+
+def _problem(turn: GroupContext, known: QueuesByTopic, previous: Previous, names: Mapping[str, str]) -> Problem:
+    group = turn.group
+    standing = max(group.current_generation - 1, 0)  # the one in which they held it
+    return Problem(
+        group=turn.facts.group_id,
+        members=tuple(
+            _participant(turn.system, member, names.get(member.member_id), previous, standing)
+            for member in group.members.values()
+        ),
+        topics={
+            name: Topic(name=name, queues=queues, topic_id=turn.topics.topic_id(name)) for name, queues in known.items()
+        },
+        settings=group.strategy_settings or {},
+        leader=None if group.leader is None else names.get(group.leader, group.leader),
+        previous=previous or None,
+    )
+
+
+def _participant(system: System, member: Member, then: str | None, before: Previous, generation: int) -> Participant:
+    """Return a member as its strategy sees it; ``then``: the id that it had, where it has another one now."""
+    previous = before.get(then or member.member_id)
+    owned, since = member.owned, member.owned_generation
+    if owned is None:
+        owned, since = previous, generation
+    elif system == "kafka" and any(queue.broker is not None for queue in owned):
+        owned = tuple(dict.fromkeys(QueueRef(queue.topic, queue.queue_id) for queue in owned))
+    return Participant(
+        member_id=then or member.member_id,
+        name=then or member.name,
+        instance_id=member.instance_id,
+        rack=member.rack,
+        client_library=member.client_library,
+        subscriptions=member.subscriptions or (),
+        strategies=member.strategies or (),
+        owned=owned,
+        generation=since if owned is not None else None,
+        settings=member.strategy_settings,
+    )
+
+
+def _by_member(owners: Owners) -> Previous:
+    """Return what each member held."""
+    held = by_owner(owners)
+    return {member: tuple(QueueRef(t, q, b) for t, b, q in queues) for member, queues in held.items()}
+
+
+def previous_owners(group: Group) -> Owners:
+    """Return the members' current queues: the reported ones where they are known."""
+    return group.reported if group.has_reported else group.computed
+
+
+def current_owners(turn: GroupContext, at: int) -> Owners:
+    """Return the computed assignment without departed members and deleted queues."""
+    group = turn.group
+    staying = held_only_by(group.computed, group.members)
+    queues: set[Queue] = set()
+    for topic in {queue[0] for queue in staying}:
+        queues |= set(keys_of(turn.queues_at(topic, at) or (), turn.system, topic))
+    whole_brokers = {(topic, broker) for topic, broker, _ in queues}
+    return {q: holders for q, holders in staying.items() if q in queues or (q[2] < 0 and q[:2] in whole_brokers)}

@@ -1,0 +1,222 @@
+"""Core: topics that change, and topics that a reported generation subscribes to before they are known. No I/O.
+
+The first known queues of a topic hold for all earlier time. A generation some of whose topics are not known yet is
+computed once all are, from its own time on, with what it started from then: the answer is the same whenever they became
+known, and in which order. Until then its assignment replaces the topics without metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from udfs.group.assignment_diff import resized
+from udfs.group.balance import balance_of
+from udfs.group.context import GroupContext
+from udfs.group.findings import RULES, Outcome
+from udfs.group.rebalance import forget_owned
+from udfs.group.reported_assignment import compare_with_reports
+from udfs.group.spans import note_holdings, write_spans
+from udfs.group.state import Awaited, Owners, Queue, key_of, queue_order
+from udfs.group.static_members import ids_at, split_span_of
+from udfs.group.target_assignment import QueuesByTopic, TargetAssignment, compute_target_assignment, current_owners
+from udfs.model.events import QueueInfo, TopicQueues
+from udfs.model.group_api import DueEvent
+from udfs.model.journal import GroupChanged, SpansWithdrawn
+from udfs.model.queues import shortened, spelled
+
+
+def change_topic(turn: GroupContext, due: DueEvent, event: TopicQueues, at: int) -> None:
+    """Take in that a topic has other queues, where a member subscribes to it."""
+    group, topic = turn.group, event.topic
+    if not any(topic in (member.subscriptions or ()) for member in group.members.values()):
+        return
+    if group.generation is not None and topic in group.topics_without_metadata:
+        learn_topic(turn, topic, at, due.event_id)
+        return
+    before, after = turn.queues_at(topic, event.event_time - 1), turn.queues_at(topic, at)
+    if (before or ()) == (after or ()):
+        return
+    change = resized(before, after or ())
+    if due.late:
+        change += f", reported late: happened at {event.event_time}, applied at {at}"
+        turn.cause(at, "late_evidence", None, topic, due.event_id, change)
+    turn.cause(at, "queue_count_changed", None, topic, due.event_id, change)
+
+
+# ---- the queues of one generation
+
+
+def queues_shown(
+    turn: GroupContext, topics: Iterable[str], told: Owners | None, at: int
+) -> tuple[dict[str, tuple[QueueInfo, ...]], list[str]]:
+    """Return the queues of each topic as the leader of this generation knew them.
+
+    Queues of an assignment exist, even if metadata lacks them. More than it names exists only if it was known
+    before: a generation that does not use new queues was made before its leader saw them.
+
+    Returns: also the topics without metadata so far.
+    """
+    counts = turn.group.counts
+    named: dict[str, set[Queue]] = {}
+    for queue in told or ():
+        named.setdefault(queue[0], set()).add(queue)
+    known: dict[str, tuple[QueueInfo, ...]] = {}
+    guessed: list[str] = []
+    for topic in sorted(topics):
+        infos = turn.queues_at(topic, at)
+        used = named.get(topic, set())
+        if infos is None:
+            guessed.append(topic)
+        if infos is None or not any(one.topic == topic and one.time <= at for one in turn.group.evidence):
+            # Queues of an earlier assignment still exist, though a cooperative move has not assigned them yet,
+            # unless metadata has shown otherwise since.
+            used = used | {queue for queue in turn.group.reported if queue[0] == topic}
+            used |= {queue for queue in turn.group.revoked_pending if queue[0] == topic}
+        listed = {key_of(info, turn.system, topic): info for info in infos or ()}
+        before = counts.get(topic)
+        if told and used and before is not None and before < len(listed) and _highest(used) < before:
+            listed = {queue: info for queue, info in listed.items() if queue[2] < before}
+        for queue in _up_to(topic, used):
+            if queue not in listed:
+                listed[queue] = QueueInfo(queue[2], queue[1])
+        if listed:
+            known[topic] = tuple(listed[queue] for queue in sorted(listed, key=queue_order))
+    return known, guessed
+
+
+def _highest(queues: Iterable[Queue]) -> int:
+    return max(queue[2] for queue in queues)
+
+
+def _up_to(topic: str, used: Iterable[Queue]) -> list[Queue]:
+    """Return the queues that must exist when these do: ids begin at 0 on each broker."""
+    highest: dict[str | None, int] = {}
+    for _, broker, queue_id in used:
+        highest[broker] = max(queue_id, highest.get(broker, 0))
+    return [(topic, broker, number) for broker in sorted(highest, key=str) for number in range(highest[broker] + 1)]
+
+
+def sizes(turn: GroupContext, topic: str, known: QueuesByTopic, guessed: Iterable[str]) -> tuple[int | None, int]:
+    """Return how many queues a topic had in the current generation and has in this one; None: unknown."""
+    group, now = turn.group, len(known.get(topic, ()))
+    before = group.counts.get(topic)
+    if before is not None:
+        return before, now
+    if topic in guessed:
+        # In no assignment so far, and now in one: it grew.
+        return (None, now) if now and group.has_reported else (now, now)
+    # First known now: that holds for all earlier time. QueuesByTopic before, and not counted: it had been deleted.
+    return (now if topic in group.topics_without_metadata else 0), now
+
+
+def compute_generation(
+    turn: GroupContext, known: QueuesByTopic, guessed: list[str], told: Owners | None, strategy: str | None, at: int
+) -> tuple[TargetAssignment, Awaited | None]:
+    """Compute a reported generation whose members are in place; nothing where topics and an assignment lack.
+
+    Returns: also what is needed to compute it once its topics are known.
+    """
+    group = turn.group
+    dealt = compute_target_assignment(turn, known, strategy, at)
+    if not guessed or not group.members:
+        return dealt, None
+    if dealt.failed:
+        dealt = compute_target_assignment(turn, {}, strategy, at, {})  # perhaps only for want of the topics
+    if not dealt.recomputed:
+        return dealt, None
+    started_from = group.reported if group.has_reported else group.computed
+    awaited = Awaited(
+        since=at,
+        known={topic: shortened(queues) for topic, queues in known.items()},
+        guessed=told is not None,
+        before=turn.computed_before,  # what is left once all spans from that time on are withdrawn
+        previous=None if started_from is turn.computed_before else started_from,
+    )
+    if told is None:
+        owners = current_owners(turn, at)
+        dealt = msgspec.structs.replace(dealt, owners=owners, recomputed=False)
+    return dealt, awaited
+
+
+# ---- topics known only later
+
+
+def learn_topic(turn: GroupContext, topic: str, at: int, event_id: str | None = None) -> None:
+    """Apply the first queues of a topic of the current generation; with the last topic it is computed."""
+    group, awaited = turn.group, turn.group.awaited
+    first = turn.first_queues(topic, at)
+    if first is None or not group.members:
+        return
+    group.topics_without_metadata = [other for other in group.topics_without_metadata if other != topic]
+    known = {} if awaited is None else awaited.known
+    # Queues of the assignment exist, even if metadata lacks them.
+    listed = {key_of(info, turn.system, topic): info for info in (*(spelled(known.get(topic)) or ()), *first)}
+    if listed:
+        known[topic] = shortened(tuple(listed[queue] for queue in sorted(listed, key=queue_order)))
+        group.counts[topic] = len(listed)
+    if awaited is not None and not group.topics_without_metadata:
+        _compute_awaited(turn, awaited, at, event_id)
+    elif group.row is not None:
+        turn.write_row(at, msgspec.structs.replace(group.row, queues=sum(group.counts.values())))
+
+
+def _compute_awaited(turn: GroupContext, awaited: Awaited, at: int, event_id: str | None) -> None:
+    """Write the computed spans of the current generation, all of whose topics are known now."""
+    group, since = turn.group, awaited.since
+    known = {topic: spelled(awaited.known[topic]) or () for topic in sorted(awaited.known)}
+    previous = awaited.previous if awaited.previous is not None else awaited.before
+    dealt = compute_target_assignment(turn, known, group.last_strategy, since, previous)
+    forget_owned(group)
+    if dealt.recomputed:
+        _correct_spans(turn, awaited, dealt.owners)
+    group.awaited, group.replaced = None, []
+    compare_with_reports(turn, at)
+    if group.row is None:
+        return
+    row = msgspec.structs.replace(group.row, queues=sum(group.counts.values()))
+    if dealt.recomputed:
+        queues = [key_of(info, turn.system, name) for name, infos in known.items() for info in infos]
+        balance = balance_of(turn, group.reported if awaited.guessed else group.computed, queues)
+        row.idle_members, row.unassigned_queues, row.spread = balance.idle, balance.unassigned, balance.spread
+        _evaluate_balance(turn, row, at, event_id)
+    turn.write_row(at, row)
+
+
+def _evaluate_balance(turn: GroupContext, row: GroupChanged, at: int, event_id: str | None) -> None:
+    """Open and close the findings that depend on how many queues there are."""
+    group = turn.group
+    outcome = Outcome(
+        system=turn.system,
+        at=at,
+        generation=group.current_generation,
+        members=row.members,
+        queues=row.queues,
+        unassigned=row.unassigned_queues,
+        idle=row.idle_members,
+        handing_over=bool(group.revoked_pending),
+        evidence=[event_id] if event_id else [],
+    )
+    for kind, rule in RULES:
+        if kind == "unassigned_queues" or (kind == "idle_members" and not group.revoked_pending):
+            turn.set_finding(kind, rule(outcome), at)
+
+
+def _correct_spans(turn: GroupContext, awaited: Awaited, owners: Owners) -> None:
+    group, since = turn.group, awaited.since
+    if owners == group.computed:
+        return  # as was guessed
+    before = group.computed
+    if awaited.before is not None and (awaited.before or before):
+        turn.write(since, SpansWithdrawn(since=since))
+        now = {then: member for member, then in ids_at(group, since).items()}
+        before = {
+            queue: tuple(sorted(now.get(one, one) for one in holders)) for queue, holders in awaited.before.items()
+        }
+        group.computed = before
+    write_spans(turn, "computed", owners, since, inferred=True)
+    if not group.has_reported:
+        note_holdings(group, turn.changed_queues(before, owners), since)
+    for one in group.replaced:
+        split_span_of(turn, one)

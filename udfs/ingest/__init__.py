@@ -1,0 +1,1 @@
+"""Core: how a raw row becomes a packet."""

@@ -1,0 +1,220 @@
+"""Core: from the bytes of one line or record to an event, or to the reason why it is none. No I/O.
+
+``parse`` is the whole truth about one input. ``decode_lines`` is the fast way for many: what it accepts,
+``parse`` accepts with the same outcome; all else it leaves to ``parse``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from udfs.ingest import diagnosis
+from udfs.ingest.cloudevents import ENVELOPE_FAULTS, unwrap
+from udfs.ingest.validation import validate
+from udfs.model.config import CoreConfig
+from udfs.model.events import (
+    AnyEvent,
+    AssignmentReported,
+    Clock,
+    GroupDeleted,
+    GroupSettings,
+    GroupSnapshot,
+    Heartbeat,
+    MemberFields,
+    MemberJoined,
+    MemberLeft,
+    Moment,
+    Name,
+    Progress,
+    System,
+    TopicQueues,
+)
+from udfs.model.rejection import Rejection
+from udfs.model.timestamps import EARLIEST_MS, LATEST_MS, read_timestamp
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_BLANK = b" \t\r\n"
+_Told = TypeVar("_Told", bound=msgspec.Struct)
+
+
+class BareHeartbeat(
+    msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False, tag_field="type", tag="heartbeat"
+):
+    """A heartbeat without a description, as the fast path parses it; only its types have been checked."""
+
+    schema_version: Literal[1]
+    event_time: Moment
+    system: System
+    cluster: Name
+    event_id: Name | None = None
+    group: Name
+    member_id: Name
+
+
+Line: TypeAlias = (
+    BareHeartbeat
+    | MemberJoined
+    | MemberLeft
+    | TopicQueues
+    | GroupSettings
+    | GroupSnapshot
+    | Clock
+    | Progress
+    | GroupDeleted
+    | AssignmentReported
+)
+_decode_any = msgspec.json.Decoder(AnyEvent).decode
+_decode_line = msgspec.json.Decoder(Line).decode
+_DESCRIPTION = tuple(field.name for field in msgspec.structs.fields(MemberFields))
+_UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def is_blank(raw: bytes) -> bool:
+    """Return whether a line holds nothing: it is neither an event nor a rejection."""
+    return not raw.removeprefix(BYTE_ORDER_MARK).strip(_BLANK)
+
+
+def is_bare(event: Heartbeat) -> bool:
+    """Return whether a heartbeat describes nothing: it travels packed."""
+    return all(getattr(event, name) is None for name in _DESCRIPTION)
+
+
+def parse(raw: bytes, batch_ms: int, rules: CoreConfig) -> AnyEvent | Rejection:
+    """Read one event.
+
+    Args:
+        raw: One line or record, not blank. batch_ms: The batch's own timestamp.
+    Returns: the event, all its times epoch ms; or why it is none.
+    """
+    text = raw.removeprefix(BYTE_ORDER_MARK)
+    fault = _bytes_violation(raw, text, rules)
+    if fault is not None:
+        return fault
+    event = _decode(text)
+    return event if isinstance(event, Rejection) else _checked(event, raw, batch_ms, rules)
+
+
+def admit(event: AnyEvent, raw: bytes, batch_ms: int, rules: CoreConfig) -> AnyEvent | Rejection:
+    """Finish what ``decode_lines`` began with one line: the same outcome as ``parse`` of it."""
+    fault = _bytes_violation(raw, raw, rules)
+    return fault if fault is not None else _checked(event, raw, batch_ms, rules)
+
+
+def decode_lines(lines: Iterable[bytes]) -> list[Line | None]:
+    """Decode many lines fast: of each, the event with its types checked and nothing else, or None for ``parse``.
+
+    A heartbeat with a description, or with fields beyond the contract, is None too.
+    """
+    decoded: list[Line | None] = []
+    rest: Iterator[bytes] = iter(lines)
+    while True:
+        try:
+            # What was decoded before a line that cannot be stays in the list.
+            decoded.extend(map(_decode_line, rest))
+        except _UNDECODABLE:
+            decoded.append(None)
+        else:
+            return decoded
+
+
+def _bytes_violation(raw: bytes, text: bytes, rules: CoreConfig) -> Rejection | None:
+    if len(raw) > rules.max_event_bytes:
+        return Rejection("oversized_event", f"{len(raw)} bytes; at most {rules.max_event_bytes} are read")
+    # The decoder skips the text of unknown fields unread.
+    if not text.isascii():
+        try:
+            text.decode()
+        except UnicodeDecodeError as error:
+            return Rejection("not_utf8", f"byte {error.start}: {error.reason}")
+    return None
+
+
+def _checked(event: AnyEvent, raw: bytes, batch_ms: int, rules: CoreConfig) -> AnyEvent | Rejection:
+    rejection = _read_times(event, batch_ms, rules) or validate(event, raw)
+    if rejection is None:
+        return event
+    return msgspec.structs.replace(rejection, cluster=event.cluster, group_id=getattr(event, "group", None))
+
+
+def _decode(text: bytes) -> AnyEvent | Rejection:
+    try:
+        event: AnyEvent = _decode_any(text)
+    except _UNDECODABLE as error:
+        failure: Exception = error
+    else:
+        return event
+    envelope = unwrap(text)
+    if envelope is None:
+        return diagnosis.diagnose(text, failure)
+    if envelope.fault is not None:
+        return Rejection(envelope.fault, ENVELOPE_FAULTS[envelope.fault])
+    try:
+        event = _decode_any(envelope.data)
+    except _UNDECODABLE as error:
+        return diagnosis.diagnose(envelope.data, error)
+    event.event_id = envelope.event_id
+    return event
+
+
+def _read_times(event: AnyEvent, batch_ms: int, rules: CoreConfig) -> Rejection | None:
+    read = _time_of(event.event_time, "event_time")
+    if isinstance(read, Rejection):
+        return read
+    event.event_time = read
+    if read > batch_ms + rules.max_clock_skew_ms:
+        ahead = read - batch_ms
+        return Rejection("event_time_ahead_of_clock", f"{ahead} ms ahead; at most {rules.max_clock_skew_ms}")
+    if isinstance(event, GroupSnapshot):
+        for thing in (event, *event.members):
+            for name in ("joined_at", "last_heartbeat_at"):
+                moment = getattr(thing, name, None)
+                if moment is not None:
+                    read = _time_of(moment, name)
+                    if isinstance(read, Rejection):
+                        return read
+                    setattr(thing, name, read)
+        departures = _timed(event.departures or (), ("at",))
+        if isinstance(departures, Rejection):
+            return departures
+        event.departures = departures if event.departures else event.departures
+    elif isinstance(event, AssignmentReported):
+        queues = _timed(event.queues, ("held_since", "last_pull_at", "last_consume_at"))
+        if isinstance(queues, Rejection):
+            return queues
+        event.queues = queues
+    return None
+
+
+def _timed(told: tuple[_Told, ...], names: tuple[str, ...]) -> tuple[_Told, ...] | Rejection:
+    """Parse the times inside an event."""
+    timed = []
+    for thing in told:
+        moments: dict[str, int] = {}
+        for name in names:
+            moment = getattr(thing, name)
+            if moment is not None:
+                read = _time_of(moment, name)
+                if isinstance(read, Rejection):
+                    return read
+                moments[name] = read
+        timed.append(msgspec.structs.replace(thing, **moments))
+    return tuple(timed)
+
+
+def _time_of(moment: int | str, name: str) -> int | Rejection:
+    if isinstance(moment, str):
+        read = read_timestamp(moment)
+        if read == "without_zone":
+            return Rejection(f"{name}_without_zone", f"{moment!r:.100} has no time zone: Z or an offset is required")
+        if not isinstance(read, int):
+            return Rejection(f"{name}_unparsable", f"{moment!r:.100} is no RFC 3339 time")
+        moment = read
+    if moment < EARLIEST_MS:
+        hint = "; epoch seconds? milliseconds are required" if moment * 1000 >= EARLIEST_MS else ""
+        return Rejection(f"{name}_before_2000", f"{moment} ms is before 2000-01-01{hint}")
+    if moment > LATEST_MS:
+        return Rejection(f"{name}_after_2100", f"{moment} ms is after 2100-01-01")
+    return moment

@@ -1,0 +1,156 @@
+"""Core: what types alone cannot check of an event: names without control characters, lists that agree. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from udfs.model.events import (
+    MAX_INT64,
+    AnyEvent,
+    AssignmentReported,
+    GroupSettings,
+    GroupSnapshot,
+    Heartbeat,
+    HeldQueue,
+    MemberFields,
+    MemberJoined,
+    Progress,
+    QueueInfo,
+    QueueOffset,
+    QueueRef,
+    TopicQueues,
+)
+from udfs.model.rejection import Rejection
+
+CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
+MAX_SETTINGS_DEPTH = 16  # of strategy_settings, the only field of free shape
+
+
+def validate(event: AnyEvent, raw: bytes) -> Rejection | None:
+    """Return the first violation in an event with valid types; None when there is none."""
+    # JSON writes control characters with a backslash, all but DEL.
+    if b"\\" in raw or b"\x7f" in raw or b"data_base64" in raw:
+        for field, name in _names(event):
+            if CONTROL_CHARACTER.search(name):
+                return Rejection(f"control_character_in_{field}", f"{name!r:.100}")
+    if isinstance(event, TopicQueues):
+        return _topic_queues_violation(event)
+    if isinstance(event, AssignmentReported):
+        return _duplicate_queue(event.queues, "$.queues")
+    if isinstance(event, GroupSnapshot):
+        return _snapshot_violation(event)
+    if isinstance(event, Heartbeat | MemberJoined):
+        return _member_violation(event, "$")
+    if isinstance(event, GroupSettings):
+        return _settings_violation(event.strategy_settings, "$.strategy_settings")
+    return None
+
+
+def _names(event: AnyEvent) -> Iterator[tuple[str, str]]:
+    """Return every name that serves as an identity."""
+    for field in ("cluster", "event_id", "group", "member_id", "topic"):
+        name = getattr(event, field, None)
+        if name is not None:
+            yield field, name
+    if isinstance(event, TopicQueues | Progress | AssignmentReported):
+        yield from _queue_names(event.queues or ())
+    if isinstance(event, GroupSnapshot):
+        for member in event.members:
+            yield "member_id", member.member_id
+            yield from _described_names(member)
+        for member_id, queues in (event.assignments or {}).items():
+            yield "assignments", member_id
+            yield from _queue_names(queues)
+        yield from (("departures", departure.member_id) for departure in event.departures or ())
+        yield from (("observations", observation.kind) for observation in event.observations or ())
+    if isinstance(event, Heartbeat | MemberJoined):
+        yield from _described_names(event)
+
+
+def _described_names(member: MemberFields) -> Iterator[tuple[str, str]]:
+    yield from (("subscriptions", topic) for topic in member.subscriptions or ())
+    yield from (("strategies", strategy) for strategy in member.strategies or ())
+    yield from _queue_names(member.owned or ())
+
+
+def _queue_names(queues: Iterable[QueueRef | HeldQueue | QueueOffset | QueueInfo]) -> Iterator[tuple[str, str]]:
+    for queue in queues:
+        if not isinstance(queue, QueueInfo):
+            yield "topic", queue.topic
+        if queue.broker is not None:
+            yield "broker", queue.broker
+
+
+def _topic_queues_violation(event: TopicQueues) -> Rejection | None:
+    if event.queues is None:
+        if event.queue_count is None:
+            return Rejection("missing_queues", "one of queues and queue_count is needed")
+        return None
+    if event.queue_count is not None and event.queue_count != len(event.queues):
+        return Rejection("queue_count_differs", f"queue_count is {event.queue_count}, queues are {len(event.queues)}")
+    seen = set()
+    for queue in event.queues:
+        # A partition of Kafka is the same one, whichever broker leads it.
+        key = (None if event.system == "kafka" else queue.broker, queue.queue_id)
+        if key in seen:
+            return Rejection("duplicate_queue", f"broker {queue.broker!r}, queue {queue.queue_id} - at `$.queues`")
+        seen.add(key)
+    return None
+
+
+def _snapshot_violation(event: GroupSnapshot) -> Rejection | None:
+    # A repeated id means two connections, as long as their hosts (or instances) differ.
+    connections = set()
+    for index, member in enumerate(event.members):
+        connection = (member.member_id, member.host, member.instance_id)
+        if connection in connections:
+            return Rejection("duplicate_member", f"{member.member_id!r:.100} - at `$.members[{index}]`")
+        connections.add(connection)
+        fault = _member_violation(member, f"$.members[{index}]")
+        if fault is not None:
+            return fault
+    for member_id, queues in (event.assignments or {}).items():
+        if not member_id:
+            return Rejection("empty_member_id", "a member id is empty - at `$.assignments`")
+        fault = _duplicate_queue(queues, "$.assignments")
+        if fault is not None:
+            return fault
+    return None
+
+
+def _member_violation(member: MemberFields, path: str) -> Rejection | None:
+    return _duplicate_queue(member.owned or (), f"{path}.owned") or _settings_violation(
+        member.strategy_settings, f"{path}.strategy_settings"
+    )
+
+
+def _duplicate_queue(queues: Iterable[QueueRef | HeldQueue], path: str) -> Rejection | None:
+    seen = set()
+    for queue in queues:
+        key = (queue.topic, queue.broker, queue.queue_id)
+        if key in seen:
+            return Rejection(
+                "duplicate_queue",
+                f"topic {queue.topic!r:.100}, broker {queue.broker!r}, {queue.queue_id} - at `{path}`",
+            )
+        seen.add(key)
+    return None
+
+
+def _settings_violation(settings: dict[str, object] | None, path: str) -> Rejection | None:
+    """Settings travel as JSON to every worker: numbers in 64 bits, no deep nesting."""
+    level: list[object] = [] if settings is None else [settings]
+    for _ in range(MAX_SETTINGS_DEPTH):
+        if not level:
+            return None
+        below: list[object] = []
+        for thing in level:
+            if isinstance(thing, dict):
+                below.extend(thing.values())
+            elif isinstance(thing, list):
+                below.extend(thing)
+            elif isinstance(thing, int) and abs(thing) > MAX_INT64:
+                return Rejection("out_of_range_strategy_settings", f"{thing} does not fit 64 bits - at `{path}`")
+        level = below
+    return Rejection("too_deep", f"more than {MAX_SETTINGS_DEPTH} levels - at `{path}`")

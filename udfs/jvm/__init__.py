@@ -1,0 +1,1 @@
+"""Core: in which order Java and Scala iterate."""

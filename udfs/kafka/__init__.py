@@ -1,0 +1,1 @@
+"""Core: what Kafka's records contain."""

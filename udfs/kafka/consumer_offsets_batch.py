@@ -1,0 +1,197 @@
+"""Core: many records of ``__consumer_offsets`` at once: the commits as columns, the rest one by one. No I/O.
+
+Nearly all records are offset commits, and of a commit only its key and its time travel on. So their keys are
+decoded once for each distinct key, and their values are only measured: what has not exactly the length that its
+version and the length of its text ask for is decoded in full, and validated.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from udfs.kafka.consumer_offsets import (
+    CLASSIC_GROUP_TYPE,
+    COMMIT_TYPES,
+    EVERY_GROUP,
+    FIRST_FLEXIBLE_VERSION,
+    OTHER_GROUP_TYPES,
+    GroupPatterns,
+    Outcome,
+    events_of,
+    read_commit_key,
+)
+from udfs.kafka.wire import WireError
+from udfs.model.arrays import Int64, UInt64
+from udfs.model.events import Progress
+from udfs.model.timestamps import EARLIEST_MS, LATEST_MS
+from udfs.packets.packet import group_keys, queue_keys
+
+Booleans = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
+
+_TYPES_THAT_TELL = (*COMMIT_TYPES, CLASSIC_GROUP_TYPE, *OTHER_GROUP_TYPES)
+_TYPE_BYTES = 2
+# Of a commit's value in versions 0 to 3: the position of the int16 length of its text, and all bytes but the text's.
+_TEXT_AT = np.array([10, 10, 10, 14], np.int64)
+_BYTES_BESIDE_TEXT = np.array([20, 28, 20, 24], np.int64)
+_SHORTEST_COMMIT = 20
+# In version 4 a varint, which counts one more than the text has bytes; at the end the number of tagged fields: none,
+# or one, which is the topic's id (tag 0, 16 bytes).
+_FLEXIBLE_TEXT_AT = 14
+_FLEXIBLE_BYTES_BESIDE_TEXT = 24
+_TAGGED_TOPIC_ID = (1, 0, 16)
+_TAGGED_TOPIC_ID_BYTES = 18  # beside the number of tagged fields
+
+
+class OffsetColumns(msgspec.Struct):
+    """The content of many records.
+
+    Attributes:
+        group_keys, queue_keys, times: Of each commit of a followed group, in the order read; keys as
+            ``packing.group_keys`` and ``packing.queue_keys`` make them.
+        others: The content of every other record, with the number of its row.
+    """
+
+    group_keys: UInt64
+    queue_keys: UInt64
+    times: Int64
+    others: list[tuple[int, Outcome]]
+
+
+def read_offsets(
+    keys: pa.BinaryArray,
+    values: pa.BinaryArray,
+    timestamps: Int64,
+    *,
+    cluster: str,
+    patterns: GroupPatterns = EVERY_GROUP,
+    latest_ms: int = LATEST_MS,
+) -> OffsetColumns:
+    """Decode many records of one cluster; the same outcome as ``events_of`` of each.
+
+    Args:
+        timestamps: Of the records; -1 where one has none.
+    """
+    types = _key_types(keys)
+    commits = np.isin(types, COMMIT_TYPES) & (timestamps >= EARLIEST_MS) & (timestamps <= latest_ms)
+    told = commits & np.asarray(values.is_valid())
+    rows = np.flatnonzero(told)
+    rows = rows[_have_valid_lengths(values, rows)]
+    encoded = keys.take(pa.array(rows)).dictionary_encode()
+    distinct = _decode_keys(encoded.dictionary.to_pylist(), cluster, patterns)
+    codes = np.asarray(encoded.indices, np.int64)
+    rows, codes = rows[distinct.sound[codes]], codes[distinct.sound[codes]]
+    followed = distinct.followed[codes]
+
+    alone = np.isin(types, _TYPES_THAT_TELL)
+    alone[rows] = False
+    commits_alone: list[Progress] = []
+    others: list[tuple[int, Outcome]] = []
+    for row in np.flatnonzero(alone).tolist():
+        key, value = keys[row].as_py(), values[row].as_py()
+        for outcome in events_of(key, value, int(timestamps[row]), cluster, patterns, latest_ms):
+            if isinstance(outcome, Progress):
+                commits_alone.append(outcome)
+            else:
+                others.append((row, outcome))
+    return OffsetColumns(
+        np.concatenate(
+            [distinct.groups[codes[followed]], group_keys(cluster, [commit.group for commit in commits_alone])]
+        ),
+        np.concatenate(
+            [
+                distinct.queues[codes[followed]],
+                queue_keys(
+                    [(queue.topic, None, queue.queue_id) for commit in commits_alone for queue in commit.queues]
+                ),
+            ]
+        ),
+        np.concatenate(
+            [timestamps[rows[followed]], np.array([commit.event_time for commit in commits_alone], np.int64)]
+        ),
+        others,
+    )
+
+
+class _CommitKeys(msgspec.Struct):
+    """Distinct keys of commits: which can be read, which of their groups are followed, and their hashes."""
+
+    sound: Booleans
+    followed: Booleans
+    groups: UInt64
+    queues: UInt64
+
+
+def _decode_keys(keys: list[bytes], cluster: str, patterns: GroupPatterns) -> _CommitKeys:
+    groups: list[str] = []
+    queues: list[tuple[str, str | None, int]] = []
+    sound = np.ones(len(keys), np.bool_)
+    for number, key in enumerate(keys):
+        try:
+            group, topic, partition = read_commit_key(key)
+        except WireError:
+            sound[number] = False
+            group, topic, partition = "", "", 0
+        groups.append(group)
+        queues.append((topic, None, partition))
+    follow = {group: bool(group) and patterns.follow(group) for group in set(groups)}
+    followed = np.array([follow[group] for group in groups], np.bool_)
+    return _CommitKeys(sound, followed, group_keys(cluster, groups), queue_keys(queues))
+
+
+def _key_types(keys: pa.BinaryArray) -> Int64:
+    """Return the type of each key; a key without one is handled like a group's, whose decoding reports why."""
+    starts, lengths, content = _layout(keys)
+    types = np.full(len(keys), CLASSIC_GROUP_TYPE, np.int64)
+    typed = (lengths >= _TYPE_BYTES) & np.asarray(keys.is_valid())
+    at = starts[typed]
+    types[typed] = _int16(content, at)
+    return types
+
+
+def _have_valid_lengths(values: pa.BinaryArray, rows: Int64) -> Booleans:
+    """Return which values of commits are exactly as long as their version and their text ask for."""
+    starts, lengths, content = _layout(values)
+    starts, lengths = starts[rows], lengths[rows]
+    sound = np.zeros(len(rows), np.bool_)
+    measured = np.flatnonzero(lengths >= _SHORTEST_COMMIT)
+    starts, lengths = starts[measured], lengths[measured]
+    versions = _int16(content, starts)
+    plain = (versions >= 0) & (versions < FIRST_FLEXIBLE_VERSION)
+    version = versions[plain]
+    # Null (-1) has no bytes either.
+    text = np.maximum(_int16(content, starts[plain] + _TEXT_AT[version]), 0)
+    sound[measured[plain]] = lengths[plain] == _BYTES_BESIDE_TEXT[version] + text
+    flexible = versions == FIRST_FLEXIBLE_VERSION
+    sound[measured[flexible]] = _are_valid_flexible(content, starts[flexible], lengths[flexible])
+    return sound
+
+
+def _are_valid_flexible(content: Bytes, starts: Int64, lengths: Int64) -> Booleans:
+    lengths = lengths - _FLEXIBLE_BYTES_BESIDE_TEXT
+    sound = lengths >= 0
+    varint = np.where(sound, content[np.where(sound, starts + _FLEXIBLE_TEXT_AT, 0)], 0x80).astype(np.int64)
+    text = np.maximum(varint - 1, 0)
+    sound &= varint < 0x80
+    bare = sound & (lengths == text)
+    with_id = sound & (lengths == text + _TAGGED_TOPIC_ID_BYTES)
+    tags = starts + text + _FLEXIBLE_BYTES_BESIDE_TEXT - 1
+    bare[bare] = content[tags[bare]] == 0
+    for offset, expected in enumerate(_TAGGED_TOPIC_ID):
+        with_id[with_id] = content[tags[with_id] + offset] == expected
+    return np.asarray(bare | with_id)
+
+
+def _layout(column: pa.BinaryArray) -> tuple[Int64, Int64, Bytes]:
+    """Return where each element starts, how long it is, and all their bytes."""
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    return ends[:-1], np.diff(ends), content
+
+
+def _int16(content: Bytes, at: Int64) -> Int64:
+    return ((content[at].astype(np.uint16) << 8) | content[at + 1]).astype(np.int16).astype(np.int64)

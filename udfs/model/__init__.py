@@ -1,0 +1,1 @@
+"""Core: which values travel between rooms."""

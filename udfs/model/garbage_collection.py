@@ -1,0 +1,31 @@
+"""Core: Python's search for garbage in cycles, put off while many values without cycles are made. No I/O."""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def makes_no_cycles(function: Callable[P, T]) -> Callable[P, T]:
+    """Return the function, with the search put off until it returns.
+
+    The search goes through what is new every 700 objects, and now and then through everything: a third of the time of
+    a group of thousands of members.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **named: P.kwargs) -> T:
+        if not gc.isenabled():
+            return function(*args, **named)
+        gc.disable()
+        try:
+            return function(*args, **named)
+        finally:
+            gc.enable()
+
+    return call

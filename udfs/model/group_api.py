@@ -1,0 +1,147 @@
+"""Core: the interface between a shard and its groups: a group's input and output. No I/O.
+
+A shard holds liveness in arrays and groups as encoded values. When something about a group is due, the
+shard decodes it, passes everything due as ``GroupInput`` and stores the result of ``group.advance``.
+All times are epoch ms; "due" means strictly before ``clock``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from udfs.model.config import CoreConfig
+from udfs.model.events import AnyEvent, GroupSnapshot, QueueInfo, System
+from udfs.model.journal import Change, Rebalance, Rejected
+
+
+class DueEvent(msgspec.Struct, frozen=True):
+    """One event that is due.
+
+    Attributes:
+        event: Parsed, all times epoch ms.
+        event_id: The event's own id, else the hash of its canonical content.
+        late: Older than the clock before this batch *and* than what was applied to its group. It applies at
+            ``GroupInput.clock_before``, before everything else, and the rebalance names its own time.
+        source, position: Where it was read.
+    """
+
+    event: AnyEvent
+    event_id: str
+    late: bool = False
+    source: str = ""
+    position: str = ""
+
+
+class TopicsView(Protocol):
+    """The cluster's topics as the events so far describe them."""
+
+    def at(self, topic: str, time_ms: int) -> tuple[QueueInfo, ...] | None:
+        """Return the topic's queues as known at that time (events of that event time included).
+
+        Returns: queues by (broker, queue_id); ``()`` when deleted; None when not known yet.
+        """
+
+    def first_description(self, topic: str) -> tuple[QueueInfo, ...] | None:
+        """Return the first known queues of the topic since it was last unknown."""
+
+    def topic_id(self, topic: str) -> str | None:
+        """Return Kafka's UUID of the topic where it was reported."""
+
+
+class DedupView(Protocol):
+    """The remembered ids of one group."""
+
+    def is_repeat(self, event_id: str, time_ms: int) -> bool:
+        """Evaluate an event as it is applied, and remember it when it is the first with its id.
+
+        Not used for ``TopicQueues`` (their topic's ledger has filtered them: a group gets changes only),
+        nor about heartbeats without a description.
+        """
+
+
+class GroupInput(msgspec.Struct, kw_only=True):
+    """All that is due for one group.
+
+    Attributes:
+        clock_before: The cluster clock before the batch; None before the first.
+        clock: Events strictly before it are due; a deadline D is due when clock > D.
+        detected_at: The batch's own timestamp.
+        events: Due events of this group, late ones included, any order; ``TopicQueues`` of topics that a
+            member of the group subscribes to (now or as of events in this list) are among them.
+        heartbeats: Heartbeats without a description that are due: member id -> distinct times, ascending.
+        last_heartbeat: Last applied heartbeat of each member that lives by heartbeats.
+        work_limit: The group stops between two moments once it has done so much work: members and queues that it went
+            through. None: it does not stop.
+        progress: Commit times by ``packing.queue_key``: what was known before and what is due, ascending.
+    """
+
+    cluster: str
+    system: System
+    group_id: str
+    clock_before: int | None
+    clock: int
+    detected_at: int
+    events: Sequence[DueEvent] = ()
+    heartbeats: Mapping[str, Sequence[int]] = msgspec.field(default_factory=dict)
+    last_heartbeat: Mapping[str, int] = msgspec.field(default_factory=dict)
+    progress: Mapping[int, Sequence[int]] = msgspec.field(default_factory=dict)
+    work_limit: int | None = None
+
+
+class GroupOutput(msgspec.Struct, kw_only=True):
+    """What a group answers.
+
+    Attributes:
+        last_heartbeat: Every member that lives by heartbeats now, with its last applied heartbeat (or its join).
+        session_timeouts_ms: Its session timeout, for the same members.
+        topics: Topics that the group's members subscribe to: sorted, distinct.
+        wake_at: The group must be advanced again once the clock is past this, even if nothing is due.
+        last_applied_ms: The time of the last change that makes a rebalance, expiry or snapshot.
+        unheeded: Ids of late events that changed nothing, as a heartbeat of a member that had left: they are not
+            late after all, and are not listed.
+        outdated: Ids of events that carried something older than what stays in its place: that part changes nothing.
+        work: How many members and queues it went through.
+        stopped_at: What lies at or after this time was not applied, for the work reached its limit; all that lies
+            before it was. None: everything was applied.
+        rebalances, changes, rejected: In the order in which they were decided. Late events are listed by the shard.
+    """
+
+    last_heartbeat: dict[str, int] = msgspec.field(default_factory=dict)
+    session_timeouts_ms: dict[str, int] = msgspec.field(default_factory=dict)
+    topics: list[str] = msgspec.field(default_factory=list)
+    wake_at: int | None = None
+    last_applied_ms: int | None = None
+    ignored_event_ids: list[str] = msgspec.field(default_factory=list)
+    outdated: list[str] = msgspec.field(default_factory=list)
+    work: int = 0
+    stopped_at: int | None = None
+    rebalances: list[Rebalance] = msgspec.field(default_factory=list)
+    changes: list[Change] = msgspec.field(default_factory=list)
+    rejected: list[Rejected] = msgspec.field(default_factory=list)
+
+
+class GroupLogic(Protocol):
+    """The functions of ``udfs.group.coordinator`` that a shard calls; the type of a group is opaque to the shard."""
+
+    def new_group(self, cluster: str, system: System, group_id: str) -> Any:
+        """Return a new, empty group."""
+
+    def encode_group(self, group: Any, /) -> bytes:
+        """Return a group as bytes, its version first."""
+
+    def decode_group(self, data: bytes, /) -> Any:
+        """Read what ``encode_group`` wrote, now or in an earlier version."""
+
+    def members_by_heartbeat(self, group: Any, /) -> Sequence[str]:
+        """Return exactly the members that ``GroupOutput.last_heartbeat`` named when the group was last advanced."""
+
+    def snapshot_of(self, group: Any, last_heartbeat: Mapping[str, int], event_time: int, /) -> GroupSnapshot:
+        """Return the group as a restored snapshot of the contract, for people and for other versions to read."""
+
+    def advance(
+        self, group: Any, facts: GroupInput, topics: TopicsView, ledger: DedupView, rules: CoreConfig, /
+    ) -> GroupOutput:
+        """Report a group all that is due; it is changed in place."""

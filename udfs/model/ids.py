@@ -1,0 +1,25 @@
+"""Core: the ids of what is written, each a hash of what makes it one. No I/O."""
+
+from __future__ import annotations
+
+import hashlib
+
+
+def rebalance_id(cluster: str, group: str, event_time: int, source: str, generation: int, ordinal: int) -> str:
+    """Return a rebalance's id.
+
+    Args:
+        source: ``reported`` or ``counted``. ordinal: Its number among those equal in all the others, from 0.
+    """
+    return _hash(cluster, group, event_time, source, generation, ordinal)
+
+
+def finding_id(cluster: str, group: str, kind: str, opened_at: int) -> str:
+    """Return the id of a group's finding."""
+    return _hash(cluster, group, kind, opened_at)
+
+
+def _hash(*parts: str | int) -> str:
+    # Lengths before the parts: no name can run into the next.
+    text = "".join(f"{len(str(part))}:{part}" for part in parts)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -1,0 +1,34 @@
+"""Core: the queues of one topic, in full or as their count alone."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from udfs.model.events import QueueInfo, TopicQueues
+
+Queues: TypeAlias = tuple[QueueInfo, ...]
+
+
+def queues_of(event: TopicQueues) -> Queues:
+    """Return the queues of an event, by broker and queue id."""
+    if event.queues is not None:
+        return tuple(sorted(event.queues, key=lambda queue: (queue.broker or "", queue.queue_id)))
+    return tuple(QueueInfo(queue_id) for queue_id in range(event.queue_count or 0))
+
+
+def racks_of(queue: QueueInfo) -> tuple[str, ...]:
+    """Return the racks of a queue's replicas."""
+    if queue.racks is not None:
+        return queue.racks
+    return () if queue.rack is None else (queue.rack,)
+
+
+def shortened(queues: Queues) -> int | Queues:
+    """Return queues, or only their count where nothing else is known of them."""
+    plain = all(queue == QueueInfo(index) for index, queue in enumerate(queues))
+    return len(queues) if plain else queues
+
+
+def spelled(queues: int | Queues | None) -> Queues | None:
+    """Return queues as they are, where only their count is stored."""
+    return tuple(QueueInfo(index) for index in range(queues)) if isinstance(queues, int) else queues

@@ -1,0 +1,54 @@
+"""Core: why an input was not understood, as a value, and the row that keeps it whole. No I/O."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from udfs.model.journal import Rejected
+
+
+class Rejection(msgspec.Struct, frozen=True):
+    """Why an input is no event.
+
+    Attributes:
+        reason: A stable snake_case code. detail: A sentence for people, with the place inside the event.
+        cluster, group_id: Those of the input, where they can be read.
+    """
+
+    reason: str
+    detail: str
+    cluster: str | None = None
+    group_id: str | None = None
+
+
+def rejected(
+    rejection: Rejection, raw: bytes, *, source: str, position: str, seen_at: int, raw_limit_bytes: int
+) -> Rejected:
+    """Keep a rejected input: its text cut at the limit, its length and SHA-256 whole.
+
+    Bytes that are not UTF-8 are kept as ``\\xNN``.
+    """
+    return Rejected(
+        source=source,
+        position=position,
+        raw=_text(raw, raw_limit_bytes),
+        reason=rejection.reason,
+        detail=rejection.detail,
+        seen_at=seen_at,
+        raw_length=len(raw),
+        raw_sha256=hashlib.sha256(raw).hexdigest(),
+        cluster=rejection.cluster,
+        group_id=rejection.group_id,
+    )
+
+
+def _text(raw: bytes, limit: int) -> str:
+    if len(raw) > limit:
+        end = limit
+        # Never cut a character in two: step back over at most three continuation bytes.
+        while end > max(0, limit - 3) and raw[end] & 0xC0 == 0x80:
+            end -= 1
+        raw = raw[:end]
+    return raw.decode("utf-8", "backslashreplace")

@@ -1,0 +1,1 @@
+"""Core: what crosses the shuffle."""

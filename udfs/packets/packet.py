@@ -1,0 +1,320 @@
+"""Core: the packets that travel from combine to the shards, and the stable hashes behind them. No I/O.
+
+One packet is all that one task read for one shard of one cluster. Heartbeats without a description and
+commits travel as packed columns of distinct (member or queue, time); everything else travels as whole events.
+A shard may get several packets in a batch, one for each task; their contents add up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from udfs.model.arrays import Int64, UInt32, UInt64
+from udfs.model.errors import PacketDamagedError
+from udfs.model.events import AnyEvent, Progress
+from udfs.model.journal import Rejected
+from udfs.model.losses import Loss
+from udfs.packets import zstd
+
+REJECTED_CLUSTER = ""
+Spoken: TypeAlias = tuple[int, int]  # an event time, and the key of its producer
+COLLECTOR = 0  # the key of the sender of ``clock``
+# A batch's timestamp is taken before its newest events are read: what is newer by more comes from a clock ahead.
+READ_AFTER_MS = 1_000
+SYSTEMS = ("kafka", "rocketmq", "metaq")  # the index is the system's byte in a packet
+
+_ZSTD = zstd.codec(1)
+_CHECKSUM_BYTES = 4  # CRC-32 of all that follows it in an encoded packet
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def hash_texts(texts: Sequence[str]) -> UInt64:
+    """Hash each text to 64 bits (SipHash-2-4 as ``pandas.util.hash_array`` fixes it), the same on every machine."""
+    if not len(texts):
+        return np.zeros(0, np.uint64)
+    return pd.util.hash_array(np.asarray(texts, dtype=object), categorize=False)
+
+
+def hash_column(texts: pa.StringArray) -> UInt64:
+    """Return what ``hash_texts`` answers, in half the time: no text is made of the bytes and encoded again."""
+    if not len(texts):
+        return np.zeros(0, np.uint64)
+    return pd.util.hash_array(texts.cast(pa.binary()).to_numpy(zero_copy_only=False), categorize=False)
+
+
+def mix(left: UInt64, right: UInt64) -> UInt64:
+    """Fold two hashes into one (order matters)."""
+    with np.errstate(over="ignore"):
+        mixed = (left * _MIX) ^ (right + _MIX + (left << np.uint64(6)) + (left >> np.uint64(2)))
+        mixed ^= mixed >> np.uint64(29)
+        return np.asarray(mixed * np.uint64(0xBF58476D1CE4E5B9), dtype=np.uint64)
+
+
+def group_keys(cluster: str, groups: Sequence[str]) -> UInt64:
+    """Return the 64-bit keys of groups within their cluster."""
+    return mix(hash_texts([cluster]), hash_texts(groups))
+
+
+def group_key(cluster: str, group: str) -> int:
+    """Return the 64-bit key of a group within its cluster."""
+    return int(group_keys(cluster, [group])[0])
+
+
+def topic_key(cluster: str, topic: str) -> int:
+    """Return the 64-bit key of a topic within its cluster; its shard is the topic's home."""
+    return group_key(cluster, topic)
+
+
+def cluster_key(cluster: str) -> int:
+    """Return the 64-bit key of a cluster; its shard is the cluster's home."""
+    return int(hash_texts([cluster])[0])
+
+
+def shard_of(key: int, shards: int) -> int:
+    """Return the shard of a group, topic or cluster key."""
+    return key % shards
+
+
+def member_key(member_id: str) -> int:
+    """Return the 64-bit key of a member within its group."""
+    return int(hash_texts([member_id])[0])
+
+
+def queue_key(topic: str, broker: str | None, queue_id: int) -> int:
+    """Return the 64-bit key of a queue within its group."""
+    return int(queue_keys([(topic, broker, queue_id)])[0])
+
+
+def progress_queues(event: Progress) -> list[tuple[str, str | None, int]]:
+    """Return the queues of an event for ``queue_keys``; a partition of Kafka is the same whichever broker leads it."""
+    brokers = event.system != "kafka"
+    return [(queue.topic, queue.broker if brokers else None, queue.queue_id) for queue in event.queues]
+
+
+def queue_keys(queues: Sequence[tuple[str, str | None, int]]) -> UInt64:
+    """Return the 64-bit keys of queues, given as (topic, broker, queue id), within their group."""
+    return hash_texts([f"{topic}\x00{broker or ''}\x00{queue_id}" for topic, broker, queue_id in queues])
+
+
+def two_newest(spoken: Iterable[Spoken]) -> list[Spoken]:
+    """Return the two newest times by different producers, newest first; fewer where there are fewer producers."""
+    latest: dict[int, int] = {}
+    for time, producer in spoken:
+        latest[producer] = max(time, latest.get(producer, time))
+    return sorted(((time, producer) for producer, time in latest.items()), reverse=True)[:2]
+
+
+def content_id(content: bytes) -> str:
+    """Return the id of an event that carries none: a hash of its canonical content."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+class PackedTexts(msgspec.Struct, array_like=True):
+    """Concatenated texts, compressed: names of one fleet are very similar.
+
+    Attributes:
+        count: How many. size: Bytes of ``data`` before compression.
+        data: uint32[count] little-endian, the length of each text in bytes; then all texts in UTF-8.
+    """
+
+    count: int
+    size: int
+    data: bytes
+
+    @classmethod
+    def pack(cls, texts: Sequence[str]) -> PackedTexts:
+        """Pack texts, in their order."""
+        encoded = [text.encode() for text in texts]
+        return cls.of_bytes(np.array([len(text) for text in encoded], np.uint32), b"".join(encoded))
+
+    @classmethod
+    def of_bytes(cls, lengths: UInt32, content: bytes | memoryview) -> PackedTexts:
+        """Pack texts that are concatenated in UTF-8."""
+        data = b"".join([lengths.astype("<u4", copy=False).tobytes(), content])
+        return cls(len(lengths), len(data), _ZSTD.compress(data, asbytes=True))
+
+    def unpack(self) -> list[str]:
+        """Return all texts."""
+        data = zstd.decompress(self.data, self.size)
+        start = 4 * self.count
+        bounds = [start, *(start + np.cumsum(np.frombuffer(data, "<u4", self.count), dtype=np.int64)).tolist()]
+        return [data[start:end].decode() for start, end in pairwise(bounds)]
+
+
+class PackedHeartbeats(msgspec.Struct, array_like=True):
+    """Distinct (group, member, time), as columns, little-endian. P pairs, M distinct members, G groups.
+
+    A group is named once for each system that its heartbeats claim (in practice: one).
+
+    Attributes:
+        systems: One byte per group: index into ``SYSTEMS``.
+        group_keys: uint64[G], as ``group_key`` makes them, ascending but where a group is named twice; group_names: G
+            names.
+        group_members: uint32[G], the number of its members, which are ordered by group; member_keys: uint64[M], as
+            ``member_key`` makes them; member_names: M ids.
+        pair_members: uint32[P], index into the members, ascending; nothing when each member has one pair.
+        earliest_ms: The first of all times. pair_times: uint16[P], or uint32[P] or uint64[P] where so many do not fit,
+            how much later each time is; ascending within a member.
+    """
+
+    systems: bytes
+    group_keys: bytes
+    group_names: PackedTexts
+    group_members: bytes
+    member_keys: bytes
+    member_names: PackedTexts
+    pair_members: bytes
+    earliest_ms: int
+    pair_times: bytes
+
+    @classmethod
+    def pack(
+        cls,
+        systems: bytes,
+        groups: tuple[UInt64, PackedTexts],
+        members: tuple[Int64, UInt64, PackedTexts],
+        pairs: tuple[Int64, Int64],
+    ) -> PackedHeartbeats:
+        """Pack columns.
+
+        Args:
+            groups: Keys and names. members: Of each, ascending, the index of its group; its key; its name.
+            pairs: Of each, ascending, the index of its member; its time. There is at least one.
+        """
+        group_keys, group_names = groups
+        member_groups, member_keys, member_names = members
+        pair_members, times = pairs
+        earliest = int(times.min())
+        later = times - earliest
+        return cls(
+            systems,
+            group_keys.astype("<u8", copy=False).tobytes(),
+            group_names,
+            np.bincount(member_groups, minlength=len(group_keys)).astype("<u4").tobytes(),
+            member_keys.astype("<u8", copy=False).tobytes(),
+            member_names,
+            # As many pairs as members, ascending, of each at least one: one each.
+            b"" if len(times) == len(member_keys) else pair_members.astype("<u4").tobytes(),
+            earliest,
+            later.astype(next(f"<u{width}" for width in (2, 4, 8) if int(later.max()) < 256**width)).tobytes(),
+        )
+
+    def columns(self) -> tuple[UInt64, Int64, UInt64, Int64, Int64]:
+        """Return the keys of the groups; of each member the index of its group, its key; of each pair its member, its
+        time.
+        """
+        group_keys = np.frombuffer(self.group_keys, "<u8").astype(np.uint64, copy=False)
+        member_keys = np.frombuffer(self.member_keys, "<u8").astype(np.uint64, copy=False)
+        member_groups = np.repeat(np.arange(len(group_keys)), np.frombuffer(self.group_members, "<u4"))
+        if self.pair_members:
+            pair_members = np.frombuffer(self.pair_members, "<u4").astype(np.int64)
+        else:
+            pair_members = np.arange(len(member_keys))
+        return group_keys, member_groups, member_keys, pair_members, self.times()
+
+    def times(self) -> Int64:
+        """Return the time of each pair."""
+        pairs = len(self.pair_members) // 4 or len(self.member_keys) // 8
+        return np.frombuffer(self.pair_times, f"<u{len(self.pair_times) // pairs}").astype(np.int64) + self.earliest_ms
+
+
+class PackedProgress(msgspec.Struct, array_like=True):
+    """Distinct (group, queue, commit time), ascending: uint64[P] keys of groups, uint64[P] of queues, int64[P]."""
+
+    group_keys: bytes
+    queue_keys: bytes
+    times: bytes
+
+
+class CarriedEvent(msgspec.Struct, array_like=True):
+    """One whole event on its way: canonical JSON of the parsed struct, with times in epoch ms.
+
+    ``event_id`` is the event's own, else ``content_id`` of the content.
+    """
+
+    content: bytes
+    event_time: int
+    event_id: str
+    source: str
+    position: str
+
+
+class Packet(msgspec.Struct, array_like=True, kw_only=True):
+    """What one task read for one shard of one cluster.
+
+    Attributes:
+        newest_ms: The cluster's newest event time in this task, whatever shard the event belongs to; None when
+            only control marks came.
+        times_seen: Only for the cluster's home shard: for each span of ``CoreConfig.source_silent_after_ms`` of event
+            time (span number = time // span) in which something came, its first and last event time, ascending;
+            enough to find every gap exactly.
+        events: ``TopicQueues`` and ``Clock`` of the cluster in every shard, the others in the shard of their group.
+        flush: Move the clock past the newest event. tick_ms: Move it to here (silence = "expire").
+        silence_ms: The driver saw the cluster silent up to here. losses: What was deleted before it was read.
+        speakers: The cluster's two newest event times by different producers in this task, newest first, without those
+            that are ahead of the batch; ahead: the same of those.
+        recorded_ms: The newest event time that is further behind the batch than a clock may be ahead.
+        rejected: Only for the cluster ``REJECTED_CLUSTER``: inputs that could not be read.
+    """
+
+    newest_ms: int | None = None
+    first_and_last_times: list[tuple[int, int]] = msgspec.field(default_factory=list)
+    heartbeats: PackedHeartbeats | None = None
+    progress: PackedProgress | None = None
+    events: list[CarriedEvent] = msgspec.field(default_factory=list)
+    rejected: list[Rejected] = msgspec.field(default_factory=list)
+    flush: bool = False
+    tick_ms: int | None = None
+    silence_ms: int | None = None
+    speakers: list[Spoken] = msgspec.field(default_factory=list)
+    ahead: list[Spoken] = msgspec.field(default_factory=list)
+    recorded_ms: int | None = None
+    losses: list[Loss] = msgspec.field(default_factory=list)
+
+
+def encode_packet(packet: Packet) -> bytes:
+    """Encode a packet for the shuffle."""
+    content = msgspec.msgpack.encode(packet)
+    return zlib.crc32(content).to_bytes(_CHECKSUM_BYTES, "little") + content
+
+
+def decode_packet(payload: bytes) -> Packet:
+    """Decode what ``encode_packet`` made.
+
+    Raises:
+        PacketDamagedError: It is not what was sent.
+    """
+    content = memoryview(payload)[_CHECKSUM_BYTES:]
+    if zlib.crc32(content).to_bytes(_CHECKSUM_BYTES, "little") != payload[:_CHECKSUM_BYTES]:
+        raise PacketDamagedError(
+            f"a packet of {len(payload)} bytes does not match its checksum: it was damaged between two processes of "
+            "the job; it was not used, and the same command reads its batch again"
+        )
+    return msgspec.msgpack.decode(content, type=Packet)
+
+
+def carry_event(event: AnyEvent, source: str, position: str) -> CarriedEvent:
+    """Pack one whole event; the same content makes the same id, however its keys were ordered or its time written."""
+    content = msgspec.json.encode(event, order="sorted")
+    event_id = event.event_id if event.event_id is not None else content_id(content)
+    return CarriedEvent(content, event.event_time, event_id, source, position)
+
+
+def order_of(carried: CarriedEvent) -> tuple[int, str, bytes]:
+    """Return what sorts events so that neither tasks nor batches show: time, id, content."""
+    return carried.event_time, carried.event_id, carried.content
+
+
+def read_event(carried: CarriedEvent) -> AnyEvent:
+    """Unpack the event that ``carry_event`` packed."""
+    event: AnyEvent = msgspec.json.decode(carried.content, type=AnyEvent)
+    return event

@@ -1,0 +1,1 @@
+"""Core: what one (cluster, shard) remembers, and which of its groups are due."""

@@ -1,0 +1,75 @@
+"""Core: bytes as characters of seven bits each, and back. No I/O.
+
+Spark hands a binary state to Python as a pickled text in which every byte above 127 takes two, coded and decoded
+one by one: 20 ns a byte, against 3 ns for a byte below 128 with this coding included (PySpark 4.2). It costs an
+eighth of the room.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+_BYTES = 7  # of data in eight characters
+_CHARACTERS = 8
+_AT_ONCE = 16384  # in words: fits a core's nearest cache
+
+
+def characters_for(size: int) -> int:
+    """Return how many characters so many bytes take."""
+    return -(-size // _BYTES) * _CHARACTERS
+
+
+def to_seven_bits(data: bytes | memoryview) -> bytes:
+    """Spread every seven bytes over eight characters, each below 128; the last ones are filled up with zeros.
+
+    Example:
+        >>> to_seven_bits(bytes([0xFF, 0x01])).hex()
+        '7f03000000000000'
+    """
+    count = -(-len(data) // _BYTES)
+    source = np.frombuffer(data, np.uint8)
+    spread = np.zeros(count, "<u8")
+    for start in range(0, count, _AT_ONCE):
+        words = spread[start : start + _AT_ONCE]
+        taken = source[start * _BYTES : (start + len(words)) * _BYTES]
+        whole = len(taken) // _BYTES
+        raw = words.view(np.uint8).reshape(-1, _CHARACTERS)
+        raw[:whole, :_BYTES] = taken[: whole * _BYTES].reshape(-1, _BYTES)
+        raw[whole:, : len(taken) % _BYTES] = taken[whole * _BYTES :]
+        # 56 bits: the upper half moves by four places, then the upper half of each half by two, of each quarter by one.
+        _shift_left(words, 0x00FFFFFFF0000000, 4)
+        _shift_left(words, 0x0FFFC0000FFFC000, 2)
+        _shift_left(words, 0x3F803F803F803F80, 1)
+    return spread.tobytes()
+
+
+def from_seven_bits(characters: bytes | memoryview, size: int) -> memoryview:
+    """Return the bytes that ``to_seven_bits`` spread, read-only.
+
+    Args:
+        characters: As many as ``characters_for`` returns for ``size``, each below 128.
+    """
+    spread = np.frombuffer(characters, "<u8")
+    joined = np.empty((len(spread), _BYTES), np.uint8)
+    for start in range(0, len(spread), _AT_ONCE):
+        words = spread[start : start + _AT_ONCE].copy()
+        _shift_right(words, 0x7F007F007F007F00, 1)
+        _shift_right(words, 0x3FFF00003FFF0000, 2)
+        _shift_right(words, 0x0FFFFFFF00000000, 4)
+        joined[start : start + _AT_ONCE] = words.view(np.uint8).reshape(-1, _CHARACTERS)[:, :_BYTES]
+    return joined.reshape(-1).data[:size].toreadonly()
+
+
+def _shift_left(words: npt.NDArray[np.uint64], mask: int, places: int) -> None:
+    moved = words & np.uint64(mask)
+    words ^= moved
+    moved <<= np.uint64(places)
+    words |= moved
+
+
+def _shift_right(words: npt.NDArray[np.uint64], mask: int, places: int) -> None:
+    moved = words & np.uint64(mask)
+    words ^= moved
+    moved >>= np.uint64(places)
+    words |= moved

@@ -1,0 +1,60 @@
+"""Core: how far a cluster's clock may go in a batch. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from udfs.model.config import CoreConfig
+from udfs.packets.packet import CarriedEvent, Packet
+from udfs.shard.state import ShardState
+
+_PACKED_SHARE = 8  # a packed heartbeat takes less than an eighth of the room of an event: so many more may wait
+
+
+def move_clock(
+    state: ShardState, packets: Sequence[Packet], arrived: Sequence[CarriedEvent], batch_ms: int, rules: CoreConfig
+) -> tuple[int | None, int | None]:
+    """Move the clock behind the cluster's time by the lateness: never back, never past the batch less the lateness.
+
+    A flush mark sets it one past the newest event, whatever the batch.
+
+    Returns: the clock, None while nothing has come yet; and how far the cluster's time is ahead, where that is news.
+    """
+    header = state.header
+    told = [packet.newest_ms for packet in packets if packet.newest_ms is not None]
+    if header.newest is not None:
+        told.append(header.newest)
+    if not told:
+        return None, None
+    header.newest = max(told)
+    latest = batch_ms - rules.allowed_lateness_ms
+    supported, ahead = state.time.advance(packets, header.newest, batch_ms, rules)
+    clock = min(supported - rules.allowed_lateness_ms, latest)
+    if rules.silence == "expire":
+        clock = max([clock, *(min(packet.tick_ms, latest) for packet in packets if packet.tick_ms is not None)])
+    if any(packet.flush for packet in packets):
+        clock = max(clock, header.newest + 1)
+    if header.clock is not None:
+        clock = max(clock, header.clock)
+    header.clock = _make_room(clock, state, packets, arrived, rules.max_waiting_events)
+    return header.clock, ahead
+
+
+def _make_room(
+    clock: int, state: ShardState, packets: Sequence[Packet], arrived: Sequence[CarriedEvent], limit: int
+) -> int:
+    """Move the clock further when more would wait than may: the oldest are applied before their time."""
+    whole = [carried.event_time for carried in (*state.events, *arrived) if carried.event_time >= clock]
+    whole += [stranger.time for stranger in state.strangers if stranger.time >= clock]
+    packed = [state.live.waiting_times, state.commits.waiting_times]
+    packed += [packet.heartbeats.times() for packet in packets if packet.heartbeats]
+    packed += [np.frombuffer(packet.progress.times, "<i8") for packet in packets if packet.progress]
+    times = np.concatenate(packed)
+    moved = clock
+    for waiting, most in ((np.asarray(whole), limit), (times[times >= clock], limit * _PACKED_SHARE)):
+        if len(waiting) > most:
+            moved = max(moved, int(np.sort(waiting)[len(waiting) - most - 1]) + 1)
+    state.header.pushed_out += sum(at < moved for at in whole) if moved > clock else 0
+    return moved

@@ -1,0 +1,144 @@
+"""Core: the remembered ids of a shard's groups and topics, by which repeated events are recognized. No I/O.
+
+An id is kept as 64 bits of its hash beside the time from which it counts. `docs/internals.md` has the rate at which two
+different ids of one group are taken for one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from udfs.shard.state_format import Buffer
+from udfs.shard.time_index import GroupedTimes
+
+_ID_BYTES = 8
+_FORMER_ID_BYTES = 5  # of states before version 3; their keys have zeros below
+_FORMER_SHIFT = 8 * (_ID_BYTES - _FORMER_ID_BYTES)
+
+
+def id_key(event_id: str) -> int:
+    """Return the key under which an id is remembered: 64 bits of hash, of which the lowest 24 are not all zero."""
+    key = int.from_bytes(hashlib.blake2b(event_id.encode(), digest_size=_ID_BYTES).digest(), "big")
+    return key if _is_present(key) else key | 1
+
+
+def _former_key(event_id: str) -> int:
+    """Return the key under which a state before version 3 remembers an id: 40 bits of hash, in the upper ones of 64."""
+    return (
+        int.from_bytes(hashlib.blake2b(event_id.encode(), digest_size=_FORMER_ID_BYTES).digest(), "big")
+        << _FORMER_SHIFT
+    )
+
+
+def _is_present(key: int) -> bool:
+    return bool(key & ((1 << _FORMER_SHIFT) - 1))
+
+
+class DedupWindow:
+    """The remembered ids of one group or topic.
+
+    An event counts from its own time on or, where the clock had passed that before the batch, from the clock on: what
+    came late, however old it is, is remembered for as long as anything else.
+    """
+
+    def __init__(self, remembered: dict[int, int], clock_before: int | None, span_ms: int) -> None:
+        self._remembered = remembered
+        self._has_former = not all(map(_is_present, remembered))
+        self._clock_before = clock_before
+        self._span_ms = span_ms
+        self.changed = False
+
+    def set_clock_before(self, clock: int | None) -> None:
+        """Evaluate as in the batch before which the clock stood there."""
+        self._clock_before = clock
+
+    def is_repeat(self, event_id: str, time_ms: int) -> bool:
+        """Evaluate an event as it is applied, and remember it when it is the first with its id."""
+        if self.was_applied(event_id, time_ms):
+            return True
+        self._remembered[id_key(event_id)] = self._counts_from(time_ms)
+        self.changed = True
+        return False
+
+    def was_applied(self, event_id: str, time_ms: int) -> bool:
+        """Evaluate an event without remembering it."""
+        first = self._remembered.get(id_key(event_id))
+        if first is None and self._has_former:
+            first = self._remembered.get(_former_key(event_id))
+        return first is not None and self._counts_from(time_ms) - first <= self._span_ms
+
+    def _counts_from(self, time_ms: int) -> int:
+        return time_ms if self._clock_before is None else max(time_ms, self._clock_before)
+
+    def rows(self) -> dict[int, int]:
+        """Return what is remembered: key -> time."""
+        return self._remembered
+
+
+class DedupStore:
+    """The ledgers of a shard, decoded on first use."""
+
+    def __init__(self, data: Buffer, clock_before: int | None, span_ms: int) -> None:
+        self._data = data
+        self._table: GroupedTimes | None = None
+        self._clock_before = clock_before
+        self._span_ms = span_ms
+        self._ledgers: dict[int, DedupWindow] = {}
+
+    def set_clock_before(self, clock: int) -> None:
+        """Drop ids older than that clock; before any ledger is used."""
+        self._clock_before = clock
+
+    def of(self, key: int) -> DedupWindow:
+        """Return the ledger of a group or topic."""
+        ledger = self._ledgers.get(key)
+        if ledger is None:
+            ledger = DedupWindow(self.remembered(key), self._clock_before, self._span_ms)
+            self._ledgers[key] = ledger
+        return ledger
+
+    def remembered(self, key: int) -> dict[int, int]:
+        """Return what was remembered before the batch: key of the id -> time."""
+        keys, times = self._decoded().of(key)
+        return dict(zip(keys.tolist(), times.tolist(), strict=True))
+
+    def remember(self, key: int, rows: dict[int, int]) -> None:
+        """Restore remembered ids from another state."""
+        ledger = DedupWindow(self.of(key).rows() | rows, self._clock_before, self._span_ms)
+        ledger.changed = True
+        self._ledgers[key] = ledger
+
+    def keep_since(self, clock_before: int | None) -> None:
+        """Keep what a group may ask for that is told only now what came when the clock stood there."""
+        if clock_before is not None and self._clock_before is not None:
+            self._clock_before = min(self._clock_before, clock_before)
+
+    def encode(self, oldest: int | None) -> tuple[Buffer, int | None]:
+        """Return the bytes, and the time of the oldest id in them.
+
+        Args:
+            oldest: What this answered before. Ids are swept out when others change, else once the oldest has
+                been forgotten for a tenth of the span.
+        """
+        changed = {key: ledger.rows() for key, ledger in self._ledgers.items() if ledger.changed}
+        horizon = None if self._clock_before is None else self._clock_before - self._span_ms
+        stale = oldest is not None and horizon is not None and oldest < horizon - self._span_ms // 10
+        if not changed and not stale:
+            return self._data, oldest
+        table = self._decoded()
+        table.replace(changed)
+        if horizon is not None:
+            table.keep(table.times >= horizon)
+        return table.encode(), int(table.times.min()) if len(table) else None
+
+    def _decoded(self) -> GroupedTimes:
+        if self._table is None:
+            self._table = GroupedTimes(self._data)
+        return self._table
+
+
+def topic_ledger_key(topic_key: int) -> int:
+    """Return the key of a topic's ledger: a group of the same name has another."""
+    return int(np.uint64(topic_key) ^ np.uint64(0x746F706963))

@@ -1,0 +1,110 @@
+"""Core: what a batch brought for a group, sorted into what counts, what came late and what is repeated. No I/O."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from udfs.model.events import AnyEvent, AssignmentReported, GroupSnapshot, Heartbeat, MemberJoined, TopicQueues
+from udfs.model.group_api import DueEvent
+from udfs.packets.packet import CarriedEvent, carry_event, order_of, read_event
+from udfs.shard.backlog import Brought
+from udfs.shard.deduplication import DedupWindow
+from udfs.shard.state import Record
+
+# Source and position of a heartbeat that travelled packed: from which line or record it came is not known any more.
+_PACKED = "packed"
+
+
+class SortedDue(NamedTuple):
+    """The events that are due for a group.
+
+    Attributes:
+        late_rows: What carried those that came late, by id. carriers: What carried the others as well, but for
+            heartbeats that travelled packed.
+    """
+
+    events: list[DueEvent]
+    late_rows: dict[str, CarriedEvent]
+    carriers: dict[str, CarriedEvent]
+
+
+def sort_due(
+    cluster: str,
+    record: Record,
+    seen: dict[str, int],
+    brought: Brought,
+    beats: dict[str, list[int]],
+    late_beats: list[tuple[str, int]],
+    ledger: DedupWindow,
+) -> SortedDue:
+    """Return the events that are due for a group.
+
+    Args:
+        beats: Heartbeats that count, to which those that the batch brought are added.
+        late_beats: Heartbeats that came late: they become events.
+    """
+    before = brought.clock_before
+    events: list[DueEvent] = []
+    late_rows: dict[str, CarriedEvent] = {}
+    carriers: dict[str, CarriedEvent] = {}
+    both: list[tuple[AnyEvent, CarriedEvent]] = [*brought.events, *brought.moves]
+    for event, carried in sorted(both, key=lambda pair: order_of(pair[1])):
+        late = _is_older(event.event_time, before) and _is_older(event.event_time, record.last_applied)
+        if isinstance(event, TopicQueues):
+            late = late and event.topic in brought.mine
+        elif late and ledger.was_applied(carried.event_id, event.event_time):
+            continue
+        if late:
+            late_rows[carried.event_id] = carried
+        carriers[carried.event_id] = carried
+        events.append(DueEvent(event, carried.event_id, late, carried.source, carried.position))
+    late_beats = list(late_beats)
+    for member_id, at in sorted(brought.heartbeats):
+        last = seen.get(member_id)
+        if _is_older(at, before) and _is_older(at, record.last_applied) and (last is None or at < last):
+            late_beats.append((member_id, at))
+        elif last is None or at > last:
+            known = beats.setdefault(member_id, [])
+            if not known or at > known[-1]:
+                known.append(at)
+    for member_id, at in sorted(set(late_beats)):
+        carried = carry_heartbeat(cluster, record, member_id, at)
+        late_rows[carried.event_id] = carried
+        events.append(DueEvent(read_event(carried), carried.event_id, late=True))
+    return SortedDue(events, late_rows, carriers)
+
+
+def carry_heartbeat(cluster: str, record: Record, member_id: str, at: int) -> CarriedEvent:
+    """Return a heartbeat that travelled packed as an event of its own."""
+    beat = Heartbeat(
+        schema_version=1,
+        event_time=at,
+        system=record.system,
+        cluster=cluster,
+        group=record.name,
+        member_id=member_id,
+    )
+    return carry_event(beat, _PACKED, _PACKED)
+
+
+def _is_older(time_ms: int, than: int | None) -> bool:
+    return than is not None and time_ms < than
+
+
+def may_bring_back(event: AnyEvent) -> bool:
+    """Return whether an event may bring a member back with the subscriptions that it had."""
+    if isinstance(event, GroupSnapshot):
+        return any(member.subscriptions is None for member in event.members)
+    return isinstance(event, MemberJoined | Heartbeat) and event.subscriptions is None
+
+
+def topics_in(event: AnyEvent) -> set[str]:
+    """Return the topics that an event of a group names."""
+    if isinstance(event, MemberJoined | Heartbeat):
+        return set(event.subscriptions or ())
+    if isinstance(event, GroupSnapshot):
+        named = {topic for member in event.members for topic in member.subscriptions or ()}
+        return named | {queue.topic for queues in (event.assignments or {}).values() for queue in queues}
+    if isinstance(event, AssignmentReported):
+        return {queue.topic for queue in event.queues}
+    return set()

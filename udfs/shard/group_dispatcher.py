@@ -1,0 +1,376 @@
+"""Core: the groups of a shard that must decide in a batch: what each is told, what is kept of its answer. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+
+from udfs.model.arrays import Int64
+from udfs.model.config import CoreConfig
+from udfs.model.errors import InvariantError
+from udfs.model.events import AnyEvent, System, TopicQueues
+from udfs.model.group_api import GroupInput, GroupLogic, GroupOutput
+from udfs.model.journal import Change, Rebalance, Rejected, Unfinished
+from udfs.model.rejection import Rejection, rejected
+from udfs.packets.packet import CarriedEvent, order_of
+from udfs.shard.backlog import Brought
+from udfs.shard.due_input import carry_heartbeat, may_bring_back, sort_due, topics_in
+from udfs.shard.liveness import AppliedHeartbeats, Bools
+from udfs.shard.state import Record, ShardState, UnknownMemberHeartbeat, Written, cut_keys, written_of
+from udfs.shard.topics import TopicsAtBatch
+from udfs.shard.wake_index import topic_hash
+
+Row: TypeAlias = Rebalance | Change | Rejected | Unfinished
+_CHUNK = 512  # groups decoded at a time: bounds memory, and hashes their members' ids at once
+
+
+class Work:
+    """What is due for one group in this batch."""
+
+    __slots__ = ("events", "name", "strangers", "system")
+
+    def __init__(self, name: str, system: System) -> None:
+        self.name = name
+        self.system = system
+        self.events: list[tuple[AnyEvent, CarriedEvent]] = []
+        self.strangers: list[tuple[str, int]] = []
+
+
+class _Pairs(NamedTuple):
+    """The due heartbeats of the groups that are looked at, by group, member, time."""
+
+    groups: Int64
+    members: Int64
+    times: Int64
+    behind: Sequence[bool]
+
+
+class ShardGroups:
+    """The groups of one shard through one batch: first given what is due, then advanced once."""
+
+    def __init__(self, cluster: str, state: ShardState, rules: CoreConfig, logic: GroupLogic) -> None:
+        self._cluster = cluster
+        self._state = state
+        self._rules = rules
+        self._logic = logic
+        # By key, then by name: two groups of one key are not taken for one.
+        self._works: dict[int, dict[str, Work]] = {}
+        self._moves: dict[str, list[tuple[TopicQueues, CarriedEvent]]] = {}
+        self._moved_hashes: dict[int, list[str]] = {}
+        self._names: dict[tuple[int, int], tuple[Record, str]] = {}
+        self._advanced: list[tuple[int, Record, bytes, GroupOutput]] = []
+
+    def work(self, key: int, name: str, system: System) -> Work:
+        """Return what is due for a group, to be added to."""
+        works = self._works.setdefault(key, {})
+        if name not in works:
+            works[name] = Work(name, system)
+        return works[name]
+
+    def move(self, event: TopicQueues, carried: CarriedEvent) -> None:
+        """Report of a topic that changed; in the order of the changes."""
+        if event.topic not in self._moves:
+            self._moves[event.topic] = []
+            self._moved_hashes.setdefault(topic_hash(event.topic), []).append(event.topic)
+        self._moves[event.topic].append((event, carried))
+
+    def advance(self, settled: AppliedHeartbeats, clock: int, batch_ms: int) -> Iterator[Row]:
+        """Advance every group for which something is due, known ones first, and write all of them back."""
+        state = self._state
+        touched = settled.due_groups | state.watch.due(clock)
+        if self._moves:
+            touched |= state.watch.subscribed(self._moves)
+        keys = np.fromiter(self._works, dtype=np.uint64, count=len(self._works))
+        numbers = state.find(keys)
+        touched[numbers[numbers >= 0]] = True
+        touched[state.find(np.asarray(state.backlog.groups, dtype=np.uint64))] = True
+        perhaps = np.zeros(len(touched), dtype=np.bool_)
+        perhaps[state.live.numbers[settled.members[settled.behind]]] = True
+        asked = np.flatnonzero(touched | perhaps)
+        pairs = self._pairs_of(settled, touched | perhaps)
+        for start in range(0, len(asked), _CHUNK):
+            yield from self._advance_existing(asked[start : start + _CHUNK], touched, settled, pairs, clock, batch_ms)
+        for key in sorted(keys[numbers < 0].tolist()):
+            work = self._works[key][min(self._works[key])]
+            yield from self._refuse_others(key, work.name, batch_ms)
+            record = Record(work.name, work.system, None, None, b"")
+            group = self._logic.new_group(self._cluster, work.system, work.name)
+            yield from self._advance_one(key, record, group, {}, {}, [], clock, batch_ms)
+        self._write()
+        unfinished = len(state.backlog.groups)
+        if unfinished:
+            yield Unfinished(cluster=self._cluster, groups=unfinished)
+
+    def _pairs_of(self, settled: AppliedHeartbeats, asked: Bools) -> _Pairs:
+        groups = self._state.live.numbers[settled.members]
+        chosen = asked[groups]
+        members, times, behind = settled.members[chosen], settled.times[chosen], settled.behind[chosen]
+        order = np.lexsort((times, members))
+        return _Pairs(groups[chosen][order], members[order], times[order], behind[order].tolist())
+
+    def _advance_existing(
+        self,
+        numbers: Int64,
+        touched: Bools,
+        settled: AppliedHeartbeats,
+        pairs: _Pairs,
+        clock: int,
+        batch_ms: int,
+    ) -> Iterator[Row]:
+        """Advance groups that are known: a chunk of them, ascending."""
+        state, logic = self._state, self._logic
+        records = [state.record(number) for number in numbers.tolist()]
+        groups = [logic.decode_group(record.group) for record in records]
+        ids: list[list[str]] = [
+            list(logic.members_by_heartbeat(group)) if record.seen is None else []
+            for record, group in zip(records, groups, strict=True)
+        ]
+        keys = iter(cut_keys([member_id for of_group in ids for member_id in of_group]).tolist())
+        firsts = np.searchsorted(pairs.groups, numbers).tolist()
+        lasts = np.searchsorted(pairs.groups, numbers, side="right").tolist()
+        waiting = set(np.unique(state.live.numbers[state.live.waiting_members]).tolist())
+        for at, number in enumerate(numbers.tolist()):
+            record, key = records[at], int(state.groups.keys[number])
+            yield from self._refuse_others(key, record.name, batch_ms)
+            names = {next(keys): member_id for member_id in ids[at]}
+            rows = state.rows_of(number)
+            row_keys = state.live.keys[rows].tolist()
+            if sorted(names) != row_keys:
+                raise InvariantError(f"members of group {record.name}", sorted(names.values()), row_keys)
+            if number in waiting:
+                self._names |= {(key, row_key): (record, names[row_key]) for row_key in row_keys}
+            last = settled.last_before[rows].tolist()
+            seen = {names[row_key]: at_ms for row_key, at_ms in zip(row_keys, last, strict=True)}
+            if state.backlog.of(key):
+                due = slice(firsts[at], lasts[at])
+                told = zip(pairs.members[due].tolist(), pairs.times[due].tolist(), strict=True)
+                unsorted = [(names[row_keys[row - rows.start]], at_ms) for row, at_ms in told]
+                yield from self._go_on(key, record, groups[at], seen, unsorted, clock, batch_ms)
+                continue
+            beats, late = self._beats(record, seen, names, row_keys, rows.start, pairs, firsts[at], lasts[at])
+            if touched[number] or late:
+                yield from self._advance_one(key, record, groups[at], seen, beats, late, clock, batch_ms)
+
+    def _beats(
+        self,
+        record: Record,
+        seen: dict[str, int],
+        names: dict[int, str],
+        row_keys: list[int],
+        first_row: int,
+        pairs: _Pairs,
+        first: int,
+        last: int,
+    ) -> tuple[dict[str, list[int]], list[tuple[str, int]]]:
+        """Sort a group's due heartbeats of known members: those that count, those that came late."""
+        beats: dict[str, list[int]] = {}
+        late: list[tuple[str, int]] = []
+        times = pairs.times[first:last].tolist()
+        for offset, row in enumerate(pairs.members[first:last].tolist()):
+            at, member_id = times[offset], names[row_keys[row - first_row]]
+            if pairs.behind[first + offset] and record.last_applied is not None and at < record.last_applied:
+                late.append((member_id, at))
+            elif at > seen[member_id]:
+                known = beats.setdefault(member_id, [])
+                if not known or at > known[-1]:
+                    known.append(at)
+        return beats, late
+
+    def _advance_one(
+        self,
+        key: int,
+        record: Record,
+        group: Any,
+        seen: dict[str, int],
+        beats: dict[str, list[int]],
+        late_beats: list[tuple[str, int]],
+        clock: int,
+        batch_ms: int,
+    ) -> Iterator[Row]:
+        """Report a group what this batch brought."""
+        work = self._works.get(key, {}).get(record.name)
+        mine, moves = self._moves_for(key, work)
+        if record.seen is not None:
+            seen = record.seen
+        brought = self._brought(key, record.name, clock, moves, mine)
+        advanced = yield from self._apply_brought(key, record, group, seen, brought, beats, late_beats, batch_ms, 0)
+        if advanced.stopped_at is not None:
+            told = [(member_id, at) for member_id, times in beats.items() for at in times]
+            self._state.backlog.put(key, [brought.held(told).since(advanced.stopped_at)])
+        self._keep(key, record, group, advanced)
+
+    def _go_on(
+        self,
+        key: int,
+        record: Record,
+        group: Any,
+        seen: dict[str, int],
+        heartbeats: list[tuple[str, int]],
+        clock: int,
+        batch_ms: int,
+    ) -> Iterator[Row]:
+        """Report a group what waits for it, the oldest batch first; what this batch brought waits behind that.
+
+        Args:
+            heartbeats: Of known members, due in this batch: member and time.
+        """
+        moves = [move for topic in sorted(self._moves) for move in self._moves[topic]]
+        now = self._brought(key, record.name, clock, moves, set()).held(heartbeats)
+        held = list(self._state.backlog.of(key))
+        if now.only_moves_the_clock_after(held[-1]):
+            held[-1].clock = clock
+        else:
+            held.append(now)
+        if record.seen is not None:
+            seen = record.seen
+        done = 0
+        number = int(self._state.find(np.asarray([key], dtype=np.uint64))[0])
+        topics = self._state.watch.topics_of(number)
+        while held:
+            brought = Brought.of(held[0])
+            brought.mine.update(move.topic for move, _ in brought.moves if topic_hash(move.topic) in topics)
+            brought.mine.update(*(topics_in(event) for event, _ in brought.events))
+            advanced = yield from self._apply_brought(key, record, group, seen, brought, {}, [], batch_ms, done)
+            done += advanced.work
+            record = msgspec.structs.replace(record, last_applied=advanced.last_applied_ms)
+            seen, topics = dict(advanced.last_heartbeat), frozenset(map(topic_hash, advanced.topics))
+            if advanced.stopped_at is not None:
+                held[0] = held[0].since(advanced.stopped_at)
+                break
+            del held[0]
+            if done >= self._rules.max_group_work:
+                break
+        self._state.backlog.put(key, held)
+        self._keep(key, record, group, advanced)
+
+    def _brought(
+        self, key: int, name: str, clock: int, moves: list[tuple[TopicQueues, CarriedEvent]], mine: set[str]
+    ) -> Brought:
+        work = self._works.get(key, {}).get(name)
+        return Brought(
+            batch=self._state.header.batches,
+            clock_before=self._state.clock_before,
+            clock=clock,
+            events=work.events if work else [],
+            moves=moves,
+            mine=mine,
+            heartbeats=work.strangers if work else [],
+            progress=self._state.commits.of(key),
+        )
+
+    def _apply_brought(
+        self,
+        key: int,
+        record: Record,
+        group: Any,
+        seen: dict[str, int],
+        brought: Brought,
+        beats: dict[str, list[int]],
+        late_beats: list[tuple[str, int]],
+        batch_ms: int,
+        done: int,
+    ) -> Generator[Row, None, GroupOutput]:
+        """Apply what one batch brought to a group, and return its answer; ``done``: its work in this batch so far."""
+        state = self._state
+        ledger = state.repeats.of(key)
+        ledger.set_clock_before(brought.clock_before)
+        due = sort_due(self._cluster, record, seen, brought, beats, late_beats, ledger)
+        facts = GroupInput(
+            cluster=self._cluster,
+            system=record.system,
+            group_id=record.name,
+            clock_before=brought.clock_before,
+            clock=brought.clock,
+            detected_at=batch_ms,
+            events=due.events,
+            heartbeats=beats,
+            last_heartbeat=seen,
+            progress=brought.progress,
+            work_limit=self._rules.max_group_work - done,
+        )
+        topics = TopicsAtBatch(state.topics, brought.batch)
+        advanced: GroupOutput = self._logic.advance(group, facts, topics, ledger, self._rules)
+        outdated = {event_id: due.carriers[event_id] for event_id in advanced.outdated if event_id in due.carriers}
+        for event_id, carried in (due.late_rows | outdated).items():
+            if event_id not in advanced.ignored_event_ids:
+                detail = "older than what was applied to its group: applied at the clock, and marked"
+                if event_id in advanced.outdated:
+                    detail = "carries what newer events have replaced already: that changes nothing"
+                state.header.late += 1
+                yield self.late_row(carried, detail, record.name, batch_ms)
+        yield from advanced.rebalances
+        yield from advanced.changes
+        yield from advanced.rejected
+        return advanced
+
+    def _moves_for(self, key: int, work: Work | None) -> tuple[set[str], list[tuple[TopicQueues, CarriedEvent]]]:
+        """Return the topics that a group subscribes to, or may as of this batch's events, and how they changed.
+
+        A member that comes back without saying to what it subscribes may bring any topic back: then all changes
+        are told, and the group passes over those that are nothing to it.
+        """
+        if not self._moves:
+            return set(), []
+        number = int(self._state.find(np.asarray([key], dtype=np.uint64))[0])
+        hashes = self._state.watch.topics_of(number) if number >= 0 else frozenset[int]()
+        mine = {topic for one in hashes for topic in self._moved_hashes.get(one, ())}
+        returning = False
+        if work is not None:
+            returning = number >= 0 and bool(work.strangers)
+            for event, _ in work.events:
+                mine |= topics_in(event)
+                returning |= may_bring_back(event)
+        told = sorted(self._moves) if returning else sorted(mine & self._moves.keys())
+        return mine, [move for topic in told for move in self._moves[topic]]
+
+    def _refuse_others(self, key: int, name: str, batch_ms: int) -> Iterator[Rejected]:
+        """List what is due for other groups of the same key: there is room for one."""
+        for other, work in sorted(self._works.get(key, {}).items()):
+            if other == name:
+                continue
+            rejection = Rejection("group_key_collision", key_collision("group", name), self._cluster, other)
+            stranger = Record(other, work.system, None, None, b"")
+            beats = [carry_heartbeat(self._cluster, stranger, *beat) for beat in work.strangers]
+            carried = [*(one for _, one in work.events), *beats]
+            for one in sorted(carried, key=order_of):
+                yield self.rejected(one, rejection, batch_ms)
+
+    def _keep(self, key: int, record: Record, group: Any, advanced: GroupOutput) -> None:
+        self._advanced.append((key, record, self._logic.encode_group(group), advanced))
+
+    def _write(self) -> None:
+        """Write the groups back; what waits of members that have gone waits under their names."""
+        ids = [member_id for _, _, _, advanced in self._advanced for member_id in advanced.last_heartbeat]
+        all_keys = cut_keys(ids)
+        written: dict[int, Written] = {}
+        start = 0
+        for key, record, group, advanced in self._advanced:
+            count = len(advanced.last_heartbeat)
+            written[key] = written_of(record, group, advanced, all_keys[start : start + count])
+            start += count
+        for key, row_key, at in self._state.write(written):
+            record, member_id = self._names[key, row_key]
+            self._state.strangers.append(UnknownMemberHeartbeat(record.system, record.name, member_id, at))
+
+    def late_row(self, carried: CarriedEvent, detail: str, group_id: str | None, batch_ms: int) -> Rejected:
+        """Return the row that lists a late event."""
+        return self.rejected(carried, Rejection("late", detail, self._cluster, group_id), batch_ms)
+
+    def rejected(self, carried: CarriedEvent, rejection: Rejection, batch_ms: int) -> Rejected:
+        """Return the row that lists an event that was not applied as sent."""
+        return rejected(
+            rejection,
+            carried.content,
+            source=carried.source,
+            position=carried.position,
+            seen_at=batch_ms,
+            raw_limit_bytes=self._rules.raw_limit_bytes,
+        )
+
+
+def key_collision(kind: str, name: str) -> str:
+    """Return the detail of an event of a group or topic whose place another one has."""
+    return f"its 64-bit key is that of {kind} {name}: it is not followed; give one of them another name"

@@ -1,0 +1,367 @@
+"""Core: a shard's state as events of the contract, and back: how a checkpoint gets another shard count. No I/O.
+
+Each group, topic and cluster is one event marked ``restored``: readable fields of the contract, and beside them the
+state itself, versioned, in base64, with a hash of both. Where it is present it is used unchanged, whatever the clock;
+the readable fields are for people, and for versions that cannot read it. What waited follows as ordinary events.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Final, TypeAlias, TypeVar
+
+import msgspec
+import numpy as np
+
+from udfs.model.config import CoreConfig
+from udfs.model.errors import StateDamagedError, StateVersionError
+from udfs.model.events import MAX_QUEUE_COUNT, AnyEvent, Clock, GroupSnapshot, Heartbeat, TopicQueues
+from udfs.model.group_api import GroupLogic
+from udfs.model.queues import spelled
+from udfs.packets.packet import CarriedEvent, cluster_key, group_key, read_event, shard_of, topic_key
+from udfs.shard.cluster_time import ClusterTime
+from udfs.shard.deduplication import topic_ledger_key
+from udfs.shard.source_gaps import Silence
+from udfs.shard.state import Record, ShardState, Written, cut_keys
+from udfs.shard.state_format import FIRST_CHECKED, STATE_VERSION, must_hold, refusing
+from udfs.shard.topics import Topic
+
+MARK = b'"restored'  # in the canonical content of every event that is restored or holds a state
+# The id of exported events: one that has it and no state has lost the state.
+EXPORTED: Final = "state-export"
+# No MessagePack begins so: what follows is a hash, then the state. Before version 3 there was the state alone.
+_SEAL: Final = b"\xc1\xc1"
+_HASH_BYTES: Final = 16
+
+Key: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]  # 64 bits
+Moment: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+TopicHash: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
+
+
+class GroupImage(msgspec.Struct, array_like=True):
+    """All that a shard's state holds of one group.
+
+    Attributes:
+        members: Id, last heartbeat and session timeout of each that lives by heartbeats and has a row.
+        topics: Hashes, as the index of topics holds them. repeats, commits: Key and time.
+    """
+
+    version: int
+    record: Record
+    members: list[tuple[str, Moment, Moment]]
+    wake_at: Moment | None
+    topics: list[TopicHash]
+    repeats: list[tuple[Key, Moment]]
+    commits: list[tuple[Key, Moment]]
+    waiting_commits: list[tuple[Key, Moment]]
+
+
+class TopicImage(msgspec.Struct, array_like=True):
+    """All that a cluster's shards hold of one topic."""
+
+    version: int
+    topic: Topic
+    repeats: list[tuple[Key, Moment]]
+
+
+class ClusterImage(msgspec.Struct, array_like=True):
+    """What a shard holds of the cluster itself.
+
+    Attributes:
+        silence: From the cluster's home shard, else None.
+        commits: Of groups of which nothing else is known: key of the group, key of the queue, time.
+    """
+
+    version: int
+    clock: Moment
+    newest: Moment
+    silence: Silence | None
+    commits: list[tuple[Key, Key, Moment]]
+    time: ClusterTime | None = None
+
+
+Fault: TypeAlias = tuple[str, str]  # reason, detail
+Image = TypeVar("Image", GroupImage, TopicImage, ClusterImage)
+
+
+def export_shard(cluster: str, number: int, data: bytes, rules: CoreConfig, logic: GroupLogic) -> Iterator[AnyEvent]:
+    """Return one shard's state as events: clock, topics, groups, then what waits.
+
+    What all shards hold comes from its home only, so the events of all shards together are the cluster's state.
+
+    Args:
+        rules: With the shard count of the checkpoint that the state is from.
+    """
+    state = ShardState(cluster, data, rules)
+    header = state.header
+    system = header.system or "kafka"  # only Kafka's commits come without the system
+    if header.clock is None or header.newest is None:
+        return
+    # A time at which something did come: no gap in the source is filled by the export, and no clock moved ahead.
+    stamp = header.newest if state.time.supported is None else min(header.newest, state.time.supported)
+    is_home = shard_of(cluster_key(cluster), rules.shards) == number
+    commits = state.commits.of_others(state.groups.keys)
+    if is_home or commits:
+        silence = state.silence if is_home else None
+        image = ClusterImage(STATE_VERSION, header.clock, header.newest, silence, commits, state.time)
+        told = Clock(
+            schema_version=1, event_time=stamp, event_id=EXPORTED, system=system, cluster=cluster, restored=True
+        )
+        told.restored_cluster = _pack(told, image)
+        yield told
+    for topic in state.topics.all():
+        if shard_of(topic_key(cluster, topic.name), rules.shards) == number:
+            repeats = sorted(state.repeats.remembered(topic_ledger_key(topic_key(cluster, topic.name))).items())
+            described = TopicQueues(
+                schema_version=1,
+                event_time=stamp,
+                event_id=EXPORTED,
+                system=system,
+                cluster=cluster,
+                topic=topic.name,
+                queues=spelled(topic.queues) or (),
+                topic_id=topic.topic_id,
+                restored=True,
+            )
+            described.restored_topic = _pack(described, TopicImage(STATE_VERSION, topic, repeats))
+            yield described
+    for position in range(len(state.groups.keys)):
+        yield from _export_group(cluster, state, position, stamp, logic)
+    for one in state.strangers:
+        yield _heartbeat(cluster, one.system, one.group, one.member_id, one.time)
+    for carried in [*state.backlog.events(), *state.events]:
+        event = read_event(carried)
+        if isinstance(event, Clock):
+            continue
+        if isinstance(event, TopicQueues) and shard_of(topic_key(cluster, event.topic), rules.shards) != number:
+            continue
+        yield event
+
+
+def _export_group(
+    cluster: str, state: ShardState, position: int, stamp: int, logic: GroupLogic
+) -> Iterator[GroupSnapshot | Heartbeat]:
+    record, key = state.record(position), int(state.groups.keys[position])
+    group = logic.decode_group(record.group)
+    live, rows = state.live, state.rows_of(position)
+    ids = [] if record.seen is not None else list(logic.members_by_heartbeat(group))
+    names = dict(zip(cut_keys(ids).tolist(), ids, strict=True))
+    row_names = [names[row_key] for row_key in live.keys[rows].tolist()]
+    last, timeouts = live.last[rows].tolist(), live.timeouts[rows].tolist()
+    seen = record.seen if record.seen is not None else dict(zip(row_names, last, strict=True))
+    image = GroupImage(
+        version=STATE_VERSION,
+        record=record,
+        members=list(zip(row_names, last, timeouts, strict=True)),
+        wake_at=state.watch.wake_of(position),
+        topics=sorted(state.watch.topics_of(position)),
+        repeats=sorted(state.repeats.remembered(key).items()),
+        commits=sorted((queue, times[-1]) for queue, times in state.commits.of(key).items()),
+        waiting_commits=state.commits.waiting_of(key),
+    )
+    snapshot = logic.snapshot_of(group, seen, stamp)
+    snapshot.system, snapshot.cluster, snapshot.group = record.system, cluster, record.name
+    snapshot.event_time, snapshot.event_id, snapshot.restored = stamp, EXPORTED, True
+    snapshot.restored_group = _pack(snapshot, image)
+    yield snapshot
+    mine = (live.waiting_members >= rows.start) & (live.waiting_members < rows.stop)
+    waiting = zip(live.waiting_members[mine].tolist(), live.waiting_times[mine].tolist(), strict=True)
+    beats = {(row_names[row - rows.start], at) for row, at in waiting}
+    beats.update(one for held in state.backlog.of(key) for one in held.heartbeats)
+    for member_id, at in sorted(beats):
+        yield _heartbeat(cluster, record.system, record.name, member_id, at)
+
+
+def restore(
+    state: ShardState, arrived: Sequence[CarriedEvent], is_mine: Callable[[int], bool], logic: GroupLogic
+) -> tuple[list[CarriedEvent], list[tuple[AnyEvent, CarriedEvent, Fault]]]:
+    """Restore the exported state of another checkpoint, before everything else and whatever its time.
+
+    Args:
+        is_mine: Whether a key of a cluster or group is this shard's.
+    Returns: the other events, those without the state itself among them; and what was not taken in.
+    """
+    others: list[CarriedEvent] = []
+    marked: list[tuple[AnyEvent, CarriedEvent]] = []
+    for carried in arrived:
+        event = read_event(carried) if MARK in carried.content else None
+        match event:
+            case Clock() | TopicQueues() | GroupSnapshot() if _text_of(event) is not None or event.event_id == EXPORTED:
+                marked.insert(0 if isinstance(event, Clock) else len(marked), (event, carried))
+            case _:
+                others.append(carried)
+    refused: list[tuple[AnyEvent, CarriedEvent, Fault]] = []
+    groups: dict[int, Written] = {}
+    for event, carried in marked:
+        try:
+            taken = _restore_one(state, event, groups, is_mine, logic)
+        except StateVersionError as error:
+            refused.append((event, carried, ("restored_unreadable", str(error))))
+            continue
+        if not taken:
+            detail = "the state that the event restores is already there: it is left as it is"
+            refused.append((event, carried, ("restored_known_already", detail)))
+    state.write(groups)
+    return others, refused
+
+
+def _restore_one(
+    state: ShardState,
+    event: AnyEvent,
+    groups: dict[int, Written],
+    is_mine: Callable[[int], bool],
+    logic: GroupLogic,
+) -> bool:
+    if isinstance(event, Clock):
+        _restore_cluster(state, event, is_mine)
+        return True
+    if isinstance(event, TopicQueues):
+        return _restore_topic(state, event)
+    if not isinstance(event, GroupSnapshot) or group_key(event.cluster, event.group) in groups:
+        return False
+    restored = _restored_group(state, event, logic)
+    if restored is None:
+        return False
+    groups[restored[0]] = restored[1]
+    return True
+
+
+def _restore_cluster(state: ShardState, event: Clock, is_mine: Callable[[int], bool]) -> None:
+    """Restore the clock of another state; repeating it is harmless."""
+    image = _unpack(event, ClusterImage)
+    header = state.header
+    header.newest = max(image.newest, image.newest if header.newest is None else header.newest)
+    header.clock = max(image.clock, image.clock if header.clock is None else header.clock)
+    state.set_clock_before(header.clock)
+    if image.time is not None:
+        state.time = image.time
+    if is_mine(cluster_key(event.cluster)) and image.silence is not None and state.silence == Silence():
+        state.silence = image.silence
+    commits = [row for row in image.commits if is_mine(row[0])]
+    if commits:
+        groups, queues, times = zip(*commits, strict=True)
+        state.commits.take(
+            np.asarray(groups, dtype=np.uint64), np.asarray(queues, dtype=np.uint64), np.asarray(times, dtype=np.int64)
+        )
+
+
+def _restore_topic(state: ShardState, event: TopicQueues) -> bool:
+    """Restore a topic from another state; False when it exists already."""
+    image = _unpack(event, TopicImage)
+    if image.topic.name != event.topic:
+        raise StateDamagedError(f"the state of topic {image.topic.name} came under the name {event.topic}")
+    for queues in (image.topic.queues, image.topic.first):
+        must_hold(not isinstance(queues, int) or 0 <= queues <= MAX_QUEUE_COUNT, "a topic has too many queues")
+    if not state.topics.restore(image.topic):
+        return False
+    if image.repeats:
+        state.repeats.remember(topic_ledger_key(topic_key(event.cluster, event.topic)), dict(image.repeats))
+    return True
+
+
+def _restored_group(state: ShardState, event: GroupSnapshot, logic: GroupLogic) -> tuple[int, Written] | None:
+    """Return a group of another state, ready to be written; None when it exists already."""
+    image = _unpack(event, GroupImage)
+    if image.record.name != event.group:
+        raise StateDamagedError(f"the state of group {image.record.name} came under the name {event.group}")
+    if image.version < FIRST_CHECKED:
+        _check_unsealed(image, logic)
+    key = group_key(event.cluster, event.group)
+    if int(state.find(np.asarray([key], dtype=np.uint64))[0]) >= 0:
+        return None
+    if image.repeats:
+        state.repeats.remember(key, dict(image.repeats))
+    state.commits.restore(key, image.commits)
+    if image.waiting_commits:
+        queues, times = zip(*image.waiting_commits, strict=True)
+        keys = np.full(len(times), key, dtype=np.uint64)
+        state.commits.take(keys, np.asarray(queues, dtype=np.uint64), np.asarray(times, dtype=np.int64))
+    return key, Written(
+        record=msgspec.msgpack.encode(image.record),
+        last_heartbeat={member_id: last for member_id, last, _ in image.members},
+        session_timeouts_ms={member_id: timeout for member_id, _, timeout in image.members},
+        wake_at=image.wake_at,
+        topics=image.topics,
+    )
+
+
+def _heartbeat(cluster: str, system: str, group: str, member_id: str, at: int) -> Heartbeat:
+    return msgspec.convert(
+        {
+            "type": "heartbeat",
+            "schema_version": 1,
+            "event_time": at,
+            "system": system,
+            "cluster": cluster,
+            "group": group,
+            "member_id": member_id,
+        },
+        Heartbeat,
+    )
+
+
+def _pack(event: Clock | TopicQueues | GroupSnapshot, image: GroupImage | TopicImage | ClusterImage) -> str:
+    """Return a state as the text that its event carries.
+
+    Args:
+        event: Complete but for that text.
+    """
+    data = msgspec.msgpack.encode(image)
+    return base64.b64encode(_SEAL + _hash_of(event, data) + data).decode()
+
+
+def _unpack(event: Clock | TopicQueues | GroupSnapshot, kind: type[Image]) -> Image:
+    """Return the state that an event carries.
+
+    Raises:
+        StateDamagedError: Neither it nor the event's other fields are used. StateVersionError: A newer one.
+    """
+    with refusing("it"):
+        sealed = base64.b64decode(_text_of(event) or "", validate=True)
+        start = len(_SEAL) + _HASH_BYTES if sealed.startswith(_SEAL) else 0
+        data = sealed[start:]
+        must_hold(
+            not start or sealed[len(_SEAL) : start] == _hash_of(event, data), "the event differs from what was exported"
+        )
+        must_hold(event.restored, "the event has a state, but is not marked as restored")
+        fields = msgspec.msgpack.decode(data, type=list)
+        version = fields[0] if fields else None
+        if isinstance(version, int) and version > STATE_VERSION:
+            raise StateVersionError(f"written in encoding {version}, this version reads up to {STATE_VERSION}")
+        must_hold(start or version in range(1, FIRST_CHECKED), "its hash is missing")
+        return msgspec.msgpack.decode(data, type=kind)
+
+
+def _text_of(event: Clock | TopicQueues | GroupSnapshot) -> str | None:
+    match event:
+        case Clock():
+            return event.restored_cluster
+        case TopicQueues():
+            return event.restored_topic
+        case GroupSnapshot():
+            return event.restored_group
+
+
+def _hash_of(event: Clock | TopicQueues | GroupSnapshot, data: bytes) -> bytes:
+    """Return the hash of a state and of its event's other fields, except for an id from an envelope."""
+    plain = msgspec.structs.replace(event, event_id=None)
+    match plain:
+        case Clock():
+            plain.restored_cluster = None
+        case TopicQueues():
+            plain.restored_topic = None
+        case GroupSnapshot():
+            plain.restored_group = None
+    digest = hashlib.blake2b(msgspec.json.encode(plain, order="sorted"), digest_size=_HASH_BYTES)
+    digest.update(data)
+    return digest.digest()
+
+
+def _check_unsealed(image: GroupImage, logic: GroupLogic) -> None:
+    """Raise unless a group that no hash vouches for can be decoded and has the members that its rows name."""
+    with refusing("it"):
+        named = logic.members_by_heartbeat(logic.decode_group(image.record.group))
+        rows = image.record.seen if image.record.seen is not None else [member_id for member_id, _, _ in image.members]
+        must_hold(sorted(named) == sorted(rows), "its members are not those of its rows")

@@ -1,0 +1,250 @@
+"""Core: one shard of one cluster through one batch: its clock, what is due, which groups must decide. No I/O.
+
+A group is decoded only when something about it is due: an event of its own, a heartbeat of a member that is not
+known or that hides a gap, a deadline, a change of one of its topics, or the time at which it requested to be woken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from udfs.model.arrays import Int64, UInt64
+from udfs.model.config import CoreConfig
+from udfs.model.errors import InvariantError
+from udfs.model.events import (
+    AnyEvent,
+    Clock,
+    GroupSnapshot,
+    Progress,
+    System,
+    TopicQueues,
+)
+from udfs.model.group_api import GroupLogic
+from udfs.model.journal import Change, Rejected
+from udfs.model.rejection import Rejection
+from udfs.packets.packet import (
+    SYSTEMS,
+    CarriedEvent,
+    PackedHeartbeats,
+    Packet,
+    cluster_key,
+    group_keys,
+    progress_queues,
+    queue_keys,
+    read_event,
+    shard_of,
+    topic_key,
+)
+from udfs.shard.block_store import find_sorted
+from udfs.shard.clock_skew import advance_skew
+from udfs.shard.cluster_clock import move_clock
+from udfs.shard.group_dispatcher import Row, ShardGroups, key_collision
+from udfs.shard.liveness import AppliedHeartbeats, places_of
+from udfs.shard.savepoint import MARK, restore
+from udfs.shard.state import ShardState, UnknownMemberHeartbeat, cut_keys
+
+__all__ = ["Row", "Shard"]
+
+
+class Shard:
+    """One shard of one cluster, opened for one batch.
+
+    Args:
+        data: The state that ``encode`` answered after the batch before; None at first.
+    """
+
+    def __init__(self, cluster: str, number: int, data: bytes | None, rules: CoreConfig, logic: GroupLogic) -> None:
+        self.cluster = cluster
+        self.number = number
+        self.state = ShardState(cluster, data, rules)
+        self._rules = rules
+        self._logic = logic
+        self._groups = ShardGroups(cluster, self.state, rules, logic)
+
+    def encode(self) -> bytes:
+        """Return the state after the batch."""
+        return self.state.encode()
+
+    def advance(self, packets: Sequence[Packet], batch_ms: int) -> Iterator[Row]:
+        """Take in a batch and return what it decided. The state is complete once the answer has been read to its end.
+
+        Args:
+            packets: All packets of the batch for this shard. batch_ms: The batch's own timestamp.
+        """
+        state = self.state
+        arrived = [carried for packet in packets for carried in packet.events]
+        if state.header.system is None:
+            state.header.system = _system_of(packets)
+        if any(MARK in carried.content for carried in arrived):
+            arrived, refused = self._restore(arrived, batch_ms)
+            yield from refused
+        clock, ahead = move_clock(state, packets, arrived, batch_ms, self._rules)
+        yield from self._report_losses(packets, clock)
+        yield from self._advance_silence(packets, clock)
+        if ahead is not None and self._is_mine(cluster_key(self.cluster)):
+            yield from advance_skew(state.silence, self.cluster, ahead, batch_ms)
+        if clock is None:
+            state.events = state.events + arrived
+            return
+        due = self._due_events(arrived, clock)
+        yield from self._report_losses_of_collectors(due, clock)
+        yield from self._advance_topics(due, batch_ms)
+        for packet in packets:
+            if packet.progress is not None:
+                state.commits.take_packed(packet.progress)
+        self._assign(due)
+        state.commits.settle(clock)
+        settled = self._settle_heartbeats(packets, clock)
+        yield from self._groups.advance(settled, clock, batch_ms)
+
+    def _restore(self, arrived: list[CarriedEvent], batch_ms: int) -> tuple[list[CarriedEvent], list[Rejected]]:
+        others, refused = restore(self.state, arrived, self._is_mine, self._logic)
+        rows = []
+        for event, carried, fault in refused:
+            if not isinstance(event, TopicQueues) or self._is_home(event.topic):
+                group_id = event.group if isinstance(event, GroupSnapshot) else None
+                rows.append(self._groups.rejected(carried, Rejection(*fault, self.cluster, group_id), batch_ms))
+        return others, rows
+
+    # ---- time
+
+    def _advance_silence(self, packets: Sequence[Packet], clock: int | None) -> list[Change]:
+        if not self._is_mine(cluster_key(self.cluster)):
+            return []
+        seen = [span for packet in packets for span in packet.first_and_last_times]
+        marks = [packet.silence_ms for packet in packets if packet.silence_ms is not None]
+        return self.state.silence.advance(
+            self.cluster, seen, clock, max(marks, default=None), self._rules.source_silent_after_ms
+        )
+
+    def _report_losses(self, packets: Sequence[Packet], clock: int | None) -> list[Change]:
+        """Return the findings for input that was deleted before it was read; marks apply whatever the clock."""
+        silence = self.state.silence
+        lost = [loss for packet in packets for loss in packet.losses]
+        if not (lost or silence.losses) or not self._is_mine(cluster_key(self.cluster)):
+            return []
+        return silence.report_losses(self.cluster, lost, clock, silence.newest())
+
+    def _report_losses_of_collectors(self, due: Sequence[tuple[AnyEvent, CarriedEvent]], clock: int) -> list[Change]:
+        lost = [loss for event, _ in due if isinstance(event, Clock) for loss in event.lost or ()]
+        if not lost or not self._is_mine(cluster_key(self.cluster)):
+            return []
+        return self.state.silence.report_losses(self.cluster, lost, clock)
+
+    # ---- what is due
+
+    def _due_events(self, arrived: list[CarriedEvent], clock: int) -> list[tuple[AnyEvent, CarriedEvent]]:
+        waiting: list[CarriedEvent] = []
+        due: list[tuple[AnyEvent, CarriedEvent]] = []
+        for carried in [*self.state.events, *arrived]:
+            if carried.event_time < clock:
+                due.append((read_event(carried), carried))
+            else:
+                waiting.append(carried)
+        self.state.events = waiting
+        return due
+
+    def _advance_topics(self, due: Sequence[tuple[AnyEvent, CarriedEvent]], batch_ms: int) -> list[Row]:
+        told = [(event, carried) for event, carried in due if isinstance(event, TopicQueues)]
+        if not told:
+            return []
+        moves, late, collided, changes = self.state.topics.apply(told, self.state.repeats)
+        for event, carried in moves:
+            self._groups.move(event, carried)
+        rows: list[Row] = [change for change in changes if self._is_home(change.subject or "")]
+        for event, carried in late:
+            self.state.header.late_topics += 1
+            if self._is_home(event.topic):
+                detail = f"older than the known state of topic {event.topic}: it changes nothing"
+                rows.append(self._groups.late_row(carried, detail, None, batch_ms))
+        for (event, carried), name in collided:
+            if self._is_home(event.topic):
+                rejection = Rejection("topic_key_collision", key_collision("topic", name), self.cluster)
+                rows.append(self._groups.rejected(carried, rejection, batch_ms))
+        return rows
+
+    def _is_mine(self, key: int) -> bool:
+        return shard_of(key, self._rules.shards) == self.number
+
+    def _is_home(self, topic: str) -> bool:
+        return self._is_mine(topic_key(self.cluster, topic))
+
+    def _assign(self, due: Sequence[tuple[AnyEvent, CarriedEvent]]) -> None:
+        """Give each due event to its group."""
+        mine = [pair for pair in due if not isinstance(pair[0], TopicQueues | Clock)]
+        keys = group_keys(self.cluster, [_group_of(event) for event, _ in mine]).tolist()
+        for key, (event, carried) in zip(keys, mine, strict=True):
+            if isinstance(event, Progress):
+                queues = queue_keys(progress_queues(event))
+                times = np.full(len(queues), event.event_time, dtype=np.int64)
+                self.state.commits.take(np.full(len(queues), key, dtype=np.uint64), queues, times)
+                continue
+            self._groups.work(key, _group_of(event), event.system).events.append((event, carried))
+
+    # ---- heartbeats
+
+    def _settle_heartbeats(self, packets: Sequence[Packet], clock: int) -> AppliedHeartbeats:
+        """Apply heartbeats of known members in the arrays; the others go to their groups, or wait."""
+        members = [np.empty(0, dtype=np.int64)]
+        times = [np.empty(0, dtype=np.int64)]
+        places = self.state.live.places()
+        strangers = self.state.strangers
+        self.state.strangers = []
+        if strangers:
+            keys = group_keys(self.cluster, [one.group for one in strangers])
+            rows = self._rows(places, self.state.find(keys), cut_keys([one.member_id for one in strangers]))
+            members.append(rows[rows >= 0])
+            times.append(np.asarray([one.time for one in strangers], dtype=np.int64)[rows >= 0])
+            for key, row, one in zip(keys.tolist(), rows.tolist(), strangers, strict=True):
+                if row < 0:
+                    self._meet_stranger(key, one, clock)
+        for packet in packets:
+            if packet.heartbeats is not None:
+                known, at = self._existing_pairs(places, packet.heartbeats, clock)
+                members.append(known)
+                times.append(at)
+        return self.state.live.settle(np.concatenate(members), np.concatenate(times), self.state.clock_before, clock)
+
+    @staticmethod
+    def _rows(places: UInt64, groups: Int64, keys: UInt64) -> Int64:
+        rows = find_sorted(places, places_of(groups, keys))
+        return np.asarray(np.where(groups >= 0, rows, -1))
+
+    def _existing_pairs(self, places: UInt64, packed: PackedHeartbeats, clock: int) -> tuple[Int64, Int64]:
+        keys, owners, member_keys, pair_members, times = packed.columns()
+        rows = self._rows(places, self.state.find(keys)[owners], member_keys)[pair_members]
+        known = rows >= 0
+        if known.all():
+            return rows, times
+        names, ids = packed.group_names.unpack(), packed.member_names.unpack()
+        for pair in np.flatnonzero(~known).tolist():
+            member = int(pair_members[pair])
+            group = int(owners[member])
+            system: System = SYSTEMS[packed.systems[group]]  # type: ignore[assignment]
+            stranger = UnknownMemberHeartbeat(system, names[group], ids[member], int(times[pair]))
+            self._meet_stranger(int(keys[group]), stranger, clock)
+        return rows[known], times[known]
+
+    def _meet_stranger(self, key: int, stranger: UnknownMemberHeartbeat, clock: int) -> None:
+        if stranger.time >= clock:
+            self.state.strangers.append(stranger)
+        else:
+            work = self._groups.work(key, stranger.group, stranger.system)
+            work.strangers.append((stranger.member_id, stranger.time))
+
+
+def _system_of(packets: Sequence[Packet]) -> System | None:
+    for packet in packets:
+        if packet.heartbeats is not None and packet.heartbeats.systems:
+            return SYSTEMS[packet.heartbeats.systems[0]]  # type: ignore[return-value]
+        if packet.events:
+            return read_event(packet.events[0]).system
+    return None
+
+
+def _group_of(event: AnyEvent) -> str:
+    if isinstance(event, TopicQueues | Clock):
+        raise InvariantError("an event without a group", "a group", type(event).__name__)
+    return event.group

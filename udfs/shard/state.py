@@ -1,0 +1,256 @@
+"""Core: all that one shard of one cluster remembers between batches. No I/O.
+
+Hot columns are read and written in every batch; the rest stays encoded until it is used, and is
+copied as it is when nothing changed it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+
+from udfs.model.arrays import Int64, UInt64
+from udfs.model.config import CoreConfig
+from udfs.model.events import System
+from udfs.model.group_api import GroupOutput
+from udfs.packets.packet import CarriedEvent, group_keys, hash_texts
+from udfs.shard.backlog import Backlog
+from udfs.shard.block_store import BlockStore
+from udfs.shard.cluster_time import ClusterTime
+from udfs.shard.commits import Commits
+from udfs.shard.deduplication import DedupStore
+from udfs.shard.liveness import Liveness, Rows
+from udfs.shard.source_gaps import Silence
+from udfs.shard.state_format import (
+    KEY_SHIFT,
+    Buffer,
+    Header,
+    Section,
+    Sections,
+    is_checked,
+    must_hold,
+    pack_state,
+    refusing,
+    unpack_state,
+)
+from udfs.shard.topics import Topics
+from udfs.shard.wake_index import WakeIndex, topic_hash
+
+T = TypeVar("T")
+
+
+class Record(msgspec.Struct, array_like=True):
+    """What the cold blocks hold of one group.
+
+    Attributes:
+        last_applied: The time of the last change that makes a rebalance, expiry or snapshot.
+        seen: Only where the keys of two members collide: the group then has no rows in the hot columns, every
+            heartbeat of it is applied one by one, and this is when its members were last alive.
+        group: The group's own encoding.
+    """
+
+    name: str
+    system: System
+    last_applied: int | None
+    seen: dict[str, int] | None
+    group: bytes
+
+
+class UnknownMemberHeartbeat(msgspec.Struct, array_like=True):
+    """A heartbeat that waits, of a member that has no row."""
+
+    system: System
+    group: str
+    member_id: str
+    time: int
+
+
+class Written(NamedTuple):
+    """What becomes of one group in a batch; ``topics`` as hashes."""
+
+    record: bytes
+    last_heartbeat: dict[str, int]
+    session_timeouts_ms: dict[str, int]
+    wake_at: int | None
+    topics: list[int]
+
+
+class ShardState:
+    """One shard's memory, opened for one batch."""
+
+    def __init__(self, cluster: str, data: bytes | None, rules: CoreConfig) -> None:
+        header, sections = unpack_state(data) if data else (Header(), {})
+        self.header: Header = header
+        self._sections: Sections = sections
+        self.clock_before: int | None = header.clock
+        self._forget_ms = rules.forget_after_ms
+        self._regrouped = False
+        with refusing("a section of the state"):
+            self._open(cluster, rules)
+            if data and not is_checked(data):
+                self._open_all(cluster)
+
+    def _open(self, cluster: str, rules: CoreConfig) -> None:
+        header = self.header
+        self.groups = BlockStore(self._body("groups"))
+        self.live = Liveness(
+            len(self.groups.keys),
+            self._body("members"),
+            self._body("seen"),
+            self._body("waiting_heartbeats"),
+        )
+        self.watch = WakeIndex(len(self.groups.keys), self._body("watch"))
+        self.backlog = Backlog(self._body("backlog"))
+        self.topics = Topics(cluster, self._body("topics"), self._body("topic_changes"), header.batches)
+        self.repeats = DedupStore(self._body("repeats"), header.clock, rules.repeat_span_ms)
+        self.commits = Commits(self._body("commits"), self._body("waiting_commits"))
+        self.silence: Silence = _decode(self._body("silence"), Silence) or Silence()
+        self.events: list[CarriedEvent] = _decode(self._body("waiting_events"), list[CarriedEvent]) or []
+        self.strangers: list[UnknownMemberHeartbeat] = (
+            _decode(self._body("strangers"), list[UnknownMemberHeartbeat]) or []
+        )
+        # A state from before clusters had a time of their own: it has come as far as the clock did.
+        reached = None if header.clock is None else header.clock + rules.allowed_lateness_ms
+        self.time: ClusterTime = _decode(self._body("cluster_time"), ClusterTime) or ClusterTime(recorded=reached)
+
+    def _open_all(self, cluster: str) -> None:
+        """Decode the parts that are decoded on first use: no checksum protects them."""
+        names = [self.record(position).name for position in range(len(self.groups.keys))]
+        must_hold((group_keys(cluster, names) == self.groups.keys).all(), "groups do not fit their keys")
+        self.topics.all()
+        self.repeats.remembered(0)
+        self.commits.of(0)
+
+    def set_clock_before(self, clock: int) -> None:
+        """Set the current clock as the one before this batch."""
+        self.clock_before = clock
+        self.repeats.set_clock_before(clock)
+
+    def find(self, keys: UInt64) -> Int64:
+        """Return the number of each group, −1 for unknown ones."""
+        return self.groups.find(keys)
+
+    def record(self, number: int) -> Record:
+        """Return what is stored of a group; in ascending order each cold block is opened once."""
+        return _RECORDS.decode(self.groups.read(number))
+
+    def last_heartbeats_of(self, number: int, last: Int64) -> dict[int, int]:
+        """Return a group's rows out of ``last``: key -> last heartbeat."""
+        rows = self.rows_of(number)
+        return dict(zip(self.live.keys[rows].tolist(), last[rows].tolist(), strict=True))
+
+    def rows_of(self, number: int) -> slice:
+        """Return the range of a group's rows."""
+        first, last = np.searchsorted(self.live.numbers, [number, number + 1]).tolist()
+        return slice(first, last)
+
+    def encode(self) -> bytes:
+        """Return the state as bytes."""
+        header = self.header
+        topic_changes = self.topics.encode_changes(self.backlog.oldest_batch())
+        self.repeats.keep_since(self.backlog.oldest_clock())
+        header.batches += 1
+        header.groups, header.members = len(self.groups.keys), len(self.live.keys)
+        repeats, header.oldest_remembered = self.repeats.encode(header.oldest_remembered)
+        forget_before = None if header.clock is None else header.clock - self._forget_ms
+        commits, waiting_commits = self.commits.encode(forget_before)
+        bodies: dict[str, Buffer] = {
+            "groups": self.groups.encode() if self._regrouped else self._body("groups"),
+            "members": self.live.encode_members() if self._regrouped else self._body("members"),
+            "watch": self.watch.encode() if self._regrouped else self._body("watch"),
+            "seen": self.live.encode_last_heartbeats(),
+            "waiting_heartbeats": self.live.encode_waiting(),
+            "waiting_events": msgspec.msgpack.encode(self.events) if self.events else b"",
+            "strangers": msgspec.msgpack.encode(self.strangers) if self.strangers else b"",
+            "topics": self.topics.encode(),
+            "topic_changes": topic_changes,
+            "backlog": self.backlog.encode(),
+            "repeats": repeats,
+            "commits": commits,
+            "waiting_commits": waiting_commits,
+            "cluster_time": msgspec.msgpack.encode(self.time) if self.time != ClusterTime() else b"",
+            "silence": msgspec.msgpack.encode(self.silence) if self.silence != Silence() else b"",
+        }
+        return pack_state(header, {name: self._section(name, body) for name, body in bodies.items()})
+
+    def _body(self, name: str) -> Buffer:
+        section = self._sections.get(name)
+        return b"" if section is None else section.body
+
+    def _section(self, name: str, body: Buffer) -> Section:
+        """Return the section that is stored already when this is its body still."""
+        section = self._sections.get(name)
+        return section if section is not None and section.body is body else Section(body)
+
+    def write(self, groups: dict[int, Written]) -> list[tuple[int, int, int]]:
+        """Write what became of groups, old and new: by key.
+
+        Returns: waiting heartbeats whose member has no row any more: (group key, key, time).
+        """
+        if not groups:
+            return []
+        self._regrouped = True
+        inserted = self.groups.write({key: written.record for key, written in groups.items()})
+        keys = np.sort(np.fromiter(groups, dtype=np.uint64, count=len(groups)))
+        numbers = self.find(keys)
+        ordered = [groups[key] for key in keys.tolist()]
+        self.watch.replace(inserted, numbers, [w.wake_at for w in ordered], [w.topics for w in ordered])
+        lost = self.live.replace(inserted, numbers, _rows_of(ordered))
+        return [(int(self.groups.keys[number]), key, at) for number, key, at in lost]
+
+
+def written_of(record: Record, group: bytes, advanced: GroupOutput, keys: UInt64) -> Written:
+    """Return what is stored of a group; ``keys`` of the members of ``last_heartbeat``, in its order."""
+    last_heartbeat, wake_at = advanced.last_heartbeat, advanced.wake_at
+    collide = len(set(keys.tolist())) < len(keys)
+    if collide:
+        deadlines = [at + advanced.session_timeouts_ms[member_id] for member_id, at in last_heartbeat.items()]
+        wake_at = min([*deadlines, *([] if wake_at is None else [wake_at])])
+    stored = Record(
+        name=record.name,
+        system=record.system,
+        last_applied=advanced.last_applied_ms,
+        seen=dict(sorted(last_heartbeat.items())) if collide else None,
+        group=group,
+    )
+    return Written(
+        record=msgspec.msgpack.encode(stored),
+        last_heartbeat={} if collide else last_heartbeat,
+        session_timeouts_ms=advanced.session_timeouts_ms,
+        wake_at=wake_at,
+        topics=[topic_hash(topic) for topic in advanced.topics],
+    )
+
+
+def cut_keys(member_ids: list[str]) -> UInt64:
+    """Return the keys of members as the hot columns hold them: 40 bits, in the upper bits of 64."""
+    return np.asarray((hash_texts(member_ids) >> KEY_SHIFT) << KEY_SHIFT)
+
+
+def _rows_of(written: list[Written]) -> list[Rows]:
+    """Hash all members at once, and return the rows of each group by key."""
+    sizes = [len(one.last_heartbeat) for one in written]
+    keys = cut_keys([member_id for one in written for member_id in one.last_heartbeat])
+    last = np.fromiter((at for one in written for at in one.last_heartbeat.values()), np.int64, len(keys))
+    timeouts = np.fromiter(
+        (one.session_timeouts_ms[member_id] for one in written for member_id in one.last_heartbeat), np.int64, len(keys)
+    )
+    rows: list[Rows] = []
+    start = 0
+    for size in sizes:
+        part = slice(start, start + size)
+        order = np.argsort(keys[part])
+        rows.append(Rows(keys[part][order], last[part][order], timeouts[part][order]))
+        start += size
+    return rows
+
+
+def _decode(data: Buffer, kind: type[T]) -> T | None:
+    if not len(data):
+        return None
+    return msgspec.msgpack.decode(data, type=kind)
+
+
+_RECORDS = msgspec.msgpack.Decoder(Record)

@@ -1,0 +1,346 @@
+"""Core: how a shard's state becomes bytes and comes back. No I/O.
+
+The state is one binary value: a version byte, a mark, a checksum of everything else, a header, named sections, the
+last two as characters of seven bits. A section that a batch did not change is not encoded again: its bytes are copied.
+Columns of integers are stored in as few bytes as most of their values need, with a list of those that need more.
+
+Nothing is decoded before the checksum has been verified, and nothing is allocated for a size that the bytes present
+do not bear out.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from udfs.model.arrays import Int64, UInt64
+from udfs.model.errors import InvariantError, StateDamagedError, StateVersionError
+from udfs.model.events import System
+from udfs.shard.base128 import characters_for, from_seven_bits, to_seven_bits
+
+STATE_VERSION = 3
+FIRST_CHECKED: Final = 3  # the first version with a checksum; later ones begin in the same way
+KEY_BYTES = 5  # of a member's key within its group: 40 bits, the upper ones of its 64
+KEY_SHIFT = np.uint64(64 - 8 * KEY_BYTES)
+
+Buffer: TypeAlias = "bytes | memoryview"
+Bytes8: TypeAlias = npt.NDArray[np.uint8]
+
+# Behind the version. Older versions have the length of their header there, and no value is so long: a checked state
+# whose version byte is damaged is none of theirs.
+_MARK = b"\x7f" * 8
+_CHECKSUM_CHARACTERS = 8  # CRC-32 in hexadecimal digits, of the version byte and of all that follows
+_LEAD = 1 + len(_MARK) + _CHECKSUM_CHARACTERS
+_LENGTH = struct.Struct("<I")  # of the header; in characters
+_LENGTH_CHARACTERS = characters_for(_LENGTH.size)
+_LEAD_1 = struct.Struct("<BI")  # version 1: version, length of the header; no characters
+_COLUMN = struct.Struct("<BqII")  # width, reference, values, exceptions
+_WIDTHS = (0, 1, 2, 3, 4, 5, 6)
+_EXCEPTION_BYTES = 12
+# A column of one value takes no bytes, however long: where nothing else bounds it, it has at most so many.
+_MOST_EQUAL_VALUES = 2**22
+
+
+class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What is read and written in every batch: the cluster's clock, counters, and the table of sections."""
+
+    system: System | None = None  # of the cluster, as its first event said
+    clock: int | None = None
+    newest: int | None = None
+    batches: int = 0
+    groups: int = 0
+    members: int = 0
+    late: int = 0  # events that came late, ever
+    late_topics: int = 0  # topic_queues older than what was known, ever
+    pushed_out: int = 0  # events applied before their time because too many waited
+    oldest_remembered: int | None = None  # time of the oldest remembered id
+    sections: list[tuple[str, int]] = msgspec.field(default_factory=list)
+
+
+class Section:
+    """A part of the state: its bytes, and how they are stored; one is made from the other only when asked for."""
+
+    def __init__(self, body: Buffer | None, characters: Buffer = b"", size: int = 0) -> None:
+        self._body = body
+        self._characters = characters
+        self.size = size if body is None else len(body)
+
+    @property
+    def body(self) -> Buffer:
+        """Its bytes: the same object each time."""
+        if self._body is None:
+            self._body = from_seven_bits(self._characters, self.size)
+        return self._body
+
+    @property
+    def characters(self) -> Buffer:
+        """Its bytes as they are stored."""
+        if self.size and not len(self._characters):
+            self._characters = to_seven_bits(self.body)
+        return self._characters
+
+
+_UNDECODABLE = (
+    ArithmeticError,
+    InvariantError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    struct.error,
+    msgspec.MsgspecError,
+)
+
+Sections: TypeAlias = dict[str, Section]
+Plain: TypeAlias = dict[str, object]
+
+
+def _widen_remembered_ids(plain: Plain, sections: Sections) -> tuple[Plain, Sections]:
+    """Give remembered ids 64 bits instead of 40, the lower 24 zero."""
+    section = sections.get("repeats")
+    if section is None:
+        return plain, sections
+    groups, counts, keys, times = unpack_parts(section.body, 4)
+    widened = narrow(np.asarray(widen(keys, 5) << np.uint64(24)), 8)
+    return plain, sections | {"repeats": Section(pack_parts(groups, counts, widened, times))}
+
+
+# version -> what turns (header as plain values, sections) of that version into those of the next
+UPGRADES: dict[int, Callable[[Plain, Sections], tuple[Plain, Sections]]] = {
+    # The same contents, stored otherwise.
+    1: lambda plain, sections: (plain, sections),
+    2: _widen_remembered_ids,
+}
+
+
+def pack_state(header: Header, sections: Mapping[str, Section]) -> bytes:
+    """Join a header and its sections into one value; empty sections are left out."""
+    kept = {name: section for name, section in sections.items() if section.size}
+    header.sections = [(name, section.size) for name, section in kept.items()]
+    head = msgspec.msgpack.encode(header)
+    length = to_seven_bits(_LENGTH.pack(len(head)))
+    parts: list[Buffer] = [length, to_seven_bits(head), *(section.characters for section in kept.values())]
+    return b"".join([bytes([STATE_VERSION]), _MARK, _checksum(STATE_VERSION, parts), *parts])
+
+
+def unpack_state(state: bytes) -> tuple[Header, Sections]:
+    """Split a value into header and sections, upgraded to the present version.
+
+    Returns: sections, nothing of them decoded.
+    Raises:
+        StateVersionError: Written by a newer version.
+        StateDamagedError: Not what was written.
+    """
+    if not state:
+        raise StateDamagedError("the state has 0 bytes: it is damaged or not a state of this monitor")
+    version = state[0]
+    is_whole = _is_whole(state)
+    if version > STATE_VERSION:
+        raise (StateVersionError if is_whole else StateDamagedError)(
+            f"the state was written in encoding {version}, this version of the monitor reads up to {STATE_VERSION}: "
+            + "run the version that wrote it, or a newer one"
+            + ("" if is_whole else "; if there is no such version, the state is damaged")
+        )
+    if version != STATE_VERSION and version not in UPGRADES:
+        raise StateDamagedError(f"the state claims encoding {version}, which never was: it is damaged")
+    if version >= FIRST_CHECKED and not is_whole:
+        raise StateDamagedError("the state does not match its checksum: it is damaged")
+    plain, sections = _split_1(state) if version == 1 else _split(state, _LEAD if version >= FIRST_CHECKED else 1)
+    with refusing("the state"):
+        while version < STATE_VERSION:
+            plain, sections = UPGRADES[version](plain, sections)
+            version += 1
+    try:
+        return msgspec.convert(plain, Header), sections
+    except msgspec.ValidationError as error:
+        raise StateDamagedError(f"the state's header cannot be read: it is damaged ({error})") from error
+
+
+def is_checked(state: bytes) -> bool:
+    """Return whether a value's version has a checksum."""
+    return bool(state) and state[0] >= FIRST_CHECKED
+
+
+@contextmanager
+def refusing(what: str) -> Iterator[None]:
+    """Raise whatever decoding raises inside, of bytes that no checksum vouches for, as what it means."""
+    try:
+        yield
+    except _UNDECODABLE as error:
+        raise StateDamagedError(f"{what} cannot be read: it is damaged ({error})") from error
+
+
+def must_hold(holds: object, what: str) -> None:
+    """Raise that the state is damaged unless something holds that is true of every state."""
+    if not holds:
+        raise StateDamagedError(f"{what}: the state is damaged")
+
+
+def _checksum(version: int, parts: Iterable[Buffer]) -> bytes:
+    checksum = zlib.crc32(bytes([version]))
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    return b"%08x" % checksum
+
+
+def _is_whole(state: bytes) -> bool:
+    """Return whether a value that begins as checked ones do is what was written."""
+    view = memoryview(state)
+    return view[1:_LEAD] == _MARK + _checksum(state[0], [view[_LEAD:]])
+
+
+def _split(state: bytes, start: int) -> tuple[Plain, Sections]:
+    view = memoryview(state)
+    behind = start + _LENGTH_CHARACTERS
+    if len(state) < behind or not state.isascii():
+        raise StateDamagedError("the state is cut short, or has other characters than it was written in: it is damaged")
+    (length,) = _LENGTH.unpack(from_seven_bits(view[start:behind], _LENGTH.size))
+    end = behind + characters_for(length)
+    if end > len(state):
+        raise StateDamagedError(f"the state should have {end} bytes at least and has {len(state)}: it is damaged")
+    plain, table = _header(from_seven_bits(view[behind:end], length))
+    parts = _parts(view, end, table, [characters_for(size) for _, size in table])
+    return plain, {name: Section(None, characters, size) for (name, size), characters in zip(table, parts, strict=True)}
+
+
+def _split_1(state: bytes) -> tuple[Plain, Sections]:
+    if len(state) < _LEAD_1.size:
+        raise StateDamagedError(f"the state has {len(state)} bytes: it is damaged or not a state of this monitor")
+    view = memoryview(state)
+    _, length = _LEAD_1.unpack_from(state)
+    start = _LEAD_1.size + length
+    plain, table = _header(view[_LEAD_1.size : start])
+    parts = _parts(view, start, table, [size for _, size in table])
+    return plain, {name: Section(body) for (name, _), body in zip(table, parts, strict=True)}
+
+
+def _header(head: Buffer) -> tuple[Plain, list[tuple[str, int]]]:
+    try:
+        plain: Plain = msgspec.msgpack.decode(head, type=dict)
+        return plain, msgspec.convert(plain.get("sections"), list[tuple[str, int]])
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise StateDamagedError(f"the state's header cannot be read: it is damaged ({error})") from error
+
+
+def _parts(view: memoryview, start: int, table: list[tuple[str, int]], lengths: list[int]) -> list[memoryview]:
+    parts = []
+    for length in lengths:
+        parts.append(view[start : start + length])
+        start += length
+    if start != len(view) or any(size < 0 for _, size in table):
+        raise StateDamagedError(f"the state should have {start} bytes and has {len(view)}: it is damaged")
+    return parts
+
+
+def narrow(values: UInt64, width: int) -> bytes:
+    """Write the lowest ``width`` bytes of each value."""
+    if width in (1, 2, 4, 8):
+        return values.astype(f"<u{width}").tobytes()
+    return np.ascontiguousarray(values, dtype="<u8").view(np.uint8).reshape(-1, 8)[:, :width].tobytes()
+
+
+def widen(data: Buffer, width: int) -> UInt64:
+    """Read back what ``narrow`` wrote."""
+    if width in (1, 2, 4, 8):
+        return np.frombuffer(data, dtype=f"<u{width}").astype(np.uint64)
+    raw: Bytes8 = np.frombuffer(data, dtype=np.uint8).reshape(-1, width)
+    wide = np.zeros((len(raw), 8), dtype=np.uint8)
+    wide[:, :width] = raw
+    return wide.reshape(-1).view("<u8").astype(np.uint64, copy=False)
+
+
+def pack_keys(keys: UInt64) -> bytes:
+    """Write the upper 40 bits of each key."""
+    return narrow(keys >> KEY_SHIFT, KEY_BYTES)
+
+
+def unpack_keys(data: Buffer) -> UInt64:
+    """Read keys back, the lower 24 bits zero."""
+    return np.asarray(widen(data, KEY_BYTES) << KEY_SHIFT)
+
+
+def pack_column(values: Int64) -> bytes:
+    """Write integers as distances below their greatest, in the width that costs least altogether.
+
+    A distance that does not fit goes to a list of exceptions of 12 bytes each.
+    """
+    count = len(values)
+    if not count:
+        return b""
+    reference = int(values.max())
+    distances = np.asarray(reference - values).astype(np.uint64)
+    width, cost = 8, 8 * count
+    for narrower in _WIDTHS:
+        beyond = int(np.count_nonzero(distances >> np.uint64(8 * narrower)))
+        if narrower * count + _EXCEPTION_BYTES * beyond < cost:
+            width, cost = narrower, narrower * count + _EXCEPTION_BYTES * beyond
+        if not beyond:
+            break
+    where = np.flatnonzero(distances >> np.uint64(8 * width)) if width < 8 else np.empty(0, dtype=np.int64)
+    body = narrow(distances, width) if width else b""
+    return b"".join(
+        [
+            _COLUMN.pack(width, reference, count, len(where)),
+            body,
+            where.astype("<u4").tobytes(),
+            values[where].astype("<i8").tobytes(),
+        ]
+    )
+
+
+def unpack_column(data: Buffer, count: int | None = None) -> Int64:
+    """Read back what ``pack_column`` wrote; the answer may be written to.
+
+    Args:
+        count: How many values there must be, where that is known from elsewhere.
+    """
+    values, size = 0, len(data)
+    if size:
+        must_hold(size >= _COLUMN.size, "a column is cut short")
+        width, reference, values, exceptions = _COLUMN.unpack_from(data)
+        start = _COLUMN.size
+        must_hold(width in (*_WIDTHS, 8), "a column has a width that never was")
+        must_hold(
+            size == start + width * values + _EXCEPTION_BYTES * exceptions, "a column is not as long as it claims"
+        )
+    must_hold(values == count if count is not None else values <= max(size, _MOST_EQUAL_VALUES), "a column is too long")
+    if not values:
+        return np.empty(0, dtype=np.int64)
+    if width:
+        distances = widen(data[start : start + width * values], width)
+        column = np.asarray(reference - distances.astype(np.int64))
+    else:
+        column = np.full(values, reference, dtype=np.int64)
+    start += width * values
+    if exceptions:
+        where = np.frombuffer(data, dtype="<u4", count=exceptions, offset=start)
+        must_hold(int(where.max()) < values, "a column has values beyond its end")
+        column[where] = np.frombuffer(data, dtype="<i8", count=exceptions, offset=start + 4 * exceptions)
+    return column
+
+
+def pack_parts(*parts: Buffer) -> bytes:
+    """Join several byte strings so that ``unpack_parts`` finds them again."""
+    return b"".join([struct.pack(f"<B{len(parts)}I", len(parts), *(len(part) for part in parts)), *parts])
+
+
+def unpack_parts(data: Buffer, count: int) -> list[Buffer]:
+    """Return the parts as views; ``count`` empty ones for an empty section."""
+    if not len(data):
+        return [b""] * count
+    start = 1 + 4 * count
+    must_hold(data[0] == count and len(data) >= start, "a section has other parts than it should have")
+    lengths = struct.unpack_from(f"<{count}I", data, 1)
+    must_hold(start + sum(lengths) == len(data), "a section is not as long as its parts")
+    parts: list[Buffer] = []
+    for length in lengths:
+        parts.append(data[start : start + length])
+        start += length
+    return parts

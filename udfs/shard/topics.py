@@ -1,0 +1,273 @@
+"""Core: the queues of a cluster's topics, as every shard keeps them. No I/O.
+
+Topics are in cold blocks. A batch opens those with a due event, or which a group needs; what a topic
+was before the batch and became within it is kept until the batch ends, so that a group that is applied late in the
+batch still sees each moment as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+
+from udfs.model.errors import StateVersionError
+from udfs.model.events import TopicQueues
+from udfs.model.journal import Change, TopicChanged
+from udfs.model.queues import Queues, queues_of, racks_of, shortened, spelled
+from udfs.packets.packet import CarriedEvent, order_of, topic_key
+from udfs.shard.block_store import BlockStore
+from udfs.shard.deduplication import DedupStore, topic_ledger_key
+from udfs.shard.state_format import Buffer
+
+Told: TypeAlias = tuple[TopicQueues, CarriedEvent]
+
+
+class Topic(msgspec.Struct, array_like=True):
+    """One topic.
+
+    Attributes:
+        as_of: Time of the newest event applied, changed or not. number: Changes written so far of its history.
+        queues: The current ones: their count where nothing else is known of them, None while the topic is unknown.
+        first: As they were first known, where that differs.
+    """
+
+    name: str
+    as_of: int
+    number: int = 0
+    queues: int | Queues | None = None
+    first: int | Queues | None = None
+    topic_id: str | None = None
+
+
+class TopicChange(msgspec.Struct, array_like=True):
+    """What one batch did to one topic: its queues before, and from which times on it had which."""
+
+    batch: int
+    before: int | Queues | None
+    history: list[tuple[int, int | Queues]]
+
+
+class TopicsAtBatch:
+    """The topics as a group sees them that is told only now what an earlier batch brought."""
+
+    def __init__(self, topics: Topics, batch: int) -> None:
+        self._topics = topics
+        self._batch = batch
+
+    def at(self, topic: str, time_ms: int) -> Queues | None:
+        """Return the topic's queues as known at that time."""
+        return self._topics.at_batch(self._batch, topic, time_ms)
+
+    def first_description(self, topic: str) -> Queues | None:
+        """Return the first queues ever known of the topic."""
+        return self._topics.first_description(topic)
+
+    def topic_id(self, topic: str) -> str | None:
+        """Return Kafka's UUID of the topic where it was told."""
+        return self._topics.topic_id(topic)
+
+
+class Topics:
+    """The topics of one cluster, and what this batch does to them."""
+
+    def __init__(self, cluster: str, data: Buffer, changed_before: Buffer = b"", batch: int = 0) -> None:
+        self._cluster = cluster
+        self._data = data
+        self._batch = batch
+        self._changed_before = _decode_changes(changed_before)
+        self._blocks: BlockStore | None = None
+        self._read: dict[str, Topic | None] = {}
+        self._owners: dict[int, str] = {}  # names of the requested keys
+        self._written: set[str] = set()
+        self._history: dict[str, list[tuple[int, Queues]]] = {}
+        self._before: dict[str, Queues | None] = {}
+
+    def at(self, topic: str, time_ms: int) -> Queues | None:
+        """Return the topic's queues as known at that time; None when not known yet."""
+        known = self._before[topic] if topic in self._before else self._current(topic)
+        for moment, queues in self._history.get(topic, ()):
+            if moment > time_ms:
+                break
+            known = queues
+        return known
+
+    def at_batch(self, batch: int, topic: str, time_ms: int) -> Queues | None:
+        """Return the same as ``at`` did in an earlier batch, as far back as ``encode_changes`` was told to keep."""
+        if batch == self._batch:
+            return self.at(topic, time_ms)
+        for change in self._changed_before.get(topic, ()):
+            if change.batch > batch:
+                return spelled(change.before)
+            if change.batch == batch:
+                known = spelled(change.before)
+                for moment, queues in change.history:
+                    if moment > time_ms:
+                        break
+                    known = spelled(queues)
+                return known
+        return self._before[topic] if topic in self._before else self._current(topic)
+
+    def first_description(self, topic: str) -> Queues | None:
+        """Return the first known queues of the topic."""
+        record = self._record(topic)
+        if record is None:
+            return None
+        return spelled(record.queues if record.first is None else record.first)
+
+    def topic_id(self, topic: str) -> str | None:
+        """Return Kafka's UUID of the topic where it was reported."""
+        record = self._record(topic)
+        return None if record is None else record.topic_id
+
+    def apply(
+        self, due: Sequence[Told], repeats: DedupStore
+    ) -> tuple[list[Told], list[Told], list[tuple[Told, str]], list[Change]]:
+        """Apply ``TopicQueues`` that are due.
+
+        Returns: those that changed something; those older than what was known; those of topics whose key is another
+            one's, with its name; the changes, to be written by each topic's home only. All in the order in which they
+            applied.
+        """
+        collided: list[tuple[Told, str]] = []
+        moves: list[Told] = []
+        late: list[Told] = []
+        changes: list[Change] = []
+        standing: dict[tuple[str, int], Told] = {}
+        for one in sorted(due, key=lambda told: order_of(told[1])):
+            event, carried = one
+            key = topic_key(self._cluster, event.topic)
+            record = self._record(event.topic)
+            owner = self._owners.setdefault(key, event.topic)
+            if owner != event.topic:
+                collided.append((one, owner))
+                continue
+            ledger = repeats.of(topic_ledger_key(key))
+            if ledger.is_repeat(carried.event_id, event.event_time):
+                continue
+            if record is not None and event.event_time < record.as_of:
+                late.append(one)
+            else:
+                # Of several reports on a topic at one event time only the last counts.
+                former = standing.get((event.topic, event.event_time))
+                if event.topic_id is None and former is not None and former[0].topic_id is not None:
+                    one = (msgspec.structs.replace(event, topic_id=former[0].topic_id), carried)
+                standing[event.topic, event.event_time] = one
+        for one in standing.values():
+            change = self._set(one[0], self._record(one[0].topic))
+            if change is not None:
+                moves.append(one)
+                changes.append(change)
+        return moves, late, collided, changes
+
+    def restore(self, record: Topic) -> bool:
+        """Restore a topic from another state; False when it exists already."""
+        key = topic_key(self._cluster, record.name)
+        if self._record(record.name) is not None or self._owners.setdefault(key, record.name) != record.name:
+            return False
+        self._read[record.name] = record
+        self._written.add(record.name)
+        return True
+
+    def all(self) -> list[Topic]:
+        """Return every topic, by key."""
+        blocks = self._decoded()
+        return [_DECODER.decode(blocks.read(position)) for position in range(len(blocks.keys))]
+
+    def encode(self) -> Buffer:
+        """Return the bytes from which the same topics are read."""
+        if not self._written:
+            return self._data
+        blocks = self._decoded()
+        values: dict[int, bytes] = {}
+        for name in sorted(self._written):
+            record = self._read[name]
+            if record is not None:
+                values[topic_key(self._cluster, name)] = msgspec.msgpack.encode(record)
+        blocks.write(values)
+        return blocks.encode()
+
+    def encode_changes(self, oldest: int | None) -> Buffer:
+        """Return the bytes of what batches changed, this one included, from the oldest on that is still asked for."""
+        if oldest is None:
+            return b""
+        kept = [
+            (topic, [change for change in changes if change.batch >= oldest])
+            for topic, changes in self._changed_before.items()
+        ]
+        found = {topic: changes for topic, changes in kept if changes}
+        for topic, before in self._before.items():
+            history = [(at, shortened(queues)) for at, queues in self._history[topic]]
+            short = None if before is None else shortened(before)
+            found.setdefault(topic, []).append(TopicChange(self._batch, short, history))
+        return msgspec.msgpack.encode(sorted(found.items(), key=lambda one: one[0])) if found else b""
+
+    def _set(self, event: TopicQueues, record: Topic | None) -> Change | None:
+        if record is None:
+            record = Topic(event.topic, event.event_time)
+            self._read[event.topic] = record
+        known = self._current(event.topic)
+        self._written.add(event.topic)
+        record.as_of = event.event_time
+        if event.topic_id is not None:
+            record.topic_id = event.topic_id
+        queues = queues_of(event)
+        if queues == (known or ()):
+            return None
+        self._before.setdefault(event.topic, known)
+        self._history.setdefault(event.topic, []).append((event.event_time, queues))
+        short = shortened(queues)
+        if known is not None and record.first is None:
+            record.first = record.queues
+        record.queues = short
+        record.number += 1
+        return Change(
+            cluster=self._cluster,
+            group_id=None,
+            subject=event.topic,
+            number=record.number,
+            event_time=event.event_time,
+            body=TopicChanged(
+                topic=event.topic,
+                queue_count=len(queues),
+                queues=[
+                    {"broker": queue.broker, "queue_id": queue.queue_id, "racks": list(racks_of(queue))}
+                    for queue in queues
+                ],
+                valid_from=event.event_time,
+            ),
+        )
+
+    def _current(self, topic: str) -> Queues | None:
+        record = self._record(topic)
+        return None if record is None else spelled(record.queues)
+
+    def _record(self, topic: str) -> Topic | None:
+        if topic not in self._read:
+            blocks = self._decoded()
+            key = topic_key(self._cluster, topic)
+            position = int(blocks.find(np.asarray([key], dtype=np.uint64))[0])
+            found = _DECODER.decode(blocks.read(position)) if position >= 0 else None
+            if found is not None:
+                self._owners[key] = found.name
+            self._read[topic] = found if found is not None and found.name == topic else None
+        return self._read[topic]
+
+    def _decoded(self) -> BlockStore:
+        if self._blocks is None:
+            self._blocks = BlockStore(self._data)
+        return self._blocks
+
+
+_DECODER = msgspec.msgpack.Decoder(Topic)
+
+
+def _decode_changes(data: Buffer) -> dict[str, list[TopicChange]]:
+    if not len(data):
+        return {}
+    try:
+        return dict(msgspec.msgpack.decode(data, type=list[tuple[str, list[TopicChange]]]))
+    except msgspec.MsgspecError as error:
+        raise StateVersionError(f"the state's changes of topics cannot be read: it is damaged ({error})") from error

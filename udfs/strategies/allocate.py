@@ -1,0 +1,133 @@
+"""Core: one group's queues assigned as its own clients do it: mode, strategy, vote, mixed strategies. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import msgspec
+
+from udfs.model.errors import StrategyError
+from udfs.model.events import Mode, QueueRef, System
+from udfs.strategies.kafka.vote import Voter, vote_of
+from udfs.strategies.modes import broadcasting, message, message_shared
+from udfs.strategies.problem import Assignment, Participant, Problem
+from udfs.strategies.registry import DEFAULTS, qualified_name, registered
+from udfs.strategies.rocketmq.averagely import averagely, by_circle
+
+# A running client names the class of its strategy, not what it was made with; without any of these settings its
+# results cannot be known.
+_MADE_WITH = {
+    "rocketmq.CONFIG": ("queues",),
+    "rocketmq.MACHINE_ROOM": ("rooms",),
+    "rocketmq.MACHINE_ROOM_NEARBY": ("inner", "broker_rooms", "member_rooms"),
+}
+
+
+class Allocation(msgspec.Struct, frozen=True, kw_only=True):
+    """The owner of each queue, as one strategy assigns them.
+
+    Attributes:
+        strategy: Qualified name; where members use different ones, all names, sorted, joined by ``, ``. None in the
+            modes without an allocation, unless the caller named one.
+        assignment: Every member of the problem is a key. recomputable: False: some members' queues cannot be computed,
+            because their strategy is a custom class, or its settings were not reported.
+    """
+
+    strategy: str | None
+    assignment: Assignment
+    recomputable: bool = True
+
+
+def allocate(
+    *,
+    system: System,
+    mode: Mode | None,
+    strategy: str | None,
+    problem: Problem,
+    tie_order: str = "4.x",
+) -> Allocation:
+    """Assign a group's queues.
+
+    Args:
+        mode: None means clustering.
+        strategy: Wire or qualified name of the strategy that the source reported or ``group_settings`` named; None:
+            Kafka's members that list strategies vote, those of other systems each use their own first one.
+        problem: ``Participant.strategies`` are what members listed; ``Participant.settings`` go before
+            ``Problem.settings``.
+        tie_order: For the vote: ``1.0`` or ``4.x``.
+
+    Raises:
+        StrategyError: The group's strategy failed; code and message have the reason.
+    """
+    named = qualified_name(strategy, system) if strategy else None
+    if mode == "broadcasting":
+        return Allocation(strategy=named, assignment=broadcasting(problem))
+    if mode == "message":
+        return Allocation(strategy=named, assignment=_by_message(problem, named))
+    if system == "kafka":
+        chosen = named or select_protocol(problem.members, tie_order)
+        return Allocation(strategy=chosen, assignment=registered(chosen, system).answer(problem))
+    return _each_by_its_own(system, named, problem)
+
+
+def select_protocol(members: Collection[Voter], tie_order: str) -> str:
+    """Return the qualified name for which Kafka's members vote; it may be one that is unsupported here.
+
+    Raises:
+        StrategyError: ``no_common_strategy``.
+    """
+    # A member without a description has not reported what it supports: it excludes no strategy.
+    voters = [member for member in members if member.strategies]
+    if members and not voters:
+        return DEFAULTS["kafka"]
+    return qualified_name(vote_of(voters, tie_order), "kafka")
+
+
+def _by_message(problem: Problem, named: str | None) -> Assignment:
+    share_number = problem.settings.get("share_number")
+    if share_number is None:
+        return message(problem)
+    if not isinstance(share_number, int) or isinstance(share_number, bool):
+        raise StrategyError("illegal_setting", f"share_number is a number, not {share_number!r}")
+    return message_shared(problem, share_number, by_circle if named == "rocketmq.AVG_BY_CIRCLE" else averagely)
+
+
+def _each_by_its_own(system: System, named: str | None, problem: Problem) -> Allocation:
+    """Return each member what its own strategy, with its own settings, gives it."""
+    answers: dict[tuple[str, bytes], Assignment | None] = {}
+    held: dict[str, list[QueueRef]] = {}
+    # Members mostly share one list and have no settings: what follows from them is made once.
+    keys: dict[tuple[tuple[str, ...], int], tuple[str, bytes]] = {}
+    for member in problem.members:
+        same = (member.strategies, id(member.settings))
+        key = keys.get(same)
+        if key is None:
+            name = named or _own_strategy(system, member)
+            key = keys[same] = (name, msgspec.json.encode(_settings(problem, member), order="deterministic"))
+        if key not in answers:
+            name, settings = key[0], _settings(problem, member)
+            asked = msgspec.structs.replace(problem, settings=settings)
+            answers[key] = registered(name, system).answer(asked) if named else _own_answer(name, system, asked)
+        held[member.member_id] = (answers[key] or {}).get(member.member_id, [])
+    chosen = ", ".join(sorted({name for name, _ in answers})) or named or DEFAULTS[system]
+    return Allocation(strategy=chosen, assignment=held, recomputable=None not in answers.values())
+
+
+def _own_answer(name: str, system: System, asked: Problem) -> Assignment | None:
+    """Return the queues that a member's own strategy computes; None where they cannot be known."""
+    if name in _MADE_WITH and not any(setting in asked.settings for setting in _MADE_WITH[name]):
+        return None
+    try:
+        return registered(name, system).answer(asked)
+    except StrategyError as error:
+        if error.code == "unknown_strategy":
+            return None
+        raise
+
+
+def _own_strategy(system: System, member: Participant) -> str:
+    return qualified_name(member.strategies[0], system) if member.strategies else DEFAULTS[system]
+
+
+def _settings(problem: Problem, member: Participant) -> Mapping[str, object]:
+    return {**problem.settings, **(member.settings or {})}

@@ -1,0 +1,1 @@
+"""Core: Kafka's assignors, one file each."""

@@ -1,0 +1,157 @@
+"""Core: Kafka's client-side range assignor, with and without racks. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from udfs.model.events import QueueInfo, QueueRef
+from udfs.strategies.kafka.client_library import assign_blocks, by_member, in_order, leader_library
+from udfs.strategies.problem import Assignment, Problem, Topic
+from udfs.strategies.subscriptions import subscribers_by_topic, topics_with_queues
+
+_NOBODY = -1
+
+
+def kafka_range(problem: Problem) -> Assignment:
+    """Return each topic in blocks of neighbouring partitions, one block for each subscriber in order.
+
+    Of P partitions and C subscribers the first P mod C get one more than the others. Each topic is even to one
+    queue; over several topics the same members come first each time.
+
+    Known imbalance: with T topics a group may spread by T, and with one partition more than members each extra of
+    every topic falls on the first member.
+
+    Rolling restart: the order is by instance id, else by member id. A dynamic member comes back under a new id and so
+    at another place: nearly everything moves, twice. A static member moves nothing.
+
+    Racks (kafka-clients 3.5 and later, KIP-881): a topic is assigned by racks only if some subscriber's rack has a
+    replica and not every partition is in every rack. Subscribers then get partitions near them first, as many as the
+    blocks would give them, and the rest in blocks. As soon as one topic is assigned by racks, topics with the same
+    subscribers and as many partitions are assigned as one: partition p of all of them is given to one member.
+
+    Source: KIP-881; kafka-clients 4.1 ``RangeAssignor``; before 2.4 members by id alone, before 3.5 no racks.
+
+    Example: 5 and 3 partitions, two members: {t1: 0–2, t2: 0–1} and {t1: 3–4, t2: 2}.
+    """
+    library = leader_library(problem)
+    members = in_order(problem.members, library)
+    held: list[list[QueueRef]] = [[] for _ in members]
+    subscribers = subscribers_by_topic(members)
+    topics = topics_with_queues(problem, subscribers)
+    racks = [member.rack or None for member in members]
+    by_racks = {}
+    if library.racks_in_range and any(racks):
+        by_racks = _owners_by_racks(topics, subscribers, racks)
+    for topic in topics:
+        owners = by_racks.get(topic.name)
+        if owners is None:
+            assign_blocks(topic.by_queue_id, subscribers[topic.name], held)
+        else:
+            for queue, member in zip(topic.by_queue_id, owners, strict=True):
+                held[member].append(queue)
+    return by_member(problem, members, held)
+
+
+def replica_racks(queue: QueueInfo) -> frozenset[str]:
+    """Return the racks in which a queue has a replica."""
+    if queue.racks is not None:
+        return frozenset(queue.racks)
+    return frozenset() if queue.rack is None else frozenset((queue.rack,))
+
+
+def _owners_by_racks(
+    topics: Iterable[Topic], subscribers: dict[str, list[int]], racks: Sequence[str | None]
+) -> dict[str, list[int]]:
+    """Return the owner of each partition of the topics that are not simply cut in blocks."""
+    replicas = {
+        topic.name: [replica_racks(queue) for queue in sorted(topic.queues, key=lambda queue: queue.queue_id)]
+        for topic in topics
+    }
+    rack_counts = {
+        name: _rack_counts(replicas[name], {racks[member] for member in subscribers[name]}) for name in replicas
+    }
+    if not any(rack_counts.values()):
+        return {}
+    alike: dict[tuple[int, int], list[str]] = {}
+    for name, of_topic in replicas.items():
+        alike.setdefault((id(subscribers[name]), len(of_topic)), []).append(name)
+    owners = {}
+    for names in alike.values():
+        if len(names) > 1 or rack_counts[names[0]]:
+            # A partition is near a rack that has a replica of it in each of the topics.
+            near = [frozenset.intersection(*of_all) for of_all in zip(*map(replicas.__getitem__, names), strict=True)]
+            owners.update(dict.fromkeys(names, _owners(near, subscribers[names[0]], racks, together=len(names) > 1)))
+    return owners
+
+
+def _rack_counts(replicas: Sequence[frozenset[str]], racks: set[str | None]) -> bool:
+    """Return whether these members' racks are reason to prefer one partition to another."""
+    everywhere = frozenset[str]().union(*replicas)
+    return not racks.isdisjoint(everywhere) and any(of_partition != everywhere for of_partition in replicas)
+
+
+def _owners(
+    near: Sequence[frozenset[str]], takers: Sequence[int], racks: Sequence[str | None], *, together: bool
+) -> list[int]:
+    shares = _Shares(near, [racks[member] for member in takers])
+    if together:
+        shares.give_partition_by_partition()
+    else:
+        shares.give_taker_by_taker(shares.racks)
+    shares.give_taker_by_taker([None] * len(takers))
+    return [takers[owner] for owner in shares.owners]
+
+
+class _Shares:
+    """The partitions of a topic, or of topics that are assigned as one, and how many each taker may have.
+
+    Every taker may have ``P div C``, the first ``P mod C`` that come so far one more.
+
+    Attributes:
+        racks: Of each taker; None is near to everything.
+        owners: Of each partition, as a place among the takers.
+    """
+
+    def __init__(self, near: Sequence[frozenset[str]], racks: Sequence[str | None]) -> None:
+        self.racks = racks
+        self.owners = [_NOBODY] * len(near)
+        self._near = near
+        size, self._extras = divmod(len(near), len(racks))
+        self._room = [size] * len(racks)  # −1: has one more
+
+    def give_partition_by_partition(self) -> None:
+        """Give each partition to the first taker near to it that has room."""
+        lines: dict[str | None, list[int]] = {}
+        for taker in reversed(range(len(self.racks))):
+            lines.setdefault(self.racks[taker], []).append(taker)
+        for partition, racks in enumerate(self._near):
+            first = []
+            for line in filter(None, map(lines.get, (None, *racks))):
+                # Room is never given back: a taker without room leaves for good.
+                while line and not self._has_room(line[-1]):
+                    line.pop()
+                first += line[-1:]
+            if first:
+                self._give(partition, min(first))
+
+    def give_taker_by_taker(self, racks: Sequence[str | None]) -> None:
+        """Give each taker in order the first free partitions near to it, as many as it has room for."""
+        free = [partition for partition, owner in enumerate(self.owners) if owner == _NOBODY][::-1]
+        lines = {
+            rack: free if rack is None else [partition for partition in free if rack in self._near[partition]]
+            for rack in dict.fromkeys(racks)
+        }
+        for taker, rack in enumerate(racks):
+            line = lines[rack]
+            while line and self._has_room(taker):
+                partition = line.pop()
+                if self.owners[partition] == _NOBODY:
+                    self._give(partition, taker)
+
+    def _has_room(self, taker: int) -> bool:
+        return self._room[taker] + (self._extras > 0) > 0
+
+    def _give(self, partition: int, taker: int) -> None:
+        self.owners[partition] = taker
+        self._room[taker] -= 1
+        self._extras -= self._room[taker] < 0

@@ -1,0 +1,47 @@
+"""Core: Kafka's client-side round robin assignor. No I/O."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from udfs.jvm.collections import string_order
+from udfs.model.events import QueueRef
+from udfs.strategies.kafka.client_library import by_member, in_order, leader_library
+from udfs.strategies.problem import Assignment, Problem
+from udfs.strategies.subscriptions import subscribers_by_topic, topics_with_queues
+
+
+def kafka_roundrobin(problem: Problem) -> Assignment:
+    """Return all partitions of all subscribed topics in turn, one for each member in order.
+
+    Topics by name, partitions ascending, one pointer over the members; a member that does not subscribe to the topic
+    is skipped, and the pointer continues from there.
+
+    With equal subscriptions the group spreads by at most one. Known imbalance: with unequal subscriptions a member of
+    many topics gets partitions of all of them, even of those that are the only ones of other members.
+
+    Rolling restart: as with range, a dynamic member comes back at another place and nearly everything moves.
+
+    Source: kafka-clients 4.1 ``RoundRobinAssignor``, librdkafka ``rd_kafka_roundrobin_assignor_assign_cb``.
+
+    Example: t0 and t1 of 3 partitions, C0 and C1: C0 {t0: 0, 2; t1: 1}, C1 {t0: 1; t1: 0, 2}.
+    """
+    library = leader_library(problem)
+    members = in_order(problem.members, library)
+    held: list[list[QueueRef]] = [[] for _ in members]
+    subscribers = subscribers_by_topic(members)
+    topics = topics_with_queues(problem, subscribers)
+    if not all(topic.name.isascii() for topic in topics):
+        topics.sort(key=lambda topic: topic.name.encode() if library.name != "java" else string_order(topic.name))
+    pointer = 0
+    for topic in topics:
+        takers = subscribers[topic.name]
+        queues = topic.by_queue_id
+        first = bisect_left(takers, pointer) % len(takers)
+        turn = takers[first : first + len(queues)]
+        turn += takers[: min(first, len(queues) - len(turn))]
+        for place, member in enumerate(turn):
+            held[member] += queues[place :: len(takers)]
+        last = takers[(first + len(queues) - 1) % len(takers)]
+        pointer = (last + 1) % len(members)
+    return by_member(problem, members, held)

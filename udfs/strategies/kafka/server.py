@@ -1,0 +1,139 @@
+"""Core: a group as Kafka's server-side assignors see it: topic ids, members in map order, the target. No I/O."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Sequence
+
+from udfs.jvm.collections import (
+    INITIAL_CAPACITY,
+    TREEIFY_THRESHOLD,
+    hash_map_order,
+    hashed_order,
+    sorted_strings,
+    table_size_for,
+)
+from udfs.model.errors import StrategyError
+from udfs.model.events import QueueRef
+from udfs.strategies.kafka.client_library import by_member
+from udfs.strategies.problem import Assignment, Participant, Problem, Topic
+from udfs.strategies.subscriptions import kinds_of
+
+# HashMap mixes the upper 16 bits of a hash into the lower ones: smaller numbers stay what they are.
+_UNSPREAD = 1 << 16
+
+
+def copied_set_table(size: int) -> int:
+    """Return the slots of ``new HashSet<>(collection)``."""
+    return table_size_for(max(int(size / 0.75) + 1, 16))
+
+
+def integers_in_set_order(numbers: Sequence[int]) -> list[int]:
+    """Return the order in which ``new HashSet<>(numbers)`` iterates."""
+    distinct = list(dict.fromkeys(numbers))
+    table = copied_set_table(len(numbers))
+    largest = max(distinct, default=0)
+    if largest < table:
+        return sorted(distinct)
+    mask = table - 1
+    if largest < _UNSPREAD and (
+        len(distinct) <= TREEIFY_THRESHOLD or len({number & mask for number in distinct}) == len(distinct)
+    ):
+        return sorted(distinct, key=mask.__and__)
+    return [distinct[place] for place in hashed_order(distinct, table)]
+
+
+class ServerGroup:
+    """A group as ``GroupSpec`` and ``SubscribedTopicDescriber`` show it.
+
+    Attributes:
+        members: In the order of the coordinator's ``HashMap``.
+        owned: For each member its target before, as reported.
+        topics: Existing topics by name; ``ids`` are their UUIDs as 128-bit numbers, ``counts`` their partitions.
+        subscriptions: For each member the existing topics that it subscribes to; equal ones may be one object.
+        homogeneous: Whether all members name the same topics, existing or not.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        by_id = {member.member_id: member for member in problem.members}
+        self._problem = problem
+        self.members: list[Participant] = [by_id[member_id] for member_id in hash_map_order(list(by_id))]
+        self.owned = _reported_before(problem, self.members)
+        topics = problem.topics
+        self.topics: list[Topic] = [topics[name] for name in sorted_strings(topics) if topics[name].queues]
+        # Without an id, its place by name is used.
+        told = [topic.topic_id for topic in self.topics]
+        self.ids = [place if text is None else _uuid(text) for place, text in enumerate(told)]
+        self._hashes = uuid_hashes(self.ids)
+        self.queues = [topic.by_queue_id for topic in self.topics]
+        self.counts = [len(queues) for queues in self.queues]
+        self._places = {topic.name: place for place, topic in enumerate(self.topics)}
+        lists, kinds = kinds_of(self.members)
+        sets = list(map(frozenset, lists))
+        self.homogeneous = len(set(sets)) <= 1
+        self._first_names = lists[kinds[0]]
+        existing = [frozenset(map(self._places.__getitem__, names & self._places.keys())) for names in sets]
+        self.subscriptions = list(map(existing.__getitem__, kinds))
+
+    def target(self, member: int) -> dict[int, list[int]]:
+        """Return a member's target before: partitions by topic, both in the order of Java's maps."""
+        by_topic: dict[int, list[int]] = {}
+        topic, numbers = None, None
+        for queue in self.owned[member]:
+            if queue.topic != topic:
+                topic = queue.topic
+                place = self._places.get(topic)
+                numbers = None if place is None else by_topic.setdefault(place, [])
+            if numbers is not None:
+                numbers.append(queue.queue_id)
+        return {topic: integers_in_set_order(by_topic[topic]) for topic in self._hashed(list(by_topic))}
+
+    def first_topics(self) -> list[int]:
+        """Return the first member's topics in the order of a ``HashSet<Uuid>`` copied from its set."""
+        names = hash_map_order(self._first_names, copied_set_table(len(self._first_names)))
+        existing = [self._places[name] for name in names if name in self._places]
+        return self._hashed(existing, copied_set_table(len(names)))
+
+    def _hashed(self, topics: list[int], table: int = INITIAL_CAPACITY) -> list[int]:
+        if len(topics) <= 1:
+            return topics
+        order = hashed_order(list(map(self._hashes.__getitem__, topics)), table)
+        return list(map(topics.__getitem__, order))
+
+    def as_joined(self, held: Iterable[list[QueueRef]]) -> Assignment:
+        """Return what each member holds, members in the order in which they joined."""
+        return by_member(self._problem, self.members, held)
+
+
+def _reported_before(problem: Problem, members: Sequence[Participant]) -> list[tuple[QueueRef, ...]]:
+    if problem.previous is None:
+        return [member.owned or () for member in members]
+    return [problem.previous.get(member.member_id, ()) for member in members]
+
+
+def uuid_hashes(uuids: Sequence[int]) -> list[int]:
+    """Return ``Uuid.hashCode`` of each, unsigned."""
+    return [((folded := uuid ^ uuid >> 64) ^ folded >> 32) & 0xFFFFFFFF for uuid in uuids]
+
+
+def uuid_order(uuid: int) -> tuple[int, int]:
+    """Return a sort key with the order of ``Uuid.compareTo``: two signed longs."""
+    return (_signed_long(uuid >> 64), _signed_long(uuid & 0xFFFFFFFFFFFFFFFF))
+
+
+def _signed_long(number: int) -> int:
+    return number - (1 << 64) if number >> 63 else number
+
+
+def _uuid(text: str) -> int:
+    """Return the number of Kafka's base64 text, or of the usual hexadecimal one."""
+    try:
+        if len(text) == 36:
+            return int(text.replace("-", ""), 16)
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except (ValueError, binascii.Error) as error:
+        raise StrategyError("illegal_argument", f"{text!r} is no topic id") from error
+    if len(raw) != 16:
+        raise StrategyError("illegal_argument", f"{text!r} is no topic id")
+    return int.from_bytes(raw, "big")

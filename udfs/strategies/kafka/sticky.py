@@ -1,0 +1,79 @@
+"""Core: Kafka's two client-side sticky assignors. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from udfs.strategies.kafka.sticky_constrained import assign_constrained
+from udfs.strategies.kafka.sticky_general import assign_general
+from udfs.strategies.kafka.sticky_group import StickyGroup
+from udfs.strategies.problem import Assignment, Problem
+
+
+def kafka_sticky(problem: Problem) -> Assignment:
+    """Return an even assignment that moves as little as that needs, starting from what members report as owned.
+
+    Equal subscriptions (the constrained path): the spread is at most one, and a member keeps its partitions up to its
+    share. Different subscriptions (the general path): single moves until none improves the balance; known imbalance:
+    members of few topics. Members' racks go before ownership.
+
+    Claims: of two members that claim a partition the one of the later generation keeps it; of one generation neither.
+
+    Rolling restart: the protocol is eager: all consumption stops twice, though nearly everybody gets the same
+    partitions back. A restarted member has forgotten what it owned, and its partitions go to others.
+
+    Source: KIP-54, KIP-881; kafka-clients 4.1 ``StickyAssignor``, ``AbstractStickyAssignor``.
+
+    Raises:
+        StrategyError: ``illegal_state`` as in the real class; ``does_not_end`` where the real class moves a partition
+            back and forth without end (general path only, about one in 10,000 random mixed groups).
+
+    Example: C0–C2, t0–t3 of 2 partitions: C0 {t0-0, t1-1, t3-0}, C1 {t0-1, t2-0, t3-1}, C2 {t1-0, t2-1}; when C1
+        leaves: C0 {t0-0, t1-1, t2-0, t3-0}, C2 {t0-1, t1-0, t2-1, t3-1}.
+    """
+    return _assigned(problem, cooperative=False)
+
+
+def kafka_cooperative_sticky(problem: Problem) -> Assignment:
+    """Return what ``kafka.sticky`` does, but leave a partition that changes its owner unassigned for now.
+
+    Its new owner gets it in the rebalance that follows, after the old one has given it up. So this is one step
+    of two: a queue on the move is unassigned in between. Known imbalance: that of ``kafka.sticky``, and between the
+    two steps a newcomer holds less than its share.
+
+    Rolling restart: only moving partitions are paused; each change costs one or two generations.
+
+    Source: KIP-429; kafka-clients 4.1 ``CooperativeStickyAssignor``.
+
+    Raises:
+        StrategyError: As ``kafka.sticky``.
+
+    Example: 4 partitions, a owns 0–3, b is new: first a 0, 1 and b nothing; then a 0, 1 and b 2, 3.
+    """
+    return _assigned(problem, cooperative=True)
+
+
+def _assigned(problem: Problem, *, cooperative: bool) -> Assignment:
+    if not problem.members:
+        return {}
+    group = StickyGroup(problem)
+    if group.equal:
+        held, transferred = assign_constrained(group)
+    else:
+        held = assign_general(group)
+        transferred = _transferred(group, held) if cooperative else {}
+    if cooperative:
+        for number, member in transferred.items():
+            held[member].remove(number)
+    return group.answer(held)
+
+
+def _transferred(group: StickyGroup, held: Sequence[Sequence[int]]) -> dict[int, int]:
+    """Return the partitions that one member gets and another gives up, with the member that gets them."""
+    added: dict[int, int] = {}
+    revoked = set()
+    for member, numbers in enumerate(held):
+        claimed, now = set(group.claims[member]), set(numbers)
+        added.update((number, member) for number in numbers if number not in claimed)
+        revoked |= claimed - now
+    return {number: member for number, member in added.items() if number in revoked}

@@ -1,0 +1,1 @@
+"""Core: MetaQ's strategies, one file each."""

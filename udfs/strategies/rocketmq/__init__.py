@@ -1,0 +1,1 @@
+"""Core: RocketMQ's strategies, one file each."""
