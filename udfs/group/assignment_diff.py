@@ -15,10 +15,10 @@ Changed: TypeAlias = tuple[Queue, tuple[str, ...], tuple[str, ...]]
 
 
 class Moves(msgspec.Struct, frozen=True):
-    """What became of the queues, counted over all owners of each.
+    """How the queues moved, counted over all owners of each.
 
     Attributes:
-        kept: Still held by the same. moved: From one to another. assigned, revoked: Gained or lost an owner.
+        kept: Same owner. moved: From one owner to another. assigned, revoked: Gained or lost an owner.
     """
 
     kept: int = 0
@@ -47,7 +47,7 @@ def changed_queues(before: Owners, after: Owners) -> list[Changed]:
         former = before.get(queue, ())
         if former is not holders and former != holders:
             found.append((queue, former, holders))
-    # The set takes the hashes of the keys over, which are costly to make.
+    # The set reuses the hashes of the keys, which are costly to compute.
     found += [(queue, before[queue], ()) for queue in set(before).difference(after)]
     return found if len(found) < 2 else _in_queue_order(found)
 
@@ -66,7 +66,7 @@ def _in_queue_order(changed: Iterable[Changed]) -> list[Changed]:
 
 
 def count_moves(before: Owners, changed: Iterable[Changed]) -> Moves:
-    """Count what became of the queues of an assignment.
+    """Count how the queues of an assignment moved.
 
     For each queue with owners O before and N after: |O∩N| kept, min(|O−N|, |N−O|) moved, the rest of N−O assigned,
     the rest of O−N revoked.
@@ -122,7 +122,7 @@ def by_owner(owners: Owners) -> dict[str, list[Queue]]:
 
 
 def owners_of(held: Mapping[str, Iterable[Queue]]) -> Owners:
-    """Return the owners of each queue; queues in the order in which members name them."""
+    """Return the owners of each queue, in the order in which members list the queues."""
     owners: Owners = {}
     shared: dict[Queue, set[str]] = {}
     for member, queues in held.items():
@@ -136,7 +136,7 @@ def owners_of(held: Mapping[str, Iterable[Queue]]) -> Owners:
 
 
 def held_only_by(owners: Owners, members: Iterable[str]) -> Owners:
-    """Return the same, but held only by the members named."""
+    """Return the assignment restricted to these members."""
     staying = set(members)
     kept: Owners = {}
     for queue, holders in owners.items():
@@ -147,7 +147,7 @@ def held_only_by(owners: Owners, members: Iterable[str]) -> Owners:
 
 
 def resized(before: Sequence[QueueInfo] | None, after: Sequence[QueueInfo]) -> str:
-    """Write how many queues a topic had and has; where it has as many, what else is new.
+    """Describe a topic's old and new queue count; for equal counts, what else changed.
 
     Example:
         >>> resized((QueueInfo(0, "a"), QueueInfo(0, "b")), (QueueInfo(0, "a"), QueueInfo(1, "a")))

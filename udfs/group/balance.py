@@ -1,4 +1,4 @@
-"""Core: how evenly a group's members hold its queues, as far as that says something of the group. No I/O."""
+"""Core: how evenly a group's members hold its queues, topics for retries left out. No I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from udfs.group.state import Member, Owners, Queue
 
 
 def balance_of(turn: GroupContext, owners: Owners, queues: Sequence[Queue]) -> Balance:
-    """Return how an assignment lies over these queues of subscribed topics; topics for retries are left out."""
+    """Return the figures of an assignment over these queues of subscribed topics; topics for retries are left out."""
     members = turn.group.members.values()
     topics = {topic for subscriptions in distinct_subscriptions(members) for topic in subscriptions}
     quiet = {topic for topic in topics | {queue[0] for queue in owners} if turn.is_quiet(topic)}
@@ -22,5 +22,5 @@ def balance_of(turn: GroupContext, owners: Owners, queues: Sequence[Queue]) -> B
 
 
 def distinct_subscriptions(members: Iterable[Member]) -> set[tuple[str, ...]]:
-    """Return the lists of topics to which members subscribe: mostly it is one."""
+    """Return the distinct topic lists to which members subscribe: usually one."""
     return {one.subscriptions for one in members if one.subscriptions}

@@ -1,4 +1,4 @@
-"""Core: which member a connection is: two live connections may use one client id. No I/O."""
+"""Core: the member id of each connection: two live connections may use one client id. No I/O."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def resolve_member_id(group: Group, client: str, host: str | None) -> tuple[str,
 
 
 def match_connections(group: Group, infos: Iterable[MemberInfo]) -> dict[str, MemberInfo]:
-    """Return which member each entry of a snapshot is, in the order of the snapshot.
+    """Return the member id of each entry of a snapshot, in the order of the snapshot.
 
-    Entries go to the member of their id and address; what is left, by address, to what is left of the same id.
+    Entries first match the member of their id and address; the rest match remaining members of their id, by address.
     """
     entries = list(infos)
     by_client: dict[str, list[MemberInfo]] = {}
@@ -56,7 +56,7 @@ def match_connections(group: Group, infos: Iterable[MemberInfo]) -> dict[str, Me
 def reporting_member(group: Group, member_id: str, host: str | None) -> Member | None:
     """Return the member that reports under an id, from an address where one is given.
 
-    An id that only one live connection uses is that connection's, whatever its address was: clients reconnect.
+    An id that only one live connection uses belongs to that connection, whatever its address: clients reconnect.
     """
     if host is None:
         return group.members.get(member_id)
@@ -67,7 +67,7 @@ def reporting_member(group: Group, member_id: str, host: str | None) -> Member |
 
 
 def replaced(group: Group, snapshot: GroupSnapshot) -> dict[str, Departure]:
-    """Return the members whose departure is reported by address though the snapshot has their id from another one."""
+    """Return the members whose departure is reported by address while the snapshot has their id from another one."""
     if not snapshot.departures:
         return {}
     shown = {(info.member_id, info.host) for info in snapshot.members}
@@ -83,7 +83,7 @@ def replaced(group: Group, snapshot: GroupSnapshot) -> dict[str, Departure]:
 
 
 def match_departures(gone: Sequence[Member], told: Iterable[Departure]) -> dict[str, Departure]:
-    """Return the reported cause of each departure, where there is one; each report is of one connection.
+    """Return the reported cause of each departure, where there is one; each report is about one connection.
 
     Args:
         gone: In the order in which reports without an address are matched.
@@ -93,7 +93,7 @@ def match_departures(gone: Sequence[Member], told: Iterable[Departure]) -> dict[
         left = [one for one in gone if one.member_id not in matched]
         same = [one for one in left if departure.member_id in (one.name, one.member_id)]
         of_host = [one for one in same if departure.host is not None and one.host == departure.host]
-        # An unknown address is accepted too, as long as only one connection can be meant.
+        # An unknown address is accepted too, as long as only one connection matches.
         chosen = of_host or (same if departure.host is None or len(same) == 1 else [])
         if chosen:
             matched[chosen[0].member_id] = departure

@@ -1,8 +1,8 @@
 """Core: how long clients of RocketMQ and MetaQ take to follow a change of their group, if not observed. No I/O.
 
-Estimates are expectations: what happens at any moment of a span is put in its middle. Clients
+Estimates are expectations: an event at an unknown time within a span is put in its middle. Clients
 that learn of a change by themselves do so at different times, so a queue that moves between two live clients is paused
-only when the taker is the later one: on average a sixth of the span.
+only when the new owner is the later one: on average a sixth of the span.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MIN_INTERVAL_MS: Final = 1_000
 _MIN_INTERVAL_SINCE = (5, 2, 0)
 # New queues are read with the routes (ClientConfig#pollNameServerInterval) and assigned at the next tick.
 ROUTE_REFRESH_MS: Final = 30_000
-# The first pull of an added queue is put off in 5.x (RebalancePushImpl#dispatchPullRequest).
+# 5.x delays the first pull of an added queue (RebalancePushImpl#dispatchPullRequest).
 FIRST_PULL_DELAY_MS: Final = 500
 # Ordered consumption: a refused lock is requested again (RebalanceImpl, rebalanceLater) in 5.x, before with the tick.
 LOCK_RETRY_MS: Final = 500
@@ -36,7 +36,7 @@ REOWN_MS: Final = 1_000
 # An action of a member is reported by the next poll, or by the one after it.
 _TOLD_AFTER_MS = 10_000
 
-Loss: TypeAlias = Literal["alive", "left", "gone", "expired"]  # what became of a queue's owner
+Loss: TypeAlias = Literal["alive", "left", "gone", "expired"]  # what happened to a queue's owner
 _NOTIFIED = frozenset({"group_created", "member_joined", "member_left", "member_gone", "subscription_changed"})
 _NUMBER = re.compile(r"\d+")
 
@@ -58,7 +58,7 @@ def queue_wait_ms(system: str, learning: int, loss: Loss, client_version: str | 
     """Estimate for how long a queue has no owner.
 
     Args:
-        learning: As ``learning_ms`` answers. client_version, ordered: Of the taker; an unknown version is a new one.
+        learning: From ``learning_ms``. client_version, ordered: Of the new owner; an unknown version counts as new.
     """
     if system != "rocketmq":
         return REOWN_MS
@@ -78,7 +78,7 @@ def queue_wait_ms(system: str, learning: int, loss: Loss, client_version: str | 
 
 
 def whole_wait_ms(learning: int, takers: int) -> int:
-    """Estimate when the last of several takers has learned: the latest of that many times within the span."""
+    """Estimate when the last of several new owners has learned: the latest of that many times within the span."""
     return learning * takers // (takers + 1)
 
 

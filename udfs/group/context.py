@@ -39,14 +39,14 @@ class GroupContext:
             ``facts.heartbeats`` are added by ``last_heartbeat``.
         touched: Members that joined, or whose timeout changed: their deadline is to be recomputed.
         departed_now: Members that departed: their next heartbeat is a join, or takes the departure back.
-        timeout_since: Of members whose timeout changed in this batch: since when the current one applies.
-        before: Of members that events of this event time touched: their state before it, None: no members;
-            before_itself: the members themselves. settings_before: The same of the group's settings.
+        timeout_since: For members whose timeout changed in this batch: since when the current one applies.
+        before: State of the members that events of this event time touched, before it; None: no member then.
+            before_itself: the member objects. settings_before: The same for the group's settings.
         exempt: Members that were replaced by another id, which both report: their changes never cancel out.
-        triggers_before, changed_before, changes_before: What was pending and written before it.
-        computed_before: The computed assignment before it, a deletion at that moment or not.
-        outdated: The event that is being applied carries something older than what stays in its place.
-        work: How many members and queues were gone through: what a batch is bounded by.
+        triggers_before, changed_before, changes_before: What was pending and written before this event time.
+        computed_before: The computed assignment before it, even if the group is deleted at that time.
+        outdated: The event being applied carries a field older than the stored one, which stays.
+        work: How many members and queues were processed: this bounds a batch.
         pulled: When the reporting member last pulled each queue.
     """
 
@@ -70,7 +70,7 @@ class GroupContext:
         self._caused: set[tuple[str, str | None, str | None]] = set()  # what is pending names already
 
     def begin_event_time(self) -> None:
-        """Note from where on what is applied belongs to one event time."""
+        """Record the state before the first event of one event time."""
         pending = self.group.pending
         self.before: dict[str, Member | None] = {}
         self.before_itself: dict[str, Member] = {}
@@ -81,7 +81,7 @@ class GroupContext:
         self.changes_before = len(self.answer.changes)
 
     def note_member(self, member_id: str) -> None:
-        """Keep a member as it is before the first event of the moment that touches it."""
+        """Keep a member's state before the first event of this event time that touches it."""
         if member_id in self.before:
             return
         member = self.group.members.get(member_id)
@@ -90,7 +90,7 @@ class GroupContext:
             self.before_itself[member_id] = member
 
     def note_settings(self) -> None:
-        """Keep the group's settings as they are before the first event of the moment that changes them."""
+        """Keep the group's settings before the first event of this event time that changes them."""
         if self.settings_before is None:
             self.settings_before = self.settings_now()
 
@@ -122,7 +122,7 @@ class GroupContext:
         return self.system == "rocketmq" and topic.startswith(RETRY_TOPIC_PREFIX)
 
     def changed_queues(self, before: Owners, after: Owners) -> list[Changed]:
-        """Return what changed between two assignments; of the last two that were compared it is known."""
+        """Return what changed between two assignments; the result for the last two is cached."""
         for former, latter, changed in self._compared:
             if former is before and latter is after:
                 return changed
@@ -147,13 +147,13 @@ class GroupContext:
         )
 
     def write_row(self, at: int, row: GroupChanged) -> None:
-        """Write what the group is now, when that is news."""
+        """Write the group's current row, if it changed."""
         if row != self.group.row:
             self.group.row = row
             self.write(at, row)
 
     def applied(self, at: int) -> None:
-        """Note that something was applied: a change, an expiry or a snapshot."""
+        """Record that something was applied: a change, an expiry or a snapshot."""
         self.heeded = True
         self.group.last_applied = max(at, self.group.last_applied or at)
         self.group.touched_at = max(at, self.group.touched_at or at)
@@ -168,8 +168,8 @@ class GroupContext:
     def deadline_of(self, member: Member) -> int:
         """Return when a member's session ends, by the heartbeats applied so far.
 
-        Up to a change of its timeout the old one counted: where the new one would have passed already, the session
-        ends at the change. The batch of the change may be over: what is left of it is the field's own time.
+        Up to a change of its timeout the old one counts: where the new one would have passed already, the session
+        ends at the change. If the change came in an earlier batch, only the field's own time is still stored.
         """
         deadline = self.seen[member.member_id] + self.timeout_of(member)
         changed_at = member.told_at.get("session_timeout_ms", deadline)
@@ -193,7 +193,7 @@ class GroupContext:
         return self.group.last_heartbeats.get(member_id)
 
     def saw(self, member_id: str, at: int) -> None:
-        """Note a heartbeat of a member that lives by heartbeats."""
+        """Record a heartbeat of a member that lives by heartbeats."""
         self.group.last_heartbeats.pop(member_id, None)
         last = self.seen.get(member_id)
         if last is None or at > last:
@@ -210,7 +210,7 @@ class GroupContext:
         event_id: str | None = None,
         detail: str | None = None,
     ) -> None:
-        """Note one cause of the next counted rebalance; in a group of reported generations, evidence for one."""
+        """Record one cause of the next counted rebalance; for reported generations, evidence for one."""
         group = self.group
         if group.generation is not None:
             self.learn(Evidence(kind, at, member_id, topic, event_id))
@@ -228,7 +228,7 @@ class GroupContext:
             triggers.append(Trigger(kind=kind, member_id=member_id, topic=topic, detail=detail, event_id=event_id))
 
     def rename_joiner(self, former_id: str, member_id: str) -> None:
-        """Replace the id of a member that joined at this event time and came back under another id within it."""
+        """Replace the id of a member that joined and rejoined under another id at this event time."""
         self.before.setdefault(member_id, None)
         pending = self.group.pending
         if pending is None:
@@ -239,9 +239,9 @@ class GroupContext:
                 self._caused = set()
 
     def learn(self, evidence: Evidence) -> bool:
-        """Remember what a later reported generation may show; beyond the limit the oldest is forgotten.
+        """Remember evidence that a later reported generation may show; beyond the limit the oldest is dropped.
 
-        Returns: whether it was news.
+        Returns: whether it is new.
         """
         known = self.group.evidence
         if evidence in known:
@@ -321,7 +321,7 @@ class GroupContext:
         return self._as_named(self.topics.at(topic, at))
 
     def first_queues(self, topic: str, at: int) -> tuple[QueueInfo, ...] | None:
-        """Return the first known queues of a topic, if it became known by then; else None."""
+        """Return the first known queues of a topic if it was known by then; else None."""
         known = self.queues_at(topic, at)
         if known is None or self.topics.at(topic, at - 1) is None:
             return known
@@ -330,7 +330,7 @@ class GroupContext:
     def _as_named(self, queues: tuple[QueueInfo, ...] | None) -> tuple[QueueInfo, ...] | None:
         if queues is None or self.system != "kafka" or all(queue.broker is None for queue in queues):
             return queues
-        # Only states of older versions hold a partition under two brokers.
+        # Only states of older versions contain a partition under two brokers.
         partitions = {queue.queue_id: queue for queue in reversed(queues)}
         return tuple(
             QueueInfo(number, None, partitions[number].rack, partitions[number].racks) for number in sorted(partitions)

@@ -1,7 +1,7 @@
-"""Core: what becomes of one group: its events moment by moment, its rebalances, its sessions and spans. No I/O.
+"""Core: applies one group's due events in order and decides its rebalances, sessions and spans. No I/O.
 
-All is a pure function of the events in the order of their times: at one moment in the order of their kinds, then
-expiries, then the rebalance that takes all of it in. How the events were cut into batches leaves no trace.
+The output is a pure function of the events in the order of their event times; at one event time in the order of their
+types, then expiries, then the one rebalance that covers all of them. How events were cut into batches does not matter.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ __all__ = [
     "snapshot_of",
 ]
 
-# What a generation of the same moment may show already.
+# What a generation of the same event time may show already.
 _EVIDENCE = (TopicQueues, MemberLeft, MemberJoined, Heartbeat)
 
-# Time, order at one moment, the event's own time, generation, id, number; what is to be done.
+# Time, order within one event time, the event's own time, generation, id, number; what to do.
 _Entry = tuple[int, int, int, int, str, int, "DueEvent | str"]
 
 
 def new_group(cluster: str, system: System, group_id: str) -> Group:  # noqa: ARG001
-    """Make a group of which nothing is known yet; what it is called comes with the facts."""
+    """Return an empty group; its name and system come with the facts."""
     return Group()
 
 
@@ -55,12 +55,12 @@ def members_by_heartbeat(group: Group) -> list[str]:
 
 @makes_no_cycles
 def advance(group: Group, facts: GroupInput, topics: TopicsView, ledger: DedupView, rules: CoreConfig) -> GroupOutput:
-    """Apply all that is due for a group, which is changed, and return what it decided."""
+    """Apply everything that is due to a group, in place, and return what was decided."""
     return EventLoop(GroupContext(group, facts, topics, rules), ledger).run()
 
 
 class EventLoop:
-    """The moments of one batch, in order."""
+    """Event times of one batch, in order."""
 
     def __init__(self, turn: GroupContext, ledger: DedupView) -> None:
         self.turn = turn
@@ -81,7 +81,7 @@ class EventLoop:
             learn_topic(self.turn, topic, self.clock - 1)
         return self._answer()
 
-    # ---- what comes when
+    # ---- scheduling
 
     def _schedule(self) -> None:
         turn, group = self.turn, self.turn.group
@@ -118,7 +118,7 @@ class EventLoop:
             self._push_beat(member_id, times[place])
 
     def _watch(self, member_id: str) -> None:
-        """Read a member again once its deadline, as it is known now, is past."""
+        """Schedule a check of a member at its deadline as it is known now, if that has passed."""
         turn = self.turn
         member = turn.group.members.get(member_id)
         if member is None:
@@ -128,7 +128,7 @@ class EventLoop:
             self._push(max(deadline, turn.group.last_applied or deadline), EXPIRY, deadline, member_id, member_id)
 
     def _step(self) -> bool:
-        """Do the next thing: events, else the rebalance that waits for its window to close, else what time does."""
+        """Apply the next step: events first, then a rebalance whose settling time is over, then the other timers."""
         turn, group = self.turn, self.turn.group
         if self.moment is not None and (not self.heap or self.heap[0][0] != self.moment):
             end_event_time(turn, self.moment)
@@ -145,11 +145,11 @@ class EventLoop:
         if self._compare_at() is not None:
             times[4] = group.compare_at or 0
         at = min(times)
-        # After something late, at a clock that stays, what is due applies at the clock itself: it is not due again.
+        # After a late event, with the clock unchanged, due steps apply at the clock itself: they are not due again.
         if at >= self.clock and not self.heap:
             return False
         if self._must_stop(at):
-            # What is left lies at or after this moment: as if the clock had come no further.
+            # The rest is at or after this time: as if the clock had advanced no further.
             self.clock = turn.answer.stopped_at = at
             return False
         self.done_at = at
@@ -167,15 +167,15 @@ class EventLoop:
         return True
 
     def _must_stop(self, at: int) -> bool:
-        """Return whether the batch's work is done, and all that belongs to the moments before this one."""
+        """Return whether the batch's bound is reached and everything before this time is complete."""
         turn = self.turn
         if turn.facts.work_limit is None or turn.work < turn.facts.work_limit or self.done_at is None:
             return False
-        # What came late was applied at the clock as it stood before: what that makes due then belongs to it.
+        # Late events were applied at the clock before the batch: what they make due then belongs to them.
         return all(at > time for time in (self.done_at, turn.group.last_applied, turn.facts.clock_before) if time)
 
     def _compare_at(self) -> int | None:
-        """Return when members should hold what they should, where all say what they hold."""
+        """Return by when members should own their computed queues, where all of them report their queues."""
         return self.turn.group.compare_at if awaits_comparison(self.turn) else None
 
     def _forget_at(self) -> int | None:
@@ -184,7 +184,7 @@ class EventLoop:
             return None
         return group.touched_at + self.turn.rules.forget_after_ms
 
-    # ---- one moment
+    # ---- one event time
 
     def _apply_next(self, at: int) -> None:
         if self.moment is None:
@@ -205,7 +205,7 @@ class EventLoop:
         self._follow_members()
 
     def _show_evidence_first(self, at: int) -> None:
-        """Apply a moment with a new generation: what was learned at that very moment may be its cause."""
+        """Apply an event time with a new generation, evidence first: it may be the generation's cause."""
         dues: list[DueEvent] = []
         rest: list[_Entry] = []
         while self.heap and self.heap[0][0] == at:
@@ -225,7 +225,7 @@ class EventLoop:
     def _beat(self, member_id: str, at: int, own: int) -> None:
         departed = self.turn.group.departed.get(member_id)
         if departed is not None and own <= departed.left_at and member_id not in self.turn.group.members:
-            # As old as its going: only a later one is a join.
+            # As old as the departure: only a later heartbeat is a join.
             self._push_next_beat(member_id, departed.left_at)
             return
         if self.turn.group.followed:
@@ -245,7 +245,7 @@ class EventLoop:
             on_expiry(turn, member_id, max(deadline, turn.group.last_applied or deadline))
 
     def _follow_members(self) -> None:
-        """Watch the deadlines of members that came or changed, and the next heartbeats of those that went."""
+        """Schedule the deadlines of members that joined or changed, and the next heartbeats of those that departed."""
         turn = self.turn
         while turn.touched:
             member_id = turn.touched.pop()
@@ -255,7 +255,7 @@ class EventLoop:
             member_id, at = turn.departed_now.pop()
             self._push_next_beat(member_id, at - 1)
 
-    # ---- the answer
+    # ---- the output
 
     def _answer(self) -> GroupOutput:
         turn, group, answer = self.turn, self.turn.group, self.turn.answer

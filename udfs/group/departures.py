@@ -26,10 +26,10 @@ class DepartureCause:
 
 
 def departure_cause(departure: Departure | None, at: int, event_id: str) -> DepartureCause:
-    """Return how a member departed that a snapshot lacks; None: nothing was reported about it.
+    """Return how a member that a snapshot lacks departed; None: nothing was reported about it.
 
     Args:
-        at: When the snapshot applies: no member that it lacks departed later.
+        at: When the snapshot applies: the member departed no later than that.
     """
     if departure is None:
         return DepartureCause("member_gone", at, None, event_id)

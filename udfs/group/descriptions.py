@@ -1,4 +1,4 @@
-"""Core: what members are described by, field by field: the newest event time that carried a field decides. No I/O."""
+"""Core: descriptions of members, field by field: the newest event time that carried a field decides. No I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from udfs.group.context import GroupContext
 from udfs.group.state import Member
 from udfs.model.events import MemberFields, MemberInfo
 
-# What no row of the tables shows.
+# No table shows these.
 SILENT_FIELDS = ("client_library", "ordered", "owned", "owned_generation", "strategy_settings")
 _SESSION_FIELDS = (
     "client_id",
@@ -22,7 +22,7 @@ _SESSION_FIELDS = (
     "session_timeout_ms",
     "rebalance_timeout_ms",
 )
-# Where a coordinator reports generations, only these show what a member owns and subscribes to.
+# Where a coordinator reports generations, only its snapshots show what a member owns and subscribes to.
 _OF_A_GENERATION = ("subscriptions", "owned", "owned_generation")
 # Also decides the assignment, but is reported by snapshots of the generation, not by the members.
 _ALLOCATING = (*_OF_A_GENERATION, "strategies", "strategy_settings", "instance_id", "rack", "client_library", "ordered")
@@ -30,9 +30,9 @@ _FIELDS = (*_SESSION_FIELDS, *SILENT_FIELDS, "strategies", "subscriptions")
 
 
 def describe(member: Member, told: MemberFields, own: int) -> tuple[set[str], bool]:
-    """Change the fields that an event of this time carries, but for those that a newer one carried; leave the others.
+    """Set the fields that an event of this time carries, except those that a newer event carried.
 
-    Returns: the fields that changed; whether some were older than what stays in their place.
+    Returns: the fields that changed; whether some were older than the stored ones and were ignored.
     """
     changed: set[str] = set()
     outdated = False
@@ -54,7 +54,7 @@ def describe(member: Member, told: MemberFields, own: int) -> tuple[set[str], bo
 
 
 def update_description(turn: GroupContext, member: Member, told: MemberFields, own: int, at: int) -> set[str]:
-    """Apply the description that an event of now carries to a member; return which fields changed.
+    """Apply the description in the current event to a member; return which fields changed.
 
     A changed timeout counts from then on.
     """
@@ -78,7 +78,7 @@ def update_session(turn: GroupContext, member: Member, told: MemberFields, own: 
 
 
 def timeout_with(turn: GroupContext, member: Member, told: MemberFields, own: int) -> int:
-    """Return a member's session timeout as it is once this event has described it."""
+    """Return a member's session timeout once this event's description is applied."""
     value = told.session_timeout_ms
     if value is None or own < member.told_at.get("session_timeout_ms", own):
         return turn.timeout_of(member)
@@ -86,10 +86,10 @@ def timeout_with(turn: GroupContext, member: Member, told: MemberFields, own: in
 
 
 def describes(told: MemberFields) -> bool:
-    """Return whether an event describes a member, beyond its being alive."""
+    """Return whether an event carries a description, not only liveness."""
     return any(getattr(told, name) is not None for name in _FIELDS)
 
 
 def distinct(topics: Iterable[str]) -> tuple[str, ...]:
-    """Return topics sorted, each once: their order means nothing."""
+    """Return the distinct topics, sorted: their order means nothing."""
     return tuple(sorted(set(topics)))

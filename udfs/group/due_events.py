@@ -32,12 +32,12 @@ from udfs.model.events import (
 )
 from udfs.model.group_api import DedupView, DueEvent
 
-# What means nothing in a group that is not followed.
+# Ignored in a group that is not followed.
 _OF_MEMBERS = (MemberLeft, MemberJoined, Heartbeat, AssignmentReported)
 
 
 def apply_late(turn: GroupContext, ledger: DedupView) -> None:
-    """Apply what came late, at the clock as it stood before the batch, before everything else."""
+    """Apply late events at the clock before the batch, before all other events."""
     group, at = turn.group, turn.facts.clock_before
     late = [due for due in turn.facts.events if due.late]
     if not late or at is None:
@@ -122,7 +122,7 @@ def _apply_snapshot(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, 
 
 
 def _give_way(turn: GroupContext, at: int) -> None:
-    """Settle what is pending of counted generations before a reported one takes over."""
+    """Decide the pending counted rebalance before a reported generation takes over."""
     pending = turn.group.pending
     if pending is None:
         return
@@ -147,6 +147,6 @@ def _take_reported_assignment(turn: GroupContext, snapshot: GroupSnapshot, at: i
 
 
 def decide_pending(turn: GroupContext) -> None:
-    """Decide the rebalance that is pending, and take in what was reported of it before."""
+    """Decide the pending rebalance, and apply the reports that arrived before it."""
     decide_counted(turn)
     take_waiting_reports(turn, turn.group.last_rebalance_at or 0)

@@ -6,12 +6,12 @@ from udfs.group.descriptions import describes
 from udfs.model.events import ORDER_AT_ONE_MOMENT, GroupSnapshot, Heartbeat
 from udfs.model.group_api import DueEvent
 
-BEAT = 2 * ORDER_AT_ONE_MOMENT[Heartbeat] + 1  # without a description: after all with one
-EXPIRY = 100  # after all events of its moment
+BEAT = 2 * ORDER_AT_ONE_MOMENT[Heartbeat] + 1  # without a description: after all described ones
+EXPIRY = 100  # after all events of its event time
 
 
 def order_of(due: DueEvent) -> int:
-    """Return the place of an event among those of its moment."""
+    """Return the rank of an event among those of its event time."""
     return BEAT if is_bare(due.event) else 2 * ORDER_AT_ONE_MOMENT[type(due.event)]
 
 
@@ -21,7 +21,7 @@ def is_bare(event: object) -> bool:
 
 
 def generation_of(due: DueEvent) -> int:
-    """Return what snapshots of one moment are sorted by, polls last."""
+    """Return the sort key of snapshots of one event time, polls last."""
     if isinstance(due.event, GroupSnapshot) and due.event.generation is not None:
         return due.event.generation
     return 2**63

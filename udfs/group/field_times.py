@@ -7,7 +7,7 @@ from typing import Any
 
 from udfs.group.state import Member
 
-# What an event may describe a member by; the order is the order of the bytes: only ever add at the end.
+# Fields that an event may describe; the order is the order of the bytes: append only.
 DESCRIBED = (
     "subscriptions",
     "strategies",
@@ -28,9 +28,9 @@ DESCRIBED = (
 
 
 def pack_field_times(member: Member, base: int, number: Callable[[Any, Any], int]) -> list[Any] | None:
-    """Write when each field was reported; None where all known fields were reported at the join.
+    """Encode when each field was reported; None where all known fields were reported at the join.
 
-    One time where one event reported all; else also the other times, by field, which members of polls share.
+    One time where one event reported all fields; else also the other times by field, which polled members share.
 
     Args:
         number: Returns the number under which a value that members share is written.

@@ -13,8 +13,8 @@ returns None after a later rebalance, or, where ``closes_at`` is set, until that
 8. ``flapping``: many rebalances in a short time.
 9. ``idle_members``: more members than queues.
 
-``events_late`` is opened by the late event itself, see ``late_found``. What only the source can observe comes with its
-snapshots, by the kinds of ``OBSERVED``, and stays open until a snapshot comes without it.
+``events_late`` is opened by the late event itself, see ``late_found``. Observations that only the source can make come
+with its snapshots, by the kinds of ``OBSERVED``, and stay open until a snapshot comes without them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAX_OBSERVATIONS = 64
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rule found."""
+    """The finding of a rule."""
 
     severity: Severity
     message: str
@@ -53,9 +53,9 @@ class Outcome(msgspec.Struct, kw_only=True):
 
     Attributes:
         agrees: Computed = reported; None where they cannot be compared.
-        names: Client ids with several live members, with their number. strategies: Those that members use.
+        names: Client ids with several live members, with their number. strategies: The strategies in use.
         subscription_sets: How many different ones.
-        handing_over: Some queues have no owner because a cooperative move is under way.
+        handing_over: Some queues have no owner because a cooperative rebalance is in progress.
         recent: Times of the newest rebalances, this one included, ascending.
         evidence: Ids of the events that caused it.
     """
@@ -101,8 +101,8 @@ def _expected_differs(one: Outcome) -> Found | None:
             "{} queues have other owners than the strategy computes",
         )
         + f" (generation {one.generation}).",
-        advice="Compare the computed and the reported assignment; check for members of another version or with"
-        " other settings.",
+        advice="Compare the computed and the reported assignment; check for members with another client version"
+        " or other settings.",
         evidence=one.evidence,
     )
 
@@ -118,7 +118,8 @@ def _generations_missed(one: Outcome) -> Found | None:
             "{} generations before generation {} were not observed.",
             one.generation,
         ),
-        advice="Records were compacted away, or the source was not read: the causes in between are unknown.",
+        advice="Records were compacted before they were read, or the source was not read: the causes in between are"
+        " unknown.",
         evidence=one.evidence,
     )
 
@@ -151,8 +152,8 @@ def _subscriptions_differ(one: Outcome) -> Found | None:
     return Found(
         severity="warning",
         message=f"Members of the group have {one.subscription_sets} different subscriptions.",
-        advice="RocketMQ requires the same subscription of all consumers of a group: each heartbeat overwrites the"
-        " one before.",
+        advice="RocketMQ requires identical subscriptions for all consumers of a group: each heartbeat overwrites the"
+        " previous subscription.",
         evidence=one.evidence,
     )
 
@@ -193,7 +194,7 @@ def _idle_members(one: Outcome) -> Found | None:
         message=_phrase(one.idle, "{} of {} members owns no queue.", "{} of {} members own no queue.", one.members)
         if one.members > 1
         else "The only member owns no queue.",
-        advice="There are more members than queues can use: add queues or run fewer consumers.",
+        advice="There are more members than queues to assign: add queues or run fewer consumers.",
         evidence=one.evidence,
     )
 
@@ -217,8 +218,8 @@ def late_found(at: int, number: int, event_id: str) -> Found:
         severity="warning",
         message=_phrase(
             number,
-            "An event arrived after later events had been evaluated; the first of this group.",
-            "Events arrived after later events had been evaluated; {} of this group so far.",
+            "An event arrived after later events had been applied; it is the first late one of this group.",
+            "Events arrived after later events had been applied; {} of this group so far.",
         ),
         advice="Raise time.allowed_lateness_ms, or check why the source is slow; the table rejected_events lists"
         " the events.",
@@ -236,22 +237,22 @@ def differing_found(number: int) -> Found:
             "{} queue is owned by another member than the group's strategy computes.",
             "{} queues are owned by other members than the group's strategy computes.",
         ),
-        advice="Check for members with another strategy or another member list, and for a member that hangs.",
+        advice="Check for members with another strategy or a different member list, and for a member that hangs.",
     )
 
 
-# Observations of sources: kind, severity, sentence, advice; the source's detail follows the sentence.
+# Observations of sources: kind, severity, message, advice; the source's detail follows the message.
 OBSERVED: dict[str, tuple[Severity, str, str]] = {
     "brokers_disagree": (
         "warning",
         "Brokers return different member lists; clients may compute different assignments.",
-        "It closes once all clients have sent heartbeats to all brokers (30 s); else check for a client that"
-        " cannot reach one.",
+        "It closes once all clients have sent heartbeats to all brokers (30 s). If it stays open, look for a client"
+        " that cannot reach a broker.",
     ),
     "changes_missed": (
         "warning",
-        "The group changed more often than it was read: rebalances in between are unknown.",
-        "Check for members that join and leave within moments, and for a source that was not read for a while.",
+        "The group changed more often than it was polled: rebalances in between are unknown.",
+        "Check for members that join and leave within seconds, and for a source that was not read for a while.",
     ),
     "duplicate_unreachable": (
         "warning",
@@ -260,8 +261,8 @@ OBSERVED: dict[str, tuple[Severity, str, str]] = {
     ),
     "members_unseen": (
         "warning",
-        "The group has members that the brokers do not list, such as clients of a proxy.",
-        "Their assignment is unknown: neither members nor queues are guessed.",
+        "The group has members that the brokers do not list, such as clients behind a proxy.",
+        "Their assignment is unknown: the monitor guesses neither members nor queues.",
     ),
     "not_polled": (
         "warning",
@@ -270,12 +271,12 @@ OBSERVED: dict[str, tuple[Severity, str, str]] = {
     ),
     "running_info_missing": (
         "warning",
-        "Members do not report their queues: they hang, or their client cannot be queried.",
-        "Check those processes; a broker drops a client that does not answer for two minutes.",
+        "Members do not report their queues: they hang, or their client does not support the query.",
+        "Check those processes; a broker drops a client that sends no heartbeat for two minutes.",
     ),
     "static_topic": (
         "info",
-        "A static topic: its queues are logical ones, and their brokers are not those that store the messages.",
+        "The topic is static: its queues are logical, and their brokers are not those that store the messages.",
         "No action is needed.",
     ),
     "unreadable_nodes": (

@@ -1,4 +1,4 @@
-"""Core: a group as a whole: its settings, its end, its restoring; groups that are not followed. No I/O."""
+"""Core: a group's settings, deletion and restoring; groups that are not followed. No I/O."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OBSERVED = "observed:"
 
 
 def change_settings(turn: GroupContext, due: DueEvent, event: GroupSettings, at: int) -> None:
-    """Take in how the group shares its queues; without members it makes no rebalance.
+    """Apply the group's settings; without members that makes no rebalance.
 
     Each setting takes the value of the newest event time that carried it.
     """
@@ -70,7 +70,7 @@ def _may_name_strategy(turn: GroupContext, event: GroupSettings) -> bool:
 
 
 def _is_newest(turn: GroupContext, event: GroupSettings, name: str, differs: bool) -> bool:
-    """Return whether no newer event carried a setting, and note when it was carried."""
+    """Return whether no newer event carried a setting, and record when this one did."""
     if event.event_time < turn.group.settings_at.get(name, event.event_time):
         turn.outdated |= differs
         return False
@@ -79,7 +79,7 @@ def _is_newest(turn: GroupContext, event: GroupSettings, name: str, differs: boo
 
 
 def delete(turn: GroupContext, due: DueEvent, at: int) -> None:
-    """End members and spans: what comes next under this name is a new group, but for its counter."""
+    """End members and spans: the next event under this name creates a new group; only its counter goes on."""
     group = turn.group
     if due.late and (group.last_rebalance_at or 0) > due.event.event_time:
         return
@@ -108,7 +108,7 @@ def forget(turn: GroupContext, at: int) -> None:
 
 
 def mark_not_followed(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
-    """List a group of a kind that is not recomputed; what was followed of it ends."""
+    """List a group of a kind that is not recomputed; its open sessions and spans end."""
     group = turn.group
     for member_id in sorted(group.members):
         turn.close_session(member_id, at, at, "absent_from_snapshot")
@@ -135,7 +135,7 @@ def mark_not_followed(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> N
 
 
 def take_observations(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
-    """Open what the source sees wrong with the group now, and close what it sees no more."""
+    """Open the findings that the source observes now, and close those that it no longer observes."""
     group, told = turn.group, snapshot.observations
     if told is None or (due.late and snapshot.event_time < (group.last_snapshot_at or snapshot.event_time)):
         return
@@ -152,7 +152,7 @@ def take_observations(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot
 
 
 def register_empty_group(turn: GroupContext, at: int) -> None:
-    """Register a group that a poll showed without members and of which nothing else is known."""
+    """Register a group that a poll showed without members and that was not known before."""
     if not turn.group.members and turn.group.pending is None and turn.group.row is None:
         turn.write_row(at, GroupChanged(system=turn.system, state="empty", mode=turn.mode))
 
@@ -160,7 +160,7 @@ def register_empty_group(turn: GroupContext, at: int) -> None:
 def restore(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
     """Restore a group from the readable part of an export; nothing is written to the tables.
 
-    A shard takes in the state itself where it came along; this is for exports of other hands and versions.
+    A shard restores the encoded state itself where the export has it; this is for exports by other tools and versions.
     """
     group = turn.group
     reported = snapshot.generation_source == "reported"

@@ -1,4 +1,4 @@
-"""Core: how the members of a group become plain values of its encoding, and come back. No I/O."""
+"""Core: the members of a group encoded as plain values, and decoded. No I/O."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from udfs.model.events import QueueRef
 
 
 class Kinds:
-    """What members of one group mostly say alike of themselves: then one number stands for all of it."""
+    """The fields that members of one group mostly share, encoded once and referred to by number."""
 
     def __init__(self, table: SharedValues) -> None:
         self.table = table
-        # Lists that are one object are compared no further: thousands of members share them.
+        # Identical list objects are not compared element by element: thousands of members share them.
         self._known: dict[tuple[Any, ...], int] = {}
 
     def number(self, member: Member) -> int:
@@ -74,7 +74,7 @@ def time_before(at: int | None, base: int) -> int | None:
 
 
 def _shortened(text: str, whole: str) -> str | int:
-    """Return a beginning of another text as its length."""
+    """Encode a prefix of another text as its length."""
     return len(text) if whole.startswith(text) else text
 
 
@@ -96,7 +96,7 @@ class _PackedMember(msgspec.Struct, array_like=True, gc=False):
 
 
 class _Kind(msgspec.Struct, array_like=True, gc=False):
-    """What members share, as ``Kinds`` writes it."""
+    """The shared fields, as ``Kinds`` writes them."""
 
     subscriptions: tuple[str, ...] | None
     strategies: tuple[str, ...] | None
@@ -110,7 +110,7 @@ class _Kind(msgspec.Struct, array_like=True, gc=False):
 
 
 class KindsRead:
-    """The kinds of members by number, each read once: as a member of whom nothing else is known."""
+    """The kinds of members by number, each decoded once: as a member without fields of its own."""
 
     def __init__(self, values: list[Any]) -> None:
         self.values = values
@@ -126,7 +126,7 @@ class KindsRead:
 
 
 def unpack_members(packed: list[Any], kinds: KindsRead, base: int) -> Iterator[Member]:
-    """Yield the members that ``pack_member`` made plain."""
+    """Yield the members that ``pack_member`` encoded."""
     for one in msgspec.convert(packed, list[_PackedMember]):
         member = kinds.member(one.kind)
         member_id, client_id = one.member_id, one.client_id

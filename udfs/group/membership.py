@@ -1,7 +1,7 @@
-"""Core: who is a member: joins, heartbeats, leaves, expiries, polls. No I/O.
+"""Core: a group's members: joins, heartbeats, leaves, expiries, polls. No I/O.
 
-In a group of counted generations each of these is a cause of the next rebalance; in one whose generations are
-reported they are evidence, which a later generation shows or does not.
+In a group of counted generations each of these is a cause of the next rebalance; where generations are reported
+they are evidence, which a later generation may show.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from udfs.strategies.registry import DEFAULTS, qualified_name
 
 
 def on_join(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, at: int) -> None:
-    """Take in a join, or a heartbeat that came as an event of its own."""
+    """Apply a join, or a heartbeat that came as an event of its own."""
     group, own = turn.group, event.event_time
-    # Kafka's coordinator makes member ids itself: no two connections have the same.
+    # Kafka's coordinator generates member ids: no two connections share one.
     host = None if turn.system == "kafka" else event.host
     member_id, name = resolve_member_id(group, event.member_id, host)
     member = group.members.get(member_id)
@@ -62,7 +62,7 @@ def on_join(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, 
     turn.saw(member_id, own)
     _apply_description(turn, member, event, at, due)
     if group.revoked_pending and isinstance(event, MemberJoined) and event.owned is not None and not due.late:
-        # It gave its queues back, and joins again for the second generation of a cooperative move.
+        # It released its queues, and rejoins for the second generation of a cooperative rebalance.
         detail = counted(len(group.revoked_pending), "queue") + " released"
         turn.cause(at, "cooperative_follow_up", event_id=due.event_id, detail=detail)
 
@@ -105,14 +105,14 @@ def on_leave(turn: GroupContext, due: DueEvent, event: MemberLeft, at: int) -> N
 
 
 def on_expiry(turn: GroupContext, member_id: str, deadline: int) -> None:
-    """End the session of a member that was silent for too long."""
+    """End the session of a member without a heartbeat for its session timeout."""
     group = turn.group
     if group.generation is not None:
         turn.applied(deadline)
         turn.learn(Evidence("session_expired", deadline, member_id))
         group.members[member_id].by_heartbeats = False
         group.last_heartbeats[member_id] = turn.seen.pop(member_id)
-        turn.departed_now.append((member_id, deadline + 1))  # a later heartbeat takes the expiry back
+        turn.departed_now.append((member_id, deadline + 1))  # a later heartbeat reverts the expiry
         return
     turn.cause(deadline, "session_expired", member_id)
     turn.close_session(member_id, deadline, deadline, "expired")
@@ -175,7 +175,7 @@ def on_snapshot(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: 
 
 
 def late_cause(turn: GroupContext, due: DueEvent, at: int) -> None:
-    """Write beside the natural cause that its evidence came late, and when it was."""
+    """Add the trigger ``late_evidence`` beside the actual cause, with the event's own time."""
     if due.late:
         own = due.event.event_time
         detail = f"reported late: happened at {own}, applied at {at}"
@@ -195,18 +195,18 @@ def arrive_by_snapshot(turn: GroupContext, member_id: str, info: MemberInfo, own
 
 
 def _take_older_poll(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
-    """Take from a poll that newer ones overtook only what they did not show of the members."""
+    """Apply an out-of-date poll: only fields of members that newer polls did not carry."""
     for member_id, info in match_connections(turn.group, snapshot.members).items():
         known = turn.group.members.get(member_id)
         if known is not None:
             _apply_description(turn, known, info, at, due)
 
 
-# ---- inside
+# ---- internals
 
 
 def _take_place(turn: GroupContext, former: Member, member_id: str, at: int, own: int) -> None:
-    """Take in a static member that came back under a new id: that alone is no rebalance."""
+    """Apply the return of a static member under a new id: that alone is no rebalance."""
     former_id = former.member_id
     replace_members(turn, {former_id: member_id}, at)
     former.by_heartbeats = True
@@ -233,7 +233,7 @@ def _arrive(
     if event is not None:
         turn.outdated |= describe(member, event, own)[1]
     if due is not None and due.late and own + turn.timeout_of(member) < at:
-        # It joined and departed in the past: only its session is left to write.
+        # It joined and expired in the past: only its session is written.
         member.joined_at = own
         turn.heeded = True
         _emit_expired_session(turn, member, own, at)
@@ -272,7 +272,7 @@ def _reopen(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, 
     left_at = max(last + timeout, departed.left_at)
     if last == known and left_at == departed.left_at:
         turn.outdated |= describe(member, event, own)[1]
-        return True  # known when it expired: no evidence
+        return True  # already known when it expired: not evidence
     turn.heeded = True
     departed.last_heartbeat_at = last
     if left_at < at:
@@ -308,7 +308,7 @@ def _may_return(departed: Departed, event: MemberJoined | Heartbeat) -> bool:
 
 
 def _is_alive_after(turn: GroupContext, member: Member, own: int) -> bool:
-    """Return whether a member has shown itself after the time of some late evidence against it."""
+    """Return whether a member was alive after the time of a late departure."""
     if member.joined_at > own or _shows_itself_after(turn, member, own):
         return True
     if member.by_heartbeats:
@@ -317,7 +317,7 @@ def _is_alive_after(turn: GroupContext, member: Member, own: int) -> bool:
 
 
 def _shows_itself_after(turn: GroupContext, member: Member, own: int) -> bool:
-    """Return whether an event of this batch shows a member after some time."""
+    """Return whether an event of this batch came from a member after some time."""
     return any(
         isinstance(due.event, Heartbeat | MemberJoined)
         and due.event.event_time > own
@@ -330,7 +330,7 @@ def _shows_itself_after(turn: GroupContext, member: Member, own: int) -> bool:
 def _apply_description(turn: GroupContext, member: Member, told: MemberFields, at: int, due: DueEvent) -> None:
     event_id = due.event_id
     was_lists = (member.subscriptions, member.strategies)
-    if due.late:  # what it owned then is no evidence for now
+    if due.late:  # what it owned then says nothing about the present
         told = msgspec.structs.replace(told, owned=None, owned_generation=None)
     changed = update_description(turn, member, told, due.event.event_time, at)
     if not changed:
@@ -339,7 +339,7 @@ def _apply_description(turn: GroupContext, member: Member, told: MemberFields, a
     if changed - set(SILENT_FIELDS):
         turn.change_session(member, at)
     if was_lists[1] is None and _uses_default_strategy(turn, member):
-        changed.discard("strategies")  # as was assumed
+        changed.discard("strategies")  # as assumed
     if changed & {"subscriptions", "strategies", "strategy_settings"}:
         late_cause(turn, due, at)
     first_told = was_lists == (None, None) and "subscriptions" in changed
@@ -359,7 +359,7 @@ def _uses_default_strategy(turn: GroupContext, member: Member) -> bool:
 
 
 def _learn(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member: Member | None, at: int) -> None:
-    """Apply a member's own event while a coordinator reports generations."""
+    """Apply an event from a member itself while a coordinator reports generations."""
     group, own = turn.group, event.event_time
     if member is None:
         departed = group.departed.get(event.member_id)

@@ -1,4 +1,4 @@
-"""Core: owners of queues, and what is kept for single queues, as few plain values. No I/O."""
+"""Core: compact encoding of queue owners and of other values per queue. No I/O."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Final
 from udfs.group.state import Owners, Queue, by_place, queue_order
 from udfs.model.events import MAX_QUEUE_COUNT
 
-# More in one group is damage.
+# More queues in one group mean a damaged state.
 _MOST_QUEUES: Final = 10 * MAX_QUEUE_COUNT
 
 
 class SharedValues:
-    """A table of values that occur more than once, each named by its number."""
+    """A table of values that occur more than once, each referred to by its number."""
 
     def __init__(self, values: list[Any] | None = None) -> None:
         self.values: list[Any] = values or []
@@ -31,7 +31,7 @@ class SharedValues:
 
 
 def pack_owners(owners: Owners, names: list[str], table: SharedValues) -> list[Any]:
-    """Return owners as runs; members are numbered by their place among the names."""
+    """Encode owners as runs; members are numbered by their position among the names."""
     if not owners:
         return []
     numbers = {member_id: number for number, member_id in enumerate(names)}
@@ -56,7 +56,7 @@ def unpack_owners(packed: list[Any], names: list[str], values: list[Any]) -> Own
     """Return what ``pack_owners`` packed."""
     owners: Owners = {}
     if sum(max(0, length) for _, _, runs in packed for length in runs[1::3]) > _MOST_QUEUES:
-        raise ValueError("a group holds more queues than there can be")
+        raise ValueError("a group has more queues than possible")
     for topic, broker, runs in packed:
         name, place, next_id = values[topic], None if broker is None else values[broker], 0
         for start in range(0, len(runs), 3):
@@ -70,7 +70,7 @@ def unpack_owners(packed: list[Any], names: list[str], values: list[Any]) -> Own
 
 
 def pack_by_queue(by_queue: dict[Queue, Any], table: SharedValues) -> list[Any]:
-    """Return values of single queues: for each topic and broker, queue ids and their values in turn."""
+    """Encode one value per queue: for each topic and broker, queue ids and values alternate."""
     packed: list[Any] = []
     place: tuple[str, str | None] | None = None
     for queue in sorted(by_queue, key=queue_order):

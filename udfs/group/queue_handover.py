@@ -1,10 +1,10 @@
-"""Core: queues that move between members without a coordinator: how long they are paused. No I/O.
+"""Core: pauses of queues that move between members without a coordinator. No I/O.
 
 A queue is paused from its old owner's release to its new owner's first pull. The release is the old owner's departure,
-else the report that shows it without the queue. For a member that hung it is its last pull. Otherwise a pull is no
-evidence: a broker holds it while the queue is empty, and answers it during that time. The new owner's report has its
-latest pull; its first report with the queue comes within one poll of its first pull. Where one of the two was not
-observed, the clients' own timings give an estimate.
+else the report that shows it without the queue. For a member that hung it is its last pull. Otherwise a pull is not
+evidence: a broker holds a pull of an empty queue and replies later. The new owner's report has its latest pull; its
+first report with the queue comes within one poll of its first pull. Where one of the two was not observed, the clients'
+own timings give an estimate.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from udfs.model.journal import QueueResumed
 
 
 def is_timed(turn: GroupContext) -> bool:
-    """Return whether members of this group take queues over by themselves, at times that are known or estimated."""
+    """Return whether members of this group take over queues by themselves, at times that are known or estimated."""
     return turn.group.generation is None and turn.system != "kafka" and turn.mode == "clustering"
 
 
 def moved_queues(changed: Iterable[Changed]) -> dict[Queue, tuple[str, str]]:
-    """Return the queues that go from one owner to another, with both; of several owners the first that changed."""
+    """Return the queues that move from one owner to another, with both; of several owners the first that changed."""
     found: dict[Queue, tuple[str, str]] = {}
     for queue, old, new in changed:
         losers = [one for one in old if one not in new]
@@ -67,7 +67,7 @@ def estimates(
     if not before or not after:
         return {}
     takers = {one for _, old, new in turn.changed_queues(before, after) for one in new if one not in old}
-    # The last of several takers learns later than the middle one.
+    # The last of several new owners learns later than the middle one.
     whole = whole_wait_ms(learning_ms(turn.system, kinds), len(takers))
     return {
         "pause_estimated_ms": max(whole, max(waits.values(), default=0)),
@@ -91,11 +91,11 @@ def _unnoticed(turn: GroupContext, loser: str) -> int:
     return EXPIRY_SCAN_MS // 2 if by_itself and turn.system == "rocketmq" else 0
 
 
-# ---- what was seen
+# ---- observed pauses
 
 
 def first_pulls(turn: GroupContext, queues: Iterable[HeldQueue]) -> dict[Queue, int]:
-    """Return when a member is known to have pulled each queue that it reports."""
+    """Return the time of each pull that a member reports with its queues."""
     told: dict[Queue, int] = {}
     for queue in queues:
         at = queue.last_pull_at if queue.held_since is None else queue.held_since
@@ -105,7 +105,7 @@ def first_pulls(turn: GroupContext, queues: Iterable[HeldQueue]) -> dict[Queue, 
 
 
 def keep_pulls(turn: GroupContext, queues: Iterable[HeldQueue]) -> None:
-    """Remember when each queue was last pulled, until its owner is another."""
+    """Remember when each queue was last pulled, until its owner changes."""
     pulls = turn.group.pulls
     for queue in queues:
         if queue.last_pull_at is not None:
@@ -115,10 +115,10 @@ def keep_pulls(turn: GroupContext, queues: Iterable[HeldQueue]) -> None:
 def measured_pauses(
     turn: GroupContext, moved: Mapping[Queue, tuple[str, str]], pulls: Mapping[Queue, tuple[str, int]], at: int
 ) -> dict[str, int]:
-    """Measure a rebalance as far as its own moment shows all of it; nothing where it does not.
+    """Measure the pauses of a rebalance if its own event time shows all of them; else return nothing.
 
     Args:
-        pulls: The member that is known to pull each queue by then, and when.
+        pulls: The member known to pull each queue by then, and when.
     """
     total, end = 0, None
     for queue, (loser, taker) in moved.items():
@@ -152,10 +152,10 @@ def expect(turn: GroupContext, waits: Mapping[Queue, int]) -> None:
 
 
 def release(turn: GroupContext, queue: Queue, loser: str, at: int, *, seen_without: bool) -> None:
-    """Note that a queue's last owner holds it no more.
+    """Record that a queue's last owner released it.
 
     Args:
-        seen_without: The queue is seen without any owner now; else it has its next one already.
+        seen_without: The queue is now reported without an owner; else it already has its next one.
     """
     group = turn.group
     standing = group.standing.get(queue)
@@ -170,7 +170,7 @@ def release(turn: GroupContext, queue: Queue, loser: str, at: int, *, seen_witho
 
 
 def take_over(turn: GroupContext, queue: Queue, taker: str, at: int) -> tuple[int | None, int | None]:
-    """Note that a queue is seen with a new owner; answer for how long it had none: measured, estimated."""
+    """Record a queue's new owner; return how long it had none: measured, estimated."""
     group = turn.group
     standing = group.standing.get(queue)
     pulled = turn.pulled.get(queue)
@@ -191,7 +191,7 @@ def take_over(turn: GroupContext, queue: Queue, taker: str, at: int) -> tuple[in
 
 
 def resume(turn: GroupContext, member_id: str, at: int) -> None:
-    """Write of queues that a member took over before when it is now seen to have read them."""
+    """Write the pauses of queues taken over earlier whose new owner now reports its first pull."""
     group = turn.group
     for queue, pulled in turn.pulled.items():
         standing = group.standing.get(queue)
@@ -219,7 +219,7 @@ def _released_at(turn: GroupContext, queue: Queue, loser: str, at: int) -> int |
     if departed is None:
         return None
     if departed.left_reason == "expired":
-        # It hung for a session timeout before its broker noticed.
+        # It hung for a session timeout before its broker removed it.
         span = turn.timeout_of(departed.member) + EXPIRY_SCAN_MS + PULL_HELD_MS
         last = _last_pull(turn, queue, departed.left_at, span)
         return departed.left_at if last is None else last
@@ -227,6 +227,6 @@ def _released_at(turn: GroupContext, queue: Queue, loser: str, at: int) -> int |
 
 
 def _last_pull(turn: GroupContext, queue: Queue, until: int, span: int) -> int | None:
-    """Return an owner's last known pull where it is recent enough to have been its last one."""
+    """Return an owner's last known pull if it is recent enough to have been its last one."""
     last = turn.group.pulls.get(queue)
     return last if last is not None and until - span <= last <= until else None

@@ -1,4 +1,4 @@
-"""Core: a group dealt out again: the strategy asked, spans opened and closed, one row written. No I/O."""
+"""Core: one rebalance: its plan, its spans, its row, its findings. No I/O."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ _RANKS = {kind: rank for rank, kind in enumerate(TRIGGER_ORDER)}
 
 
 class RebalancePlan(msgspec.Struct, kw_only=True):
-    """One rebalance, decided but not written.
+    """One rebalance, decided but not yet written.
 
     Attributes:
-        known: The queues of subscribed topics. guessed: Topics whose queues are not known from metadata. awaited: What
-            is needed to compute the generation once they are.
-        reported: The whole assignment as it was reported, where it was. compared: What all members said at that very
-            moment each for itself: what they held as it began.
+        known: The queues of subscribed topics. guessed: Topics without metadata. awaited: The input for computing the
+            generation once their metadata arrives.
+        reported: The whole reported assignment, if there is one. compared: What all members reported themselves at this
+            event time: the queues that they held at its start.
     """
 
     at: int
@@ -82,7 +82,7 @@ class RebalancePlan(msgspec.Struct, kw_only=True):
 
 
 def decide_counted(turn: GroupContext) -> None:
-    """Write the rebalance for which changes are pending."""
+    """Decide and write the pending rebalance."""
     group = turn.group
     pending = group.pending or Pending(opened_at=0, changed_at=0)
     group.pending = None
@@ -105,7 +105,7 @@ def decide_counted(turn: GroupContext) -> None:
 
 
 def _attach_reports_and_pauses(turn: GroupContext, decision: RebalancePlan) -> None:
-    """Take in what members say of themselves at the very moment, and how long their queues stand still."""
+    """Attach the members' own reports of this event time, and the pauses of their queues."""
     group, at = turn.group, decision.at
     held: dict[str, list[Queue]] = {}
     pulls: dict[Queue, tuple[str, int]] = {}
@@ -140,7 +140,7 @@ def _attach_reports_and_pauses(turn: GroupContext, decision: RebalancePlan) -> N
 
 
 def apply_rebalance(turn: GroupContext, decision: RebalancePlan) -> Rebalance:
-    """Write a decided rebalance: its row, the spans that change, the group as it is now, what is wrong with it."""
+    """Write a decided rebalance: its row, the changed spans, the group's current row, its findings."""
     group, at, dealt = turn.group, decision.at, decision.dealt
     generation, source = group.current_generation, group.source
     queues = [queue for topic, infos in decision.known.items() for queue in keys_of(infos, turn.system, topic)]
@@ -156,7 +156,7 @@ def apply_rebalance(turn: GroupContext, decision: RebalancePlan) -> Rebalance:
     if told is not None and dealt.recomputed and group.members:
         differing = differing_from(turn, dealt.owners, told)
         if differing and any(topic in decision.known for topic in decision.guessed):
-            differing = None  # metadata of a topic that exists is still to come: then it is evaluated
+            differing = None  # metadata of an existing topic is still missing: evaluated when it arrives
     triggers = in_order(decision.triggers)
     row = Rebalance(
         rebalance_id=next_id(turn, at),
@@ -224,16 +224,16 @@ def apply_rebalance(turn: GroupContext, decision: RebalancePlan) -> Rebalance:
 
 
 def forget_owned(group: Group) -> None:
-    """Forget what members said they owned before a rebalance: they hold something else from now on."""
+    """Drop the owned queues that members reported before a rebalance: they are out of date."""
     for member in group.members.values():
         member.forget_owned()
 
 
 def _balance(turn: GroupContext, decision: RebalancePlan, after: Owners, queues: Sequence[Queue]) -> Balance:
-    """Return how the new assignment lies, as far as it is known."""
+    """Return the figures of the new assignment, as far as it is known."""
     group = turn.group
     if decision.awaited is not None and decision.reported is None and decision.known:
-        return Balance()  # nothing is computed yet of queues that are there
+        return Balance()  # existing queues are not computed yet
     if decision.dealt.error == NOT_RECOMPUTABLE and decision.reported is None:
         if not group.has_reported:
             return Balance()
@@ -242,22 +242,22 @@ def _balance(turn: GroupContext, decision: RebalancePlan, after: Owners, queues:
 
 
 def _expect_agreement(turn: GroupContext, decision: RebalancePlan) -> None:
-    """Note who has said what he holds, and when it should be what the strategy gives him."""
+    """Record which members have reported their queues, and when those must equal the computed ones."""
     group = turn.group
     group.compare_at = None
     if not is_timed(turn):
         group.reporters = sorted(group.members) if decision.reported is not None else []
         group.standing, group.pulls = {}, {}
         return
-    # Who says nothing holds what he said last: reports come when something changed.
+    # A member without a new report keeps its last one: reports come when something changed.
     kept = group.members if decision.reported is not None else [one for one in group.reporters if one in group.members]
     group.reporters = sorted(kept)
-    if group.has_reported:  # else there is nothing to remember until somebody says something
+    if group.has_reported:  # else nothing to compare until a member reports its queues
         group.compare_at = settled_at(turn, decision.at, {trigger.kind for trigger in decision.triggers})
 
 
 def settled_at(turn: GroupContext, at: int, kinds: Collection[str]) -> int:
-    """Return by when members should hold what a rebalance gave them."""
+    """Return by when members should own what a rebalance assigned to them."""
     members = turn.group.members.values()
     timeout = max((turn.timeout_of(member) for member in members), default=0)
     return at + settled_after_ms(turn.system, kinds, any(member.ordered for member in members), timeout)
@@ -277,7 +277,7 @@ def in_order(triggers: Sequence[Trigger]) -> list[Trigger]:
 
 
 def next_id(turn: GroupContext, at: int) -> str:
-    """Return the id of the next rebalance, which may be one of several at that moment."""
+    """Return the id of the next rebalance; several may share one event time."""
     group = turn.group
     generation, source = group.current_generation, group.source
     if group.last_rebalance_at != at:
@@ -313,7 +313,7 @@ def _emit_group_changed(turn: GroupContext, row: Rebalance, balance: Balance) ->
             rebalance_id=row.rebalance_id,
             members=row.members_after,
             queues_moved=row.queues_moved,
-            # Where members take queues over by themselves, each span tells its own.
+            # Where members take over queues by themselves, each span carries its own pause.
             queue_pause_ms=row.queue_pause_ms if row.generation_source == "reported" else None,
             idle_members=balance.idle,
             unassigned_queues=balance.unassigned,
@@ -323,7 +323,7 @@ def _emit_group_changed(turn: GroupContext, row: Rebalance, balance: Balance) ->
 
 
 def _evaluate_findings(turn: GroupContext, row: Rebalance, decision: RebalancePlan) -> None:
-    """Open and close findings as the rules say."""
+    """Apply the finding rules: open and close findings."""
     group = turn.group
     names = Counter(member.name for member in group.members.values())
     subscriptions = {
@@ -353,7 +353,7 @@ def _evaluate_findings(turn: GroupContext, row: Rebalance, decision: RebalancePl
         if kind == "expected_differs" and is_timed(turn) and group.members and row.status == "completed":
             if row.agrees or not decision.dealt.recomputed:
                 turn.set_finding(kind, None, row.event_time)
-            continue  # else it is judged once members had time to follow
+            continue  # else evaluated once members had time to follow
         if kind == "idle_members" and decision.revoked_pending:
-            continue  # who takes part in a cooperative move has nothing yet: its second half tells
+            continue  # new members of a cooperative rebalance get queues in its second generation
         turn.set_finding(kind, rule(outcome), row.event_time)

@@ -1,4 +1,4 @@
-"""Core: for how long a reported generation stopped its members, seen or estimated. No I/O."""
+"""Core: how long a reported generation paused its members, measured or estimated. No I/O."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def queue_pause(
 ) -> int | None:
     """Return the total time without an owner: of all owned queues (eager), otherwise of those that moved."""
     if told is None or handing_over:
-        return None  # not observed, or not over yet: the follow-up shows it
+        return None  # not observed, or not over: the follow-up generation shows it
     if not cooperative:
         return None if pause is None else pause * sum(queue in told for queue in before)
     since = turn.group.last_rebalance_at
@@ -44,7 +44,7 @@ def queue_pause(
 def estimated_pause(
     turn: GroupContext, before: Owners, told: Owners | None, pause: int | None, cooperative: bool, at: int
 ) -> dict[str, int]:
-    """Estimate a pause of which no beginning was seen: members stop to commit when it begins, at the latest then."""
+    """Estimate a pause whose start was not observed: it began no later than the members' last commits."""
     since = turn.group.last_rebalance_at
     if pause is not None or cooperative or told is None or since is None:
         return {}

@@ -20,7 +20,7 @@ def take_report(turn: GroupContext, event: AssignmentReported, at: int) -> None:
     group = turn.group
     generation = event.generation
     if generation is None and group.pending is not None:
-        generation = group.current_generation + 1  # the one that is about to be
+        generation = group.current_generation + 1  # the pending one
     if generation is not None and generation > group.current_generation:
         turn.heeded = True
         report = WaitingReport(generation, event.member_id, event.queues, event.event_time, event.host)
@@ -43,11 +43,11 @@ def take_waiting_reports(turn: GroupContext, at: int) -> None:
             since = max(at, report.time) if group.generation is None else at
             _hold(turn, report.member_id, report.host, report.queues, since)
     if is_timed(turn):
-        compare_with_reports(turn, at)  # what members hold already may be what they should hold now
+        compare_with_reports(turn, at)  # the reported assignment may already equal the computed one
 
 
 def take_reported_assignment(turn: GroupContext, told: Owners, at: int) -> None:
-    """Take in the whole assignment as a poll saw it, where nothing else changed."""
+    """Apply the whole assignment of a poll in which nothing else changed."""
     group = turn.group
     write_spans(turn, "reported", told, at)
     _begin_to_compare(turn)
@@ -80,7 +80,7 @@ def awaits_comparison(turn: GroupContext) -> bool:
 
 
 def _awaits_topics(group: Group) -> bool:
-    """Return whether what members should hold is not computed yet, or guessed while metadata of a topic lacks."""
+    """Return whether the computed assignment is missing, or guessed because a topic has no metadata yet."""
     awaited = group.awaited
     return awaited is not None and (
         not awaited.guessed or any(one in group.counts for one in group.topics_without_metadata)
@@ -88,7 +88,7 @@ def _awaits_topics(group: Group) -> bool:
 
 
 def _begin_to_compare(turn: GroupContext) -> None:
-    """Note that members report their queues; the rebalance before the first report is evaluated like any other."""
+    """Record that members report their queues; the rebalance before the first report is evaluated as well."""
     group = turn.group
     if not group.has_reported and is_timed(turn) and group.last_rebalance_at is not None:
         group.compare_at = settled_at(turn, group.last_rebalance_at, ())

@@ -30,12 +30,12 @@ _UNDER_WAY = frozenset({"preparingrebalance", "completingrebalance"})
 
 
 def is_under_way(snapshot: GroupSnapshot) -> bool:
-    """Return whether the snapshot fell into a rebalance."""
+    """Return whether the snapshot was taken during a rebalance."""
     return (snapshot.state or "").replace("_", "").lower() in _UNDER_WAY
 
 
 def take_generation(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
-    """Take in a snapshot with a generation of the coordinator's own."""
+    """Apply a snapshot with a generation reported by the coordinator."""
     group, standing = turn.group, turn.group.generation
     generation = snapshot.generation or 0
     snapshot, names = _with_resolved_ids(turn, snapshot)
@@ -47,7 +47,7 @@ def take_generation(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, 
         return
     if standing == generation and group.exists:
         if snapshot.event_time < (group.last_snapshot_at or 0):
-            update_existing(turn, snapshot, at)  # newer ones have shown the rest
+            update_existing(turn, snapshot, at)  # newer snapshots cover the rest
             return
         _rename_static_members(turn, snapshot, at)
         if {info.member_id for info in snapshot.members} == set(group.members):
@@ -57,7 +57,7 @@ def take_generation(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, 
 
 
 def _with_resolved_ids(turn: GroupContext, snapshot: GroupSnapshot) -> tuple[GroupSnapshot, dict[str, str]]:
-    """Return a snapshot with an id of its own for each connection, and the ids that their clients go by."""
+    """Return the snapshot with one member id per connection, and the client id of each."""
     matched = match_connections(turn.group, snapshot.members)
     names = {member_id: info.member_id for member_id, info in matched.items()}
     if all(member_id == name for member_id, name in names.items()):
@@ -112,7 +112,7 @@ def _take_new_generation(
     take_waiting_reports(turn, at)
 
 
-# ---- what the generation shows
+# ---- evidence in the generation
 
 
 def _subscriptions(turn: GroupContext, info: MemberInfo) -> tuple[str, ...]:
@@ -189,7 +189,7 @@ def _move_members(
 
 
 def _rename_static_members(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
-    """Let static members that came back under another id go on where they were."""
+    """Rename static members that came back under another id; they keep their queues."""
     group = turn.group
     renamed = returned(group, snapshot.members)
     if not renamed:
@@ -223,11 +223,11 @@ def update_existing(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> Non
             update_session(turn, member, info, snapshot.event_time, at)
 
 
-# ---- the ends of the scale
+# ---- generation 0, and overtaken generations
 
 
 def _take_generation_zero(turn: GroupContext, at: int) -> None:
-    """Take in a group that was just made and has no members: no rebalance."""
+    """Apply generation 0, a new group without members: no rebalance."""
     group = turn.group
     for member_id in sorted(group.members):
         turn.close_session(member_id, at, at, "absent_from_snapshot")
@@ -241,7 +241,7 @@ def _take_generation_zero(turn: GroupContext, at: int) -> None:
 
 
 def _write_overtaken_generation(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
-    """Write the row of a generation that newer ones overtook; the current state stays as it is."""
+    """Write the row of a generation that arrived after newer ones; the current state is unchanged."""
     group, generation = turn.group, snapshot.generation or 0
     if generation == 0:
         return

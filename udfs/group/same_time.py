@@ -1,8 +1,8 @@
-"""Core: what the events of one moment come to: only the state after all of them counts. No I/O.
+"""Core: changes that cancel out within one event time: only the state after all its events counts. No I/O.
 
-Of each member that an event of the moment touches, and of the group's settings, the state before it is noted. When the
-moment is over, causes that cancel out are struck from the pending rebalance, and sessions that neither were before nor
-are after it from what was written.
+The state before is kept for each member that an event of this time touches, and for the group's settings. After the
+last event, causes that cancel out are removed from the pending rebalance, and sessions that exist neither before nor
+after it are removed from the output.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DESCRIBED: dict[TriggerKind, str] = {
 
 
 def end_event_time(turn: GroupContext, at: int) -> None:
-    """Strike what cancelled out within the moment that is over."""
+    """Remove what cancelled out within the event time that just ended."""
     group, before = turn.group, turn.before
     pending = group.pending
     if pending is None or group.generation is not None:
@@ -77,7 +77,7 @@ def _cancels_out(turn: GroupContext, trigger: Trigger) -> bool:
 
 
 def _is_first_description(was: Member, now: Member, kind: TriggerKind) -> bool:
-    """Return whether a change is part of a member's first description, which is one change: of its subscriptions."""
+    """Return whether a change belongs to a member's first description, which counts as one change of subscription."""
     if kind == "subscription_changed" or now.subscriptions is None:
         return False
     return was.subscriptions is None and was.strategies is None
@@ -89,7 +89,7 @@ def _differ(was: Member, now: Member, kind: TriggerKind) -> bool:
 
 
 def _name_changes(turn: GroupContext, member_id: str, event_id: str | None, at: int) -> None:
-    """Add the causes of a member that left and rejoined within one event time: it never was away."""
+    """Add the changed descriptions of a member that left and rejoined within one event time, as causes."""
     was, now = turn.before[member_id], turn.group.members[member_id]
     if was is None:
         return
@@ -102,7 +102,7 @@ def _name_changes(turn: GroupContext, member_id: str, event_id: str | None, at: 
 
 
 def _strike_sessions(turn: GroupContext, fleeting: set[str], stayed: list[str]) -> None:
-    """Strike from what was written the sessions that began and ended at the moment, and ends that were none."""
+    """Remove from the output sessions that began and ended at this event time, and session ends that were undone."""
     group, changes = turn.group, turn.answer.changes
 
     def counts(body: object) -> bool:

@@ -1,4 +1,4 @@
-"""Core: a group as a snapshot of the contract, for an export of the state. No I/O."""
+"""Core: a group as a ``group_snapshot`` event, for an export of the state. No I/O."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from udfs.model.events import GroupSnapshot, MemberInfo, QueueRef
 
 
 def snapshot_of(group: Group, last_heartbeat: Mapping[str, int], event_time: int) -> GroupSnapshot:
-    """Return a group as a restored snapshot: what can be read of it.
+    """Return a group as a restored snapshot: the readable part of its state.
 
     Args:
         last_seen: The last heartbeat of each member that lives by heartbeats.
-    Returns: a snapshot whose system, cluster and group are still to be named; ``assignments`` are what was
-        reported, where something was, else what was computed.
+    Returns: a snapshot without system, cluster and group; ``assignments`` are the reported ones if there are any,
+        else the computed ones.
     """
     last_heartbeat = {**group.last_heartbeats, **last_heartbeat}
     return GroupSnapshot(

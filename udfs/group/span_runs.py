@@ -1,10 +1,10 @@
-"""Core: which spans end and open between two assignments, packed as runs of neighbouring queues, and unpacked. No I/O.
+"""Core: spans that end and open between two assignments, packed as runs of neighbouring queues. No I/O.
 
-One change tells all of it, so that the journal grows with the members that changed and not with their queues. Under
-``range`` and ``AVG`` a join shifts the queues of every member behind it; there even the members' names would be most
-of the journal. Where that many get queues, one that held queues of the same topic and broker before is written as how
-far its queues have moved. Who reads a journal without knowing who held what before it cannot resolve that, so that
-every sixteenth generation names all members again.
+One journal row holds all of them, so the journal grows with the members that changed and not with their queues. Under
+``range`` and ``AVG`` a join shifts the queues of every later member; there even the member names would be most of the
+journal. Where many members get queues, a member that held queues of the same topic and broker before is written as the
+distance by which its queues moved. A reader that starts in the middle of the journal cannot resolve a distance, so
+every sixteenth generation names all members.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from udfs.model.journal import (
     ReleasedRun,
 )
 
-NAMED_AT_MOST: Final = 256  # members that get queues by one change and are all named, whatever the generation
+NAMED_AT_MOST: Final = 256  # up to this many members that get queues by one change are named in every generation
 NAMED_EVERY: Final = 16  # generations
 
 # (pause_ms, pause_estimated_ms) of a queue that a member gets
 Pauses: TypeAlias = Mapping[tuple[Queue, str], tuple[int | None, int | None]]
-# (topic, broker, queue id) -> the members that hold it, each with its instance id
+# (topic, broker, queue id) -> its owners, each with its instance id
 Holders: TypeAlias = Callable[[Queue], Sequence[tuple[str, str | None]]]
 
 
@@ -93,14 +93,14 @@ def pack_reassignment(
     inferred: Callable[[str], bool],
     pauses: Pauses,
 ) -> QueuesReassigned | None:
-    """Return what ends and opens between two assignments; None if nothing does.
+    """Return the spans that end and open between two assignments; None if nothing changes.
 
     Args:
         changed: What ``changed_queues`` returns.
-        names: The ids under which the tables hold members at that time, where these differ: of static members that
-            were replaced since. Runs without a name follow the tables by themselves.
+        names: Ids in the tables at that time, where they differ: static members that were replaced since. Runs
+            without a name follow the tables anyway.
         instance_ids: Of members that have one.
-        inferred: Whether the spans of a topic are.
+        inferred: Whether the spans of a topic are inferred.
     """
     named = _Names(names, instance_ids)
     topics: list[ReassignedTopic] = []
@@ -144,7 +144,7 @@ def pack_reassignment(
 
 
 def _are_many(changed: Iterable[Changed]) -> bool:
-    """Return whether so many members get queues that their names would be most of the change."""
+    """Return whether so many members get queues that their names would dominate the journal row."""
     takers: set[str] = set()
     for _, _, new in changed:
         takers.update(new)
@@ -154,7 +154,7 @@ def _are_many(changed: Iterable[Changed]) -> bool:
 
 
 def _first_queues(changed: Iterable[Changed]) -> dict[tuple[str, str | None], dict[str, int]]:
-    """Return the first queue of those that changed which each member held alone of each topic and broker."""
+    """Return, for each member, topic and broker, the first changed queue that the member alone owned."""
     found: dict[tuple[str, str | None], dict[str, int]] = {}
     for (topic, broker, queue_id), old, _ in changed:
         if len(old) == 1:
@@ -163,11 +163,11 @@ def _first_queues(changed: Iterable[Changed]) -> dict[tuple[str, str | None], di
 
 
 def unpack_reassignment(change: QueuesReassigned, holders: Holders) -> list[QueueReleased | QueueAssigned]:
-    """Return the spans that a change ends and opens, one by one: of each topic and broker first those that end.
+    """Return the spans that a change ends and opens, one by one; per topic and broker, ends come first.
 
     Args:
-        holders: Who holds a queue by this origin before the change. A queue whose new owner follows from one that is
-            not known, or not alone, stays without a span.
+        holders: The owners of a queue by this origin before the change. A queue whose new owner depends on an
+            unknown owner, or on one of several, gets no span.
     """
     spans: list[QueueReleased | QueueAssigned] = []
     for topic in change.topics:

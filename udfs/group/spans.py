@@ -1,4 +1,4 @@
-"""Core: the spans of one group: who holds which queue from when on, computed and reported. No I/O."""
+"""Core: the spans of one group: the owner of each queue over time, computed and reported. No I/O."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write_spans(
     guessed: Sequence[str] = (),
     inferred: bool = False,
 ) -> None:
-    """End and begin the spans that make the current assignment this one.
+    """Close and open spans so that the current assignment becomes this one.
 
     Args:
         guessed: Topics whose new spans are inferred; ``inferred``: all are.
@@ -56,7 +56,7 @@ def write_spans(
 
 
 def _hand_over(turn: GroupContext, changed: Sequence[Changed], at: int) -> Pauses:
-    """Note who lets queues go and who takes them; return for how long those that are taken had no owner."""
+    """Record released and taken queues; return how long each taken queue had no owner."""
     for queue, old, new in changed:
         # Of several owners that all lose it, the last one's departure counts.
         if old and not set(old) & set(new):
@@ -70,7 +70,7 @@ def _hand_over(turn: GroupContext, changed: Sequence[Changed], at: int) -> Pause
 
 
 def note_holdings(group: Group, changed: Iterable[Changed], at: int) -> None:
-    """Remember of each member since when it holds exactly what it holds."""
+    """Record for each changed member since when it owns exactly its current queues."""
     members: set[str] = set()
     for _, old, new in changed:
         members.update(set(old) ^ set(new) if len(old) > 1 or len(new) > 1 else old + new)

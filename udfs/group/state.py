@@ -18,19 +18,19 @@ Queue: TypeAlias = tuple[str, str | None, int]
 # The owners of each queue: one or more members, sorted. Queues without an owner are not in it.
 Owners: TypeAlias = dict[Queue, tuple[str, ...]]
 
-MAX_EVIDENCE = 256  # what was learned and not yet shown by a reported generation
+MAX_EVIDENCE = 256  # evidence that no reported generation has shown yet
 MAX_WAITING_REPORTS = 4_096  # reported assignments whose generation was not yet observed
-MAX_REPLACEMENTS = 256  # of static members since a rebalance whose spans are not all written
-MAX_IDLE_QUEUES = 4_096  # queues between two owners: further ones are neither measured nor estimated
+MAX_REPLACEMENTS = 256  # of static members, since a rebalance whose spans are not all written
+MAX_IDLE_QUEUES = 4_096  # queues between two owners: beyond this, pauses are neither measured nor estimated
 
 
 class Member(msgspec.Struct, kw_only=True, gc=False):
-    """One member, in its present or its last session.
+    """One member, in its current or its last session.
 
     Attributes:
         name: The client's own id: differs from ``member_id`` where two live connections share one.
-        by_heartbeats: Lives by its own heartbeats, else by snapshots.
-        holds_since: Since when it holds exactly what it holds.
+        by_heartbeats: Its liveness comes from its own heartbeats, else from snapshots.
+        holds_since: Since when it owns exactly its current queues.
         told_at: The newest event time that carried each field.
     """
 
@@ -57,7 +57,7 @@ class Member(msgspec.Struct, kw_only=True, gc=False):
     told_at: dict[str, int] = msgspec.field(default_factory=dict)
 
     def forget_owned(self) -> None:
-        """Drop the queues that the member reported to own."""
+        """Drop the owned queues that the member reported."""
         self.owned = self.owned_generation = None
         self.told_at.pop("owned", None)
         self.told_at.pop("owned_generation", None)
@@ -73,7 +73,7 @@ class Departed(msgspec.Struct, kw_only=True):
 
 
 class Evidence(msgspec.Struct, array_like=True):
-    """Something learned about a group whose generations are reported, until a generation shows it."""
+    """Evidence of a change in a group of reported generations, until a generation shows it."""
 
     kind: TriggerKind
     time: int
@@ -95,7 +95,7 @@ class WaitingReport(msgspec.Struct, array_like=True):
 class Replacement(msgspec.Struct, array_like=True):
     """A static member came back under a new id.
 
-    ``written``: its spans were split; else they still have to be, once the pending rebalance is written.
+    ``written``: its spans are split already; else they are split once the pending rebalance is written.
     """
 
     former_id: str
@@ -106,13 +106,14 @@ class Replacement(msgspec.Struct, array_like=True):
 
 
 class Awaited(msgspec.Struct, kw_only=True):
-    """A reported generation of which some topics were not known: what is needed to compute it once they are.
+    """A reported generation with unknown topics: the input for computing it once they are known.
 
     Attributes:
-        since: The generation's own time. known: The queues of its topics, as they were then or became known first;
-            only their count where nothing else is known of them.
-        guessed: Its computed spans begin with what the assignment named. before: The computed owners before it; None:
-            an older version did not keep them. previous: What its strategy starts from, where that is something else.
+        since: The generation's own time. known: The queues of its topics, as of then or as first known; only a count
+            where nothing else is known.
+        guessed: Its computed spans begin with the queues that the assignment named.
+        before: The computed owners before it; None: an older version did not keep them.
+        previous: The owners its strategy starts from, if different.
     """
 
     since: int
@@ -123,9 +124,9 @@ class Awaited(msgspec.Struct, kw_only=True):
 
 
 class Pending(msgspec.Struct, array_like=True):
-    """Changes that one rebalance will take in: all from ``opened_at`` on that fall within the settling time.
+    """Changes that one rebalance will cover: all from ``opened_at`` on within the settling time.
 
-    ``told`` is the whole assignment where the last change came with one.
+    ``told`` is the whole reported assignment, if the last change came with one.
     """
 
     opened_at: int
@@ -135,7 +136,7 @@ class Pending(msgspec.Struct, array_like=True):
 
 
 class OpenFinding(msgspec.Struct, array_like=True):
-    """An open finding; ``closes_at`` where time alone closes it."""
+    """An open finding; ``closes_at`` if time alone closes it."""
 
     finding_id: str
     opened_at: int
@@ -147,7 +148,7 @@ class IdleQueue(msgspec.Struct, array_like=True):
 
     Attributes:
         estimate: The expected pause. released_at: When the pause began, where that was observed.
-        taker: The member that reports the queue, but has not yet pulled it.
+        taker: The member that reports the queue but has not pulled it yet.
     """
 
     estimate: int | None = None
@@ -159,27 +160,27 @@ class Group(msgspec.Struct, kw_only=True):
     """One group.
 
     Attributes:
-        number: Changes written so far; never starts again.
-        counted: Counted generations so far; never starts again.
+        number: Changes written so far; never reset.
+        counted: Counted generations so far; never reset.
         generation: The last reported generation; None while generations are counted.
-        exists: It had a rebalance since it was last deleted or forgotten, so the next one is no creation.
-        followed: False: of a kind that is not recomputed.
+        exists: It had a rebalance since it was last deleted or forgotten, so the next one is not its creation.
+        followed: False: a kind of group that is not recomputed.
         settings_at: The newest event time that carried each of mode, strategy and strategy settings.
-        members: In the order in which they joined. departed: The oldest first.
-        reported_at: When the reported spans last changed: reports alone make nothing that follows late.
+        members: In the order of joining. departed: The oldest first.
+        reported_at: When the reported spans last changed: reports alone do not make later events late.
         counts: Queues of each subscribed, known topic as of the last decision.
-        guessed_topics: Topics of the current reported generation without metadata so far. awaited:
-            What is needed to compute it then; None where it will not be computed.
+        guessed_topics: Topics of the current reported generation without metadata so far. awaited: The input for
+            computing it once they have metadata; None if it will not be computed.
         replaced: Static members that rejoined since a rebalance whose spans are still to be written.
         handed_over: Queues that a cooperative generation revoked and has not yet assigned.
-        rebalance_ordinals: Of the newest moment with rebalances: how many of each generation.
+        rebalance_ordinals: How many rebalances of each generation the newest event time with rebalances has.
         recomputable: The result of the group's own strategies is known.
-        compare_at: When members should hold what they should since the last rebalance.
+        compare_at: By when members should own what the last rebalance assigned to them.
             pulls: When reporting owners last pulled each queue, where they report it.
-        standing: Queues whose next owner was not observed yet, or has not pulled them yet.
+        standing: Queues whose next owner was not observed, or has not pulled them, so far.
         recent: Times of the newest rebalances, ascending, at most as many as the finding ``flapping`` needs.
         touched_at: The time of the last applied event; ``forget_after`` counts from it.
-        last_heartbeats: Of members that live by heartbeats no more: an expiry that no generation has shown yet.
+        last_heartbeats: Last heartbeats of members whose expiry no generation has shown yet.
     """
 
     number: int = 0
@@ -230,7 +231,7 @@ class Group(msgspec.Struct, kw_only=True):
 
     @property
     def source(self) -> Literal["reported", "counted"]:
-        """Return who counts the group's generations: the source or the monitor."""
+        """Return where the group's generation numbers come from: the source or the monitor."""
         return "counted" if self.generation is None else "reported"
 
     @property
@@ -244,7 +245,7 @@ class Group(msgspec.Struct, kw_only=True):
 
 
 def key_of(queue: QueueRef | HeldQueue | QueueInfo, system: System, topic: str | None = None) -> Queue:
-    """Return the queue's key; a partition of Kafka is the same whichever broker leads it."""
+    """Return the queue's key; a Kafka partition's key has no broker."""
     name = topic or "" if isinstance(queue, QueueInfo) else queue.topic
     return (name, None if system == "kafka" else queue.broker, queue.queue_id)
 
@@ -257,7 +258,7 @@ def keys_of(queues: Iterable[QueueInfo], system: System, topic: str) -> list[Que
 
 
 def queue_order(queue: Queue) -> tuple[str, str, int]:
-    """Return what queues are sorted by."""
+    """Return the sort key of a queue."""
     return (queue[0], queue[1] or "", queue[2])
 
 

@@ -1,7 +1,7 @@
-"""Core: how a group becomes bytes and comes back. No I/O.
+"""Core: a group's state as bytes. No I/O.
 
-MessagePack of nested arrays behind a version number. Texts and lists that a group's members share are written
-once and named by their number; owners of queues are run-length coded; what has its default value is left out.
+MessagePack of nested arrays after a version number. Texts and lists that a group's members share are written
+once and referred to by number; owners of queues are run-length coded; default values are omitted.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from udfs.model.journal import GroupChanged
 
 GROUP_VERSION: Final = 2
 
-# Version 2 knows replaced members, what a generation needs that waits for its topics, and when fields were told; it
-# reads as version 1 does: each field as told at the join.
+# Version 2 adds replaced members, the input of a generation that waits for its topics, and when each field was
+# reported; for version 1 each field counts as reported at the join.
 _REASONS = ("left", "expired", "gone", "absent_from_snapshot", "replaced")
-# Fields written as they are, each with its type; the order is the order of the bytes: only ever add at the end.
+# Fields written unchanged, each with its type; the order is the order of the bytes: append only.
 _PLAIN: tuple[tuple[str, Any], ...] = (
     ("number", int),
     ("counted", int),
@@ -80,12 +80,12 @@ _BLANK = Group()
 
 @makes_no_cycles
 def encode_group(group: Group) -> bytes:
-    """Encode a group for the state."""
+    """Encode a group."""
     table = SharedValues()
     kinds = Kinds(table)
     members = list(group.members.values())
     base = group.last_applied or (members[0].joined_at if members else 0)
-    # Who went within a settling time still holds, until its rebalance.
+    # A member that departed within the settling time still owns its queues, until the rebalance.
     awaited = group.awaited
     kept = (group.computed, group.reported, *((awaited.before, awaited.previous) if awaited else ()))
     holding = {one for owners in kept for held in (owners or {}).values() for one in held}
@@ -104,7 +104,7 @@ def encode_group(group: Group) -> bytes:
         ],
         others,
         pack_owners(group.computed, [*group.members, *others], table),
-        # Mostly clients hold what they should: then it is not written twice.
+        # Reported and computed owners are mostly equal: then they are written once.
         True
         if group.reported and group.reported == group.computed
         else pack_owners(group.reported, [*group.members, *others], table),
@@ -125,10 +125,10 @@ def encode_group(group: Group) -> bytes:
 
 @makes_no_cycles
 def decode_group(data: bytes) -> Group:
-    """Decode what ``encode_group`` made, of this version or an older one.
+    """Decode what ``encode_group`` wrote, in this version or an older one.
 
     Raises:
-        StateVersionError: Written by a newer version, or damaged.
+        StateVersionError: It was written by a newer version, or is damaged.
     """
     try:
         plain = msgspec.msgpack.decode(data)
@@ -179,7 +179,7 @@ def _unpack(values: list[Any], body: list[Any]) -> Group:
     return group
 
 
-# ---- a generation that is still to be computed
+# ---- a generation that is not computed yet
 
 
 def _pack_awaited(group: Group, awaited: Awaited, names: list[str], table: SharedValues, base: int) -> list[Any]:
@@ -215,7 +215,7 @@ def _unpack_awaited(group: Group, packed: list[Any], names: list[str], values: l
 
 
 def _awaited_of_version_1(group: Group) -> Awaited | None:
-    """Return what is known of a generation whose topics were waited for before this was kept: counts."""
+    """Return the input of a waiting generation from a state of version 1, which has only counts."""
     since = group.last_rebalance_at
     if not group.topics_without_metadata or since is None or group.generation is None or not group.recomputable:
         return None
@@ -223,7 +223,7 @@ def _awaited_of_version_1(group: Group) -> Awaited | None:
     return Awaited(since=since, known=dict(group.counts), guessed=True, before=None, previous=previous)
 
 
-# ---- queues with something of their own: for each topic and broker, queue ids and what is said of them in turn
+# ---- values per queue: for each topic and broker, queue ids and values alternate
 
 
 def _pack_times(times: dict[Queue, int], table: SharedValues, base: int) -> list[Any]:
@@ -236,7 +236,7 @@ def _pack_idle_queues(standing: dict[Queue, IdleQueue], table: SharedValues, bas
     )
 
 
-# ---- the group's row: mostly what the rest says already
+# ---- the group's row: mostly equal to other fields
 
 
 def _pack_row(group: Group) -> list[Any] | None:

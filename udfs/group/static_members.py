@@ -1,7 +1,7 @@
 """Core: static members of Kafka, which rejoin under another member id and keep their assignment. No I/O.
 
-Source: kafka ``GroupMetadata#replaceStaticMember``, KIP-345: the coordinator puts the new member id in the place of
-the old one, and the assignment stays. The past stays as it was: sessions and spans of the old id end.
+Source: kafka ``GroupMetadata#replaceStaticMember``, KIP-345: the coordinator replaces the old member id by the new
+one and keeps the assignment. History is not rewritten: sessions and spans of the old id end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def place_of(turn: GroupContext, member_id: str, instance_id: str | None) -> Mem
 
 
 def returned(group: Group, infos: Sequence[MemberInfo]) -> dict[str, str]:
-    """Return under which id each static member came back that a snapshot shows no more under its old one."""
+    """Return the new id of each static member whose old id is missing in a snapshot."""
     shown = {info.member_id for info in infos}
     gone = {m.instance_id: m.member_id for m in group.members.values() if m.instance_id and m.member_id not in shown}
     renamed: dict[str, str] = {}
@@ -57,13 +57,13 @@ def under_present_ids(group: Group, snapshot: GroupSnapshot) -> GroupSnapshot:
             members.append(msgspec.structs.replace(info, member_id=present))
     told = snapshot.assignments
     if told is not None:
-        # Where both ids are shown, what the new one holds counts.
+        # If both ids are present, the assignment of the new one counts.
         told = {successors.get(one, one): queues for one, queues in told.items() if successors.get(one) not in told}
     return msgspec.structs.replace(snapshot, members=tuple(members), assignments=told)
 
 
 def replace_members(turn: GroupContext, renamed: dict[str, str], at: int) -> None:
-    """End the sessions of old ids and put the new ones in their places; their sessions are for the caller to begin."""
+    """End the sessions of old ids and replace them by the new ids; the caller opens the new sessions."""
     group = turn.group
     names = {member_id: renamed.get(member_id, member_id) for member_id in group.members}
     group.members = {names[member_id]: member for member_id, member in group.members.items()}
@@ -116,9 +116,9 @@ def split_span_of(turn: GroupContext, one: Replacement) -> None:
 
 
 def ids_at(group: Group, at: int) -> dict[str, str]:
-    """Return the ids that members had then, of those that were replaced since.
+    """Return the former ids of members that were replaced since then.
 
-    Of a generation that is still to be computed, also of those replaced at its own time: they were its members.
+    For a generation that is not computed yet, including those replaced at its own time: they were its members.
     """
     names: dict[str, str] = {}
     is_awaited = group.awaited is not None and group.awaited.since == at

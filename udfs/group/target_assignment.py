@@ -20,7 +20,7 @@ from udfs.strategies.registry import ignores_owned, qualified_name
 
 NOT_RECOMPUTABLE = "not_recomputable"
 QueuesByTopic: TypeAlias = Mapping[str, tuple[QueueInfo, ...]]
-# What each member held.
+# The queues that each member owned.
 Previous: TypeAlias = dict[str, tuple[QueueRef, ...]]
 
 
@@ -29,7 +29,7 @@ class TargetAssignment(msgspec.Struct, kw_only=True):
 
     Attributes:
         owners: The new assignment; where the strategy failed, the current one.
-        error: Why it failed. recomputed: Its answer can be compared with what is reported.
+        error: Why it failed. recomputed: The result can be compared with the reported assignment.
     """
 
     owners: Owners
@@ -55,9 +55,9 @@ def compute_target_assignment(
     """Compute the assignment by the group's strategy.
 
     Args:
-        strategy: The reported one; None: that of the group's settings and members.
-        previous: What members held before, by the ids that they had then; None: what they hold now.
-    Returns: an assignment by the ids that members have now.
+        strategy: The reported one; None: the one in the group's settings or its members' lists.
+        previous: The queues members owned before, by their ids of that time; None: the current ones.
+        Returns: an assignment by current member ids.
     """
     group = turn.group
     named = strategy or group.reported_strategy or group.strategy
@@ -77,7 +77,7 @@ def compute_target_assignment(
         if error.code == "unknown_strategy" and (strategy or group.reported_strategy):
             return TargetAssignment(owners={}, strategy=_named(turn, named), error=NOT_RECOMPUTABLE, recomputed=False)
         if error.code == "unknown_strategy" and named is None and group.generation is not None:
-            chosen = select_protocol(voters, tie_order)  # its members know it, the coordinator took it
+            chosen = select_protocol(voters, tie_order)  # its members support it and the coordinator selected it
             return TargetAssignment(owners={}, strategy=chosen, error=NOT_RECOMPUTABLE, recomputed=False)
         return TargetAssignment(
             owners=current_owners(turn, at),
@@ -89,7 +89,7 @@ def compute_target_assignment(
     now = {then: member for member, then in names.items()}
     held = {now.get(member, member): _keys(queues, turn.system) for member, queues in dealt.assignment.items()}
     if may_use_owned:
-        # Kafka's sticky assignors keep members' partitions of a topic that was recreated with fewer partitions.
+        # Kafka's sticky assignors keep partitions that no longer exist after a topic was recreated with fewer.
         there = {queue for topic, infos in known.items() for queue in keys_of(infos, turn.system, topic)}
         held = {member: [queue for queue in queues if queue in there] for member, queues in held.items()}
     unknown = None if dealt.recomputable else NOT_RECOMPUTABLE
@@ -109,14 +109,14 @@ def _named(turn: GroupContext, strategy: str | None) -> str | None:
 
 
 class _PastVoter(NamedTuple):
-    """A member as it voted under the id that it had then."""
+    """A member with the id under which it voted."""
 
     member_id: str
     strategies: tuple[str, ...] | None
 
 
 def _voters(group: Group, names: Mapping[str, str]) -> Collection[Voter]:
-    """Return the members with the ids that they had then: ties between votes depend on them."""
+    """Return the members with their ids of that time: ties between votes depend on them."""
     members = group.members.values()
     if not names:
         return members
@@ -125,7 +125,7 @@ def _voters(group: Group, names: Mapping[str, str]) -> Collection[Voter]:
 
 def _problem(turn: GroupContext, known: QueuesByTopic, previous: Previous, names: Mapping[str, str]) -> Problem:
     group = turn.group
-    standing = max(group.current_generation - 1, 0)  # the one in which they held it
+    standing = max(group.current_generation - 1, 0)  # the one in which they owned it
     return Problem(
         group=turn.facts.group_id,
         members=tuple(
@@ -142,7 +142,7 @@ def _problem(turn: GroupContext, known: QueuesByTopic, previous: Previous, names
 
 
 def _participant(system: System, member: Member, then: str | None, before: Previous, generation: int) -> Participant:
-    """Return a member as its strategy sees it; ``then``: the id that it had, where it has another one now."""
+    """Return a member as input of its strategy; ``then``: its former id, if it has another one now."""
     previous = before.get(then or member.member_id)
     owned, since = member.owned, member.owned_generation
     if owned is None:
@@ -164,7 +164,7 @@ def _participant(system: System, member: Member, then: str | None, before: Previ
 
 
 def _by_member(owners: Owners) -> Previous:
-    """Return what each member held."""
+    """Return the queues that each member owned."""
     held = by_owner(owners)
     return {member: tuple(QueueRef(t, q, b) for t, b, q in queues) for member, queues in held.items()}
 

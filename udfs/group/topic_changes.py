@@ -1,8 +1,8 @@
-"""Core: topics that change, and topics that a reported generation subscribes to before they are known. No I/O.
+"""Core: topics that change, and topics of a reported generation whose metadata comes later. No I/O.
 
-The first known queues of a topic hold for all earlier time. A generation some of whose topics are not known yet is
-computed once all are, from its own time on, with what it started from then: the answer is the same whenever they became
-known, and in which order. Until then its assignment replaces the topics without metadata.
+The first known queues of a topic hold for all earlier time. A generation with unknown topics is computed once all are
+known, from its own event time on and from the owners it started from: the result does not depend on when or in which
+order they became known. Until then the reported assignment stands in for the topics without metadata.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from udfs.model.queues import shortened, spelled
 
 
 def change_topic(turn: GroupContext, due: DueEvent, event: TopicQueues, at: int) -> None:
-    """Take in that a topic has other queues, where a member subscribes to it."""
+    """Apply a change of a topic's queues, if a member subscribes to it."""
     group, topic = turn.group, event.topic
     if not any(topic in (member.subscriptions or ()) for member in group.members.values()):
         return
@@ -51,12 +51,12 @@ def change_topic(turn: GroupContext, due: DueEvent, event: TopicQueues, at: int)
 def queues_shown(
     turn: GroupContext, topics: Iterable[str], told: Owners | None, at: int
 ) -> tuple[dict[str, tuple[QueueInfo, ...]], list[str]]:
-    """Return the queues of each topic as the leader of this generation knew them.
+    """Return the queues of each topic as known to the leader of this generation.
 
-    Queues of an assignment exist, even if metadata lacks them. More than it names exists only if it was known
-    before: a generation that does not use new queues was made before its leader saw them.
+    Queues of an assignment exist, even if metadata lacks them. Queues beyond it count only if they were known
+    before: a generation without new queues was made before its leader had metadata about them.
 
-    Returns: also the topics without metadata so far.
+    Returns: the queues, and the topics without metadata so far.
     """
     counts = turn.group.counts
     named: dict[str, set[Queue]] = {}
@@ -70,8 +70,8 @@ def queues_shown(
         if infos is None:
             guessed.append(topic)
         if infos is None or not any(one.topic == topic and one.time <= at for one in turn.group.evidence):
-            # Queues of an earlier assignment still exist, though a cooperative move has not assigned them yet,
-            # unless metadata has shown otherwise since.
+            # Queues of an earlier assignment still exist, even if a cooperative rebalance has not assigned them yet,
+            # unless newer metadata lacks them.
             used = used | {queue for queue in turn.group.reported if queue[0] == topic}
             used |= {queue for queue in turn.group.revoked_pending if queue[0] == topic}
         listed = {key_of(info, turn.system, topic): info for info in infos or ()}
@@ -91,7 +91,7 @@ def _highest(queues: Iterable[Queue]) -> int:
 
 
 def _up_to(topic: str, used: Iterable[Queue]) -> list[Queue]:
-    """Return the queues that must exist when these do: ids begin at 0 on each broker."""
+    """Return the queues implied by these: ids start at 0 on each broker."""
     highest: dict[str | None, int] = {}
     for _, broker, queue_id in used:
         highest[broker] = max(queue_id, highest.get(broker, 0))
@@ -105,25 +105,25 @@ def sizes(turn: GroupContext, topic: str, known: QueuesByTopic, guessed: Iterabl
     if before is not None:
         return before, now
     if topic in guessed:
-        # In no assignment so far, and now in one: it grew.
+        # In no assignment before, and now in one: it grew.
         return (None, now) if now and group.has_reported else (now, now)
-    # First known now: that holds for all earlier time. QueuesByTopic before, and not counted: it had been deleted.
+    # First known now: that holds for all earlier time. Known before, but not counted: it had been deleted.
     return (now if topic in group.topics_without_metadata else 0), now
 
 
 def compute_generation(
     turn: GroupContext, known: QueuesByTopic, guessed: list[str], told: Owners | None, strategy: str | None, at: int
 ) -> tuple[TargetAssignment, Awaited | None]:
-    """Compute a reported generation whose members are in place; nothing where topics and an assignment lack.
+    """Compute a reported generation whose members are set; nothing if both topics and an assignment are missing.
 
-    Returns: also what is needed to compute it once its topics are known.
+    Returns: the assignment, and the input for computing it again once its topics are known.
     """
     group = turn.group
     dealt = compute_target_assignment(turn, known, strategy, at)
     if not guessed or not group.members:
         return dealt, None
     if dealt.failed:
-        dealt = compute_target_assignment(turn, {}, strategy, at, {})  # perhaps only for want of the topics
+        dealt = compute_target_assignment(turn, {}, strategy, at, {})  # it may fail for missing topics only
     if not dealt.recomputed:
         return dealt, None
     started_from = group.reported if group.has_reported else group.computed
@@ -131,7 +131,7 @@ def compute_generation(
         since=at,
         known={topic: shortened(queues) for topic, queues in known.items()},
         guessed=told is not None,
-        before=turn.computed_before,  # what is left once all spans from that time on are withdrawn
+        before=turn.computed_before,  # the owners if all spans from that time on are withdrawn
         previous=None if started_from is turn.computed_before else started_from,
     )
     if told is None:
@@ -163,7 +163,7 @@ def learn_topic(turn: GroupContext, topic: str, at: int, event_id: str | None = 
 
 
 def _compute_awaited(turn: GroupContext, awaited: Awaited, at: int, event_id: str | None) -> None:
-    """Write the computed spans of the current generation, all of whose topics are known now."""
+    """Write the computed spans of the current generation; all of its topics are known now."""
     group, since = turn.group, awaited.since
     known = {topic: spelled(awaited.known[topic]) or () for topic in sorted(awaited.known)}
     previous = awaited.previous if awaited.previous is not None else awaited.before
@@ -185,7 +185,7 @@ def _compute_awaited(turn: GroupContext, awaited: Awaited, at: int, event_id: st
 
 
 def _evaluate_balance(turn: GroupContext, row: GroupChanged, at: int, event_id: str | None) -> None:
-    """Open and close the findings that depend on how many queues there are."""
+    """Open and close the findings that depend on the number of queues."""
     group = turn.group
     outcome = Outcome(
         system=turn.system,
@@ -206,7 +206,7 @@ def _evaluate_balance(turn: GroupContext, row: GroupChanged, at: int, event_id: 
 def _correct_spans(turn: GroupContext, awaited: Awaited, owners: Owners) -> None:
     group, since = turn.group, awaited.since
     if owners == group.computed:
-        return  # as was guessed
+        return  # as guessed
     before = group.computed
     if awaited.before is not None and (awaited.before or before):
         turn.write(since, SpansWithdrawn(since=since))

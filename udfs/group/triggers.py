@@ -1,4 +1,4 @@
-"""Core: why a coordinator made a new generation, learned by comparing it with the one before. No I/O."""
+"""Core: the causes of a reported generation, found by comparing it with the previous one. No I/O."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from udfs.model.journal import Trigger, TriggerKind
 from udfs.packets.packet import queue_keys
 from udfs.strategies.registry import qualified_name
 
-# A heartbeat comes at least three times in a session timeout (Kafka: heartbeat.interval.ms): the last one before a
-# member died is at most a third of the timeout older than its last commit.
+# Kafka clients send at least three heartbeats per session timeout (heartbeat.interval.ms): a member's last heartbeat
+# before it died is at most a third of the timeout older than its last commit.
 _HEARTBEATS_IN_A_TIMEOUT = 3
 
 
@@ -40,17 +40,17 @@ class Causes:
         self.triggers.append(Trigger(kind=kind, **fields))
 
     def began(self, at: int) -> None:
-        """Note that the rebalance had begun by then."""
+        """Record that the rebalance had begun by then."""
         self.began_at = at if self.began_at is None else min(at, self.began_at)
 
 
 def compare(
     turn: GroupContext, snapshot: GroupSnapshot, event_id: str, at: int, grown: Mapping[str, tuple[int | None, int]]
 ) -> Causes:
-    """Compare a new generation with the current one; evidence that it shows is used up.
+    """Compare a new generation with the current one; the evidence that it confirms is consumed.
 
     Args:
-        grown: Topics that both generations subscribe to whose queues are not as many as they were: before, now.
+        grown: Topics subscribed in both generations whose queue count changed: before, now.
     """
     causes, group = Causes(), turn.group
     infos = {info.member_id: info for info in snapshot.members}
@@ -121,7 +121,7 @@ def _departure(
     at: int,
     event_id: str,
 ) -> DepartureCause:
-    """Return how a member departed: by an event, or the snapshot, else by its commits, else ``member_gone``."""
+    """Return how a member departed: from an event or the snapshot, else from its commits, else ``member_gone``."""
     for one in reversed(evidence):
         if one.member_id == member_id and one.kind in ("member_left", "session_expired"):
             return DepartureCause(one.kind, min(one.time, at), None, one.event_id or event_id)
@@ -133,8 +133,8 @@ def _departure(
 def _infer_departures(turn: GroupContext, gone: Sequence[str], at: int) -> dict[str, TriggerKind]:
     """Infer from commits how members departed.
 
-    A member whose queues were committed until well within its session timeout cannot have expired: it left. One
-    whose commits stopped a whole session timeout before did expire. Commits older than what it holds are not its own.
+    A member that committed until well within its session timeout cannot have expired: it left. A member whose
+    commits stopped a whole session timeout before did expire. Commits older than its assignment are not its own.
     """
     group = turn.group
     if not gone or not turn.facts.progress:
@@ -163,7 +163,7 @@ def _holds_since(member: Member) -> int:
 
 
 def _use_up(turn: GroupContext, causes: Causes, shown_members: Container[str], at: int) -> None:
-    """Forget the evidence that this generation shows, that of members it has no more, and expiries it disproves."""
+    """Drop evidence that this generation shows or disproves, and evidence about members that it lacks."""
     shown = {(one.kind, one.member_id, one.topic) for one in causes.triggers}
     gone = set(causes.goings)
 
@@ -191,5 +191,5 @@ def newest_commits(turn: GroupContext, queues: Sequence[Queue], since: int, unti
 
 
 def released(before: Owners, after: Owners) -> list[Queue]:
-    """Return the queues that had an owner and have none."""
+    """Return the queues that had an owner and now have none."""
     return [queue for queue in before if queue not in after]

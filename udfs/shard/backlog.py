@@ -1,8 +1,7 @@
-"""Core: what groups were not told yet, because one batch has not the time for all of it. No I/O.
+"""Core: input of groups that exceeded one batch's work limit, waiting for the next batch. No I/O.
 
-A group stops between two moments, and what it was not told yet waits here, batch by batch: what came later is told
-as that batch would have told it, with the clock and the topics as they stood then. So it leaves no trace in what is
-decided how often a group had to stop.
+A group stops between two event times, and its remaining input waits here, batch by batch. Later it is applied with
+the clock and the topics of the batch that brought it. So decisions do not depend on how often a group had to stop.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from udfs.shard.state_format import Buffer
 
 
 class Held(msgspec.Struct, array_like=True):
-    """What one batch brought for one group, or what is left of it.
+    """The input of one group from one batch, or the rest of it.
 
     Attributes:
-        batch: The shard's number of that batch.
+        batch: That batch's number within the shard.
         clock_before, clock: The cluster's clock before and in it.
         events: Of the group itself. topics: ``TopicQueues`` that changed something.
         heartbeats: Member and time of those without a description, any order.
@@ -37,7 +36,7 @@ class Held(msgspec.Struct, array_like=True):
     progress: dict[int, list[int]]
 
     def since(self, time_ms: int) -> Held:
-        """Return what is left from a time on."""
+        """Return the rest, from a time on."""
         return Held(
             self.batch,
             self.clock_before,
@@ -49,7 +48,7 @@ class Held(msgspec.Struct, array_like=True):
         )
 
     def only_moves_the_clock_after(self, former: Held) -> bool:
-        """Return whether it brought nothing behind what another batch brought, but for the time that passed."""
+        """Return whether this input adds only a newer clock to an earlier batch's input."""
         newest = {queue: times[-1] for queue, times in former.progress.items()}
         return not (self.events or self.topics or self.heartbeats) and newest == {
             queue: times[-1] for queue, times in self.progress.items()
@@ -57,10 +56,10 @@ class Held(msgspec.Struct, array_like=True):
 
 
 class Brought(NamedTuple):
-    """What one batch brought for a group: as ``Held``, with events parsed.
+    """The input of one group from one batch: as ``Held``, with parsed events.
 
     Attributes:
-        mine: Topics that the group subscribed to as it began, or may as of these events.
+        mine: Topics that the group subscribed to at the start of the batch, or may subscribe to with these events.
     """
 
     batch: int
@@ -74,7 +73,7 @@ class Brought(NamedTuple):
 
     @classmethod
     def of(cls, held: Held) -> Brought:
-        """Return what waited, parsed."""
+        """Return waiting input, parsed."""
         moves = [(event, one) for one in held.topics if isinstance(event := read_event(one), TopicQueues)]
         events = [(read_event(one), one) for one in held.events]
         return cls(
@@ -82,7 +81,7 @@ class Brought(NamedTuple):
         )
 
     def held(self, heartbeats: list[tuple[str, int]]) -> Held:
-        """Return the same as it waits, with these heartbeats of known members beside the others."""
+        """Return this input in its waiting form, with these heartbeats of known members added."""
         return Held(
             self.batch,
             self.clock_before,
@@ -95,7 +94,7 @@ class Brought(NamedTuple):
 
 
 class Backlog:
-    """What waits, by the key of its group, the oldest batch first."""
+    """Waiting input by group key, the oldest batch first."""
 
     def __init__(self, data: Buffer = b"") -> None:
         self._data = data
@@ -108,15 +107,15 @@ class Backlog:
 
     @property
     def groups(self) -> list[int]:
-        """The keys of the groups that have to go on, ascending."""
+        """The keys of the groups with waiting input, ascending."""
         return sorted(self._held)
 
     def of(self, group: int) -> list[Held]:
-        """Return what waits for a group."""
+        """Return the waiting input of a group."""
         return self._held.get(group, [])
 
     def put(self, group: int, held: list[Held]) -> None:
-        """Let this wait for a group, and nothing else."""
+        """Replace the waiting input of a group."""
         if held:
             self._held[group] = held
             self._changed = True
@@ -124,15 +123,15 @@ class Backlog:
             self._changed = True
 
     def events(self) -> list[CarriedEvent]:
-        """Return the events of all groups that wait; topics are known already."""
+        """Return the waiting events of all groups, without changes of topics: those are applied already."""
         return [carried for _, held in sorted(self._held.items()) for one in held for carried in one.events]
 
     def oldest_batch(self) -> int | None:
-        """Return the oldest batch of which something waits; None if nothing does."""
+        """Return the oldest batch with waiting input; None if there is none."""
         return min((held[0].batch for held in self._held.values()), default=None)
 
     def oldest_clock(self) -> int | None:
-        """Return the oldest clock before a batch of which something waits; None if there is none."""
+        """Return the oldest clock before a batch with waiting input; None if there is none."""
         clocks = [held[0].clock_before for held in self._held.values()]
         return min((clock for clock in clocks if clock is not None), default=None)
 

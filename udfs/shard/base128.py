@@ -1,8 +1,8 @@
-"""Core: bytes as characters of seven bits each, and back. No I/O.
+"""Core: bytes encoded as characters of seven bits, and decoded. No I/O.
 
-Spark hands a binary state to Python as a pickled text in which every byte above 127 takes two, coded and decoded
-one by one: 20 ns a byte, against 3 ns for a byte below 128 with this coding included (PySpark 4.2). It costs an
-eighth of the room.
+Spark passes a binary state to Python as a pickled text, in which every byte above 127 takes two bytes and is encoded
+one by one: 20 ns a byte, against 3 ns for a byte below 128, this encoding included (PySpark 4.2). It adds one seventh
+to the size.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import numpy.typing as npt
 
 _BYTES = 7  # of data in eight characters
 _CHARACTERS = 8
-_AT_ONCE = 16384  # in words: fits a core's nearest cache
+_AT_ONCE = 16384  # in words: fits into a core's L1 cache
 
 
 def characters_for(size: int) -> int:
-    """Return how many characters so many bytes take."""
+    """Return how many characters this number of bytes takes."""
     return -(-size // _BYTES) * _CHARACTERS
 
 
 def to_seven_bits(data: bytes | memoryview) -> bytes:
-    """Spread every seven bytes over eight characters, each below 128; the last ones are filled up with zeros.
+    """Encode every seven bytes as eight characters below 128; the last ones are padded with zeros.
 
     Example:
         >>> to_seven_bits(bytes([0xFF, 0x01])).hex()
@@ -45,7 +45,7 @@ def to_seven_bits(data: bytes | memoryview) -> bytes:
 
 
 def from_seven_bits(characters: bytes | memoryview, size: int) -> memoryview:
-    """Return the bytes that ``to_seven_bits`` spread, read-only.
+    """Decode what ``to_seven_bits`` encoded; the result is read-only.
 
     Args:
         characters: As many as ``characters_for`` returns for ``size``, each below 128.

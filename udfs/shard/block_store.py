@@ -1,6 +1,6 @@
-"""Core: values that are seldom needed, encoded and compressed in blocks of neighbours. No I/O.
+"""Core: rarely read values, encoded and compressed in blocks of neighbouring keys. No I/O.
 
-Each value has a 64-bit key. Values are in the order of their keys, about 64 to a block; a block is decompressed
+Each value has a 64-bit key. Values are sorted by key, about 64 to a block; a block is decompressed
 only when one of its values is read, and compressed again only when one of them changed.
 """
 
@@ -18,7 +18,7 @@ from udfs.model.errors import StateDamagedError
 from udfs.packets import zstd
 from udfs.shard.state_format import Buffer, must_hold, pack_column, pack_parts, refusing, unpack_column, unpack_parts
 
-BLOCK_VALUES = 64  # a block that has grown beyond twice as many is split
+BLOCK_VALUES = 64  # a block with more than twice as many is split
 # Measured with groups of ten described members: 8.4 bytes a member at level 9, 9.4 at level 3, 12.1 with zlib's
 # level 6, which takes twice the time of level 9.
 _ZSTD = zstd.codec(9)
@@ -37,7 +37,7 @@ class BlockStore:
         self.keys: UInt64 = np.frombuffer(keys, dtype="<u8").astype(np.uint64, copy=False)
         self._sizes: list[int] = unpack_column(sizes).tolist()
         self._blocks: list[Buffer] = []
-        must_hold(len(self._sizes) <= len(self.keys), "there are more blocks than values")
+        must_hold(len(self._sizes) <= len(self.keys), "more blocks than values")
         start = 0
         for length in unpack_column(lengths, len(self._sizes)).tolist():
             self._blocks.append(body[start : start + max(0, length)])
@@ -45,7 +45,7 @@ class BlockStore:
         self._ends = np.cumsum(np.asarray(self._sizes, dtype=np.int64))
         self._opened: dict[int, list[bytes]] = {}
         if start != len(body) or sum(self._sizes) != len(self.keys):
-            raise StateDamagedError("the state's blocks do not fit their keys: it is damaged")
+            raise StateDamagedError("the state's blocks do not match their keys: it is damaged")
 
     def encode(self) -> bytes:
         """Return the bytes from which an equal map is built."""
@@ -57,7 +57,7 @@ class BlockStore:
         return pack_parts(keys, pack_column(sizes), pack_column(lengths), b"".join(self._blocks))
 
     def find(self, keys: UInt64) -> Int64:
-        """Return the position of each key, −1 for those that are not there."""
+        """Return the position of each key, −1 for absent ones."""
         return find_sorted(self.keys, keys)
 
     def read(self, position: int) -> bytes:
@@ -68,10 +68,10 @@ class BlockStore:
         return self._opened[block][position - int(self._ends[block]) + self._sizes[block]]
 
     def write(self, values: Mapping[int, bytes]) -> Int64:
-        """Set the values of these keys, old and new.
+        """Set the values of these keys, present or not.
 
-        Returns: for each new key, ascending, the position in the old order before which it was put: what
-            ``numpy.insert`` needs to bring columns beside this map along.
+        Returns: for each new key, ascending, its position in the old order, as ``numpy.insert`` takes it to extend
+            parallel columns.
         """
         if not values:
             return np.empty(0, dtype=np.int64)
@@ -116,7 +116,7 @@ class BlockStore:
             content = zstd.decompress(data[_LEAD.size :], length)
             must_hold(zlib.crc32(content) == checksum, "a block differs from what was written")
             values = msgspec.msgpack.decode(content, type=list[bytes])
-            must_hold(len(values) == self._sizes[block], "a block holds another number of values than it should")
+            must_hold(len(values) == self._sizes[block], "a block has a wrong number of values")
         return values
 
     @staticmethod
@@ -126,7 +126,7 @@ class BlockStore:
 
 
 def find_sorted(sorted_keys: UInt64, keys: UInt64) -> Int64:
-    """Return the position of each key among sorted ones, −1 for those that are not there."""
+    """Return the position of each key among sorted keys, −1 for absent ones."""
     if not len(sorted_keys):
         return np.full(len(keys), -1, dtype=np.int64)
     positions = np.searchsorted(sorted_keys, keys)

@@ -27,7 +27,7 @@ def advance_skew(history: Silence, cluster: str, ahead_ms: int, batch_ms: int) -
             severity="warning",
             message=f"The clocks of cluster {cluster} are {ahead_ms / 1000:.1f} s ahead of this machine's.",
             advice="Synchronize the clocks (NTP) of the machines that send events and of the one that runs the job: "
-            "events that are ahead wait until this machine's clock has reached their time.",
+            "events ahead of this machine's clock wait until it reaches their time.",
             evidence=[],
             opened_at=batch_ms,
         )

@@ -10,17 +10,17 @@ from udfs.model.config import CoreConfig
 from udfs.packets.packet import CarriedEvent, Packet
 from udfs.shard.state import ShardState
 
-_PACKED_SHARE = 8  # a packed heartbeat takes less than an eighth of the room of an event: so many more may wait
+_PACKED_SHARE = 8  # a packed heartbeat takes less than an eighth of an event's memory: so many more may wait
 
 
 def move_clock(
     state: ShardState, packets: Sequence[Packet], arrived: Sequence[CarriedEvent], batch_ms: int, rules: CoreConfig
 ) -> tuple[int | None, int | None]:
-    """Move the clock behind the cluster's time by the lateness: never back, never past the batch less the lateness.
+    """Advance the clock to the cluster's time less the lateness: never back, never past the batch less the lateness.
 
-    A flush mark sets it one past the newest event, whatever the batch.
+    A flush mark sets it to one past the newest event, regardless of the batch.
 
-    Returns: the clock, None while nothing has come yet; and how far the cluster's time is ahead, where that is news.
+    Returns: the clock, None before the first event; and the lead of the cluster's time over the batch, if it advanced.
     """
     header = state.header
     told = [packet.newest_ms for packet in packets if packet.newest_ms is not None]
@@ -45,7 +45,7 @@ def move_clock(
 def _make_room(
     clock: int, state: ShardState, packets: Sequence[Packet], arrived: Sequence[CarriedEvent], limit: int
 ) -> int:
-    """Move the clock further when more would wait than may: the oldest are applied before their time."""
+    """Advance the clock further if too much would wait: the oldest events are applied early."""
     whole = [carried.event_time for carried in (*state.events, *arrived) if carried.event_time >= clock]
     whole += [stranger.time for stranger in state.strangers if stranger.time >= clock]
     packed = [state.live.waiting_times, state.commits.waiting_times]

@@ -1,13 +1,13 @@
-"""Core: how far a cluster's own time has come: the newest event time that the rest of the cluster supports. No I/O.
+"""Core: a cluster's own time: the newest event time that the rest of the cluster supports. No I/O.
 
-No single producer's clock decides over others. A time counts when
+A single producer's clock does not decide for others. A time counts when
 
 - two different producers have sent events at it or later, or there is only one producer in the cluster;
   producers that are ahead of their batch count only while all are;
-- a collector's ``clock`` names it;
-- it is further behind the batch than a clock may be ahead: a recording is accepted unchanged;
-- it comes from a producer alone, the others being silent, but no sooner after its batch than the cluster's times came
-  before: the cluster's time advances while any producer is active.
+- a collector's ``clock`` event has it;
+- it is further behind the batch than ``max_clock_skew``: a recording is accepted unchanged;
+- it comes from the only active producer, but no sooner after its batch than the cluster's times came before: the
+  cluster's time advances while any producer is active.
 
 Newer events wait. All shards of a cluster get the same input and compute the same time.
 """
@@ -21,24 +21,24 @@ import msgspec
 from udfs.model.config import CoreConfig
 from udfs.packets.packet import COLLECTOR, Packet, Spoken, two_newest
 
-# Batches come a little sooner or later after their events.
+# The delay between events and their batch varies a little.
 _LAG_VARIES_BY_MS = 10_000
-# Clocks ahead of the batch count only while no producer's is not: after so long without one.
+# Times ahead of the batch count only after this long without a producer whose times are not ahead.
 _ALL_AHEAD_AFTER_MS = 10_000
-# A single clock so far ahead may still find others far behind it, for as long as a source may lag.
+# A single clock this far ahead may be supported by others far behind it, for as long as a source may lag.
 _AHEAD_ALONE_MS = 60_000
 _SOURCE_LAGS_BY_MS = 300_000
 
 
 class ClusterTime(msgspec.Struct, kw_only=True):
-    """What a cluster's producers have shown of its time.
+    """The event times that a cluster's producers have sent, as far as its time depends on them.
 
     Attributes:
         spoken: The two newest times by different producers, newest first, of those that were not ahead of their batch.
-        ahead: The same of those that were.
-        clock: The newest of a collector. recorded: The newest that was taken as it is.
+        ahead: The same for times that were.
+        clock: The newest of a collector. recorded: The newest that was accepted as a recording.
         shared: The newest that others supported. lag: How far behind its batch that was.
-        alone: The newest of a producer that was the only active one, and in time.
+        alone: The newest of a producer that was the only active one and not ahead.
         supported: The cluster's time after the last batch.
         since, in_time_at: Timestamps of the first batch, and of the last with a time that was not ahead of it.
     """
@@ -57,7 +57,7 @@ class ClusterTime(msgspec.Struct, kw_only=True):
     def advance(
         self, packets: Sequence[Packet], newest: int, batch_ms: int, rules: CoreConfig
     ) -> tuple[int, int | None]:
-        """Take in a batch; return the supported time, and how far ahead of the batch it is where that is news.
+        """Apply a batch; return the supported time, and its lead over the batch if it advanced.
 
         Args:
             newest: The newest of all event times, supported or not.

@@ -1,7 +1,7 @@
 """Core: when each queue of each group was last committed or pulled, packed. No I/O.
 
-Commits are evidence about a queue's owner, never liveness: they wake no group. They are kept, and handed over
-when something else has woken it.
+Commits are evidence about a queue's owner, never liveness: they wake no group. They are stored, and passed to the
+group when something else wakes it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KEY_BYTES = 8
 
 
 class Commits:
-    """The commits of a shard: the newest applied of each queue, and those that wait for the clock."""
+    """The commits of a shard: the newest applied one of each queue, and those that wait for the clock."""
 
     def __init__(self, applied: Buffer = b"", waiting: Buffer = b"") -> None:
         self._data = applied
@@ -44,11 +44,11 @@ class Commits:
 
     @property
     def waiting_times(self) -> Int64:
-        """The times of all that wait."""
+        """The times of all waiting commits."""
         return self._times
 
     def take(self, groups: UInt64, queues: UInt64, times: Int64) -> None:
-        """Add commits, whatever their time."""
+        """Add commits of any time."""
         if len(times):
             self._groups = np.concatenate([self._groups, groups])
             self._queues = np.concatenate([self._queues, queues])
@@ -56,7 +56,7 @@ class Commits:
             self._waiting_changed = True
 
     def take_packed(self, packed: PackedProgress) -> None:
-        """Take in the commits of a packet."""
+        """Add the commits of a packet."""
         self.take(
             np.frombuffer(packed.group_keys, "<u8").astype(np.uint64),
             np.frombuffer(packed.queue_keys, "<u8").astype(np.uint64),
@@ -64,7 +64,7 @@ class Commits:
         )
 
     def settle(self, clock: int) -> None:
-        """Let those before the clock be due; the others wait."""
+        """Make commits before the clock due; the others wait."""
         due = self._times < clock
         if not due.any():
             return
@@ -75,7 +75,7 @@ class Commits:
         self._waiting_changed = True
 
     def of(self, group: int) -> dict[int, list[int]]:
-        """Return a group's commits: queue -> what was known before this batch, then what is due, ascending."""
+        """Return a group's commits: queue -> the one known before this batch, then the due ones, ascending."""
         answer: dict[int, list[int]] = {}
         if len(self._data) or self._table is not None:
             keys, times = self._decoded().of(group)
@@ -111,7 +111,7 @@ class Commits:
             self._data = self._decoded().encode()
 
     def encode(self, forget_before: int | None) -> tuple[Buffer, Buffer]:
-        """Return the bytes of the applied and of the waiting ones; applied ones that are too old are dropped."""
+        """Encode the applied and the waiting commits; applied ones that are too old are dropped."""
         if len(self._due[2]):
             table = self._decoded()
             table.raise_to(*self._due)

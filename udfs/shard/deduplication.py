@@ -1,7 +1,6 @@
 """Core: the remembered ids of a shard's groups and topics, by which repeated events are recognized. No I/O.
 
-An id is kept as 64 bits of its hash beside the time from which it counts. `docs/internals.md` has the rate at which two
-different ids of one group are taken for one.
+An id is kept as 64 bits of its hash with the time from which it counts. `docs/internals.md` has the collision rate.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ def _is_present(key: int) -> bool:
 class DedupWindow:
     """The remembered ids of one group or topic.
 
-    An event counts from its own time on or, where the clock had passed that before the batch, from the clock on: what
-    came late, however old it is, is remembered for as long as anything else.
+    An event counts from its own time on or, if the clock had passed that before the batch, from the clock on: a late
+    event, however old, is remembered as long as any other.
     """
 
     def __init__(self, remembered: dict[int, int], clock_before: int | None, span_ms: int) -> None:
@@ -51,11 +50,11 @@ class DedupWindow:
         self.changed = False
 
     def set_clock_before(self, clock: int | None) -> None:
-        """Evaluate as in the batch before which the clock stood there."""
+        """Set the clock before the batch whose events follow."""
         self._clock_before = clock
 
     def is_repeat(self, event_id: str, time_ms: int) -> bool:
-        """Evaluate an event as it is applied, and remember it when it is the first with its id."""
+        """Return whether an event being applied is a repeat; remember it if it is the first with its id."""
         if self.was_applied(event_id, time_ms):
             return True
         self._remembered[id_key(event_id)] = self._counts_from(time_ms)
@@ -63,7 +62,7 @@ class DedupWindow:
         return False
 
     def was_applied(self, event_id: str, time_ms: int) -> bool:
-        """Evaluate an event without remembering it."""
+        """Return whether an event is a repeat, without remembering it."""
         first = self._remembered.get(id_key(event_id))
         if first is None and self._has_former:
             first = self._remembered.get(_former_key(event_id))
@@ -73,7 +72,7 @@ class DedupWindow:
         return time_ms if self._clock_before is None else max(time_ms, self._clock_before)
 
     def rows(self) -> dict[int, int]:
-        """Return what is remembered: key -> time."""
+        """Return the remembered ids: key -> time."""
         return self._remembered
 
 
@@ -88,7 +87,7 @@ class DedupStore:
         self._ledgers: dict[int, DedupWindow] = {}
 
     def set_clock_before(self, clock: int) -> None:
-        """Drop ids older than that clock; before any ledger is used."""
+        """Drop ids older than this clock; to be called before any ledger is used."""
         self._clock_before = clock
 
     def of(self, key: int) -> DedupWindow:
@@ -100,7 +99,7 @@ class DedupStore:
         return ledger
 
     def remembered(self, key: int) -> dict[int, int]:
-        """Return what was remembered before the batch: key of the id -> time."""
+        """Return the ids remembered before the batch: key of the id -> time."""
         keys, times = self._decoded().of(key)
         return dict(zip(keys.tolist(), times.tolist(), strict=True))
 
@@ -111,16 +110,16 @@ class DedupStore:
         self._ledgers[key] = ledger
 
     def keep_since(self, clock_before: int | None) -> None:
-        """Keep what a group may ask for that is told only now what came when the clock stood there."""
+        """Keep the ids that a group with waiting input from this clock on may still need."""
         if clock_before is not None and self._clock_before is not None:
             self._clock_before = min(self._clock_before, clock_before)
 
     def encode(self, oldest: int | None) -> tuple[Buffer, int | None]:
-        """Return the bytes, and the time of the oldest id in them.
+        """Encode the ids; return also the time of the oldest one.
 
         Args:
-            oldest: What this answered before. Ids are swept out when others change, else once the oldest has
-                been forgotten for a tenth of the span.
+            oldest: The time that this returned before. Expired ids are removed when others change, else once the oldest
+                has been expired for a tenth of the span.
         """
         changed = {key: ledger.rows() for key, ledger in self._ledgers.items() if ledger.changed}
         horizon = None if self._clock_before is None else self._clock_before - self._span_ms

@@ -1,4 +1,4 @@
-"""Core: what a batch brought for a group, sorted into what counts, what came late and what is repeated. No I/O."""
+"""Core: a group's input from one batch, split into events in time, late events and repeats. No I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from udfs.shard.backlog import Brought
 from udfs.shard.deduplication import DedupWindow
 from udfs.shard.state import Record
 
-# Source and position of a heartbeat that travelled packed: from which line or record it came is not known any more.
+# Source and position of a packed heartbeat: its line or record is no longer known.
 _PACKED = "packed"
 
 
@@ -19,8 +19,8 @@ class SortedDue(NamedTuple):
     """The events that are due for a group.
 
     Attributes:
-        late_rows: What carried those that came late, by id. carriers: What carried the others as well, but for
-            heartbeats that travelled packed.
+        late_rows: The input rows of late events, by id. carriers: The input rows of all events, packed heartbeats
+            excepted.
     """
 
     events: list[DueEvent]
@@ -40,8 +40,8 @@ def sort_due(
     """Return the events that are due for a group.
 
     Args:
-        beats: Heartbeats that count, to which those that the batch brought are added.
-        late_beats: Heartbeats that came late: they become events.
+        beats: Heartbeats in time; those of this input are added to it.
+        late_beats: Late heartbeats: they become events.
     """
     before = brought.clock_before
     events: list[DueEvent] = []
@@ -75,7 +75,7 @@ def sort_due(
 
 
 def carry_heartbeat(cluster: str, record: Record, member_id: str, at: int) -> CarriedEvent:
-    """Return a heartbeat that travelled packed as an event of its own."""
+    """Return a packed heartbeat as an event of its own."""
     beat = Heartbeat(
         schema_version=1,
         event_time=at,
@@ -92,7 +92,7 @@ def _is_older(time_ms: int, than: int | None) -> bool:
 
 
 def may_bring_back(event: AnyEvent) -> bool:
-    """Return whether an event may bring a member back with the subscriptions that it had."""
+    """Return whether an event may bring a member back with its former subscriptions."""
     if isinstance(event, GroupSnapshot):
         return any(member.subscriptions is None for member in event.members)
     return isinstance(event, MemberJoined | Heartbeat) and event.subscriptions is None

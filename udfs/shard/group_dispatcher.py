@@ -1,4 +1,4 @@
-"""Core: the groups of a shard that must decide in a batch: what each is told, what is kept of its answer. No I/O."""
+"""Core: gives each due group of a shard its input, and stores its new state and output. No I/O."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHUNK = 512  # groups decoded at a time: bounds memory, and hashes their member
 
 
 class Work:
-    """What is due for one group in this batch."""
+    """The due input of one group in this batch."""
 
     __slots__ = ("events", "name", "strangers", "system")
 
@@ -40,7 +40,7 @@ class Work:
 
 
 class _Pairs(NamedTuple):
-    """The due heartbeats of the groups that are looked at, by group, member, time."""
+    """The due heartbeats of the groups being advanced, by group, member, time."""
 
     groups: Int64
     members: Int64
@@ -49,14 +49,14 @@ class _Pairs(NamedTuple):
 
 
 class ShardGroups:
-    """The groups of one shard through one batch: first given what is due, then advanced once."""
+    """The groups of one shard in one batch: they first collect their due input, then advance once."""
 
     def __init__(self, cluster: str, state: ShardState, rules: CoreConfig, logic: GroupLogic) -> None:
         self._cluster = cluster
         self._state = state
         self._rules = rules
         self._logic = logic
-        # By key, then by name: two groups of one key are not taken for one.
+        # By key, then by name: two groups with one key are not merged.
         self._works: dict[int, dict[str, Work]] = {}
         self._moves: dict[str, list[tuple[TopicQueues, CarriedEvent]]] = {}
         self._moved_hashes: dict[int, list[str]] = {}
@@ -64,21 +64,21 @@ class ShardGroups:
         self._advanced: list[tuple[int, Record, bytes, GroupOutput]] = []
 
     def work(self, key: int, name: str, system: System) -> Work:
-        """Return what is due for a group, to be added to."""
+        """Return a group's collected input, to be added to."""
         works = self._works.setdefault(key, {})
         if name not in works:
             works[name] = Work(name, system)
         return works[name]
 
     def move(self, event: TopicQueues, carried: CarriedEvent) -> None:
-        """Report of a topic that changed; in the order of the changes."""
+        """Record a topic's change; called in the order of the changes."""
         if event.topic not in self._moves:
             self._moves[event.topic] = []
             self._moved_hashes.setdefault(topic_hash(event.topic), []).append(event.topic)
         self._moves[event.topic].append((event, carried))
 
     def advance(self, settled: AppliedHeartbeats, clock: int, batch_ms: int) -> Iterator[Row]:
-        """Advance every group for which something is due, known ones first, and write all of them back."""
+        """Advance every due group, known ones first, and store their new state."""
         state = self._state
         touched = settled.due_groups | state.watch.due(clock)
         if self._moves:
@@ -120,7 +120,7 @@ class ShardGroups:
         clock: int,
         batch_ms: int,
     ) -> Iterator[Row]:
-        """Advance groups that are known: a chunk of them, ascending."""
+        """Advance one chunk of known groups, ascending."""
         state, logic = self._state, self._logic
         records = [state.record(number) for number in numbers.tolist()]
         groups = [logic.decode_group(record.group) for record in records]
@@ -165,7 +165,7 @@ class ShardGroups:
         first: int,
         last: int,
     ) -> tuple[dict[str, list[int]], list[tuple[str, int]]]:
-        """Sort a group's due heartbeats of known members: those that count, those that came late."""
+        """Split a group's due heartbeats of known members into those in time and late ones."""
         beats: dict[str, list[int]] = {}
         late: list[tuple[str, int]] = []
         times = pairs.times[first:last].tolist()
@@ -190,7 +190,7 @@ class ShardGroups:
         clock: int,
         batch_ms: int,
     ) -> Iterator[Row]:
-        """Report a group what this batch brought."""
+        """Apply this batch's input to a group."""
         work = self._works.get(key, {}).get(record.name)
         mine, moves = self._moves_for(key, work)
         if record.seen is not None:
@@ -212,7 +212,7 @@ class ShardGroups:
         clock: int,
         batch_ms: int,
     ) -> Iterator[Row]:
-        """Report a group what waits for it, the oldest batch first; what this batch brought waits behind that.
+        """Apply a group's waiting input, the oldest batch first; this batch's input comes after it.
 
         Args:
             heartbeats: Of known members, due in this batch: member and time.
@@ -273,7 +273,7 @@ class ShardGroups:
         batch_ms: int,
         done: int,
     ) -> Generator[Row, None, GroupOutput]:
-        """Apply what one batch brought to a group, and return its answer; ``done``: its work in this batch so far."""
+        """Apply one batch's input to a group and return its output; ``done``: its work in this batch so far."""
         state = self._state
         ledger = state.repeats.of(key)
         ledger.set_clock_before(brought.clock_before)
@@ -296,9 +296,9 @@ class ShardGroups:
         outdated = {event_id: due.carriers[event_id] for event_id in advanced.outdated if event_id in due.carriers}
         for event_id, carried in (due.late_rows | outdated).items():
             if event_id not in advanced.ignored_event_ids:
-                detail = "older than what was applied to its group: applied at the clock, and marked"
+                detail = "older than events already applied to its group: applied at the clock and marked as late"
                 if event_id in advanced.outdated:
-                    detail = "carries what newer events have replaced already: that changes nothing"
+                    detail = "newer events have already set the fields that it carries: those fields are ignored"
                 state.header.late += 1
                 yield self.late_row(carried, detail, record.name, batch_ms)
         yield from advanced.rebalances
@@ -307,10 +307,10 @@ class ShardGroups:
         return advanced
 
     def _moves_for(self, key: int, work: Work | None) -> tuple[set[str], list[tuple[TopicQueues, CarriedEvent]]]:
-        """Return the topics that a group subscribes to, or may as of this batch's events, and how they changed.
+        """Return the topics that a group subscribes to, or may subscribe to after this batch, and their changes.
 
-        A member that comes back without saying to what it subscribes may bring any topic back: then all changes
-        are told, and the group passes over those that are nothing to it.
+        A member that comes back without a subscription may bring back any topic: then all changes are returned, and the
+        group ignores those of other topics.
         """
         if not self._moves:
             return set(), []
@@ -327,7 +327,7 @@ class ShardGroups:
         return mine, [move for topic in told for move in self._moves[topic]]
 
     def _refuse_others(self, key: int, name: str, batch_ms: int) -> Iterator[Rejected]:
-        """List what is due for other groups of the same key: there is room for one."""
+        """Reject the input of other groups with the same key: only one group can have it."""
         for other, work in sorted(self._works.get(key, {}).items()):
             if other == name:
                 continue
@@ -342,7 +342,7 @@ class ShardGroups:
         self._advanced.append((key, record, self._logic.encode_group(group), advanced))
 
     def _write(self) -> None:
-        """Write the groups back; what waits of members that have gone waits under their names."""
+        """Store the groups; waiting heartbeats of departed members are stored under the members' names."""
         ids = [member_id for _, _, _, advanced in self._advanced for member_id in advanced.last_heartbeat]
         all_keys = cut_keys(ids)
         written: dict[int, Written] = {}
@@ -372,5 +372,5 @@ class ShardGroups:
 
 
 def key_collision(kind: str, name: str) -> str:
-    """Return the detail of an event of a group or topic whose place another one has."""
-    return f"its 64-bit key is that of {kind} {name}: it is not followed; give one of them another name"
+    """Return the detail of an event whose group or topic has the key of another one."""
+    return f"its 64-bit key equals that of {kind} {name}: it is not followed; rename one of them"

@@ -28,8 +28,8 @@ from udfs.shard.state_format import (
 )
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
-GROUP_SHIFT = np.uint64(8 * KEY_BYTES)  # a place is the number of a group, then the 40 bits of a member's key
-_MIXED = -1  # in the place of a group's session timeout: its members have different ones
+GROUP_SHIFT = np.uint64(8 * KEY_BYTES)  # a position is the number of a group, then the 40 bits of a member's key
+_MIXED = -1  # instead of a group's session timeout: its members have different ones
 
 
 class AppliedHeartbeats(NamedTuple):
@@ -37,7 +37,7 @@ class AppliedHeartbeats(NamedTuple):
 
     Attributes:
         members, times: The pairs that are due, any order.
-        behind: Of each pair: older than the clock before the batch and than what its member was last seen at.
+        behind: Of each pair: older than the clock before the batch and than its member's last heartbeat.
         last_before: Each row's last heartbeat before the batch.
         restless: Of each group: a deadline has passed, or a heartbeat is later than the deadline before it.
     """
@@ -71,16 +71,16 @@ class Liveness:
         self.counts: Int64 = unpack_column(counts, groups) if len(members) else np.zeros(groups, dtype=np.int64)
         self.keys: UInt64 = unpack_keys(keys)
         rows = len(self.keys)
-        must_hold(int(self.counts.sum()) == rows and (self.counts >= 0).all(), "members do not fit their groups")
+        must_hold(int(self.counts.sum()) == rows and (self.counts >= 0).all(), "members do not match their groups")
         timeouts = unpack_column(group_timeouts, groups if len(members) else 0)
         self.timeouts: Int64 = np.repeat(timeouts, self.counts) if len(members) else self._none()
         mixed_places = unpack_column(mixed_rows)
-        must_hold(_are_within(mixed_places, rows), "timeouts of members that are not there")
+        must_hold(_are_within(mixed_places, rows), "timeouts of unknown members")
         self.timeouts[mixed_places] = unpack_column(mixed, len(mixed_places))
         self.last: Int64 = unpack_column(seen, rows)
         waiting_members, waiting_times = unpack_parts(waiting, 2)
         self.waiting_members: Int64 = unpack_column(waiting_members)
-        must_hold(_are_within(self.waiting_members, rows), "heartbeats of members that are not there")
+        must_hold(_are_within(self.waiting_members, rows), "heartbeats of unknown members")
         self.waiting_times: Int64 = unpack_column(waiting_times, len(self.waiting_members))
         self.numbers: Int64 = np.repeat(np.arange(len(self.counts)), self.counts)
 
@@ -89,7 +89,7 @@ class Liveness:
         return np.empty(0, dtype=np.int64)
 
     def encode_members(self) -> bytes:
-        """Return the part that heartbeats do not change."""
+        """Encode the part that heartbeats do not change."""
         starts = np.concatenate([[0], np.cumsum(self.counts)[:-1]]) if len(self.counts) else self._none()
         filled = self.counts > 0
         group_timeouts = np.zeros(len(self.counts), dtype=np.int64)
@@ -97,7 +97,7 @@ class Liveness:
             least = np.minimum.reduceat(self.timeouts, starts[filled])
             most = np.maximum.reduceat(self.timeouts, starts[filled])
             group_timeouts[filled] = np.where(least == most, least, _MIXED)
-            # An empty group takes its neighbours' timeout: a column of one value takes no room.
+            # An empty group gets its neighbours' timeout: a column of one value takes no bytes.
             group_timeouts[~filled] = group_timeouts[filled].max()
         mixed = np.flatnonzero(np.repeat(group_timeouts == _MIXED, self.counts))
         return pack_parts(
@@ -109,24 +109,24 @@ class Liveness:
         )
 
     def encode_last_heartbeats(self) -> bytes:
-        """Return the last heartbeats."""
+        """Encode the last heartbeats."""
         return pack_column(self.last)
 
     def encode_waiting(self) -> bytes:
-        """Return the waiting heartbeats."""
+        """Encode the waiting heartbeats."""
         if not len(self.waiting_times):
             return b""
         return pack_parts(pack_column(self.waiting_members), pack_column(self.waiting_times))
 
     def places(self) -> UInt64:
-        """Return what the rows are sorted by: number of the group, then 40 bits of key."""
+        """Return the sort keys of the rows: number of the group, then 40 bits of key."""
         return places_of(self.numbers, self.keys)
 
     def settle(self, members: Int64, times: Int64, clock_before: int | None, clock: int | None) -> AppliedHeartbeats:
-        """Apply the heartbeats of known members that are due, old and new; the others wait.
+        """Apply the due heartbeats of known members, waiting and new; the others wait.
 
         Args:
-            members: Row of each new heartbeat. times: Its time. Repeats do no harm.
+            members: Row of each new heartbeat. times: Its time. Repeats are harmless.
             clock: None: nothing is due.
         """
         if len(self.waiting_times):
@@ -174,10 +174,10 @@ class Liveness:
         self.waiting_members, self.waiting_times = members[kept], times[kept]
 
     def replace(self, inserted: Int64, numbers: Int64, rows: list[Rows]) -> list[tuple[int, int, int]]:
-        """Put new groups in and set all rows of some groups.
+        """Insert new groups and set all rows of some groups.
 
         Args:
-            inserted: For each new group, ascending, the old number before which it comes.
+            inserted: For each new group, ascending, the old number that it is inserted before.
             numbers: The groups whose rows are set, in the new numbering, ascending, distinct; ``rows`` of each.
         Returns: waiting heartbeats whose member has no row now: (new number of the group, key, time).
         """
@@ -210,7 +210,7 @@ class Liveness:
 
 
 def places_of(numbers: Int64, keys: UInt64) -> UInt64:
-    """Return where rows belong: number of the group, then the upper 40 bits of the key."""
+    """Return the positions of rows: number of the group, then the upper 40 bits of the key."""
     return np.asarray((numbers.astype(np.uint64) << GROUP_SHIFT) | (keys >> KEY_SHIFT))
 
 

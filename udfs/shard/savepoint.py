@@ -1,8 +1,8 @@
-"""Core: a shard's state as events of the contract, and back: how a checkpoint gets another shard count. No I/O.
+"""Core: a shard's state as events of the contract, and back: this changes a checkpoint's shard count. No I/O.
 
-Each group, topic and cluster is one event marked ``restored``: readable fields of the contract, and beside them the
-state itself, versioned, in base64, with a hash of both. Where it is present it is used unchanged, whatever the clock;
-the readable fields are for people, and for versions that cannot read it. What waited follows as ordinary events.
+Each group, topic and cluster is one event marked ``restored``: readable fields of the contract, and the state itself,
+versioned, in base64, with a hash of both. If present, the state is used unchanged, regardless of the clock; the
+readable fields are for people, and for versions that cannot read it. Waiting input follows as ordinary events.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from udfs.shard.state import Record, ShardState, Written, cut_keys
 from udfs.shard.state_format import FIRST_CHECKED, STATE_VERSION, must_hold, refusing
 from udfs.shard.topics import Topic
 
-MARK = b'"restored'  # in the canonical content of every event that is restored or holds a state
-# The id of exported events: one that has it and no state has lost the state.
+MARK = b'"restored'  # in the canonical content of every event that is restored or carries a state
+# The id of exported events: an event with this id and without a state has lost it.
 EXPORTED: Final = "state-export"
-# No MessagePack begins so: what follows is a hash, then the state. Before version 3 there was the state alone.
+# No MessagePack begins with this byte: a hash follows, then the state. Before version 3 there was only the state.
 _SEAL: Final = b"\xc1\xc1"
 _HASH_BYTES: Final = 16
 
@@ -41,11 +41,11 @@ TopicHash: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 
 
 class GroupImage(msgspec.Struct, array_like=True):
-    """All that a shard's state holds of one group.
+    """Everything in a shard's state about one group.
 
     Attributes:
-        members: Id, last heartbeat and session timeout of each that lives by heartbeats and has a row.
-        topics: Hashes, as the index of topics holds them. repeats, commits: Key and time.
+        members: Id, last heartbeat and session timeout of each member that lives by heartbeats and has a row.
+        topics: Hashes, as in the index of topics. repeats, commits: Key and time.
     """
 
     version: int
@@ -59,7 +59,7 @@ class GroupImage(msgspec.Struct, array_like=True):
 
 
 class TopicImage(msgspec.Struct, array_like=True):
-    """All that a cluster's shards hold of one topic."""
+    """Everything in a cluster's shards about one topic."""
 
     version: int
     topic: Topic
@@ -67,11 +67,11 @@ class TopicImage(msgspec.Struct, array_like=True):
 
 
 class ClusterImage(msgspec.Struct, array_like=True):
-    """What a shard holds of the cluster itself.
+    """A shard's state of the cluster itself.
 
     Attributes:
         silence: From the cluster's home shard, else None.
-        commits: Of groups of which nothing else is known: key of the group, key of the queue, time.
+        commits: Of groups known only by commits: key of the group, key of the queue, time.
     """
 
     version: int
@@ -87,19 +87,19 @@ Image = TypeVar("Image", GroupImage, TopicImage, ClusterImage)
 
 
 def export_shard(cluster: str, number: int, data: bytes, rules: CoreConfig, logic: GroupLogic) -> Iterator[AnyEvent]:
-    """Return one shard's state as events: clock, topics, groups, then what waits.
+    """Return one shard's state as events: clock, topics, groups, then waiting input.
 
-    What all shards hold comes from its home only, so the events of all shards together are the cluster's state.
+    State that all shards share comes from its home shard only, so the events of all shards are the cluster's state.
 
     Args:
         rules: With the shard count of the checkpoint that the state is from.
     """
     state = ShardState(cluster, data, rules)
     header = state.header
-    system = header.system or "kafka"  # only Kafka's commits come without the system
+    system = header.system or "kafka"  # only Kafka's commits lack the system
     if header.clock is None or header.newest is None:
         return
-    # A time at which something did come: no gap in the source is filled by the export, and no clock moved ahead.
+    # A time at which an event did come: the export must neither fill a gap in the source nor advance the clock.
     stamp = header.newest if state.time.supported is None else min(header.newest, state.time.supported)
     is_home = shard_of(cluster_key(cluster), rules.shards) == number
     commits = state.commits.of_others(state.groups.keys)
@@ -177,11 +177,11 @@ def _export_group(
 def restore(
     state: ShardState, arrived: Sequence[CarriedEvent], is_mine: Callable[[int], bool], logic: GroupLogic
 ) -> tuple[list[CarriedEvent], list[tuple[AnyEvent, CarriedEvent, Fault]]]:
-    """Restore the exported state of another checkpoint, before everything else and whatever its time.
+    """Restore the exported state of another checkpoint, before all other events and regardless of its time.
 
     Args:
         is_mine: Whether a key of a cluster or group is this shard's.
-    Returns: the other events, those without the state itself among them; and what was not taken in.
+    Returns: the other events, including restored ones without a state; and the events that were rejected.
     """
     others: list[CarriedEvent] = []
     marked: list[tuple[AnyEvent, CarriedEvent]] = []
@@ -201,7 +201,7 @@ def restore(
             refused.append((event, carried, ("restored_unreadable", str(error))))
             continue
         if not taken:
-            detail = "the state that the event restores is already there: it is left as it is"
+            detail = "the state to restore exists already: it stays unchanged"
             refused.append((event, carried, ("restored_known_already", detail)))
     state.write(groups)
     return others, refused
@@ -251,7 +251,7 @@ def _restore_topic(state: ShardState, event: TopicQueues) -> bool:
     """Restore a topic from another state; False when it exists already."""
     image = _unpack(event, TopicImage)
     if image.topic.name != event.topic:
-        raise StateDamagedError(f"the state of topic {image.topic.name} came under the name {event.topic}")
+        raise StateDamagedError(f"the event names topic {event.topic}, its state topic {image.topic.name}")
     for queues in (image.topic.queues, image.topic.first):
         must_hold(not isinstance(queues, int) or 0 <= queues <= MAX_QUEUE_COUNT, "a topic has too many queues")
     if not state.topics.restore(image.topic):
@@ -262,10 +262,10 @@ def _restore_topic(state: ShardState, event: TopicQueues) -> bool:
 
 
 def _restored_group(state: ShardState, event: GroupSnapshot, logic: GroupLogic) -> tuple[int, Written] | None:
-    """Return a group of another state, ready to be written; None when it exists already."""
+    """Return a group of another state, ready to be stored; None when it exists already."""
     image = _unpack(event, GroupImage)
     if image.record.name != event.group:
-        raise StateDamagedError(f"the state of group {image.record.name} came under the name {event.group}")
+        raise StateDamagedError(f"the event names group {event.group}, its state group {image.record.name}")
     if image.version < FIRST_CHECKED:
         _check_unsealed(image, logic)
     key = group_key(event.cluster, event.group)
@@ -306,7 +306,7 @@ def _pack(event: Clock | TopicQueues | GroupSnapshot, image: GroupImage | TopicI
     """Return a state as the text that its event carries.
 
     Args:
-        event: Complete but for that text.
+        event: Complete except for that text.
     """
     data = msgspec.msgpack.encode(image)
     return base64.b64encode(_SEAL + _hash_of(event, data) + data).decode()
@@ -316,7 +316,7 @@ def _unpack(event: Clock | TopicQueues | GroupSnapshot, kind: type[Image]) -> Im
     """Return the state that an event carries.
 
     Raises:
-        StateDamagedError: Neither it nor the event's other fields are used. StateVersionError: A newer one.
+        StateDamagedError: Neither the state nor the event's other fields are used. StateVersionError: It is newer.
     """
     with refusing("it"):
         sealed = base64.b64decode(_text_of(event) or "", validate=True)
@@ -360,8 +360,8 @@ def _hash_of(event: Clock | TopicQueues | GroupSnapshot, data: bytes) -> bytes:
 
 
 def _check_unsealed(image: GroupImage, logic: GroupLogic) -> None:
-    """Raise unless a group that no hash vouches for can be decoded and has the members that its rows name."""
+    """Raise unless a group without a hash can be decoded and has exactly the members of its rows."""
     with refusing("it"):
         named = logic.members_by_heartbeat(logic.decode_group(image.record.group))
         rows = image.record.seen if image.record.seen is not None else [member_id for member_id, _, _ in image.members]
-        must_hold(sorted(named) == sorted(rows), "its members are not those of its rows")
+        must_hold(sorted(named) == sorted(rows), "its members differ from those of its rows")

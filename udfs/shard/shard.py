@@ -1,7 +1,7 @@
-"""Core: one shard of one cluster through one batch: its clock, what is due, which groups must decide. No I/O.
+"""Core: one shard of one cluster in one batch: its clock, its due events, its due groups. No I/O.
 
-A group is decoded only when something about it is due: an event of its own, a heartbeat of a member that is not
-known or that hides a gap, a deadline, a change of one of its topics, or the time at which it requested to be woken.
+A group is decoded only when something about it is due: an event of its own, a heartbeat of an unknown member or after
+a missed deadline, a deadline, a change of one of its topics, or the time at which it requested to be woken.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Shard:
     """One shard of one cluster, opened for one batch.
 
     Args:
-        data: The state that ``encode`` answered after the batch before; None at first.
+        data: The state that ``encode`` returned after the previous batch; None at first.
     """
 
     def __init__(self, cluster: str, number: int, data: bytes | None, rules: CoreConfig, logic: GroupLogic) -> None:
@@ -68,7 +68,7 @@ class Shard:
         return self.state.encode()
 
     def advance(self, packets: Sequence[Packet], batch_ms: int) -> Iterator[Row]:
-        """Take in a batch and return what it decided. The state is complete once the answer has been read to its end.
+        """Apply a batch and yield its output. The state is complete once the output has been read to its end.
 
         Args:
             packets: All packets of the batch for this shard. batch_ms: The batch's own timestamp.
@@ -120,7 +120,7 @@ class Shard:
         )
 
     def _report_losses(self, packets: Sequence[Packet], clock: int | None) -> list[Change]:
-        """Return the findings for input that was deleted before it was read; marks apply whatever the clock."""
+        """Return the findings for input that was deleted before it was read; marks apply regardless of the clock."""
         silence = self.state.silence
         lost = [loss for packet in packets for loss in packet.losses]
         if not (lost or silence.losses) or not self._is_mine(cluster_key(self.cluster)):
@@ -157,7 +157,7 @@ class Shard:
         for event, carried in late:
             self.state.header.late_topics += 1
             if self._is_home(event.topic):
-                detail = f"older than the known state of topic {event.topic}: it changes nothing"
+                detail = f"older than the known state of topic {event.topic}: it is ignored"
                 rows.append(self._groups.late_row(carried, detail, None, batch_ms))
         for (event, carried), name in collided:
             if self._is_home(event.topic):
@@ -186,7 +186,7 @@ class Shard:
     # ---- heartbeats
 
     def _settle_heartbeats(self, packets: Sequence[Packet], clock: int) -> AppliedHeartbeats:
-        """Apply heartbeats of known members in the arrays; the others go to their groups, or wait."""
+        """Apply heartbeats of known members in the arrays; pass the others to their groups, or let them wait."""
         members = [np.empty(0, dtype=np.int64)]
         times = [np.empty(0, dtype=np.int64)]
         places = self.state.live.places()

@@ -1,7 +1,7 @@
-"""Core: gaps in a cluster's input: ``source_silent``, nothing was sent; ``events_lost``, it was deleted. No I/O.
+"""Core: gaps in a cluster's input: ``source_silent`` (no events sent), ``events_lost`` (deleted unread). No I/O.
 
-A gap is known once the clock has passed the event that ends it, or the point at which it became too long; so
-what is found does not depend on how the events were cut into batches.
+A gap is reported once the clock has passed the event that ends it, or the point at which it became too long; so
+findings do not depend on how events were cut into batches.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ KIND = "source_silent"
 
 
 class Silence(msgspec.Struct, kw_only=True):
-    """What a cluster's home shard knows of its gaps.
+    """The gaps of a cluster, in its home shard.
 
     Attributes:
         last: Newest event time before the clock. pending: Event times at or after it: first and last of each span.
-        opened_at: Of the open finding. number: Changes written so far of this cluster's history.
+        opened_at: Of the open finding. number: Changes of this cluster's history written so far.
         ahead_since: When the open finding ``clocks_ahead`` opened.
         losses: Open findings of lost input: id -> when it closes. A source reports one in ten minutes at most, and
             each closes after a day.
@@ -38,11 +38,11 @@ class Silence(msgspec.Struct, kw_only=True):
     def advance(
         self, cluster: str, seen: Iterable[tuple[int, int]], clock: int | None, silent_ms: int | None, after_ms: int
     ) -> list[Change]:
-        """Take in the event times of a batch and return the findings that open and close.
+        """Apply the event times of a batch and return the findings that open and close.
 
         Args:
             seen: First and last event time of spans no longer than ``after_ms``.
-            silent_ms: The driver saw the cluster silent up to here. after_ms: How long a gap may be.
+            silent_ms: The driver observed silence up to here. after_ms: How long a gap may be.
         """
         points = sorted({point for span in seen for point in span}.union(self.pending))
         changes: list[Change] = []
@@ -67,10 +67,10 @@ class Silence(msgspec.Struct, kw_only=True):
     def report_losses(
         self, cluster: str, losses: Iterable[Loss], clock: int | None, newest: int | None = None
     ) -> list[Change]:
-        """Return the findings that open for what was lost, each once, and those that close by the clock.
+        """Return the findings that open for lost input, each once, and those that the clock closes.
 
         Args:
-            newest: The start of the gap where the loss itself has none.
+            newest: The start of the gap, if the loss itself has none.
         """
         changes: list[Change] = []
         for loss in sorted(losses, key=lambda one: (one.noticed_ms, one.what)):
@@ -104,8 +104,8 @@ class Silence(msgspec.Struct, kw_only=True):
             finding_id=finding_id(cluster, opened_at),
             finding=KIND,
             severity="critical",
-            message=f"No event of cluster {cluster} for too long; its groups are not evaluated meanwhile.",
-            advice="Check that its collector runs and reaches the cluster: it emits a clock event at each poll.",
+            message=f"No event from cluster {cluster} for too long; until one arrives, its groups are not evaluated.",
+            advice="Check that its collector runs and can reach the cluster: it emits a clock event at each poll.",
             evidence=[],
             opened_at=opened_at,
         )
@@ -125,7 +125,7 @@ def finding_id(cluster: str, opened_at: int, kind: str = KIND) -> str:
 
 
 def _thinned(points: list[int], after_ms: int) -> list[int]:
-    """Keep first and last of each span of ``after_ms``: enough to find every longer gap."""
+    """Keep the first and last time of each span of ``after_ms``: enough to find every longer gap."""
     kept: list[int] = []
     for index, point in enumerate(points):
         first = index == 0 or points[index - 1] // after_ms != point // after_ms

@@ -1,7 +1,7 @@
-"""Core: all that one shard of one cluster remembers between batches. No I/O.
+"""Core: the state of one shard of one cluster between batches. No I/O.
 
-Hot columns are read and written in every batch; the rest stays encoded until it is used, and is
-copied as it is when nothing changed it.
+Hot columns are read and written in every batch; the rest stays encoded until it is used, and its bytes are copied
+when unchanged.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ T = TypeVar("T")
 
 
 class Record(msgspec.Struct, array_like=True):
-    """What the cold blocks hold of one group.
+    """One group in the cold blocks.
 
     Attributes:
         last_applied: The time of the last change that makes a rebalance, expiry or snapshot.
-        seen: Only where the keys of two members collide: the group then has no rows in the hot columns, every
-            heartbeat of it is applied one by one, and this is when its members were last alive.
+        seen: Only if the keys of two members collide: the group then has no rows in the hot columns, its heartbeats are
+            applied one by one, and this has each member's last heartbeat.
         group: The group's own encoding.
     """
 
@@ -59,7 +59,7 @@ class Record(msgspec.Struct, array_like=True):
 
 
 class UnknownMemberHeartbeat(msgspec.Struct, array_like=True):
-    """A heartbeat that waits, of a member that has no row."""
+    """A waiting heartbeat of a member without a row."""
 
     system: System
     group: str
@@ -68,7 +68,7 @@ class UnknownMemberHeartbeat(msgspec.Struct, array_like=True):
 
 
 class Written(NamedTuple):
-    """What becomes of one group in a batch; ``topics`` as hashes."""
+    """The new state of one group after a batch; ``topics`` as hashes."""
 
     record: bytes
     last_heartbeat: dict[str, int]
@@ -78,7 +78,7 @@ class Written(NamedTuple):
 
 
 class ShardState:
-    """One shard's memory, opened for one batch."""
+    """One shard's state, opened for one batch."""
 
     def __init__(self, cluster: str, data: bytes | None, rules: CoreConfig) -> None:
         header, sections = unpack_state(data) if data else (Header(), {})
@@ -111,14 +111,14 @@ class ShardState:
         self.strangers: list[UnknownMemberHeartbeat] = (
             _decode(self._body("strangers"), list[UnknownMemberHeartbeat]) or []
         )
-        # A state from before clusters had a time of their own: it has come as far as the clock did.
+        # An older state without a cluster time: the clock stands in for it.
         reached = None if header.clock is None else header.clock + rules.allowed_lateness_ms
         self.time: ClusterTime = _decode(self._body("cluster_time"), ClusterTime) or ClusterTime(recorded=reached)
 
     def _open_all(self, cluster: str) -> None:
-        """Decode the parts that are decoded on first use: no checksum protects them."""
+        """Decode the lazily decoded parts now: in old states no checksum protects them."""
         names = [self.record(position).name for position in range(len(self.groups.keys))]
-        must_hold((group_keys(cluster, names) == self.groups.keys).all(), "groups do not fit their keys")
+        must_hold((group_keys(cluster, names) == self.groups.keys).all(), "groups do not match their keys")
         self.topics.all()
         self.repeats.remembered(0)
         self.commits.of(0)
@@ -133,7 +133,7 @@ class ShardState:
         return self.groups.find(keys)
 
     def record(self, number: int) -> Record:
-        """Return what is stored of a group; in ascending order each cold block is opened once."""
+        """Return a stored group; in ascending order each cold block is decompressed once."""
         return _RECORDS.decode(self.groups.read(number))
 
     def last_heartbeats_of(self, number: int, last: Int64) -> dict[int, int]:
@@ -180,14 +180,14 @@ class ShardState:
         return b"" if section is None else section.body
 
     def _section(self, name: str, body: Buffer) -> Section:
-        """Return the section that is stored already when this is its body still."""
+        """Return the stored section if its body is unchanged."""
         section = self._sections.get(name)
         return section if section is not None and section.body is body else Section(body)
 
     def write(self, groups: dict[int, Written]) -> list[tuple[int, int, int]]:
-        """Write what became of groups, old and new: by key.
+        """Store the new states of groups, by key.
 
-        Returns: waiting heartbeats whose member has no row any more: (group key, key, time).
+        Returns: waiting heartbeats whose member no longer has a row: (group key, key, time).
         """
         if not groups:
             return []
@@ -202,7 +202,7 @@ class ShardState:
 
 
 def written_of(record: Record, group: bytes, advanced: GroupOutput, keys: UInt64) -> Written:
-    """Return what is stored of a group; ``keys`` of the members of ``last_heartbeat``, in its order."""
+    """Return the record to store for a group; ``keys`` of the members of ``last_heartbeat``, in its order."""
     last_heartbeat, wake_at = advanced.last_heartbeat, advanced.wake_at
     collide = len(set(keys.tolist())) < len(keys)
     if collide:
@@ -225,7 +225,7 @@ def written_of(record: Record, group: bytes, advanced: GroupOutput, keys: UInt64
 
 
 def cut_keys(member_ids: list[str]) -> UInt64:
-    """Return the keys of members as the hot columns hold them: 40 bits, in the upper bits of 64."""
+    """Return the keys of members as in the hot columns: 40 bits, in the upper bits of 64."""
     return np.asarray((hash_texts(member_ids) >> KEY_SHIFT) << KEY_SHIFT)
 
 

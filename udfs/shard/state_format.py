@@ -1,11 +1,10 @@
-"""Core: how a shard's state becomes bytes and comes back. No I/O.
+"""Core: a shard's state as bytes. No I/O.
 
-The state is one binary value: a version byte, a mark, a checksum of everything else, a header, named sections, the
-last two as characters of seven bits. A section that a batch did not change is not encoded again: its bytes are copied.
+The state is one binary value: a version byte, a mark, a checksum of everything else, a header, named sections; header
+and sections as characters of seven bits. A section that a batch did not change is not encoded again but copied.
 Columns of integers are stored in as few bytes as most of their values need, with a list of those that need more.
 
-Nothing is decoded before the checksum has been verified, and nothing is allocated for a size that the bytes present
-do not bear out.
+Nothing is decoded before the checksum is verified, and no memory is allocated for more bytes than are present.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ KEY_SHIFT = np.uint64(64 - 8 * KEY_BYTES)
 Buffer: TypeAlias = "bytes | memoryview"
 Bytes8: TypeAlias = npt.NDArray[np.uint8]
 
-# Behind the version. Older versions have the length of their header there, and no value is so long: a checked state
-# whose version byte is damaged is none of theirs.
+# After the version. Older versions have the length of their header there, which is never this large: a checked state
+# with a damaged version byte is not mistaken for one of them.
 _MARK = b"\x7f" * 8
 _CHECKSUM_CHARACTERS = 8  # CRC-32 in hexadecimal digits, of the version byte and of all that follows
 _LEAD = 1 + len(_MARK) + _CHECKSUM_CHARACTERS
@@ -44,28 +43,28 @@ _LEAD_1 = struct.Struct("<BI")  # version 1: version, length of the header; no c
 _COLUMN = struct.Struct("<BqII")  # width, reference, values, exceptions
 _WIDTHS = (0, 1, 2, 3, 4, 5, 6)
 _EXCEPTION_BYTES = 12
-# A column of one value takes no bytes, however long: where nothing else bounds it, it has at most so many.
+# A column of one value takes no bytes, however long: this is its limit where nothing else bounds it.
 _MOST_EQUAL_VALUES = 2**22
 
 
 class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What is read and written in every batch: the cluster's clock, counters, and the table of sections."""
+    """The part read and written in every batch: the cluster's clock, counters, the table of sections."""
 
-    system: System | None = None  # of the cluster, as its first event said
+    system: System | None = None  # of the cluster, from its first event
     clock: int | None = None
     newest: int | None = None
     batches: int = 0
     groups: int = 0
     members: int = 0
-    late: int = 0  # events that came late, ever
-    late_topics: int = 0  # topic_queues older than what was known, ever
-    pushed_out: int = 0  # events applied before their time because too many waited
+    late: int = 0  # late events so far
+    late_topics: int = 0  # topic_queues older than the known queues, so far
+    pushed_out: int = 0  # events applied early because too many waited
     oldest_remembered: int | None = None  # time of the oldest remembered id
     sections: list[tuple[str, int]] = msgspec.field(default_factory=list)
 
 
 class Section:
-    """A part of the state: its bytes, and how they are stored; one is made from the other only when asked for."""
+    """A part of the state: its bytes and their stored form, each made from the other on first use."""
 
     def __init__(self, body: Buffer | None, characters: Buffer = b"", size: int = 0) -> None:
         self._body = body
@@ -81,7 +80,7 @@ class Section:
 
     @property
     def characters(self) -> Buffer:
-        """Its bytes as they are stored."""
+        """The stored form of its bytes."""
         if self.size and not len(self._characters):
             self._characters = to_seven_bits(self.body)
         return self._characters
@@ -112,9 +111,9 @@ def _widen_remembered_ids(plain: Plain, sections: Sections) -> tuple[Plain, Sect
     return plain, sections | {"repeats": Section(pack_parts(groups, counts, widened, times))}
 
 
-# version -> what turns (header as plain values, sections) of that version into those of the next
+# version -> function from (header as plain values, sections) of that version to those of the next
 UPGRADES: dict[int, Callable[[Plain, Sections], tuple[Plain, Sections]]] = {
-    # The same contents, stored otherwise.
+    # The same contents in another stored form.
     1: lambda plain, sections: (plain, sections),
     2: _widen_remembered_ids,
 }
@@ -131,12 +130,12 @@ def pack_state(header: Header, sections: Mapping[str, Section]) -> bytes:
 
 
 def unpack_state(state: bytes) -> tuple[Header, Sections]:
-    """Split a value into header and sections, upgraded to the present version.
+    """Split a value into header and sections, upgraded to the current version.
 
-    Returns: sections, nothing of them decoded.
+    Returns: the header, and the sections, not decoded yet.
     Raises:
-        StateVersionError: Written by a newer version.
-        StateDamagedError: Not what was written.
+        StateVersionError: It was written by a newer version.
+        StateDamagedError: It differs from what was written.
     """
     if not state:
         raise StateDamagedError("the state has 0 bytes: it is damaged or not a state of this monitor")
@@ -149,7 +148,7 @@ def unpack_state(state: bytes) -> tuple[Header, Sections]:
             + ("" if is_whole else "; if there is no such version, the state is damaged")
         )
     if version != STATE_VERSION and version not in UPGRADES:
-        raise StateDamagedError(f"the state claims encoding {version}, which never was: it is damaged")
+        raise StateDamagedError(f"the state claims encoding {version}, which does not exist: it is damaged")
     if version >= FIRST_CHECKED and not is_whole:
         raise StateDamagedError("the state does not match its checksum: it is damaged")
     plain, sections = _split_1(state) if version == 1 else _split(state, _LEAD if version >= FIRST_CHECKED else 1)
@@ -170,7 +169,7 @@ def is_checked(state: bytes) -> bool:
 
 @contextmanager
 def refusing(what: str) -> Iterator[None]:
-    """Raise whatever decoding raises inside, of bytes that no checksum vouches for, as what it means."""
+    """Convert decoding errors of bytes without a checksum into ``StateDamagedError``."""
     try:
         yield
     except _UNDECODABLE as error:
@@ -178,7 +177,7 @@ def refusing(what: str) -> Iterator[None]:
 
 
 def must_hold(holds: object, what: str) -> None:
-    """Raise that the state is damaged unless something holds that is true of every state."""
+    """Raise ``StateDamagedError`` unless a condition holds that every valid state meets."""
     if not holds:
         raise StateDamagedError(f"{what}: the state is damaged")
 
@@ -191,7 +190,7 @@ def _checksum(version: int, parts: Iterable[Buffer]) -> bytes:
 
 
 def _is_whole(state: bytes) -> bool:
-    """Return whether a value that begins as checked ones do is what was written."""
+    """Return whether a value that begins like a checked one matches its checksum."""
     view = memoryview(state)
     return view[1:_LEAD] == _MARK + _checksum(state[0], [view[_LEAD:]])
 
@@ -200,11 +199,11 @@ def _split(state: bytes, start: int) -> tuple[Plain, Sections]:
     view = memoryview(state)
     behind = start + _LENGTH_CHARACTERS
     if len(state) < behind or not state.isascii():
-        raise StateDamagedError("the state is cut short, or has other characters than it was written in: it is damaged")
+        raise StateDamagedError("the state is cut short or has invalid characters: it is damaged")
     (length,) = _LENGTH.unpack(from_seven_bits(view[start:behind], _LENGTH.size))
     end = behind + characters_for(length)
     if end > len(state):
-        raise StateDamagedError(f"the state should have {end} bytes at least and has {len(state)}: it is damaged")
+        raise StateDamagedError(f"the state should have at least {end} bytes and has {len(state)}: it is damaged")
     plain, table = _header(from_seven_bits(view[behind:end], length))
     parts = _parts(view, end, table, [characters_for(size) for _, size in table])
     return plain, {name: Section(None, characters, size) for (name, size), characters in zip(table, parts, strict=True)}
@@ -267,7 +266,7 @@ def unpack_keys(data: Buffer) -> UInt64:
 
 
 def pack_column(values: Int64) -> bytes:
-    """Write integers as distances below their greatest, in the width that costs least altogether.
+    """Encode integers as distances below their greatest, in the width that needs the fewest bytes.
 
     A distance that does not fit goes to a list of exceptions of 12 bytes each.
     """
@@ -296,19 +295,19 @@ def pack_column(values: Int64) -> bytes:
 
 
 def unpack_column(data: Buffer, count: int | None = None) -> Int64:
-    """Read back what ``pack_column`` wrote; the answer may be written to.
+    """Decode what ``pack_column`` wrote; the result is writable.
 
     Args:
-        count: How many values there must be, where that is known from elsewhere.
+        count: The required number of values, if known.
     """
     values, size = 0, len(data)
     if size:
         must_hold(size >= _COLUMN.size, "a column is cut short")
         width, reference, values, exceptions = _COLUMN.unpack_from(data)
         start = _COLUMN.size
-        must_hold(width in (*_WIDTHS, 8), "a column has a width that never was")
+        must_hold(width in (*_WIDTHS, 8), "a column has an invalid width")
         must_hold(
-            size == start + width * values + _EXCEPTION_BYTES * exceptions, "a column is not as long as it claims"
+            size == start + width * values + _EXCEPTION_BYTES * exceptions, "a column has another length than it claims"
         )
     must_hold(values == count if count is not None else values <= max(size, _MOST_EQUAL_VALUES), "a column is too long")
     if not values:
@@ -327,18 +326,18 @@ def unpack_column(data: Buffer, count: int | None = None) -> Int64:
 
 
 def pack_parts(*parts: Buffer) -> bytes:
-    """Join several byte strings so that ``unpack_parts`` finds them again."""
+    """Join several byte strings for ``unpack_parts``."""
     return b"".join([struct.pack(f"<B{len(parts)}I", len(parts), *(len(part) for part in parts)), *parts])
 
 
 def unpack_parts(data: Buffer, count: int) -> list[Buffer]:
-    """Return the parts as views; ``count`` empty ones for an empty section."""
+    """Split a section into its parts, as views; ``count`` empty ones for an empty section."""
     if not len(data):
         return [b""] * count
     start = 1 + 4 * count
-    must_hold(data[0] == count and len(data) >= start, "a section has other parts than it should have")
+    must_hold(data[0] == count and len(data) >= start, "a section has a wrong number of parts")
     lengths = struct.unpack_from(f"<{count}I", data, 1)
-    must_hold(start + sum(lengths) == len(data), "a section is not as long as its parts")
+    must_hold(start + sum(lengths) == len(data), "a section has another length than its parts")
     parts: list[Buffer] = []
     for length in lengths:
         parts.append(data[start : start + length])

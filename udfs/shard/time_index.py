@@ -1,4 +1,4 @@
-"""Core: one time for each (group, key), packed: commits of queues, ids remembered. No I/O."""
+"""Core: one time for each (group, key), packed: commits of queues, remembered ids. No I/O."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ class GroupedTimes:
         self.groups: UInt64 = np.frombuffer(groups, dtype="<u8").astype(np.uint64, copy=False)
         self.keys: UInt64 = widen(keys, _KEY_BYTES)
         self.counts: Int64 = unpack_column(counts, len(self.groups))
-        must_hold(int(self.counts.sum()) == len(self.keys) and (self.counts >= 0).all(), "rows do not fit their groups")
+        must_hold(
+            int(self.counts.sum()) == len(self.keys) and (self.counts >= 0).all(), "rows do not match their groups"
+        )
         self.times: Int64 = unpack_column(times, len(self.keys))
 
     def encode(self) -> bytes:

@@ -1,8 +1,7 @@
 """Core: the queues of a cluster's topics, as every shard keeps them. No I/O.
 
-Topics are in cold blocks. A batch opens those with a due event, or which a group needs; what a topic
-was before the batch and became within it is kept until the batch ends, so that a group that is applied late in the
-batch still sees each moment as it was.
+Topics are in cold blocks. A batch decompresses those with a due event or that a group needs. A topic's queues before
+the batch and each change within it are kept until the batch ends, so that every group sees them as of each event time.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class TopicChange(msgspec.Struct, array_like=True):
 
 
 class TopicsAtBatch:
-    """The topics as a group sees them that is told only now what an earlier batch brought."""
+    """The topics as of an earlier batch, for a group whose input from that batch is applied only now."""
 
     def __init__(self, topics: Topics, batch: int) -> None:
         self._topics = topics
@@ -66,12 +65,12 @@ class TopicsAtBatch:
         return self._topics.first_description(topic)
 
     def topic_id(self, topic: str) -> str | None:
-        """Return Kafka's UUID of the topic where it was told."""
+        """Return the topic's Kafka UUID, if reported."""
         return self._topics.topic_id(topic)
 
 
 class Topics:
-    """The topics of one cluster, and what this batch does to them."""
+    """The topics of one cluster, with the changes of this batch."""
 
     def __init__(self, cluster: str, data: Buffer, changed_before: Buffer = b"", batch: int = 0) -> None:
         self._cluster = cluster
@@ -95,7 +94,7 @@ class Topics:
         return known
 
     def at_batch(self, batch: int, topic: str, time_ms: int) -> Queues | None:
-        """Return the same as ``at`` did in an earlier batch, as far back as ``encode_changes`` was told to keep."""
+        """Return what ``at`` returned in an earlier batch, as far back as ``encode_changes`` keeps."""
         if batch == self._batch:
             return self.at(topic, time_ms)
         for change in self._changed_before.get(topic, ()):
@@ -118,18 +117,18 @@ class Topics:
         return spelled(record.queues if record.first is None else record.first)
 
     def topic_id(self, topic: str) -> str | None:
-        """Return Kafka's UUID of the topic where it was reported."""
+        """Return the topic's Kafka UUID, if reported."""
         record = self._record(topic)
         return None if record is None else record.topic_id
 
     def apply(
         self, due: Sequence[Told], repeats: DedupStore
     ) -> tuple[list[Told], list[Told], list[tuple[Told, str]], list[Change]]:
-        """Apply ``TopicQueues`` that are due.
+        """Apply due ``TopicQueues`` events.
 
-        Returns: those that changed something; those older than what was known; those of topics whose key is another
-            one's, with its name; the changes, to be written by each topic's home only. All in the order in which they
-            applied.
+        Returns: those that changed a topic; those older than the known queues; those of topics whose key belongs to
+            another topic, with its name; the changes, written by each topic's home shard only. All in the order of
+            application.
         """
         collided: list[tuple[Told, str]] = []
         moves: list[Told] = []
@@ -150,7 +149,7 @@ class Topics:
             if record is not None and event.event_time < record.as_of:
                 late.append(one)
             else:
-                # Of several reports on a topic at one event time only the last counts.
+                # Of several events about a topic at one event time only the last counts.
                 former = standing.get((event.topic, event.event_time))
                 if event.topic_id is None and former is not None and former[0].topic_id is not None:
                     one = (msgspec.structs.replace(event, topic_id=former[0].topic_id), carried)
@@ -177,7 +176,7 @@ class Topics:
         return [_DECODER.decode(blocks.read(position)) for position in range(len(blocks.keys))]
 
     def encode(self) -> Buffer:
-        """Return the bytes from which the same topics are read."""
+        """Encode the topics."""
         if not self._written:
             return self._data
         blocks = self._decoded()
@@ -190,7 +189,7 @@ class Topics:
         return blocks.encode()
 
     def encode_changes(self, oldest: int | None) -> Buffer:
-        """Return the bytes of what batches changed, this one included, from the oldest on that is still asked for."""
+        """Encode the changes of batches, this one included, from the oldest one still needed."""
         if oldest is None:
             return b""
         kept = [

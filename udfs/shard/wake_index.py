@@ -1,4 +1,4 @@
-"""Core: which groups are to be woken, by a topic that changed or by time alone. No I/O."""
+"""Core: which groups to wake because a topic changed or a time passed. No I/O."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NEVER = 2**62  # later than every time
 
 
 class WakeIndex:
-    """For each group of a shard: when to wake it, and 32 bits of hash of each topic that it subscribes to.
+    """For each group of a shard: when to wake it, and a 32-bit hash of each topic that it subscribes to.
 
-    Two topics of one hash wake each other's groups in vain, which does no harm.
+    Two topics with one hash wake each other's groups needlessly, which is harmless.
     """
 
     def __init__(self, groups: int, data: Buffer = b"") -> None:
@@ -27,7 +27,7 @@ class WakeIndex:
         self.counts: Int64 = unpack_column(counts, groups) if len(data) else np.zeros(groups, dtype=np.int64)
         self.topics: npt.NDArray[np.uint32] = np.frombuffer(topics, dtype="<u4").astype(np.uint32, copy=False)
         fit = int(self.counts.sum()) == len(self.topics) and (self.counts >= 0).all()
-        must_hold(fit, "topics do not fit their groups")
+        must_hold(fit, "topics do not match their groups")
 
     def encode(self) -> bytes:
         """Return the bytes from which an equal table is built."""
@@ -35,11 +35,11 @@ class WakeIndex:
         return pack_parts(pack_column(self.wake_at), pack_column(self.counts), topics)
 
     def due(self, clock: int) -> Bools:
-        """Return of each group whether its time to wake has passed."""
+        """Return for each group whether its time to wake has passed."""
         return np.asarray(self.wake_at < clock)
 
     def subscribed(self, topics: Iterable[str]) -> Bools:
-        """Return of each group whether it may subscribe to one of the topics."""
+        """Return for each group whether it may subscribe to one of the topics."""
         wanted = np.asarray(sorted({topic_hash(topic) for topic in topics}), dtype=np.uint32)
         answer = np.zeros(len(self.counts), dtype=np.bool_)
         answer[np.repeat(np.arange(len(self.counts)), self.counts)[np.isin(self.topics, wanted)]] = True
@@ -58,7 +58,7 @@ class WakeIndex:
     def replace(
         self, inserted: Int64, numbers: Int64, wake_at: Sequence[int | None], topics: Sequence[Sequence[int]]
     ) -> None:
-        """Put new groups in (as in ``Liveness.replace``), and set what wakes some: times, hashes of topics."""
+        """Insert new groups (as in ``Liveness.replace``), and set wake times and topic hashes of some."""
         self.wake_at = np.insert(self.wake_at, inserted, NEVER)
         self.counts = np.insert(self.counts, inserted, 0)
         self.wake_at[numbers] = [NEVER if at is None else at for at in wake_at]
@@ -72,5 +72,5 @@ class WakeIndex:
 
 
 def topic_hash(topic: str) -> int:
-    """Return 32 bits of hash of a topic's name."""
+    """Return a 32-bit hash of a topic's name."""
     return int.from_bytes(hashlib.blake2b(topic.encode(), digest_size=4).digest(), "little")

@@ -60,11 +60,11 @@ def test_a_damaged_block_is_named() -> None:
         BlockStore(bytes(data)).read(0)
 
 
-def test_keys_that_do_not_fit_their_blocks_are_named() -> None:
+def test_keys_that_do_not_match_their_blocks_are_named() -> None:
     blocks = BlockStore()
     blocks.write({1: b"value", 2: b"value"})
     blocks._sizes = [1]
-    with pytest.raises(StateVersionError, match="do not fit"):
+    with pytest.raises(StateVersionError, match="do not match"):
         BlockStore(blocks.encode())
 
 
