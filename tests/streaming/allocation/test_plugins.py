@@ -15,7 +15,7 @@ import pytest
 
 from streaming.allocation import plugins
 from streaming.allocation.plugins import GROUP, load_user_strategies
-from tests.udfs.strategies.groups import group, told
+from tests.udfs.strategies.groups import as_text, group
 from udfs.model.errors import StrategyError
 from udfs.model.events import QueueRef
 from udfs.strategies import registry as strategy_registry
@@ -60,7 +60,7 @@ def point(name: str, value: str) -> EntryPoint:
 def test_a_strategy_that_keeps_the_laws_is_known_by_its_name(registry: None) -> None:
     assert load_user_strategies([point("rocketmq.LAST", "last_takes_all")]) == []
     problem = group({"a": ["t"], "b": ["t"]}, {"t": 2})
-    assert told(strategy("LAST", "rocketmq")(problem)) == {"a": "", "b": "t-0 t-1"}
+    assert as_text(strategy("LAST", "rocketmq")(problem)) == {"a": "", "b": "t-0 t-1"}
     assert load_user_strategies([point("rocketmq.LAST", "last_takes_all")]) == []
 
 
@@ -196,7 +196,7 @@ def spoils_what_it_is_asked(problem: Problem) -> Assignment:
 def test_one_that_spoils_its_arguments_spoils_its_own_alone(registry: None) -> None:
     assert load_user_strategies([point("rocketmq.SPOILS", "spoils_what_it_is_asked")]) == []
     problem = group({"a": ["t"]}, {"t": 2}, settings={"machines": ["a"]})
-    assert told(strategy("SPOILS", "rocketmq")(problem)) == {"a": "t-0 t-1"}
+    assert as_text(strategy("SPOILS", "rocketmq")(problem)) == {"a": "t-0 t-1"}
     assert (list(problem.topics), problem.settings) == (["t"], {"machines": ["a"]})
 
 
@@ -211,7 +211,7 @@ def test_one_that_says_what_setting_it_lacks_is_let_in(registry: None) -> None:
     with pytest.raises(StrategyError, match="weights are missing"):
         strategy("WEIGHED", "rocketmq")(group({"a": ["t"]}, {"t": 1}))
     problem = group({"a": ["t"]}, {"t": 1}, settings={"weights": {}})
-    assert told(strategy("WEIGHED", "rocketmq")(problem)) == {"a": "t-0"}
+    assert as_text(strategy("WEIGHED", "rocketmq")(problem)) == {"a": "t-0"}
 
 
 def test_the_second_of_two_packages_that_take_one_name_is_left_out_with_a_sentence(registry: None) -> None:

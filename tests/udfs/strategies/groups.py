@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from udfs.model.events import QueueInfo, QueueRef
-from udfs.strategies.problem import Assignment, Participant, Problem, Topic
+from udfs.strategies.problem import Assignment, Participant, Problem, Strategy, Topic
 
 
 def group(
@@ -45,8 +45,48 @@ def queue(text: str) -> QueueRef:
     return QueueRef(topic=topic, queue_id=int(number))
 
 
-def told(assignment: Assignment) -> dict[str, str]:
+def as_text(assignment: Assignment) -> dict[str, str]:
     """Write an assignment as text: member -> ``t-0 t-1``."""
     return {
         member: " ".join(f"{held.topic}-{held.queue_id}" for held in queues) for member, queues in assignment.items()
     }
+
+
+def claiming(members: Mapping[str, tuple[str, int | None, str]], topics: Mapping[str, int]) -> Problem:
+    """Make a group: member -> its topics, its generation, what it claims; topic -> partitions."""
+    return Problem(
+        group="g",
+        members=tuple(
+            Participant(
+                member_id=member,
+                name=member,
+                subscriptions=tuple(names.split()),
+                generation=generation,
+                owned=None if generation is None else tuple(map(queue, claims.split())),
+            )
+            for member, (names, generation, claims) in members.items()
+        ),
+        topics={
+            name: Topic(name=name, queues=tuple(QueueInfo(queue_id=number) for number in range(count)))
+            for name, count in topics.items()
+        },
+    )
+
+
+ROOM_IDS = ("10.0.0.10@3", "10.0.0.1@1", "10.0.0.1@12", "10.0.0.2@2")
+
+
+def shares_of_two_rooms(strategy: Strategy, settings: Mapping[str, object]) -> list[str]:
+    """Return what four clients get of queues a0–a5 of broker room1@broker-a and b0–b5 of room2@broker-b."""
+    brokers = {"a": "room1@broker-a", "b": "room2@broker-b"}
+    queues = tuple(QueueInfo(queue_id=number, broker=broker) for broker in brokers.values() for number in range(6))
+    problem = Problem(
+        group="g",
+        members=tuple(Participant(member_id=one, name=one, subscriptions=("TopicA",)) for one in ROOM_IDS),
+        topics={"TopicA": Topic(name="TopicA", queues=queues)},
+        settings=settings,
+    )
+    letters = {broker: letter for letter, broker in brokers.items()}
+    held = strategy(problem)
+    shares = [sorted(f"{letters[queue.broker or '']}{queue.queue_id}" for queue in held[one]) for one in ROOM_IDS]
+    return list(map(" ".join, shares))

@@ -1,108 +1,123 @@
-"""The coordinator's assignors where the target before is not as one would write it."""
+"""A group as the coordinator's assignors see it: Java's sets, topic ids, the target before."""
 
-from __future__ import annotations
-
-from typing import Any
+import base64
+import uuid
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.udfs.strategies.groups import group
+from tests.udfs.strategies.groups import group, queue
 from udfs.model.errors import StrategyError
-from udfs.model.events import QueueInfo, QueueRef
-from udfs.strategies.problem import Assignment, Problem, Topic
-from udfs.strategies.registry import strategy
-
-uniform = strategy("server.uniform", "kafka")
-
-
-def outcome(problem: Problem) -> Assignment | str:
-    """Return the assignment, or the error's code."""
-    try:
-        return uniform(problem)
-    except StrategyError as error:
-        return error.code
+from udfs.model.events import QueueInfo
+from udfs.strategies.kafka.server import (
+    ServerGroup,
+    copied_set_table,
+    integers_in_set_order,
+    uuid_hashes,
+    uuid_order,
+)
+from udfs.strategies.problem import Problem, Topic
 
 
-@st.composite
-def groups_with_targets(draw: Any) -> Problem:
-    """Groups of equal subscriptions whose members were to hold what they like, also the same partition."""
-    # Sets of numbers below 16 iterate in ascending order, whatever the order in which they were filled.
-    topics = draw(st.dictionaries(st.sampled_from(["t0", "t1", "t2"]), st.integers(1, 12), min_size=1))
-    members = draw(st.lists(st.integers(0, 99).map(str), min_size=1, max_size=9, unique=True))
-    queues = [f"{topic}-{number}" for topic, count in topics.items() for number in range(count)]
-    if draw(st.integers(0, 9)):
-        # Each partition with one owner or none; else claimed twice as a rule, which is an error.
-        owners = draw(st.lists(st.sampled_from([*members, None]), min_size=len(queues), max_size=len(queues)))
-        owned = {
-            member: [queue for queue, owner in zip(queues, owners, strict=True) if owner == member]
-            for member in members
-        }
-    else:
-        owned = {member: draw(st.lists(st.sampled_from(queues), unique=True, max_size=9)) for member in members}
-    return group({member: sorted(topics) for member in members}, topics, owned=owned)
-
-
-@given(problem=groups_with_targets(), any_order=st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
-def test_a_target_written_in_another_way_is_the_same_target(problem: Problem, any_order: Any) -> None:
-    again = []
-    for member in problem.members:
-        queues = list(member.owned or ())
-        queues += [any_order.choice(queues) for _ in range(any_order.randrange(3)) if queues]
-        queues += [QueueRef(topic="unknown", queue_id=number) for number in range(any_order.randrange(2))]
-        any_order.shuffle(queues)
-        named = tuple(msgspec.structs.replace(queue, broker=any_order.choice((None, "b"))) for queue in queues)
-        again.append(msgspec.structs.replace(member, owned=named))
-    assert outcome(msgspec.structs.replace(problem, members=tuple(again))) == outcome(problem)
-
-
-@given(problem=groups_with_targets())
-@settings(max_examples=100, deadline=None)
-def test_the_target_before_goes_ahead_of_what_members_say_they_own(problem: Problem) -> None:
-    previous = {member.member_id: member.owned or () for member in problem.members}
-    silent = tuple(msgspec.structs.replace(member, owned=None) for member in problem.members)
-    assert outcome(msgspec.structs.replace(problem, members=silent, previous=previous)) == outcome(problem)
-
-
-def test_queues_are_answered_as_the_topic_names_them_not_as_the_target_before_does() -> None:
-    problem = group({"a": ["t"]}, {"t": 2}, owned={"a": ["t-1", "t-0"]}, broker="here")
-    elsewhere = tuple(QueueRef(topic="t", queue_id=number, broker="elsewhere") for number in (1, 0))
-    held = uniform(msgspec.structs.replace(problem, previous={"a": elsewhere}))
-    assert held == {"a": [QueueRef(topic="t", queue_id=number, broker="here") for number in (0, 1)]}
+@pytest.mark.parametrize(("size", "slots"), [(0, 16), (11, 16), (12, 32), (23, 32), (24, 64), (47, 64), (48, 128)])
+def test_a_copied_set_has_room_for_a_third_more(size: int, slots: int) -> None:
+    # HashMap: max(size / .75 + 1, 16), up to a power of two.
+    assert copied_set_table(size) == slots
 
 
 @pytest.mark.parametrize(
-    "owned",
+    ("numbers", "order"),
     [
-        {"a": ["t-0", "t-9"], "b": ["u-0"]},
-        {"a": ["t-0", "t-1", "t-9"], "b": ["u-0"]},
-        {"a": ["t-0", "u-0"], "b": ["u-0"]},
+        ([], []),
+        ([3, 1, 2], [1, 2, 3]),
+        # Sixteen slots: 16 falls into slot 0, 17 into slot 1, each behind what came before.
+        ([17, 16, 1], [16, 17, 1]),
+        ([1, 17, 16], [16, 1, 17]),
+        ([5, 21, 5, 37], [5, 21, 37]),
+        # 65536 is spread: 65536 ^ 1 falls into slot 1.
+        ([2, 1 << 16, 0], [0, 1 << 16, 2]),
     ],
 )
-def test_a_target_of_partitions_that_are_no_more_or_held_twice_is_an_error_as_in_the_real_class(
-    owned: dict[str, list[str]],
-) -> None:
-    assert outcome(group({"a": ["t", "u"], "b": ["t", "u"]}, {"t": 2, "u": 1}, owned=owned)) == "partition_assignor"
+def test_integers_come_by_slot_and_in_a_slot_as_they_were_put(numbers: list[int], order: list[int]) -> None:
+    assert integers_in_set_order(numbers) == order
 
 
-def test_a_topic_names_its_queues_once_in_both_orders() -> None:
-    queues = [("b", 0), ("b", 1), ("a", 0), ("a", 2)]
-    topic = Topic(name="t", queues=tuple(QueueInfo(queue_id=number, broker=broker) for broker, number in queues))
-    assert [(ref.broker, ref.queue_id) for ref in topic.by_queue_id] == [("b", 0), ("a", 0), ("b", 1), ("a", 2)]
-    assert [(ref.broker, ref.queue_id) for ref in topic.by_broker] == [("a", 0), ("a", 2), ("b", 0), ("b", 1)]
-    assert topic.by_queue_id is topic.by_queue_id
-    renamed = msgspec.structs.replace(topic, name="u")
-    assert {ref.topic for ref in renamed.by_queue_id + renamed.by_broker} == {"u"}
+def test_nine_integers_in_one_slot_of_a_small_table_let_it_grow() -> None:
+    # Below 64 slots HashMap doubles the table instead of making a tree: of 32 slots 16 takes the odd multiples.
+    numbers = [16 * number for number in range(9)]
+    assert integers_in_set_order(numbers) == [0, 32, 64, 96, 128, 16, 48, 80, 112]
 
 
-def test_an_answer_is_the_askers_own() -> None:
-    problem = group({"a": ["t"], "b": ["t"]}, {"t": 4})
-    for name in ("server.uniform", "server.range", "range", "roundrobin"):
-        first = strategy(name, "kafka")(problem)
-        kept = {member: list(queues) for member, queues in first.items()}
-        for queues in first.values():
-            queues.clear()
-        assert strategy(name, "kafka")(problem) == kept
+def test_uuids_hash_and_compare_as_kafkas() -> None:
+    one = uuid.UUID("ffffffff-0000-0000-0000-000000000001").int
+    # (high ^ low) folded: 0xffffffff00000001 -> 0xffffffff ^ 0x00000001.
+    assert uuid_hashes([0, 1, one]) == [0, 1, 0xFFFFFFFE]
+    # Signed longs: a number whose first bit is set comes before zero.
+    assert uuid_order(one) < uuid_order(0) < uuid_order(1)
+    assert uuid_order((1 << 64) - 1) < uuid_order(0)
+
+
+def with_ids(problem: Problem, ids: dict[str, str | None]) -> Problem:
+    topics = {name: msgspec.structs.replace(topic, topic_id=ids.get(name)) for name, topic in problem.topics.items()}
+    return msgspec.structs.replace(problem, topics=topics)
+
+
+def test_a_topic_id_is_read_in_both_ways_of_writing_it_and_is_its_place_where_there_is_none() -> None:
+    number = uuid.UUID("8f14e45f-ceea-467f-a0e6-000000000005")
+    short = base64.urlsafe_b64encode(number.bytes).decode().rstrip("=")
+    problem = group({"a": ["s", "t", "u", "none"]}, {"u": 1, "t": 1, "s": 1, "none": 0})
+    assert ServerGroup(with_ids(problem, {"s": short, "t": str(number)})).ids == [number.int, number.int, 2]
+
+
+def test_any_22_letters_of_base64_are_a_topic_id() -> None:
+    problem = with_ids(group({"a": ["t"]}, {"t": 1}), {"t": "_" * 21 + "w"})
+    assert ServerGroup(problem).ids == [(1 << 128) - 1]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "abc", "x" * 21, "z" * 36, "é" * 22, base64.urlsafe_b64encode(b"1" * 17).decode()]
+)
+def test_what_is_no_topic_id_is_an_error(text: str) -> None:
+    with pytest.raises(StrategyError, match="is no topic id") as failed:
+        ServerGroup(with_ids(group({"a": ["t"]}, {"t": 1}), {"t": text}))
+    assert failed.value.code == "illegal_argument"
+
+
+def test_members_are_homogeneous_by_the_names_that_they_list_whether_or_not_the_topics_exist() -> None:
+    assert ServerGroup(group({"a": ["t", "u"], "b": ["u", "t", "t"]}, {"t": 1})).homogeneous
+    assert not ServerGroup(group({"a": ["t", "missing"], "b": ["t"]}, {"t": 1})).homogeneous
+
+
+def test_only_existing_topics_of_a_member_count() -> None:
+    server = ServerGroup(group({"a": ["u", "missing", "none"], "b": ["t", "u"]}, {"u": 1, "t": 1, "none": 0}))
+    found = {member.member_id: topics for member, topics in zip(server.members, server.subscriptions, strict=True)}
+    assert [topic.name for topic in server.topics] == ["t", "u"]
+    assert found == {"a": {1}, "b": {0, 1}}
+
+
+def test_a_target_before_is_grouped_by_topic_without_those_that_are_gone() -> None:
+    problem = group({"a": ["t", "u"]}, {"t": 40, "u": 1}, owned={"a": ["t-17", "v-0", "u-0", "t-16", "t-1"]})
+    # Of the topics as of numbers: the places 0 and 1 are their hashes.
+    assert ServerGroup(problem).target(0) == {0: [16, 17, 1], 1: [0]}
+    assert list(ServerGroup(problem).target(0)) == [0, 1]
+
+
+def test_the_target_before_goes_ahead_of_what_members_own_also_where_it_names_no_queues() -> None:
+    problem = group({"a": ["t"], "b": ["t"]}, {"t": 2}, owned={"a": ["t-0"], "b": ["t-1"]})
+    assert ServerGroup(problem).owned == [(queue("t-0"),), (queue("t-1"),)]
+    before = msgspec.structs.replace(problem, previous={"b": (queue("t-0"),)})
+    assert ServerGroup(before).owned == [(), (queue("t-0"),)]
+
+
+def test_the_first_members_topics_come_in_the_order_of_a_set_of_their_ids() -> None:
+    problem = group({"a": ["t", "u", "missing"]}, {"t": 1, "u": 1})
+    ids = {"t": str(uuid.UUID(int=5)), "u": str(uuid.UUID(int=3))}
+    server = ServerGroup(with_ids(problem, ids))
+    assert [server.topics[place].name for place in server.first_topics()] == ["u", "t"]
+
+
+def test_partitions_are_those_of_the_topic_by_number() -> None:
+    topic = Topic(name="t", queues=(QueueInfo(queue_id=1), QueueInfo(queue_id=0)))
+    server = ServerGroup(msgspec.structs.replace(group({"a": ["t"]}, {}), topics={"t": topic}))
+    assert server.counts == [2]
+    assert [ref.queue_id for ref in server.queues[0]] == [0, 1]

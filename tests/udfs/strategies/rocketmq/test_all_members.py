@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.udfs.strategies.groups import group, told
+from tests.udfs.strategies.groups import as_text, group
 from udfs.model.errors import StrategyError
 from udfs.strategies.registry import names, strategy
 
@@ -22,14 +22,19 @@ def test_a_client_without_an_id_fails_where_it_asks(name: str) -> None:
 @pytest.mark.parametrize("name", _CHECKED)
 def test_a_client_without_an_id_that_asks_for_nothing_disturbs_nobody(name: str) -> None:
     problem = group({"": ["empty", "missing"], "a": []}, {"t": 2, "empty": 0}, broker="r@b", settings=_SETTINGS)
-    assert told(strategy(name, "rocketmq")(problem)) == {"": "", "a": ""}
+    assert as_text(strategy(name, "rocketmq")(problem)) == {"": "", "a": ""}
 
 
 def test_the_slice_of_a_client_without_an_id_that_does_not_subscribe_belongs_to_nobody() -> None:
     problem = group({"": [], "a": ["t"]}, {"t": 2})
-    assert told(strategy("AVG", "rocketmq")(problem)) == {"": "", "a": "t-1"}
+    assert as_text(strategy("AVG", "rocketmq")(problem)) == {"": "", "a": "t-1"}
 
 
-def test_a_configured_list_is_taken_without_an_id_too() -> None:
-    problem = group({"": ["t"]}, {"t": 2}, settings={"queues": [{"topic": "t", "queue_id": 1}]})
-    assert told(strategy("CONFIG", "rocketmq")(problem)) == {"": "t-1"}
+def test_a_non_subscribers_slice_has_no_owner() -> None:
+    answer = strategy("AVG", "rocketmq")(group({"a": ["t"], "b": ["u"], "c": ["t"]}, {"t": 6}))
+    assert as_text(answer) == {"a": "t-0 t-1", "b": "", "c": "t-4 t-5"}
+
+
+def test_two_connections_of_one_id_take_the_same_slice_and_the_second_has_no_owner() -> None:
+    answer = strategy("AVG", "rocketmq")(group({"a": ["t"], "a#2": ["t"], "b": ["t"]}, {"t": 6}))
+    assert as_text(answer) == {"a": "t-0 t-1", "a#2": "t-0 t-1", "b": "t-4 t-5"}

@@ -9,13 +9,13 @@ from tests.kit.differential import agrees, our_answer
 from tests.kit.oracles import Told
 from udfs.strategies.registry import names
 
-_FOLDER = Path(__file__).resolve().parents[2] / "golden"
+_FOLDER = Path(__file__).resolve().parent
 _FILES = sorted(file for file in _FOLDER.glob("*.*/*.jsonl"))
 # A vote is no strategy, and no class of RocketMQ's is called PINNED.
 _WITHOUT_A_REAL_CLASS = {"rocketmq.PINNED"}
 
 
-def _told(line: dict) -> Told:
+def _recorded(line: dict) -> Told:
     held = line["held"]
     return Told(
         micros=0,
@@ -31,7 +31,7 @@ def test_answers_are_those_of_the_real_class(file: Path) -> None:
     assert len(lines) >= 10
     for line in lines:
         ours = our_answer(line["case"])
-        assert agrees(ours, _told(line)), f"{line}\nours: {ours}"
+        assert agrees(ours, _recorded(line)), f"{line}\nours: {ours}"
 
 
 def test_every_strategy_with_a_real_class_has_golden_answers() -> None:

@@ -1,0 +1,1 @@
+"""Recorded results of the real classes, and the strategies compared with them."""

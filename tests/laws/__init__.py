@@ -1,0 +1,1 @@
+"""Laws over many modules: no mirror of one."""

@@ -1,0 +1,99 @@
+"""What depends on the library of the group's leader, and the order of members in each."""
+
+import msgspec
+import pytest
+
+from tests.udfs.strategies.groups import group, queue
+from udfs.model.events import QueueRef
+from udfs.strategies.kafka.client_library import Library, assign_blocks, by_member, in_order, leader_library
+from udfs.strategies.problem import Participant, Problem
+
+
+@pytest.mark.parametrize(
+    ("text", "library", "static_first", "racks_in_range"),
+    [
+        (None, Library("java"), True, True),
+        ("", Library("java"), True, True),
+        ("sarama", Library("java"), True, True),
+        ("java-", Library("java"), True, True),
+        ("java-2.3.9", Library("java", (2, 3)), False, False),
+        ("java-2.4", Library("java", (2, 4)), True, False),
+        ("java-3.4", Library("java", (3, 4)), True, False),
+        ("java-3.5.1", Library("java", (3, 5)), True, True),
+        ("java-4", Library("java", (4, 0)), True, True),
+        ("java-10.0", Library("java", (10, 0)), True, True),
+        ("librdkafka-2.11", Library("librdkafka"), True, True),
+    ],
+)
+def test_a_library_is_read_from_its_name_and_version(
+    text: str | None, library: Library, static_first: bool, racks_in_range: bool
+) -> None:
+    found = leader_library(group({}, {}, settings={"library": text}))
+    assert (found, found.static_first, found.racks_in_range) == (library, static_first, racks_in_range)
+
+
+def test_the_setting_goes_before_the_leader_and_the_leader_before_the_first_that_joined() -> None:
+    first, second = group({"a": [], "b": []}, {}).members
+    first = msgspec.structs.replace(first, client_library="java-1.0")
+    second = msgspec.structs.replace(second, client_library="java-2.0")
+    problem = Problem(group="g", members=(first, second), topics={})
+    assert leader_library(problem).version == (1, 0)
+    assert leader_library(msgspec.structs.replace(problem, leader="b")).version == (2, 0)
+    # A leader that is not among the members is as good as none.
+    assert leader_library(msgspec.structs.replace(problem, leader="gone")).version == (1, 0)
+    chosen = msgspec.structs.replace(problem, leader="b", settings={"library": "java-3.0"})
+    assert leader_library(chosen).version == (3, 0)
+
+
+def participants(*members: str) -> list[Participant]:
+    """Make members of ``id`` or ``id/instance``."""
+    pairs = [member.split("/") for member in members]
+    return [Participant(member_id=one[0], name=one[0], instance_id=one[1] if len(one) > 1 else None) for one in pairs]
+
+
+@pytest.mark.parametrize(
+    ("library", "members", "order"),
+    [
+        # Static members first, by instance id; the others by their own.
+        (Library("java"), ["a", "z/2", "c/3", "b"], "z c a b"),
+        (Library("java", (2, 3)), ["a", "z/2", "c/3", "b"], "a b c z"),
+        # UTF-16: a surrogate pair comes before U+FFFF.
+        (Library("java"), ["\uffff", "\U0001f600"], "\U0001f600 \uffff"),
+        (Library("java"), ["a/\uffff", "b/\U0001f600"], "b a"),
+        (Library("librdkafka"), ["\U0001f600", "\uffff"], "\uffff \U0001f600"),
+        (Library("librdkafka"), ["b/1", "a/2"], "b a"),
+        (Library("librdkafka"), ["b", "a"], "a b"),
+        # Instance ids compare only where both have one: c before b by those, a before both by member ids.
+        (Library("librdkafka"), ["c/1", "a", "b/2"], "a c b"),
+        (Library("librdkafka"), ["a/9", "b/1", "c"], "b a c"),
+    ],
+)
+def test_members_come_in_the_order_of_the_library(library: Library, members: list[str], order: str) -> None:
+    assert [member.member_id for member in in_order(participants(*members), library)] == order.split()
+
+
+def test_members_of_one_instance_id_keep_the_order_of_the_leaders_map() -> None:
+    # The slots of "Aa" and "BB" are one, that of "a" comes later.
+    members = participants("a/1", "BB/1", "Aa/1")
+    assert [member.member_id for member in in_order(members, Library("java"))] == ["BB", "Aa", "a"]
+
+
+@pytest.mark.parametrize(
+    ("queues", "takers", "held"),
+    [
+        (7, [0, 1, 2], ["0 1 2", "3 4", "5 6"]),
+        (2, [2, 0, 1], ["1", "", "0"]),
+        (4, [1, 2], ["", "0 1", "2 3"]),
+        (0, [0], ["", "", ""]),
+    ],
+)
+def test_blocks_are_added_in_the_order_of_the_takers(queues: int, takers: list[int], held: list[str]) -> None:
+    found: list[list[QueueRef]] = [[], [], []]
+    assign_blocks([queue(f"t-{number}") for number in range(queues)], takers, found)
+    assert [" ".join(str(ref.queue_id) for ref in refs) for refs in found] == held
+
+
+def test_what_members_hold_is_returned_in_the_order_of_their_joining() -> None:
+    problem = group({"b": [], "a": []}, {})
+    held = by_member(problem, [*reversed(problem.members)], [[queue("t-0")], [queue("t-1")]])
+    assert list(held.items()) == [("b", [queue("t-1")]), ("a", [queue("t-0")])]
