@@ -1,0 +1,38 @@
+"""The command `optimize`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.streaming.views.story import json_of, run, write_story
+
+
+@pytest.fixture
+def own_tables(tmp_path: Path) -> Path:
+    write_story(tmp_path)
+    return tmp_path
+
+
+def test_it_reports_each_table_and_what_people_read_stays(own_tables: Path) -> None:
+    before = json_of(own_tables, "show", "group", "orders")
+    rows = {row["table"]: row for row in json_of(own_tables, "optimize")}
+    assert {"rebalances", "changes", "assignments", "members", "groups"} <= set(rows)
+    assert all(row["files_after"] <= row["files_before"] for row in rows.values())
+    assert json_of(own_tables, "show", "group", "orders") == before
+    header, *lines = run(own_tables, "optimize").stdout.splitlines()
+    assert header.split()[:3] == ["TABLE", "FILES-BEFORE", "FILES-AFTER"]
+    assert [line.split()[0] for line in lines] == list(rows)
+
+
+def test_what_is_kept_comes_from_the_settings_file(own_tables: Path) -> None:
+    def journal_files_dropped(hours: int) -> int:
+        config = own_tables / "monitor.toml"
+        config.write_text(f"[tables]\njournal_retention_hours = {hours}\n")
+        lines = run(own_tables, "optimize", "--config", str(config), "--json").stdout.splitlines()
+        return sum(json.loads(line)["journal_files_dropped"] for line in lines)
+
+    assert journal_files_dropped(800_000) == 0
+    assert journal_files_dropped(1) == 1

@@ -1,0 +1,48 @@
+"""The commands `show …`: what people read, and the errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.streaming.views.story import FIRST, SECOND, THIRD, json_of, run
+
+
+def test_a_group_shows_computed_and_reported_assignments_side_by_side(tables: Path) -> None:
+    (group,) = json_of(tables, "show", "group", "orders")
+    (member,) = group["member_list"]
+    assert [queue["queue_id"] for queue in member["computed"]] == [0, 1]
+    assert [queue["queue_id"] for queue in member["reported"]] == [1]
+    assert member["agrees"] is False
+    assert [row["rebalance_id"] for row in group["last_rebalances"]] == [THIRD, SECOND, FIRST]
+    assert [row["kind"] for row in group["open_findings"]] == ["expected_differs"]
+    text = run(tables, "show", "group", "orders").stdout
+    assert "orders(0,1)  orders(1)  no" in text
+
+
+def test_members_have_the_column_names_of_kafkas_own_tool(tables: Path) -> None:
+    header = run(tables, "show", "members", "-g", "orders").stdout.splitlines()[0]
+    names = ["GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
+    assert [name for name in header.split() if name in names] == names
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "sentence"),
+    [
+        (["show", "group", "nobody"], 1, "there is no group nobody"),
+        (["show", "members", "-g", "nobody"], 1, "there is no group nobody"),
+        (["show", "rebalances", "-g", "nobody"], 1, "there is no group nobody"),
+        (["show", "assignments", "-g", "nobody"], 1, "there is no group nobody"),
+        (["show", "rebalances", "--trigger", "boredom"], 2, "boredom"),
+        (["show", "assignments", "--origin", "guessed"], 2, "guessed"),
+        (["show", "rebalances", "--status", "odd"], 2, "odd"),
+    ],
+)
+def test_each_mistake_has_its_sentence_and_exit_code(
+    tables: Path, arguments: list[str], exit_code: int, sentence: str
+) -> None:
+    result = run(tables, *arguments)
+    assert result.exit_code == exit_code
+    assert sentence in result.stderr
+    assert result.stdout == ""

@@ -1,0 +1,48 @@
+"""The command `who-owned`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.streaming.views.story import json_of, run
+
+
+def test_a_queue_that_nobody_owned_is_not_found(tables: Path) -> None:
+    result = run(tables, "who-owned", "orders", "0", "--at", "2025-12-31T23:59:59.999Z")
+    assert result.exit_code == 1
+    assert "nobody owned orders-0 at 2025-12-31T23:59:59.999Z" in result.stderr
+
+
+def test_a_topic_that_no_table_has_is_named(tables: Path) -> None:
+    result = run(tables, "who-owned", "nonsense", "0")
+    assert (result.exit_code, "have no topic nonsense" in result.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "sentence"),
+    [
+        (["who-owned", "orders", "0", "--at", "yesterday"], 2, "'yesterday' is not a time"),
+        (["who-owned", "orders", "first"], 2, "valid integer"),
+        (["who-owned", "orders", "0", "-g", "absent"], 1, "there is no group absent"),
+        (["who-owned", "orders", "0", "-g", "popping"], 1, "no member of group popping owns orders-0 now"),
+    ],
+)
+def test_each_mistake_has_its_sentence_and_exit_code(
+    tables: Path, arguments: list[str], exit_code: int, sentence: str
+) -> None:
+    result = run(tables, *arguments)
+    assert result.exit_code == exit_code
+    assert sentence in result.stderr
+    assert result.stdout == ""
+
+
+def test_computed_and_reported_owners_are_shown_for_each_group_and_one_broker_can_be_chosen(tables: Path) -> None:
+    assert [(row["member_id"], row["origin"]) for row in json_of(tables, "who-owned", "orders", "1")] == [
+        ("b", "computed"),
+        ("b", "reported"),
+    ]
+    lines = run(tables, "who-owned", "events", "5", "--broker", "broker-a").stdout.splitlines()
+    assert "events@broker-a (shared by message)" in lines[1]
+    assert run(tables, "who-owned", "events", "5", "--broker", "broker-b").exit_code == 1

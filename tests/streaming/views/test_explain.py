@@ -1,0 +1,100 @@
+"""One rebalance as a report: causes, moved queues, pauses, agreement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.streaming.tables.journals import Journal, assigned, resumed
+from tests.streaming.views.story import FOURTH, THIRD, json_of, rebalance, run, store
+from udfs.model import journal
+
+
+def test_what_a_static_member_keeps_under_its_new_id_did_not_move(static_tables: Path) -> None:
+    (report,) = json_of(static_tables, "explain", FOURTH)
+    assert [(move["queue_id"], move["before"], move["after"]) for move in report["moves"]["computed"]] == [
+        (1, ["old"], ["b"])
+    ]
+
+
+def test_explain_reports_what_happened_why_and_what_moved(tables: Path) -> None:
+    text = run(tables, "explain", THIRD).stdout
+    for part in (
+        "Group orders of kafka cluster c1 rebalanced at 2026-01-01T00:01:10.000Z: generation 3 (counted), completed.",
+        "Members: 2 before, 1 after.",
+        "session_expired: a (client app-a, host h1, instance static-a) sent no heartbeat for longer than its"
+        " session timeout",
+        "last heartbeat 2026-01-01T00:01:10.000Z",
+        "[event event-bb33]",
+        "orders-0: a → b",
+        "How long: 3.2 s; queues were paused for 45.0 s in total.",
+        "Clients: reported and computed assignment differ on 1 queue.",
+    ):
+        assert part in text, part
+    assert "orders-1: " not in text
+
+
+@pytest.mark.parametrize(
+    ("pauses", "sentence", "in_list"),
+    [
+        ({}, "How long: not observed.", "-"),
+        ({"pause_ms": 40}, "How long: 40 ms; the pause of its queues was not observed.", "40 ms"),
+        ({"pause_estimated_ms": 40}, "How long: about 40 ms (estimated); the pause of its queues was not", "~40 ms"),
+        ({"queue_pause_ms": 2_000}, "How long: not observed; queues were paused for 2.0 s in total.", "-"),
+    ],
+)
+def test_a_pause_is_reported_as_far_as_it_was_observed(
+    pauses: dict[str, int], sentence: str, in_list: str, tmp_path: Path
+) -> None:
+    row = rebalance("r1", 10_000, "member_gone", "a", **{"pause_ms": None, "queue_pause_ms": None, **pauses})
+    store(tmp_path, [row])
+    assert sentence in run(tmp_path, "explain", "r1").stdout
+    head, values = (line.split("  ") for line in run(tmp_path, "show", "rebalances").stdout.splitlines())
+    columns = [[word.strip() for word in line if word] for line in (head, values)]
+    assert dict(zip(*columns, strict=True))["PAUSE"] == in_list
+
+
+@pytest.mark.parametrize(
+    ("trigger", "member", "more", "sentence"),
+    [
+        ("settings_changed", None, {"mode": "message"}, "; members share queues message by message (message)."),
+        ("settings_changed", None, {"mode": "broadcasting"}, "; every member consumes every queue (broadcasting)."),
+        ("settings_changed", None, {}, "; by kafka.range (clustering)."),
+        ("settings_changed", "b", {}, "b changed the settings of its strategy"),
+        ("strategy_changed", "b", {}, "b reports another strategy"),
+        ("strategy_changed", None, {}, "the strategy changed"),
+        ("member_left", "b", {"members_after": 0}, "; there is no member to assign queues to."),
+        ("group_created", None, {}, "the group exists again"),
+        ("group_created", None, {"generation_source": "reported"}, "the group was observed for the first time"),
+    ],
+)
+def test_explain_describes_what_happened_in_words_that_fit(
+    tmp_path: Path, trigger: journal.TriggerKind, member: str | None, more: dict[str, object], sentence: str
+) -> None:
+    row = rebalance("r2", 0, trigger, member) | {"members_after": 2} | more
+    store(tmp_path, [row])
+    assert sentence in run(tmp_path, "explain", "r2").stdout
+
+
+def test_explain_reports_for_how_long_queues_were_paused_until_each_was_taken_over(tmp_path: Path) -> None:
+    row = rebalance("r2", 10_000, "member_gone", "a", pause_estimated_ms=1_000, queue_pause_estimated_ms=2_000)
+    history = Journal()
+    happened = [
+        (0, assigned(3, "b", 0, generation=2, origin="reported", pause_ms=9)),  # before it
+        (12_000, assigned(0, "b", 12_000, generation=2, origin="reported", pause_estimated_ms=1_000)),
+        (13_000, assigned(1, "b", 13_000, generation=2, origin="reported", pause_estimated_ms=1_000)),
+        (13_000, assigned(2, "b", 13_000, generation=2, origin="reported")),
+        (15_000, resumed(0, "b", 2_500)),
+    ]
+    changes = [history.change(at, body, group="orders") for at, body in happened]
+    store(tmp_path, [row], changes)
+    lines = run(tmp_path, "explain", "r2").stdout.splitlines()
+    start = lines.index("How long: about 1.0 s (estimated); queues were paused for about 2.0 s (estimated) in total.")
+    assert lines[start + 1 : start + 4] == [
+        "  orders-0: 2.5 s, then owned by b",
+        "  orders-1: about 1.0 s (estimated), then owned by b",
+        "",
+    ]
+    (as_json,) = json_of(tmp_path, "explain", "r2")
+    assert [(one["queue_id"], one["pause_ms"]) for one in as_json["taken_over"]] == [(0, 2_500), (1, None)]
