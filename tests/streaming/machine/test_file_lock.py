@@ -1,4 +1,4 @@
-"""What only one process may use at a time."""
+"""What only one process may use at a time: released with the process, however it ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from streaming.commands.collect import _Logs
-from streaming.commands.demo import _own_folder
 from streaming.machine.file_lock import exclusive_lock
 from streaming.settings.model import load
 from streaming.setup.errors import SetupError
@@ -22,7 +21,7 @@ _HOLD = (
 )
 
 
-def test_a_lock_goes_with_the_process_that_held_it(tmp_path: Path) -> None:
+def test_a_lock_ends_with_the_process_that_held_it(tmp_path: Path) -> None:
     file = tmp_path / "lock"
     with subprocess.Popen(
         [sys.executable, "-c", _HOLD, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -53,24 +52,6 @@ def test_one_job_runs_on_a_checkpoint_at_a_time(tmp_path: Path) -> None:
         pass
     with second.exclusive_lock():
         pass
-
-
-def test_a_demo_does_not_empty_the_folder_of_one_that_runs(tmp_path: Path) -> None:
-    folder = tmp_path / "demo"
-    with _own_folder(folder):
-        (folder / "truth.jsonl").touch()
-        with pytest.raises(SetupError, match="another demo runs"), _own_folder(folder):
-            pass
-        assert (folder / "truth.jsonl").exists()
-    with _own_folder(folder):
-        assert sorted(path.name for path in folder.iterdir()) == [".rebalance-monitor-demo", "events"]
-
-
-def test_a_demo_leaves_the_folders_of_others_alone(tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").touch()
-    with pytest.raises(SetupError, match="not made by a demo"), _own_folder(tmp_path):
-        pass
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
 def test_a_cluster_has_one_collector_in_a_folder(tmp_path: Path) -> None:

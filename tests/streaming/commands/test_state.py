@@ -1,0 +1,92 @@
+"""The command `state`: what it refuses before Spark starts, and what it shows and exports of a checkpoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import streaming.spark.rollback
+import streaming.spark.session
+from streaming.commands.app import app
+from streaming.spark.checkpoint import Checkpoint
+from streaming.spark.state_reader import StoredShard
+from tests.udfs.shard.shard_script import CLUSTER, Cluster, clock, join
+from udfs.group import coordinator
+from udfs.model.config import CoreConfig
+
+SHARDS = 3
+
+
+class NoSpark:
+    """Stands in for the session: what is read from it is given below."""
+
+    stopped = 0
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+
+@pytest.fixture
+def spark(monkeypatch: pytest.MonkeyPatch) -> NoSpark:
+    session = NoSpark()
+    monkeypatch.setattr(streaming.spark.session, "start_session", lambda *_, **__: session)
+    return session
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkpoint:
+    """A checkpoint that has completed a batch, with two groups in its state."""
+    opened = Checkpoint(tmp_path / "c")
+    opened.open(shards=SHARDS, shuffle_partitions=1, sources=["control"])
+    (opened.query / "commits").mkdir(parents=True)
+    cluster = Cluster(coordinator, CoreConfig(shards=SHARDS, allowed_lateness_ms=0))
+    cluster.batch(join("a", 0, "g"), join("b", 0, "h"), clock(500))
+    stored = [StoredShard(CLUSTER, shard, data) for shard, data in cluster.states.items() if data is not None]
+    monkeypatch.setattr(streaming.spark.rollback, "read_whole", lambda *_: stored)
+    return opened
+
+
+def test_a_checkpoint_without_a_batch_has_no_state_yet(tmp_path: Path, complaint: Callable[..., str]) -> None:
+    assert "holds no state yet" in complaint("state", "show", "--checkpoint", str(tmp_path / "absent"))
+
+
+def test_each_shard_is_shown_and_spark_is_stopped(checkpoint: Checkpoint, spark: NoSpark) -> None:
+    shown = ["state", "show", "--checkpoint", str(checkpoint.root)]
+    shards = [json.loads(line) for line in CliRunner().invoke(app, [*shown, "--json"]).stdout.splitlines()]
+    assert [shard["shard"] for shard in shards] == list(range(SHARDS))
+    assert sum(shard["groups"] for shard in shards) == 2
+    assert all(shard["newest"].endswith("Z") for shard in shards if shard["groups"])
+    assert spark.stopped == 1
+    table = CliRunner().invoke(app, shown).stdout.splitlines()
+    assert len(table) == 1 + SHARDS
+    other = CliRunner().invoke(app, [*shown, "--json", "--cluster", "other"])
+    assert (other.exit_code, other.stdout) == (0, "")
+
+
+def test_an_export_writes_the_groups_of_all_shards_and_never_over_other_files(
+    checkpoint: Checkpoint, spark: NoSpark, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    export = ["state", "export", "--checkpoint", str(checkpoint.root), "--out", str(out)]
+    assert CliRunner().invoke(app, export).exit_code == 0
+    lines = [json.loads(line) for file in out.iterdir() for line in file.read_bytes().splitlines()]
+    assert {line["group"] for line in lines if line["type"] == "group_snapshot"} == {"g", "h"}
+    before = {file.name: file.read_bytes() for file in out.iterdir()}
+    refused = CliRunner().invoke(app, export)
+    assert (refused.exit_code, "has files already" in refused.output) == (2, True)
+    assert {file.name: file.read_bytes() for file in out.iterdir()} == before
+
+
+def test_a_batch_is_not_rolled_back_beside_a_job_that_runs(
+    checkpoint: Checkpoint, spark: NoSpark, monkeypatch: pytest.MonkeyPatch, complaint: Callable[..., str]
+) -> None:
+    monkeypatch.setattr(streaming.spark.rollback, "roll_back", lambda *_: 7)
+    arguments = ["state", "rollback", "--checkpoint", str(checkpoint.root)]
+    with checkpoint.exclusive_lock():
+        assert "another job runs on" in complaint(*arguments)
+    assert "batch 7 is rolled back" in CliRunner().invoke(app, arguments).stdout
+    assert spark.stopped == 2
