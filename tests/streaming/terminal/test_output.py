@@ -1,0 +1,72 @@
+"""What commands write: tables for people, one JSON object a line for programs, sentences for what is not there."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import typer
+
+from streaming.tables.errors import AmbiguousError, NoTablesError, NotFoundError
+from streaming.terminal.output import (
+    answering,
+    field,
+    show_rows,
+    time_field,
+    with_times,
+    write_json_lines,
+    yes_no,
+)
+
+
+def test_columns_are_aligned_and_null_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"name": "a", "at": 1_767_225_600_000, "ok": True}, {"name": "longer", "at": None, "ok": False}, {}]
+    show_rows(rows, [field("NAME", "name"), time_field("AT", "at"), field("OK", "ok", yes_no)], title="Members")
+    assert capsys.readouterr().out.splitlines() == [
+        "Members",
+        "NAME    AT                        OK",
+        "a       2026-01-01T00:00:00.000Z  yes",
+        "longer  -                         no",
+        "-       -                         -",
+    ]
+
+
+def test_names_from_outside_cannot_touch_the_terminal_and_long_ones_are_not_cut(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show_rows([{"id": "[red]\x1b[2J" + "x" * 500}], [field("ID", "id")], title="a\nb")
+    text = capsys.readouterr().out
+    assert "\x1b" not in text
+    assert text.splitlines() == ["a\\nb", "ID", "[red]\\x1b[2J" + "x" * 500]
+
+
+def test_times_are_written_out_however_deep_and_only_those(capsys: pytest.CaptureFixture[str]) -> None:
+    value = {"at": 0, "count": 0, "rows": [{"at": None}, ({"at": 1},)], "name": "日本"}
+    write_json_lines([value], frozenset({"at"}))
+    line = capsys.readouterr().out
+    assert json.loads(line) == {
+        "at": "1970-01-01T00:00:00.000Z",
+        "count": 0,
+        "rows": [{"at": None}, [{"at": "1970-01-01T00:00:00.001Z"}]],
+        "name": "日本",
+    }
+    assert "日本" in line
+    assert with_times(5, frozenset({"at"})) == 5
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code"),
+    [(NotFoundError("no group g"), 1), (NoTablesError("no tables"), 2), (AmbiguousError("two"), 2)],
+)
+def test_what_is_not_there_is_a_sentence_and_an_exit_code(
+    error: Exception, exit_code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(typer.Exit) as end, answering():
+        raise error
+    assert end.value.exit_code == exit_code
+    assert capsys.readouterr().err == f"error: {error}\n"
+
+
+def test_other_errors_are_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError), answering():
+        _ = 1 / 0
