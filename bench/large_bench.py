@@ -21,8 +21,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from streaming.settings.model import load
 from udfs.group import coordinator as group_logic
-from udfs.model.config import CoreConfig
 from udfs.model.events import AnyEvent, MemberJoined, QueueInfo, System, TopicQueues
 from udfs.model.journal import Change, Rebalance, Unfinished
 from udfs.packets.packet import Packet, carry_event
@@ -41,7 +41,7 @@ class LargeGroup:
     """One group in one shard, fed batch by batch through encoded states."""
 
     def __init__(self, system: System, strategy: str, queues: int, topics: int, work: int | None = None) -> None:
-        rules = CoreConfig(shards=1, allowed_lateness_ms=0)
+        rules = load(None, {"state.shards": 1, "time.allowed_lateness_ms": 0}).rules()
         self._rules = rules if work is None else msgspec.structs.replace(rules, max_group_work=work)
         self._system: System = system
         self._strategy = strategy
@@ -163,7 +163,7 @@ def main() -> None:
         for topics in (1, 10):
             _one_join(system, strategy, topics)
     _print(f"\na backlog of {_BACKLOG:,} joins, {_BACKLOG_MEMBERS:,} members with {_QUEUES:,} queues, kafka.range:")
-    for name, work in (("bounded", CoreConfig().max_group_work), ("in one batch", _UNBOUNDED)):
+    for name, work in (("bounded", load().limits.max_group_work), ("in one batch", _UNBOUNDED)):
         peak, batches, seconds = _measured(work)
         _print(f"  {name}: {peak} MB more at the peak, {batches} batches, {seconds} s of computing")
 

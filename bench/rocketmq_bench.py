@@ -20,8 +20,10 @@ import psutil
 
 from streaming.collectors.event_log import EventFiles
 from streaming.collectors.rocketmq.collector import RocketMqCollector
+from streaming.collectors.rocketmq.factory import options_of
 from streaming.collectors.rocketmq.options import RocketMqOptions
 from streaming.machine.logs import configure
+from streaming.settings.model import load
 
 _GROUPS = 2_000
 _MEMBERS = 10
@@ -44,7 +46,8 @@ def main() -> None:
         assert server.stdout is not None
         try:
             places = json.loads(server.stdout.readline())
-            options = RocketMqOptions(tuple(places["name_servers"]), "bench", poll_interval_ms=_UNCUT_MS)
+            given = {"rocketmq.name_servers": ";".join(places["name_servers"]), "rocketmq.cluster": "bench"}
+            options = options_of(load(None, given | {"rocketmq.poll_interval_ms": _UNCUT_MS}).rocketmq)
             _measure(options, EventFiles(Path(folder), "bench"), psutil.Process(server.pid))
         finally:
             server.stdin.close()

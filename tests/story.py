@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
+from tests.core_config import core_config
 from tests.simulation.core_run import CoreRun
 from udfs.ingest.parser import parse
-from udfs.model.config import CoreConfig
 from udfs.model.journal import Change, Rebalance, Rejected
 from udfs.model.rejection import Rejection
 from udfs.model.timestamps import LATEST_MS
@@ -33,7 +33,7 @@ def story(lines: list[bytes]) -> Iterator[str]:
         lines: Events of the contract; what cannot be read is played last, as rejected.
     """
     timed = sorted((_time_of(line), number, line) for number, line in enumerate(lines) if line.strip())
-    run = CoreRun(CoreConfig(allowed_lateness_ms=0))
+    run = CoreRun(core_config(allowed_lateness_ms=0))
     end = max((time for time, _, _ in timed if time < LATEST_MS), default=0) + _BEHIND_MS
     for _, _, line in timed:
         yield f"event      {_shown(line)}"
@@ -87,7 +87,7 @@ def _time(epoch_ms: int) -> str:
 
 
 def _time_of(line: bytes) -> int:
-    event = parse(line, LATEST_MS, CoreConfig())
+    event = parse(line, LATEST_MS, core_config())
     return LATEST_MS if isinstance(event, Rejection) else event.event_time
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
+from streaming.settings.defaults import default
 from udfs.model.errors import StrategyError
 from udfs.model.events import Mode, OwnedGeneration, QueueCount, QueueInfo, QueueRef, System
 from udfs.strategies.allocate import allocate
@@ -122,7 +123,9 @@ def answer_case(case: Case, number: int = 1) -> Answer:
         problem = read_problem(case)
         system, answer.strategy = _chosen(case, problem)
         mode = _mode(case)
-        dealt = allocate(system=system, mode=mode, strategy=answer.strategy, problem=problem)
+        dealt = allocate(
+            system=system, mode=mode, strategy=answer.strategy, problem=problem, tie_order=_tie_order(problem)
+        )
     except StrategyError as error:
         answer.error = AnsweredError(error.code, error.message)
         return answer
@@ -177,13 +180,15 @@ def _queues(topic: CaseTopic, of_kafka: bool) -> tuple[QueueInfo, ...]:
 
 def _chosen(case: Case, problem: Problem) -> tuple[System, str]:
     if case.strategy == VOTE:
-        tie_order = problem.settings.get("tie_order")
-        tie_order = "4.x" if tie_order is None else str(tie_order)
-        return "kafka", qualified_name(vote_of(problem.members, tie_order), "kafka")
+        return "kafka", qualified_name(vote_of(problem.members, _tie_order(problem)), "kafka")
     system = case.strategy.split(".", 1)[0]
     if system not in SYSTEMS:
         raise StrategyError("unknown_strategy", f"there is no strategy {case.strategy}")
     return system, qualified_name(case.strategy, system)  # type: ignore[return-value]
+
+
+def _tie_order(problem: Problem) -> str:
+    return str(problem.settings.get("tie_order") or default("strategies", "vote_tie_order"))
 
 
 def _mode(case: Case) -> Mode:

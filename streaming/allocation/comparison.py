@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from streaming.settings.defaults import default
 from udfs.model.errors import StrategyError
 from udfs.model.events import QueueInfo, QueueRef, System
 from udfs.strategies.allocate import allocate
@@ -95,7 +96,8 @@ def _allocate(strategy: str, size: Size, owned: Assignment, width: int) -> Assig
         topics={name: Topic(name=name, queues=queues) for name in topics},
         settings={"rooms": [_ROOM], "machines": [_ROOM], "queues": {}},
     )
-    return allocate(system=system, mode=None, strategy=strategy, problem=problem).assignment
+    tie_order = default("strategies", "vote_tie_order")
+    return allocate(system=system, mode=None, strategy=strategy, problem=problem, tie_order=tie_order).assignment
 
 
 def _member(system: System, number: str) -> str:

@@ -5,20 +5,25 @@ from __future__ import annotations
 import random
 from typing import TypedDict
 
+from streaming.settings.defaults import default
 from streaming.simulator.cluster import Cluster
 from streaming.simulator.group_life import GroupLife
 from streaming.simulator.timeline import EXPIRY, HEARTBEAT
 from streaming.simulator.truth import Cause
 from udfs.model.events import Heartbeat, MemberJoined, MemberLeft
 
-# The defaults for members that report none (conf/default.toml).
-DEFAULT_SESSION_TIMEOUT_MS = {"kafka": 45_000, "rocketmq": 120_000, "metaq": 30_000}
 HEARTBEAT_INTERVAL_MS = {"kafka": 3_000, "rocketmq": 10_000, "metaq": 5_000}
 STRATEGIES = {
     "kafka": ("range", "roundrobin"),
     "rocketmq": ("AVG", "AVG_BY_CIRCLE"),
     "metaq": ("default", "consistent-hash"),
 }
+
+
+def default_session_timeout_ms(system: str) -> int:
+    """Return the session timeout of members that report none."""
+    timeout: int = default("session_timeouts", f"{system}_ms")
+    return timeout
 
 
 class MemberDescription(TypedDict, total=False):
@@ -63,7 +68,7 @@ class HeartbeatMembers(GroupLife):
         super().__init__(cluster, group_id, topics, rng)
         self.size = size
         self.told_timeout_ms = timeout_ms
-        self.timeout_ms = timeout_ms or DEFAULT_SESSION_TIMEOUT_MS[cluster.system]
+        self.timeout_ms = timeout_ms or default_session_timeout_ms(cluster.system)
         self.interval_ms = min(HEARTBEAT_INTERVAL_MS[cluster.system], self.timeout_ms // 4)
         self.members: dict[str, Member] = {}
         self.known = False
@@ -126,7 +131,7 @@ class HeartbeatMembers(GroupLife):
             client_id = f"{host}-{process}-{self.rng.randrange(10**12, 10**13)}-{self.rng.randrange(9)}"
             member_id = f"{self.group_id}_{client_id}"
         member = Member(member_id, client_id, host, self.topics_of_new_member())
-        member.timeout_ms = DEFAULT_SESSION_TIMEOUT_MS[self.cluster.system]
+        member.timeout_ms = default_session_timeout_ms(self.cluster.system)
         if self.cluster.system == "kafka":
             member.strategies = STRATEGIES["kafka"]
         elif self.tells_strategies:

@@ -35,6 +35,7 @@ import msgspec
 from streaming.tables.journal_entries import Entry
 from streaming.tables.projections import EFFECTS
 from streaming.tables.row_slots import Rows
+from tests.core_config import core_config
 from tests.simulation.core_run import CoreRun
 from udfs.model.config import CoreConfig
 
@@ -79,7 +80,7 @@ class CornerRun:
         self, events: Sequence[Event], cut: Cut = in_waves, *, soon: bool = False, rules: CoreConfig | None = None
     ) -> None:
         numbered = [{"event_id": f"e{number}"} | event for number, event in enumerate(events)]
-        self.core = CoreRun(rules or CoreConfig(allowed_lateness_ms=2_000))
+        self.core = CoreRun(rules or core_config(allowed_lateness_ms=2_000))
         for number, batch in enumerate(cut(numbered)):
             batch_ms = BASE_MS + (_SOON_AFTER_MS if soon else _LONG_AFTER_MS) + number * 10_000
             self.core.batch(batch_ms, [_line(event) for event in batch])

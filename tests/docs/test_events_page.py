@@ -11,8 +11,8 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
+from tests.core_config import core_config
 from udfs.ingest.parser import parse
-from udfs.model.config import CoreConfig
 from udfs.model.events import AnyEvent
 from udfs.model.rejection import Rejection
 
@@ -26,7 +26,7 @@ TYPES = {cls.__struct_config__.tag: cls for cls in get_args(AnyEvent)}
 
 @pytest.mark.parametrize("text", EVENTS)
 def test_an_example_is_an_event(text: str) -> None:
-    event = parse(text.encode(), NOW + 60_000, CoreConfig())
+    event = parse(text.encode(), NOW + 60_000, core_config())
     assert not isinstance(event, Rejection), event
 
 
@@ -37,14 +37,14 @@ def test_every_type_has_an_example() -> None:
 
 @pytest.mark.parametrize(("reason", "text"), REJECTED)
 def test_a_bad_example_is_rejected_for_the_reason_that_is_said(reason: str, text: str) -> None:
-    outcome = parse(text.encode(), NOW, CoreConfig())
+    outcome = parse(text.encode(), NOW, core_config())
     assert isinstance(outcome, Rejection)
     assert outcome.reason == reason
 
 
 def test_the_two_notations_of_one_time_are_the_same_moment() -> None:
     first, second = EVENTS[:2]
-    said = [parse(text.encode(), NOW + 60_000, CoreConfig()) for text in (first, second)]
+    said = [parse(text.encode(), NOW + 60_000, core_config()) for text in (first, second)]
     assert said[0].event_time == said[1].event_time  # type: ignore[union-attr]
 
 
@@ -64,5 +64,5 @@ def test_the_collector_on_the_page_writes_events_in_closed_files(tmp_path: Path)
     collect(str(tmp_path), rounds=1)
     (written,) = tmp_path.iterdir()
     assert written.suffix == ".jsonl"
-    outcomes = [parse(text, NOW + 10**12, CoreConfig()) for text in written.read_bytes().splitlines()]
+    outcomes = [parse(text, NOW + 10**12, core_config()) for text in written.read_bytes().splitlines()]
     assert [type(one).__name__ for one in outcomes] == ["TopicQueues", "GroupSnapshot", "Clock"]

@@ -12,7 +12,7 @@ from typing import Any
 
 from streaming.collectors.event_log import EventFiles
 from streaming.collectors.rocketmq.collector import RocketMqCollector
-from streaming.collectors.rocketmq.options import RocketMqOptions
+from tests.cluster_options import rocketmq_options
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import RocketMqMember
 from tests.live.steps import Cause, Queue, Step, check_steps, own
@@ -26,7 +26,7 @@ class Collected:
     """A collector beside a cluster, in this process, that looks when it is told to."""
 
     def __init__(self, cluster: RocketMq, folder: Path, **options: Any) -> None:
-        self._options = RocketMqOptions((cluster.address,), "live", **{"client_timeout_ms": 2_000, **options})
+        self._options = rocketmq_options(cluster.address, cluster="live", **{"client_timeout_ms": 2_000, **options})
         self.folder = folder
         self.collector = self._make()
         self._decoded: dict[str, list[Event]] = {}

@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 
 from streaming.tables.projections import EFFECTS, Entry, Rows
+from tests.core_config import core_config
 from tests.model.histories import BATCH_MS, Event
 from tests.model.rows import FINDINGS, GROUP, MEMBER, REBALANCE, SPAN, Tables, plain
 from tests.simulation.core_run import CoreRun
-from udfs.model.config import CoreConfig
 
 
 def core_tables(batches: Sequence[Sequence[Event]], shards: int = 1) -> Tables:
     """Return what the core writes when it is fed these batches and its clock is flushed at the end."""
-    run = CoreRun(CoreConfig(shards=shards))
+    run = CoreRun(core_config(shards=shards))
     for batch in batches:
         run.batch(BATCH_MS, [json.dumps(event).encode() for event in batch])
     run.flush(BATCH_MS + 1)

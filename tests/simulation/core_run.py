@@ -12,6 +12,7 @@ import pyarrow as pa
 from streaming.pipeline.combine import combine_batch
 from streaming.simulator.serializer import line
 from streaming.simulator.timeline import Delivery
+from tests.core_config import core_config
 from udfs.group import coordinator
 from udfs.model.config import CoreConfig
 from udfs.model.journal import Change, Rebalance, Rejected
@@ -90,7 +91,7 @@ def _raw_rows(source: str, lines: Sequence[bytes], batch_ms: int) -> pa.RecordBa
 
 def run_of(lines: Iterable[bytes]) -> CoreRun:
     """Run what a collector wrote, to its end: a batch to each of its rounds, which end with a ``clock``."""
-    run = CoreRun(CoreConfig())
+    run = CoreRun(core_config())
     batch: list[bytes] = []
     newest = 0
     for one in lines:

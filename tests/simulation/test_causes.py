@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from streaming.simulator import Fleet
+from tests.core_config import core_config
 from tests.simulation.check import check
 from tests.simulation.core_run import CoreRun, run_core
-from udfs.model.config import CoreConfig
 
 SPAN_MS = 240_000
 SEEDS = range(24)
@@ -23,7 +23,7 @@ def live(seed: int, **how: object) -> tuple[Fleet, list]:  # type: ignore[type-a
 def test_every_cause_is_found_and_none_invented(seed: int) -> None:
     """Read as it is delivered, in batches of five seconds: late events come late."""
     fleet, deliveries = live(seed, groups=15, members=75)
-    run = run_core(deliveries, CoreConfig(), 5_000)
+    run = run_core(deliveries, core_config(), 5_000)
     verdict = check(run.rows(), fleet.truth)
     assert verdict.holds, verdict.report()
     assert verdict.right > 100
@@ -36,7 +36,7 @@ def test_every_cause_is_found_and_none_invented(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS[:4])
 def test_read_in_one_piece_nothing_is_late(seed: int) -> None:
     fleet, deliveries = live(seed, groups=15, members=75)
-    run = run_core(deliveries, CoreConfig(), None)
+    run = run_core(deliveries, core_config(), None)
     in_order = [one for one in fleet.truth if one.required]
     for one in in_order:
         one.late_until = None
@@ -47,20 +47,20 @@ def test_read_in_one_piece_nothing_is_late(seed: int) -> None:
 
 def test_nothing_is_rejected_but_what_is_late() -> None:
     _, deliveries = live(2, groups=15, members=75)
-    run: CoreRun = run_core(deliveries, CoreConfig(), 5_000)
+    run: CoreRun = run_core(deliveries, core_config(), 5_000)
     assert {one.reason for one in run.rejected} <= {"late"}
 
 
 @pytest.mark.parametrize("seed", SEEDS[:6])
 def test_a_silence_of_a_source_is_a_finding_from_its_last_event_on(seed: int) -> None:
     fleet, deliveries = live(seed, groups=6, members=30)
-    run = run_core(deliveries, CoreConfig(), 5_000)
+    run = run_core(deliveries, core_config(), 5_000)
     opened = sorted(
         (change.cluster, change.body.opened_at)
         for change in run.changes
         if change.body.__class__.__name__ == "FindingOpened" and change.body.finding == "source_silent"
     )
-    after = CoreConfig().source_silent_after_ms
+    after = core_config().source_silent_after_ms
     long = [one for one in fleet.silences if one.silent_to - one.silent_from > after]
     assert opened == sorted((one.cluster, one.silent_from + after) for one in long)
 
@@ -70,7 +70,7 @@ def test_late_evidence_comes_up_and_is_listed() -> None:
     late = 0
     for seed in SEEDS[:6]:
         _, deliveries = live(seed, groups=15, members=75)
-        run = run_core(deliveries, CoreConfig(), 5_000)
+        run = run_core(deliveries, core_config(), 5_000)
         late += sum(cause.kind == "late_evidence" for one in run.rebalances for cause in one.triggers)
         if late:
             assert [one for one in run.rejected if one.reason == "late"]

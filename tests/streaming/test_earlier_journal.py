@@ -13,13 +13,13 @@ import msgspec
 
 from streaming.tables.journal_entries import Entry
 from streaming.tables.schema import Row
+from tests.core_config import core_config
 from tests.streaming.tables.test_projections import apply_changes
 from tests.udfs.shard.shard_script import Cluster, clock, count, join, leave
 from udfs.group import coordinator as group_logic
 from udfs.model import journal
-from udfs.model.config import CoreConfig
 
-RULES = CoreConfig(shards=1, allowed_lateness_ms=0)
+RULES = core_config(shards=1, allowed_lateness_ms=0)
 BEFORE = [
     count("t", 8, 0),
     *(join(name, at, subscriptions=("t", "u")) for name, at in (("a", 10), ("b", 20), ("c", 30))),

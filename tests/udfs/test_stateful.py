@@ -11,16 +11,16 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.state import GroupState
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from tests.core_config import core_config
 from tests.udfs.shard.plain_group import PlainLogic
 from tests.udfs.shard.shard_script import CLUSTER, FAR, T0, clock, count, join, packet_for
-from udfs.model.config import CoreConfig
 from udfs.model.errors import StateVersionError
 from udfs.model.journal import Rejected
 from udfs.packets.packet import Packet, encode_packet
 from udfs.shard.state_format import STATE_VERSION
 from udfs.stateful import shard_function
 
-RULES = CoreConfig(shards=1, allowed_lateness_ms=0)
+RULES = core_config(shards=1, allowed_lateness_ms=0)
 
 
 def group_state(value: bytes | None, batch_ms: int = FAR) -> GroupState:

@@ -163,7 +163,7 @@ class GroupContext:
     def timeout_of(self, member: Member) -> int:
         """Return a member's session timeout."""
         told = member.session_timeout_ms
-        return self.rules.session_timeout_ms(self.system) if told is None else told
+        return self.rules.session_timeouts_ms[self.system] if told is None else told
 
     def deadline_of(self, member: Member) -> int:
         """Return when a member's session ends, by the heartbeats applied so far.

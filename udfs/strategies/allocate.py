@@ -44,7 +44,7 @@ def allocate(
     mode: Mode | None,
     strategy: str | None,
     problem: Problem,
-    tie_order: str = "4.x",
+    tie_order: str,
 ) -> Allocation:
     """Assign a group's queues.
 

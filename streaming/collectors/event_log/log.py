@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from streaming.machine.atomic_file import write_atomically
+from streaming.settings.defaults import default
 from udfs.model.events import AnyEvent
 
 MIB = 1024 * 1024
@@ -60,8 +61,8 @@ class Limits:
         retention_at_least_ms: No younger file is deleted.
     """
 
-    memory_bytes: int = 64 * MIB
-    segment_bytes: int = 16 * MIB
+    memory_bytes: int = default("event_log", "memory_bytes")
+    segment_bytes: int = default("event_log", "segment_bytes")
     retention_ms: int | None = None
     unread_retention_ms: int | None = None
     retention_bytes: int | None = None

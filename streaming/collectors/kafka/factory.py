@@ -17,7 +17,7 @@ from streaming.machine.logs import logger
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from streaming.settings.model import Kafka
+    from streaming.settings.clusters import Kafka
 
 _log = logger("kafka")
 

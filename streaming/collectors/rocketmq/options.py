@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 import ssl
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Final
-
-from pydantic import SecretStr
 
 from streaming.collectors.rocketmq.remoting.client import Limits
 from streaming.collectors.rocketmq.remoting.signing import Credentials
+from streaming.settings.clusters import RocketMq
 from streaming.setup.errors import SetupError
 
 RETRY_PREFIX: Final = "%RETRY%"
@@ -47,54 +44,12 @@ SYSTEM_TOPICS: Final = (
 )
 
 
-@dataclass(frozen=True)
-class RocketMqOptions:
-    """One cluster, as the monitor follows it.
+class RocketMqOptions(RocketMq):
+    """One cluster as its section of the settings names it, and as the monitor follows it.
 
-    Attributes:
-        name_servers: ``host:port``, at least one; a missing port is 9876.
-        cluster: Its name in the events.
-        include_groups, exclude_groups, include_topics, exclude_topics: Patterns for whole names. A ``%RETRY%`` topic
-            is followed with its group, regardless of the patterns for topics.
-        system_names: Follow the brokers' own groups and topics, too.
-        poll_interval_ms: From one round to the next, and how long a round may last.
-        broker_timeout_ms, client_timeout_ms: For an answer of a server, and of a member through its broker.
-        running_info_share: The share of members of unchanged groups that are queried in one round; also of the
-            groups whose offsets, and of the topics whose routes, are requested.
-        access_key, secret_key, security_token: For brokers with access control.
-        tls_ca: A PEM file with the CAs of the servers' certificates; None is the system's. tls_verify: False trusts
-            any certificate. tls_certificate, tls_key: PEM files of our own, where servers require one.
-        requests_in_flight, relayed_in_flight: At most so many at a time to one server, and to members of one broker.
-            There is one connection to each server.
-        boot_grace_ms: A restarted broker lists no member until its heartbeat, which is sent every 30 s.
-        route_grace_ms: Members read routes every 30 s: the queues of an unavailable broker are kept for as long.
-        forget_broker_ms: A broker that no name server lists and that has not answered for so long is there no more.
+    A ``%RETRY%`` topic is followed with its group, regardless of the patterns for topics. ``running_info_share`` is
+    also the share of the groups whose offsets, and of the topics whose routes, are requested in one round.
     """
-
-    name_servers: tuple[str, ...]
-    cluster: str
-    include_groups: tuple[str, ...] = (".*",)
-    exclude_groups: tuple[str, ...] = ()
-    include_topics: tuple[str, ...] = (".*",)
-    exclude_topics: tuple[str, ...] = ()
-    system_names: bool = False
-    poll_interval_ms: int = 5_000
-    broker_timeout_ms: int = 3_000
-    client_timeout_ms: int = 3_000
-    running_info_share: float = 0.1
-    access_key: str | None = None
-    secret_key: SecretStr | None = None
-    security_token: SecretStr | None = None
-    tls: bool = False
-    tls_ca: Path | None = None
-    tls_verify: bool = True
-    tls_certificate: Path | None = None
-    tls_key: Path | None = None
-    requests_in_flight: int = 64
-    relayed_in_flight: int = 8
-    boot_grace_ms: int = 35_000
-    route_grace_ms: int = 30_000
-    forget_broker_ms: int = 600_000
 
     @cached_property
     def _groups(self) -> _Patterns:
@@ -116,7 +71,7 @@ class RocketMqOptions:
 
     def addresses(self) -> tuple[str, ...]:
         """Return the name servers, each with its port, in their order."""
-        return tuple(one if _has_port(one) else f"{one}:{DEFAULT_PORT}" for one in self.name_servers)
+        return tuple(one if _has_port(one) else f"{one}:{DEFAULT_PORT}" for one in name_servers_of(self.name_servers))
 
     def limits(self) -> Limits:
         """Return what the client may allow itself."""
@@ -130,10 +85,8 @@ class RocketMqOptions:
 
     def credentials(self) -> Credentials | None:
         """Return what to sign with; None where nothing is signed."""
-        if self.access_key is None or self.secret_key is None:
-            return None
-        token = self.security_token.get_secret_value() if self.security_token is not None else None
-        return Credentials(self.access_key, self.secret_key.get_secret_value(), token)
+        secret, token = self.secret_key.get_secret_value(), self.security_token.get_secret_value()
+        return Credentials(self.access_key, secret, token or None) if self.access_key and secret else None
 
     def ssl_context(self) -> ssl.SSLContext | None:
         """Return how to encrypt; None is plain.
@@ -144,9 +97,9 @@ class RocketMqOptions:
         if not self.tls:
             return None
         try:
-            context = ssl.create_default_context(cafile=self.tls_ca)
-            if self.tls_certificate is not None:
-                context.load_cert_chain(self.tls_certificate, self.tls_key)
+            context = ssl.create_default_context(cafile=self.tls_ca or None)
+            if self.tls_certificate:
+                context.load_cert_chain(self.tls_certificate, self.tls_key or None)
         except (OSError, ssl.SSLError) as error:
             raise SetupError(
                 f"the TLS files of {self.cluster} cannot be used: {error}",

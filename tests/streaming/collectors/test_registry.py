@@ -10,10 +10,8 @@ import pytest
 from streaming.collectors.collector import CollectorCluster, CollectorStatus
 from streaming.collectors.event_log import EventFiles
 from streaming.collectors.metaq.factory import options_of as metaq_options
-from streaming.collectors.metaq.options import MetaqOptions
 from streaming.collectors.registry import attached_clusters, cluster_sources
 from streaming.collectors.rocketmq.factory import options_of as rocketmq_options
-from streaming.collectors.rocketmq.options import RocketMqOptions
 from streaming.job import source_names
 from streaming.settings.model import load
 from streaming.setup.errors import SetupError
@@ -21,10 +19,11 @@ from tests.kit.processes import free_port
 from tests.streaming.collectors.event_log.clocks import clock, told
 
 
-def test_the_defaults_of_the_settings_are_those_of_the_collectors() -> None:
+def test_collectors_read_the_addresses_of_the_settings() -> None:
     settings = load(None, {"rocketmq.name_servers": "a;b:1", "rocketmq.cluster": "r", "metaq.zookeeper": "z:1,y:2/old"})
-    assert rocketmq_options(settings.rocketmq) == RocketMqOptions(name_servers=("a", "b:1"), cluster="r")
-    assert metaq_options(settings.metaq) == MetaqOptions(hosts="z:1,y:2", cluster="", root="/old")
+    assert rocketmq_options(settings.rocketmq).addresses() == ("a:9876", "b:1")
+    metaq = metaq_options(settings.metaq)
+    assert (metaq.hosts, metaq.root, metaq.settle_ms) == ("z:1,y:2", "/old", settings.metaq.settle_ms)
 
 
 def test_secrets_reach_the_collectors_and_no_text(tmp_path: Path) -> None:

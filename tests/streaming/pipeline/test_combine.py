@@ -13,14 +13,14 @@ import pyarrow as pa
 import pytest
 
 from streaming.pipeline.combine import FILES, LOOK, READ, combine, combine_batch
+from tests.core_config import core_config
 from tests.udfs.event_lines import NOW, SOUND, line, with_field
 from udfs.ingest.combiner import FollowedCluster
 from udfs.kafka.consumer_offsets import GroupPatterns
-from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
 from udfs.packets.packet import Packet, decode_packet
 
-RULES = CoreConfig(shards=4)
+RULES = core_config(shards=4)
 RAW = pa.schema(
     [
         ("source", pa.string()),
@@ -70,7 +70,7 @@ def test_files_that_are_only_named_are_read_and_what_cannot_be_read_is_rejected_
     rows.append({"source": FILES, "place": f"file:{tmp_path}/pipe.jsonl", "number": LOOK})
     rows.append({"source": "events", "place": "plain.jsonl", "value": event})
 
-    rules = CoreConfig(shards=4, max_event_bytes=1_000_000, raw_limit_bytes=10)
+    rules = core_config(shards=4, max_event_bytes=1_000_000, raw_limit_bytes=10)
     packets = [packet for batch in combine(rules)(iter([raw_rows(*rows)])) for packet in packets_of(batch).values()]
     places = sorted(carried.position.split("#")[0] for packet in packets for carried in packet.events)
     assert places == ["plain.jsonl", "sound.gz"]

@@ -13,8 +13,8 @@ import pytest
 from streaming.pipeline.combine import FILES, LOOK, PACKET_SCHEMA, RAW_SCHEMA, READ, combine
 from streaming.pipeline.file_reader import LARGEST_FOR_SPARK_BYTES, local_path
 from streaming.pipeline.sources import RAW_COLUMNS, control_source, folder_source
+from tests.core_config import core_config
 from tests.udfs.event_lines import SOUND, line
-from udfs.model.config import CoreConfig
 from udfs.packets.packet import decode_packet
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def test_combine_runs_inside_spark_over_a_union_of_sources(spark: SparkSession, 
         control_source(spark, tmp_path / "control")
     )
     stamped = raw.withColumn("batch_ms", functions.unix_millis(functions.current_timestamp()))
-    packed = stamped.mapInArrow(combine(CoreConfig(shards=2)), PACKET_SCHEMA)
+    packed = stamped.mapInArrow(combine(core_config(shards=2)), PACKET_SCHEMA)
     (rows,) = drain(packed, tmp_path / "checkpoint")
     packets = [(row.cluster, row.shard, decode_packet(bytes(row.payload))) for row in rows]
     rejected = [row for _, _, packet in packets for row in packet.rejected]

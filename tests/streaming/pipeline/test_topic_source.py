@@ -9,10 +9,10 @@ import pytest
 
 from streaming.pipeline.combine import PACKET_SCHEMA, combine
 from streaming.pipeline.sources import RAW_COLUMNS, topic_source
+from tests.core_config import core_config
 from tests.kit.topics import create_topic, send
 from tests.streaming.pipeline.test_sources import LONG_AGO, drain
 from tests.udfs.event_lines import SOUND, line
-from udfs.model.config import CoreConfig
 from udfs.packets.packet import decode_packet
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def test_every_record_of_a_topic_is_read_once_with_its_place(
     )
     assert dict(source.dtypes) == RAW_COLUMNS
     packed = source.withColumn("batch_ms", functions.unix_millis(functions.current_timestamp())).mapInArrow(
-        combine(CoreConfig(shards=1)), PACKET_SCHEMA
+        combine(core_config(shards=1)), PACKET_SCHEMA
     )
     joined = line({**SOUND["member_joined"], "event_time": LONG_AGO})
     left = line({**SOUND["member_left"], "event_time": LONG_AGO})

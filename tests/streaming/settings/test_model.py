@@ -5,12 +5,13 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from streaming.settings.conf_files import conf_file
 from streaming.settings.errors import SettingsError
 from streaming.settings.layers import is_setting
-from streaming.settings.model import duration_ms, load
+from streaming.settings.model import Settings, duration_ms, load
 from udfs.model.config import CoreConfig
 
 
@@ -20,8 +21,17 @@ def write(folder: Path, text: str) -> Path:
     return file
 
 
-def test_the_defaults_are_those_of_the_core() -> None:
-    assert load().rules() == CoreConfig()
+def test_each_setting_of_the_core_is_the_users_setting_of_that_name() -> None:
+    changed = load(None, {"time.settle_ms": 7, "state.shards": 3, "session_timeouts.metaq_ms": 5}).rules()
+    assert (changed.settle_ms, changed.shards, changed.session_timeouts_ms["metaq"]) == (7, 3, 5)
+
+
+def test_a_default_stands_in_default_toml_alone() -> None:
+    assert all(field.required for field in msgspec.structs.fields(CoreConfig))
+    for section in Settings.model_fields.values():
+        assert section.is_required()
+        assert section.annotation is not None
+        assert all(field.is_required() for field in section.annotation.model_fields.values()), section.annotation
 
 
 def test_default_toml_explains_every_key() -> None:

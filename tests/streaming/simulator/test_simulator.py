@@ -12,14 +12,14 @@ import pytest
 
 from streaming.machine.clock import now_ms
 from streaming.simulator import Cause, ExpectedRebalance, Fleet, LiveWriter, record
-from streaming.simulator.heartbeat_members import DEFAULT_SESSION_TIMEOUT_MS
+from streaming.simulator.heartbeat_members import default_session_timeout_ms
 from streaming.simulator.leader import assign_range, assign_roundrobin
 from streaming.simulator.load import LoadFleet, write_load
 from streaming.simulator.serializer import line
 from streaming.simulator.timeline import ACTION, EXPIRY, HEARTBEAT, Delivery, Timeline
 from streaming.simulator.truth import Truth, epoch_ms, read_truth, rfc3339, truth_lines
+from tests.core_config import core_config
 from udfs.ingest.parser import parse
-from udfs.model.config import CoreConfig
 from udfs.model.events import Heartbeat
 from udfs.model.rejection import Rejection
 
@@ -85,14 +85,14 @@ class TestEvents:
     def test_every_line_is_an_event_of_the_contract(self, life: tuple[Fleet, list[Delivery]]) -> None:
         fleet, deliveries = life
         later = fleet.start_ms + 2 * TEN_MINUTES_MS
-        outcomes = [parse(line(one), later, CoreConfig()) for one in deliveries]
+        outcomes = [parse(line(one), later, core_config()) for one in deliveries]
         assert [one for one in outcomes if isinstance(one, Rejection)] == []
 
     def test_both_notations_say_the_same(self, life: tuple[Fleet, list[Delivery]]) -> None:
         _, deliveries = life
         for one in deliveries[:500]:
             said = [
-                parse(line(Delivery(0, one.event, otherwise)), one.event.event_time, CoreConfig())
+                parse(line(Delivery(0, one.event, otherwise)), one.event.event_time, core_config())
                 for otherwise in (True, False)
             ]
             assert said[0] == said[1]
@@ -162,7 +162,7 @@ class TestTruth:
             if (*who, one.event_time) in polled:
                 continue
             last = max(time for time in signs[who] if time <= one.event_time)
-            assert last + timeouts.get(who, DEFAULT_SESSION_TIMEOUT_MS[one.system]) == one.event_time
+            assert last + timeouts.get(who, default_session_timeout_ms(one.system)) == one.event_time
             checked += 1
         assert checked > 5
 
@@ -312,7 +312,7 @@ class TestLoad:
         fleet = LoadFleet(groups=3, members=4)
         now = 1_767_225_600_000
         text = fleet.topics(now) + fleet.joins(now) + fleet.heartbeats(now)
-        assert not [one for one in text.splitlines() if isinstance(parse(one, now, CoreConfig()), Rejection)]
+        assert not [one for one in text.splitlines() if isinstance(parse(one, now, core_config()), Rejection)]
 
 
 def test_a_recording_is_not_mixed_with_another(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from streaming.spark import state_reader
 from streaming.spark.state_reader import StoredShard, export_events, read_shards, summarise
+from tests.core_config import core_config
 from tests.udfs.shard.plain_group import PlainLogic
 from tests.udfs.shard.shard_script import CLUSTER, T0, Cluster, beat, clock, count, join, packet_for
 from udfs.ingest.parser import parse
-from udfs.model.config import CoreConfig
 from udfs.model.events import AnyEvent, Clock, GroupSnapshot
 from udfs.packets.packet import encode_packet
 from udfs.stateful import DECIDED_SCHEMA, STATE_SCHEMA, shard_function
@@ -20,7 +20,7 @@ from udfs.stateful import DECIDED_SCHEMA, STATE_SCHEMA, shard_function
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-RULES = CoreConfig(shards=3, allowed_lateness_ms=0)
+RULES = core_config(shards=3, allowed_lateness_ms=0)
 EVENTS: list[AnyEvent] = [
     *(join(member, 0, group) for member in "abc" for group in ("g", "h", "i")),
     count("t", 3, 0),

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from tests.core_config import core_config
 from tests.udfs.group.single_spans import SingleSpans
 from udfs.group.coordinator import advance, decode_group, encode_group, new_group
 from udfs.model.config import CoreConfig
@@ -97,7 +98,7 @@ class Script:
 
     def __init__(self, system: str = "kafka", rules: CoreConfig | None = None, **told: Any) -> None:
         self.system = system
-        self.rules = msgspec.structs.replace(rules or CoreConfig(), **told)
+        self.rules = msgspec.structs.replace(rules or core_config(), **told)
         self.group = new_group("c", system, "g")
         self.topics = Topics()
         self.ledger = DedupWindow()

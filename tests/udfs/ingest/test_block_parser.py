@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
+from tests.core_config import core_config
 from tests.udfs.event_lines import NOW
 from tests.udfs.ingest.test_combiner import LINES, combined, said
 from udfs.ingest import block_parser
 from udfs.ingest.block_parser import UniformHeartbeats, parse_uniform_lines
 from udfs.ingest.parser import BareHeartbeat, decode_lines
-from udfs.model.config import CoreConfig
 
 PLAIN = (
     b'{"schema_version":1,"type":"heartbeat","event_time":1763710000123,"system":"kafka","cluster":"c1",'
@@ -135,7 +135,7 @@ def test_a_line_longer_than_an_event_may_be_is_left() -> None:
     lines = pa.array([PLAIN, PLAIN, b" " * 50], pa.binary())
     assert parse_uniform_lines(lines, len(PLAIN))[0]
     assert not parse_uniform_lines(lines, len(PLAIN) - 1)[0]
-    packets = combined([PLAIN, PLAIN], rules=CoreConfig(max_event_bytes=len(PLAIN) - 1))
+    packets = combined([PLAIN, PLAIN], rules=core_config(max_event_bytes=len(PLAIN) - 1))
     assert {row.reason for _, _, packet in packets for row in packet.rejected} == {"oversized_event"}
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
+from tests.core_config import core_config
 from tests.udfs.event_lines import COMMON, NOW, QUEUE, SOUND, line, with_field
 from tests.udfs.ingest.test_parser import HOSTILE
 from udfs.ingest.combiner import Combiner, FollowedCluster, Packed, Rows, first_and_last_times, line_position
@@ -34,7 +35,7 @@ from udfs.packets.packet import (
     shard_of,
 )
 
-RULES = CoreConfig(shards=4, source_silent_after_ms=60_000, raw_limit_bytes=64)
+RULES = core_config(shards=4, source_silent_after_ms=60_000, raw_limit_bytes=64)
 
 
 def rows_of(lines: list[bytes | None], source: str = "events") -> Rows:
@@ -300,7 +301,7 @@ def test_nothing_in_gives_nothing_out() -> None:
 
 @pytest.mark.parametrize("shards", [1, 3, 256])
 def test_each_cluster_has_all_its_shards(shards: int) -> None:
-    packets = combined([line({**COMMON, "type": "clock"})], rules=CoreConfig(shards=shards))
+    packets = combined([line({**COMMON, "type": "clock"})], rules=core_config(shards=shards))
     assert [shard for _, shard, _ in packets] == list(range(shards))
 
 

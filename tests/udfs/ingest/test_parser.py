@@ -10,15 +10,15 @@ import msgspec
 import pytest
 from hypothesis import example, given, settings
 
+from tests.core_config import core_config
 from tests.udfs.event_lines import COMMON, MEMBER, NOW, QUEUE, SOUND, envelope, line, with_field, without_field
 from udfs.ingest.parser import BareHeartbeat, admit, decode_lines, is_blank, parse
-from udfs.model.config import CoreConfig
 from udfs.model.events import AssignmentReported, Clock, GroupSnapshot, Heartbeat
 from udfs.model.rejection import Rejection
 from udfs.packets.packet import carry_event
 
-RULES = CoreConfig()
-SMALL = CoreConfig(max_event_bytes=1024)
+RULES = core_config()
+SMALL = core_config(max_event_bytes=1024)
 
 BAD_INPUTS = [
     # the bytes

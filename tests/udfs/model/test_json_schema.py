@@ -12,15 +12,15 @@ from hypothesis import given, settings
 
 from streaming.settings.conf_files import conf_file
 from streaming.setup.event_schema import EVENT_SCHEMA_FILE, schema_text
+from tests.core_config import core_config
 from tests.udfs.event_lines import NOW, SOUND
 from tests.udfs.ingest.test_parser import BAD_INPUTS, HOSTILE
 from udfs.ingest.parser import parse
-from udfs.model.config import CoreConfig
 from udfs.model.json_schema import event_schema
 from udfs.model.rejection import Rejection
 
 VALIDATOR = jsonschema.Draft202012Validator(event_schema())
-RULES = CoreConfig()
+RULES = core_config()
 
 # What only a parser can say: bytes that are no JSON have no schema; these depend on more than one value.
 BEYOND_A_SCHEMA = {

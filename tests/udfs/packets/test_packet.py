@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 
+from tests.core_config import core_config
 from tests.udfs.event_lines import NOW, SOUND, line
 from udfs.ingest.parser import parse
-from udfs.model.config import CoreConfig
 from udfs.model.events import Progress, QueueOffset, System
 from udfs.model.rejection import Rejection
 from udfs.packets.packet import (
@@ -99,7 +99,7 @@ def test_the_order_of_a_mix_matters() -> None:
 
 @pytest.mark.parametrize("name", SOUND)
 def test_an_event_is_the_same_after_its_way(name: str) -> None:
-    event = parse(line(SOUND[name]), NOW, CoreConfig())
+    event = parse(line(SOUND[name]), NOW, core_config())
     assert not isinstance(event, Rejection)
     carried = carry_event(event, "events", "a.json#1")
     (arrived,) = decode_packet(encode_packet(Packet(events=[carried]))).events
@@ -109,7 +109,7 @@ def test_an_event_is_the_same_after_its_way(name: str) -> None:
 
 
 def test_an_event_s_own_id_goes_before_that_of_its_content() -> None:
-    event = parse(line({**SOUND["member_left"], "event_id": "e7"}), NOW, CoreConfig())
+    event = parse(line({**SOUND["member_left"], "event_id": "e7"}), NOW, core_config())
     assert not isinstance(event, Rejection)
     assert carry_event(event, "", "").event_id == "e7"
 

@@ -128,7 +128,7 @@ class _Advance:
         known = group.members.get(member_id)
         fresh = known is None
         if known is None:
-            timeout = self.rules.session_timeout_ms(self.facts.system)
+            timeout = self.rules.session_timeouts_ms[self.facts.system]
             known = group.departed.pop(member_id, None) or PlainMember(at, timeout)
             known.joined_at = at
             group.members[member_id] = known

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.core_config import core_config
 from udfs.model.config import CoreConfig
 from udfs.model.events import (
     AnyEvent,
@@ -150,7 +151,7 @@ class Cluster:
 
     def __init__(self, logic: GroupLogic, rules: CoreConfig | None = None) -> None:
         self.logic = logic
-        self.rules = rules or CoreConfig(shards=1, allowed_lateness_ms=0)
+        self.rules = rules or core_config(shards=1, allowed_lateness_ms=0)
         self.states: dict[int, bytes | None] = dict.fromkeys(range(self.rules.shards))
         self.rows: list[Row] = []
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from tests.core_config import core_config
 from tests.udfs.shard.shard_script import CLUSTER, SYSTEM, T0, Cluster, beat, clock, count, join, leave
 from udfs.group import coordinator as group_logic
-from udfs.model.config import CoreConfig
 from udfs.model.events import AnyEvent, GroupSnapshot, MemberInfo, Progress, QueueOffset, QueueRef
 
-RULES = CoreConfig(shards=1, allowed_lateness_ms=2_000)
+RULES = core_config(shards=1, allowed_lateness_ms=2_000)
 # Their keys have the same upper 40 bits: their group has no rows, its members are known by name.
 COLLIDING = ("member-2731569", "member-686697")
 

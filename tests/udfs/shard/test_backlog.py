@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.core_config import core_config
 from tests.udfs.shard.shard_script import FAR, T0, Cluster, clock, count, join
 from tests.udfs.shard.test_shard_law import LATENESS, Dice, bag, moved
 from udfs.group import coordinator as group_logic
-from udfs.model.config import CoreConfig
 from udfs.model.errors import StateVersionError
 from udfs.model.events import AnyEvent
 from udfs.model.journal import Rebalance, Unfinished
@@ -23,7 +23,7 @@ UNBOUNDED = 10**12
 
 def run(batches: Sequence[Sequence[AnyEvent]], work: int, shards: int = 1) -> list[bytes]:
     """Feed batches, the last of them a flush, then drain; return all rows as a bag, without what may differ."""
-    cluster = Cluster(group_logic, CoreConfig(shards=shards, allowed_lateness_ms=LATENESS, max_group_work=work))
+    cluster = Cluster(group_logic, core_config(shards=shards, allowed_lateness_ms=LATENESS, max_group_work=work))
     rows: list[Row] = []
     for number, batch in enumerate(batches):
         rows += cluster.batch(*batch, batch_ms=FAR + number)
@@ -55,7 +55,7 @@ def joins(number: int) -> list[AnyEvent]:
 
 
 def test_a_batch_goes_on_until_the_work_is_done_and_then_to_the_end_of_the_moment() -> None:
-    cluster = Cluster(group_logic, CoreConfig(shards=1, allowed_lateness_ms=0, max_group_work=50))
+    cluster = Cluster(group_logic, core_config(shards=1, allowed_lateness_ms=0, max_group_work=50))
     rows = cluster.batch(count("t", 16, 0), *joins(30), clock(10_000))
     found = [row for row in rows if isinstance(row, Rebalance)]
     # Each takes in its event, its members and its 16 queues, and those of them that change hands.
@@ -67,7 +67,7 @@ def test_a_batch_goes_on_until_the_work_is_done_and_then_to_the_end_of_the_momen
 
 
 def test_another_group_does_not_wait() -> None:
-    cluster = Cluster(group_logic, CoreConfig(shards=1, allowed_lateness_ms=0, max_group_work=60))
+    cluster = Cluster(group_logic, core_config(shards=1, allowed_lateness_ms=0, max_group_work=60))
     cluster.batch(count("t", 16, 0), *joins(30), join("x", 0, "h", subscriptions=("t",)), clock(10_000))
     rows = cluster.batch(join("y", 11_000, "h"), join("y", 11_000, "g"), clock(12_000))
     times = {row.group_id: row.event_time - T0 for row in rows if isinstance(row, Rebalance)}
@@ -77,7 +77,7 @@ def test_another_group_does_not_wait() -> None:
 
 
 def test_a_mass_expiry_is_bounded_too() -> None:
-    cluster = Cluster(group_logic, CoreConfig(shards=1, allowed_lateness_ms=0, max_group_work=1))
+    cluster = Cluster(group_logic, core_config(shards=1, allowed_lateness_ms=0, max_group_work=1))
     cluster.batch(count("t", 4, 0), clock(1))
     drain(cluster, cluster.batch(*joins(20), clock(1_000)))
     rows = cluster.batch(clock(500_000))
@@ -86,7 +86,7 @@ def test_a_mass_expiry_is_bounded_too() -> None:
 
 
 def test_an_export_carries_what_waits() -> None:
-    cluster = Cluster(group_logic, CoreConfig(shards=1, allowed_lateness_ms=LATENESS, max_group_work=1))
+    cluster = Cluster(group_logic, core_config(shards=1, allowed_lateness_ms=LATENESS, max_group_work=1))
     before = cluster.batch(count("t", 16, 0), *joins(12), clock(20_000))
     target, exported = moved(cluster, 2)
     after = [row for row in target.batch(*exported) if isinstance(row, Rebalance)]
@@ -94,9 +94,9 @@ def test_an_export_carries_what_waits() -> None:
 
 
 def test_the_state_keeps_nothing_of_a_backlog_that_is_done() -> None:
-    bounded = Cluster(group_logic, CoreConfig(shards=1, allowed_lateness_ms=0, max_group_work=1))
+    bounded = Cluster(group_logic, core_config(shards=1, allowed_lateness_ms=0, max_group_work=1))
     drain(bounded, bounded.batch(count("t", 4, 0), *joins(9), clock(1_000)))
-    plain = Cluster(group_logic, CoreConfig(shards=1, allowed_lateness_ms=0))
+    plain = Cluster(group_logic, core_config(shards=1, allowed_lateness_ms=0))
     plain.batch(count("t", 4, 0), *joins(9), clock(1_000))
     sizes = [len(cluster.states[0] or b"") for cluster in (bounded, plain)]
     assert abs(sizes[0] - sizes[1]) <= 8

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.core_config import core_config
 from tests.corners.corner_run import BASE_MS, CornerRun, in_one, in_waves
 from udfs.ingest.heartbeat_columns import HeartbeatColumns
 from udfs.ingest.producers import speakers
-from udfs.model.config import CoreConfig
 from udfs.model.events import Clock, Heartbeat
 from udfs.packets.packet import Packet
 from udfs.shard.cluster_time import ClusterTime
 
 STEP_MS = 10_000  # from one batch of a corner's run to the next
 FIRST_BATCH_MS = 30_000
-RULES = CoreConfig()
+RULES = core_config()
 
 Event = dict[str, Any]
 _FOREIGN = ('"group_id": "other"', '"topic": "V"', "foreign")  # what the foreign event itself may bring
@@ -121,7 +121,7 @@ def test_what_was_ahead_applies_when_the_cluster_has_come_to_it() -> None:
 def test_all_shards_find_the_same_time(shards: int) -> None:
     events = [*crew(60_000), foreign(300_000, 1, "member_joined")]
     events += [{**event, "group": "second"} for event in events if event.get("group") == "crew"]
-    rows = CornerRun(events, soon=True, rules=CoreConfig(shards=shards)).core.rows()
+    rows = CornerRun(events, soon=True, rules=core_config(shards=shards)).core.rows()
     assert sorted(row["group_id"] for row in rows) == ["crew", "second"]
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import zlib
 
+from tests.core_config import core_config
 from tests.udfs.shard.shard_script import CLUSTER, FAR, T0, beat, clock, packet_for
 from udfs.group import coordinator as group
-from udfs.model.config import CoreConfig
 from udfs.model.journal import Rebalance, Rejected
 from udfs.shard.shard import Shard
 
-RULES = CoreConfig(shards=1, allowed_lateness_ms=0)
+RULES = core_config(shards=1, allowed_lateness_ms=0)
 # Topic t of 4 queues; m joined @1000, described anew @9000; a join @20500 waits; the clock stands at 20500.
 WRITTEN_BEFORE_FIELDS_HAD_TIMES = (
     "eNptVItS4kgUbQggTAJCkLeuGERFYgYCEkI5mhkgJhAQcOUhj+UtsoDsyICWOvvr21G0nHFvVd/qSvU9J/fc061sKMBzoJlsmjHU6XGKQvujy4"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.core_config import core_config
 from tests.udfs.shard.plain_group import PlainLogic
 from tests.udfs.shard.shard_script import CLUSTER, FAR, T0, Cluster, beat, clock, count, join, leave
-from udfs.model.config import CoreConfig
 from udfs.model.journal import (
     Change,
     FindingClosed,
@@ -52,13 +52,13 @@ def test_what_lies_strictly_before_the_clock_is_applied_and_the_rest_waits(clust
 
 
 def test_the_clock_lags_by_the_allowed_lateness(logic: PlainLogic) -> None:
-    cluster = Cluster(logic, CoreConfig(shards=1, allowed_lateness_ms=2000))
+    cluster = Cluster(logic, core_config(shards=1, allowed_lateness_ms=2000))
     assert opened(cluster.batch(join("m", 0), clock(2000))) == []
     assert opened(cluster.batch(clock(2001))) == [("m", 0)]
 
 
 def test_the_clock_never_passes_the_batch_less_the_lateness(logic: PlainLogic) -> None:
-    cluster = Cluster(logic, CoreConfig(shards=1, allowed_lateness_ms=2000))
+    cluster = Cluster(logic, core_config(shards=1, allowed_lateness_ms=2000))
     assert opened(cluster.batch(join("m", 0), clock(99_000), batch_ms=T0 + 2000)) == []
     assert opened(cluster.batch(batch_ms=T0 + 2001)) == [("m", 0)]
 
@@ -75,7 +75,7 @@ def test_a_flush_mark_applies_the_newest_event_too(cluster: Cluster) -> None:
 
 def test_a_tick_moves_the_clock_only_where_silence_expires(logic: PlainLogic) -> None:
     for silence, expected in (("wait", []), ("expire", [("m", 45_000, "expired")])):
-        cluster = Cluster(logic, CoreConfig(shards=1, allowed_lateness_ms=0, silence=silence))
+        cluster = Cluster(logic, core_config(shards=1, allowed_lateness_ms=0, silence=silence))
         cluster.batch(join("m", 0), clock(1))
         assert closed(cluster.batch(tick_ms=T0 + 60_000)) == expected
 
@@ -210,13 +210,13 @@ def test_a_member_that_returns_brings_its_topic_back_in_the_batch_in_which_it_ch
 
 
 def test_a_topic_is_written_by_its_home_only(logic: PlainLogic) -> None:
-    cluster = Cluster(logic, CoreConfig(shards=4, allowed_lateness_ms=0))
+    cluster = Cluster(logic, core_config(shards=4, allowed_lateness_ms=0))
     rows = cluster.batch(count("t", 4, 1), clock(2))
     assert [(body.topic, body.queue_count) for body in bodies(rows, TopicChanged)] == [("t", 4)]
 
 
 def test_an_older_count_changes_nothing_and_is_listed_once(logic: PlainLogic) -> None:
-    cluster = Cluster(logic, CoreConfig(shards=4, allowed_lateness_ms=0))
+    cluster = Cluster(logic, core_config(shards=4, allowed_lateness_ms=0))
     cluster.batch(count("t", 4, 10), clock(20))
     rows = cluster.batch(count("t", 8, 9))
     assert bodies(rows, TopicChanged) == []
@@ -280,6 +280,6 @@ def test_two_members_of_one_key_are_told_apart(cluster: Cluster, monkeypatch: py
 
 
 def test_when_too_much_waits_the_oldest_is_applied_before_its_time(logic: PlainLogic) -> None:
-    cluster = Cluster(logic, CoreConfig(shards=1, allowed_lateness_ms=2000, max_waiting_events=2))
+    cluster = Cluster(logic, core_config(shards=1, allowed_lateness_ms=2000, max_waiting_events=2))
     rows = cluster.batch(join("a", 0), join("b", 1), join("d", 2), batch_ms=FAR)
     assert opened(rows) == [("a", 0)]

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.core_config import core_config
 from tests.udfs.shard.plain_group import PlainLogic
 from tests.udfs.shard.shard_script import CLUSTER, FAR, SYSTEM, T0, Cluster, beat, clock, count, join, leave
 from udfs.group import coordinator
-from udfs.model.config import CoreConfig
 from udfs.model.events import (
     AnyEvent,
     AssignmentReported,
@@ -155,7 +155,7 @@ lengths = st.integers(1, 50)
 def run(
     logic: GroupLogic, batches: Sequence[Sequence[AnyEvent]], *, shards: int = 1, tasks: int = 1, ahead: int = FAR
 ) -> Cluster:
-    cluster = Cluster(logic, CoreConfig(shards=shards, allowed_lateness_ms=LATENESS))
+    cluster = Cluster(logic, core_config(shards=shards, allowed_lateness_ms=LATENESS))
     for number, batch in enumerate(batches):
         cluster.batch(*batch, tasks=tasks, batch_ms=ahead + number)
     return cluster
@@ -194,7 +194,7 @@ def moved(cluster: Cluster, shards: int) -> tuple[Cluster, list[AnyEvent]]:
     for number, data in cluster.states.items():
         assert data is not None
         exported += export_shard(CLUSTER, number, data, cluster.rules, cluster.logic)
-    return Cluster(cluster.logic, CoreConfig(shards=shards, allowed_lateness_ms=LATENESS)), exported
+    return Cluster(cluster.logic, core_config(shards=shards, allowed_lateness_ms=LATENESS)), exported
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])

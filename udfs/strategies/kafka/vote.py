@@ -26,7 +26,7 @@ class Voter(Protocol):
     def strategies(self) -> tuple[str, ...] | None: ...
 
 
-def vote_of(members: Sequence[Voter], tie_order: str = "4.x") -> str:
+def vote_of(members: Sequence[Voter], tie_order: str) -> str:
     """Return the wire name that wins among a group's members; they vote in the order of the coordinator's map.
 
     That order matters only for ties between names that share a slot of the map of votes.
@@ -39,7 +39,7 @@ def vote_of(members: Sequence[Voter], tie_order: str = "4.x") -> str:
     return vote([lists[member_id] for member_id in order], tie_order)
 
 
-def vote(members_strategies: Sequence[Sequence[str]], tie_order: str = "4.x") -> str:
+def vote(members_strategies: Sequence[Sequence[str]], tie_order: str) -> str:
     """Return the wire name that wins: each member votes for the first of its list that all members support.
 
     Args:
@@ -53,10 +53,10 @@ def vote(members_strategies: Sequence[Sequence[str]], tie_order: str = "4.x") ->
     Source: kafka 4.1 ``ClassicGroup#selectProtocol``; kafka 1.0 ``GroupMetadata#selectProtocol``.
 
     Example:
-        >>> vote([["range", "roundrobin", "custom"], ["range", "roundrobin", "sticky"], ["roundrobin", "range"]])
+        >>> vote([["range", "roundrobin", "custom"], ["range", "roundrobin", "sticky"], ["roundrobin", "range"]], "4.x")
         'range'
-        >>> vote([["range", "sticky"], ["sticky", "range"]]), vote([["range", "sticky"], ["sticky", "range"]], "1.0")
-        ('sticky', 'range')
+        >>> [vote([["range", "sticky"], ["sticky", "range"]], order) for order in ("4.x", "1.0")]
+        ['sticky', 'range']
     """
     if tie_order not in _MAP_ORDERS:
         raise StrategyError("unknown_tie_order", f"the tie order is one of {', '.join(_MAP_ORDERS)}, not {tie_order!r}")

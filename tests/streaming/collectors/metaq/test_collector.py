@@ -17,6 +17,7 @@ from streaming.collectors.event_log import EventFiles, LogFull
 from streaming.collectors.metaq.collector import MetaqCollector
 from streaming.collectors.metaq.options import MetaqOptions
 from streaming.collectors.metaq.zk_reader import Reader
+from tests.cluster_options import metaq_options
 from tests.kit.metaq import client_of
 from tests.kit.zookeeper import ZooKeeper, running_zookeeper
 from udfs.model.events import AnyEvent
@@ -77,7 +78,7 @@ class Log:
 
 def options(keeper: ZooKeeper, root: str, **more: Any) -> MetaqOptions:
     short = {"poll_interval_ms": 200, "progress_interval_ms": 200, "settle_ms": 300, "session_timeout_ms": 4_000}
-    return MetaqOptions(hosts=keeper.address, cluster="c", root=root, **(short | more))
+    return metaq_options(f"{keeper.address}{root}", cluster="c", **(short | more))
 
 
 def wait_for(claim: Callable[[], object], collector: MetaqCollector, log: Log) -> None:

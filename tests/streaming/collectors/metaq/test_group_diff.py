@@ -25,8 +25,8 @@ from streaming.collectors.metaq.read_context import ReadContext
 from streaming.collectors.metaq.remembered import ReportedGroupState, ReportedTopicState
 from streaming.collectors.metaq.topic_diff import diff_topic
 from streaming.collectors.metaq.zk_times import TransactionTimes
+from tests.core_config import core_config
 from udfs.ingest.parser import parse
-from udfs.model.config import CoreConfig
 
 T0 = 1_772_334_720_000
 TOPICS = {
@@ -116,7 +116,7 @@ class Monitor:
 
     def _hear(self, events: list[Any]) -> list[Any]:
         for event in events:
-            read = parse(msgspec.json.encode(event), event.event_time + 1_000, CoreConfig())
+            read = parse(msgspec.json.encode(event), event.event_time + 1_000, core_config())
             assert type(read) is type(event), read
         self.heard += events
         moments = [(one.event_time, type(one), getattr(one, "member_id", None)) for one in self.heard]

@@ -30,9 +30,10 @@ from streaming.collectors.rocketmq.remoting.messages import (
     TopicConfig,
     TopicRoute,
 )
+from tests.cluster_options import rocketmq_options
 from udfs.model.events import AnyEvent, Clock, GroupSnapshot
 
-OPTIONS = RocketMqOptions(("127.0.0.1:9876",), "test")
+OPTIONS = rocketmq_options("127.0.0.1:9876", cluster="test")
 Lists = Mapping[str, Mapping[str, ConsumerConnections | None]]  # by group, by broker
 START_MS = 1_790_000_000_000
 AVG = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely@1b2c3d"

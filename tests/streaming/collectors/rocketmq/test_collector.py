@@ -11,9 +11,9 @@ import pytest
 
 from streaming.collectors.event_log import EventFiles, Limits
 from streaming.collectors.rocketmq.collector import RocketMqCollector
-from streaming.collectors.rocketmq.options import RocketMqOptions
 from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
 from streaming.collectors.rocketmq.remoting.frames import Frame
+from tests.cluster_options import rocketmq_options
 from tests.kit.rocketmq_script import Script
 from tests.kit.rocketmq_server import ScriptedRocketMq
 from udfs.model.events import AnyEvent, AssignmentReported, Clock, GroupSnapshot, Progress, TopicQueues
@@ -42,7 +42,7 @@ class Collected:
         self.folder = folder
         self.log = EventFiles(folder, "rocketmq")
         self.collector = RocketMqCollector(
-            RocketMqOptions(tuple(cluster.name_servers), "test", **options),  # type: ignore[arg-type]
+            rocketmq_options(*cluster.name_servers, cluster="test", **options),
             self.log,
         )
         self._read = len(self._events())
@@ -380,11 +380,11 @@ def test_started_it_tells_by_itself_and_stops_at_once_also_while_a_server_says_n
         appended = threading.Semaphore(0)
 
         def append(self, events: object) -> None:
-            super().append(events)  # type: ignore[arg-type]
+            super().append(events)
             self.appended.release()
 
     log = Watched(tmp_path, "rocketmq", Limits())
-    options = RocketMqOptions(tuple(cluster.name_servers), "test", poll_interval_ms=50, broker_timeout_ms=120_000)
+    options = rocketmq_options(*cluster.name_servers, cluster="test", poll_interval_ms=50, broker_timeout_ms=120_000)
     with RocketMqCollector(options, log):
         for _ in range(3):
             assert log.appended.acquire(timeout=60)

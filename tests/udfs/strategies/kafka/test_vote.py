@@ -10,7 +10,7 @@ from udfs.strategies.kafka.vote import vote, vote_of
 
 def test_three_members_elect_range_by_two_to_one() -> None:
     c1, c2, c3 = ["range", "roundrobin", "custom"], ["range", "roundrobin", "sticky"], ["roundrobin", "range", "sticky"]
-    assert vote([c1, c2, c3]) == "range"
+    assert vote([c1, c2, c3], "4.x") == "range"
     assert vote([c3, c2, c1], "1.0") == "range"
 
 
@@ -31,7 +31,7 @@ def test_a_tie_between_range_and_sticky_depends_on_the_coordinators_version() ->
 )
 def test_a_vote_without_a_winner_is_an_error_with_a_reason(lists: list[list[str]], code: str) -> None:
     with pytest.raises(StrategyError) as failed:
-        vote(lists)
+        vote(lists, "4.x")
     assert failed.value.code == code
 
 

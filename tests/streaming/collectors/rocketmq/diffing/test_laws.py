@@ -7,14 +7,14 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.collectors.rocketmq.options import RocketMqOptions
 from streaming.collectors.rocketmq.remoting.messages import ConsumerConnections, RunningInfo
+from tests.cluster_options import rocketmq_options
 from tests.streaming.collectors.rocketmq.surveys import Rounds, broker, connections, info, snapshots
 from udfs.model.events import AssignmentReported, GroupSnapshot
 
 BROKERS = ("a", "b")
 IDS = ("c1", "c2", "c3")
-OPTIONS = RocketMqOptions(("x",), "test")
+OPTIONS = rocketmq_options("x", cluster="test")
 
 listings = st.one_of(
     st.none(),

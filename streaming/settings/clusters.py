@@ -1,0 +1,107 @@
+"""Shell: the section of each live cluster's settings; a system is added here and in ``collectors/registry.py``."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, ClassVar
+
+from pydantic import Field, SecretStr, field_validator
+
+from streaming.settings.sections import Address, ClientOptions, KafkaAddress, Section, SomeCount, SomeSpan, Span
+
+_PATTERNS = ("include_groups", "exclude_groups", "include_topics", "exclude_topics")
+
+
+class LiveCluster(Section):
+    """A live cluster to follow; it is followed when it has an address."""
+
+    address: ClassVar[str]  # the name of the field that holds it
+
+    cluster: str
+    include_groups: tuple[str, ...]
+    exclude_groups: tuple[str, ...]
+    poll_interval_ms: Annotated[Span, Field(ge=100)]
+
+    @field_validator(*_PATTERNS, mode="before", check_fields=False)
+    @classmethod
+    def _list(cls, patterns: object) -> object:
+        """Accept a single one as a list: a variable cannot hold more."""
+        return [patterns] if isinstance(patterns, str) else patterns
+
+    @field_validator(*_PATTERNS, check_fields=False)
+    @classmethod
+    def _patterns(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in patterns:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
+        return patterns
+
+
+class Kafka(LiveCluster, ClientOptions):
+    address = "bootstrap_servers"
+
+    bootstrap_servers: KafkaAddress
+
+
+class _Encrypted(Section):
+    tls: bool
+    tls_ca: str
+    tls_verify: bool
+    tls_certificate: str
+    tls_key: str
+
+
+class RocketMq(LiveCluster, _Encrypted):
+    address = "name_servers"
+
+    name_servers: Address
+    include_topics: tuple[str, ...]
+    exclude_topics: tuple[str, ...]
+    system_names: bool
+    broker_timeout_ms: SomeSpan
+    client_timeout_ms: SomeSpan
+    running_info_share: float = Field(ge=0, le=1)
+    requests_in_flight: SomeCount
+    relayed_in_flight: SomeCount
+    boot_grace_ms: Span
+    route_grace_ms: Span
+    forget_broker_ms: Span
+    access_key: str
+    secret_key: SecretStr
+    security_token: SecretStr
+
+
+class Metaq(LiveCluster, _Encrypted):
+    address = "zookeeper"
+
+    zookeeper: Address
+    include_topics: tuple[str, ...]
+    exclude_topics: tuple[str, ...]
+    progress_interval_ms: Annotated[Span, Field(ge=100)]
+    settle_ms: Span
+    session_timeout_ms: SomeSpan
+    connect_timeout_ms: SomeSpan
+    requests_in_flight: SomeCount
+    tls_key_password: SecretStr
+    auth: dict[str, SecretStr]
+    sasl: dict[str, SecretStr]
+
+
+class Clusters(Section):
+    """The sections of all systems, each named like its system; in the order in which a checkpoint remembers them."""
+
+    kafka: Kafka
+    rocketmq: RocketMq
+    metaq: Metaq
+
+    def cluster(self, system: str) -> LiveCluster:
+        """Return a system's section."""
+        section: LiveCluster = getattr(self, system)
+        return section
+
+    def followed(self) -> dict[str, str]:
+        """Return the live clusters to follow: system -> name, always in the same order."""
+        sections = {system: self.cluster(system) for system in Clusters.model_fields}
+        return {system: one.cluster for system, one in sections.items() if getattr(one, one.address)}

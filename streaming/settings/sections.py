@@ -1,0 +1,93 @@
+"""Shell: what all sections of the settings share: the types of values, and what is refused in each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+)
+
+from streaming.settings.addresses import wrong_hosts
+
+SECRET_OPTIONS = re.compile(r"password|secret|jaas|\.key$|token", re.IGNORECASE)
+
+
+# Longer than the range of event times, 2000 to 2100.
+CENTURY_H = 876_600
+CENTURY_MS = CENTURY_H * 3_600_000
+INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1  # as Java and Arrow count
+
+
+def _folder(value: object) -> object:
+    if value == "" or "\0" in str(value):
+        raise ValueError("is not a folder; . is the folder in which the command runs")
+    return value
+
+
+def _address(text: str, *, of_kafka: bool) -> str:
+    wrong = wrong_hosts(text, of_kafka=of_kafka)
+    if wrong:
+        raise ValueError(f"{', '.join(map(repr, wrong))} is not HOST:PORT")
+    return text
+
+
+Span = Annotated[int, Field(ge=0, le=CENTURY_MS)]
+SomeSpan = Annotated[Span, Field(ge=1)]
+Count = Annotated[int, Field(ge=0, le=INT_MAX)]
+SomeCount = Annotated[Count, Field(ge=1)]
+Bytes = Annotated[int, Field(ge=0, le=LONG_MAX)]
+Folder = Annotated[Path, BeforeValidator(_folder)]
+Address = Annotated[str, AfterValidator(partial(_address, of_kafka=False))]
+KafkaAddress = Annotated[str, AfterValidator(partial(_address, of_kafka=True))]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_is_a_number(cls, value: object, info: ValidationInfo) -> object:
+        if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation in (int, float):
+            raise ValueError(f"is a number, not {str(value).lower()}")
+        return value
+
+
+class ClientOptions(Section):
+    """Options of a Kafka client; likely secrets are kept out of logs."""
+
+    options: dict[str, SecretStr]
+
+    @field_validator("options", mode="before")
+    @classmethod
+    def _text(cls, options: object) -> object:
+        if not isinstance(options, Mapping):
+            return options
+        return {key: _option_text(value) for key, value in options.items()}
+
+    def plain_options(self) -> dict[str, str]:
+        """Return the options with their secrets, for the client alone."""
+        return {key: value.get_secret_value() for key, value in self.options.items()}
+
+    def shown_options(self) -> dict[str, str]:
+        """Return the options as they may be shown."""
+        return {
+            key: "**********" if SECRET_OPTIONS.search(key) else value for key, value in self.plain_options().items()
+        }
+
+
+def _option_text(value: object) -> object:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float) else value
