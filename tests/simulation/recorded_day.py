@@ -25,8 +25,8 @@ from streaming.simulator import Fleet
 from streaming.simulator.fleet import RECORDINGS_START_MS
 from streaming.simulator.serializer import line
 from streaming.tables.projections import EFFECTS, Entry, Rows
+from tests.core_config import core_config
 from tests.simulation.core_run import CoreRun
-from udfs.model.config import CoreConfig
 from udfs.model.journal import Change, Rebalance, Rejected
 
 FOLDER = Path(__file__).with_name("day")
@@ -37,7 +37,7 @@ SHIFTS = 12
 SHIFT_EVERY_MS = 7_200_000
 SHIFT_MS = 45_000
 BATCH_MS = 10_000
-RULES = CoreConfig(shards=2)
+RULES = core_config(shards=2)
 # The first half of the day is over, between two shifts.
 HALF_MS = RECORDINGS_START_MS + SHIFTS // 2 * SHIFT_EVERY_MS - SHIFT_EVERY_MS // 2
 

@@ -14,9 +14,9 @@ import streaming.spark.session
 from streaming.commands.app import app
 from streaming.spark.checkpoint import Checkpoint
 from streaming.spark.state_reader import StoredShard
+from tests.core_config import core_config
 from tests.udfs.shard.shard_script import CLUSTER, Cluster, clock, join
 from udfs.group import coordinator
-from udfs.model.config import CoreConfig
 
 SHARDS = 3
 
@@ -43,7 +43,7 @@ def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkpoint:
     opened = Checkpoint(tmp_path / "c")
     opened.open(shards=SHARDS, shuffle_partitions=1, sources=["control"])
     (opened.query / "commits").mkdir(parents=True)
-    cluster = Cluster(coordinator, CoreConfig(shards=SHARDS, allowed_lateness_ms=0))
+    cluster = Cluster(coordinator, core_config(shards=SHARDS, allowed_lateness_ms=0))
     cluster.batch(join("a", 0, "g"), join("b", 0, "h"), clock(500))
     stored = [StoredShard(CLUSTER, shard, data) for shard, data in cluster.states.items() if data is not None]
     monkeypatch.setattr(streaming.spark.rollback, "read_whole", lambda *_: stored)
