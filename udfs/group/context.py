@@ -39,7 +39,6 @@ class GroupContext:
             ``facts.heartbeats`` are added by ``last_heartbeat``.
         touched: Members that joined, or whose timeout changed: their deadline is to be recomputed.
         departed_now: Members that departed: their next heartbeat is a join, or takes the departure back.
-        timeout_since: For members whose timeout changed in this batch: since when the current one applies.
         before: State of the members that events of this event time touched, before it; None: no member then.
             before_itself: the member objects. settings_before: The same for the group's settings.
         exempt: Members that were replaced by another id, which both report: their changes never cancel out.
@@ -61,7 +60,6 @@ class GroupContext:
         self.departed_now: list[tuple[str, int]] = []
         self.heeded = False
         self.outdated = False
-        self.timeout_since: dict[str, int] = {}
         self.work = 0
         self._compared: list[tuple[Owners, Owners, list[Changed]]] = []
         self.pulled: dict[Queue, int] = {}
@@ -168,13 +166,12 @@ class GroupContext:
     def deadline_of(self, member: Member) -> int:
         """Return when a member's session ends, by the heartbeats applied so far.
 
-        Up to a change of its timeout the old one counts: where the new one would have passed already, the session
-        ends at the change. If the change came in an earlier batch, only the field's own time is still stored.
+        Up to a change of its timeout the old one counted: where the new one would have passed already, the session
+        ends at the change.
         """
         deadline = self.seen[member.member_id] + self.timeout_of(member)
         changed_at = member.told_at.get("session_timeout_ms", deadline)
-        since = self.timeout_since.get(member.member_id, deadline)
-        return max(deadline, changed_at, since)
+        return max(deadline, changed_at, member.timeout_since or deadline)
 
     def last_heartbeat(self, member_id: str, until: int) -> int:
         """Return the last heartbeat, at or before ``until``, of a member that lives by heartbeats."""

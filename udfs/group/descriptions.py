@@ -63,7 +63,7 @@ def update_description(turn: GroupContext, member: Member, told: MemberFields, o
     turn.outdated |= outdated
     if "session_timeout_ms" in changed and member.by_heartbeats:
         turn.touched.append(member.member_id)
-        turn.timeout_since[member.member_id] = at
+        member.timeout_since = at if at > own else None
     return changed
 
 

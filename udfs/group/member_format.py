@@ -57,6 +57,7 @@ def pack_member(member: Member, kinds: Kinds, base: int) -> list[Any]:
         None if member.name == member.member_id else member.name,
         member.owned,
         member.owned_generation,
+        time_before(member.timeout_since, base),
     ]
     if seldom != _NOTHING:
         packed += seldom
@@ -65,7 +66,7 @@ def pack_member(member: Member, kinds: Kinds, base: int) -> list[Any]:
     return packed
 
 
-_NOTHING = [None] * 5
+_NOTHING = [None] * 6
 
 
 def time_before(at: int | None, base: int) -> int | None:
@@ -93,6 +94,7 @@ class _PackedMember(msgspec.Struct, array_like=True, gc=False):
     name: str | None = None
     owned: tuple[QueueRef, ...] | None = None
     owned_generation: int | None = None
+    timeout_ago: int | None = None
 
 
 class _Kind(msgspec.Struct, array_like=True, gc=False):
@@ -142,5 +144,6 @@ def unpack_members(packed: list[Any], kinds: KindsRead, base: int) -> Iterator[M
         member.rack = one.rack
         member.owned = one.owned
         member.owned_generation = one.owned_generation
+        member.timeout_since = None if one.timeout_ago is None else base - one.timeout_ago
         member.told_at = unpack_field_times(member, times, kinds.values, base)
         yield member

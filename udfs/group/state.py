@@ -32,6 +32,7 @@ class Member(msgspec.Struct, kw_only=True, gc=False):
         by_heartbeats: Its liveness comes from its own heartbeats, else from snapshots.
         holds_since: Since when it owns exactly its current queues.
         told_at: The newest event time that carried each field.
+        timeout_since: From when on its session timeout applies, where it was reported late.
     """
 
     member_id: str
@@ -55,6 +56,7 @@ class Member(msgspec.Struct, kw_only=True, gc=False):
     owned_generation: int | None = None
     holds_since: int | None = None
     told_at: dict[str, int] = msgspec.field(default_factory=dict)
+    timeout_since: int | None = None
 
     def forget_owned(self) -> None:
         """Drop the owned queues that the member reported."""

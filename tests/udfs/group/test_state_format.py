@@ -79,7 +79,11 @@ def test_everything_told_of_a_member_comes_back() -> None:
         "owned_generation": None,
         "holds_since": T0 + 10,
         "told_at": dict.fromkeys([name for name in DESCRIBED if not name.startswith("owned")], T0 + 10),
+        "timeout_since": None,
     }
+    member.timeout_since = T0 + 30
+    script.group.members["client-1"] = member
+    assert decode_group(encode_group(script.group)) == script.group
 
 
 def test_a_silent_group_of_ten_is_small_and_smaller_beside_its_neighbours() -> None:

@@ -46,7 +46,7 @@ def drain(cluster: Cluster, rows: Sequence[Row]) -> list[Row]:
 def test_rows_do_not_depend_on_how_much_a_group_may_do_in_a_batch(
     work: int, dice: Dice, length: int, shards: int
 ) -> None:
-    batches = dice.cut(dice.stream(length))
+    batches = dice.cut(dice.stream(length, dice.choice((LATENESS, 3 * LATENESS, 20 * LATENESS))))
     assert run(batches, work, shards) == run(batches, UNBOUNDED, shards)
 
 

@@ -39,6 +39,7 @@ from udfs.shard.shard import Row
 
 LATENESS = 2_000
 TIMEOUT = 10_000
+TIMEOUTS = (TIMEOUT, TIMEOUT, TIMEOUT // 2, 2 * TIMEOUT)
 GROUPS = ("g", "h", "i")
 MEMBERS = ("a", "b", "c", "d")
 TOPICS = ("t", "u")
@@ -53,9 +54,20 @@ def deleted(at: int, group: str) -> GroupDeleted:
     return GroupDeleted(schema_version=1, event_time=T0 + at, system=SYSTEM, cluster=CLUSTER, group=group)
 
 
-def snapshot(at: int, group: str, generation: int | None, members: list[str], held: bool, topic: str) -> GroupSnapshot:
+def snapshot(
+    at: int,
+    group: str,
+    generation: int | None,
+    members: list[str],
+    held: bool,
+    topic: str,
+    timeout_ms: int | None,
+) -> GroupSnapshot:
     """A coordinator's or a poll's view; ``held``: it says who holds what, in the order of the members."""
-    infos = tuple(MemberInfo(member_id=member, subscriptions=(topic,), strategies=("range",)) for member in members)
+    infos = tuple(
+        MemberInfo(member_id=member, subscriptions=(topic,), strategies=("range",), session_timeout_ms=timeout_ms)
+        for member in members
+    )
     queues = {member: (QueueRef(topic, index),) for index, member in enumerate(members)}
     return GroupSnapshot(
         schema_version=1,
@@ -111,7 +123,7 @@ class Dice(random.Random):
         if kind < 8:
             return beat(member, at, group)
         if kind < 12:
-            told = {"subscriptions": topics, "session_timeout_ms": TIMEOUT, "event_id": event_id}
+            told = {"subscriptions": topics, "session_timeout_ms": self.choice(TIMEOUTS), "event_id": event_id}
             return join(member, at, group, instance_id=self.choice((None, None, "i")), **told)
         match kind:
             case 12:
@@ -125,7 +137,8 @@ class Dice(random.Random):
             case 17 if self.snapshots:
                 cast = sorted(self.sample(MEMBERS, self.randrange(4)))
                 generation = self.choice((None, 0, 1, 2, 3, 4, 7))
-                return snapshot(at, group, generation, cast, self.random() < 0.5, topic)
+                timeout = self.choice((None, None, *TIMEOUTS[1:]))
+                return snapshot(at, group, generation, cast, self.random() < 0.5, topic, timeout)
             case 18 if self.snapshots:
                 return report(at, group, member, self.choice((None, 1, 2, 3)), self.randrange(3))
             case 19:
@@ -134,11 +147,11 @@ class Dice(random.Random):
             case _:
                 return clock(at)
 
-    def stream(self, length: int) -> list[AnyEvent]:
-        """Return events in the order of their arrival: disorder stays within the lateness; some come twice."""
+    def stream(self, length: int, delay: int = LATENESS) -> list[AnyEvent]:
+        """Return events in the order of their arrival, none later than by a delay; some come twice."""
         self.snapshots = self.random() < 0.5
-        drawn = [(self.event(), self.randrange(LATENESS + 1)) for _ in range(length)]
-        drawn += [(self.choice(drawn)[0], self.randrange(LATENESS + 1)) for _ in range(length // 10)]
+        drawn = [(self.event(), self.randrange(delay + 1)) for _ in range(length)]
+        drawn += [(self.choice(drawn)[0], self.randrange(delay + 1)) for _ in range(length // 10)]
         return [event for event, delay in sorted(drawn, key=lambda one: one[0].event_time + one[1])]
 
     def cut(self, stream: Sequence[AnyEvent]) -> list[Sequence[AnyEvent]]:
