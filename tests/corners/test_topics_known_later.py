@@ -170,3 +170,52 @@ def test_an_assignment_that_differs_only_for_want_of_metadata_is_no_disagreement
             found = [(row["kind"], row["opened_at"] - BASE_MS) for row in run.tables()["findings"]]
             assert run.core.rows()[0]["agrees"] is agrees
             assert found == ([("expected_differs", 5_000)] if differs else [])
+
+
+def _generation(t: int, number: int, *ids: str, topics: str = "a") -> Event:
+    members = [{"member_id": one, "instance_id": one[0], "subscriptions": list(topics)} for one in ids]
+    return {"t": t, "type": "group_snapshot", "group": "g", "generation": number, "strategy": "range"} | {
+        "members": members
+    }
+
+
+# What comes before the generation at 2 s of one group, whose second topic is known late, and that generation.
+_OF_ONE_MOMENT = {
+    "an empty generation between": [
+        _generation(1_000, 1, "p-1"),
+        _generation(2_000, 2),
+        _generation(2_000, 3, "p-1", "q-1", topics="ab"),
+    ],
+    "a generation between that hands on": [
+        _generation(1_000, 1, "p-1"),
+        _generation(2_000, 2, "q-1", "r-1"),
+        _generation(2_000, 3, "r-1", "p-1", topics="ab"),
+    ],
+    "a static member returns in the generation between": [
+        _generation(1_000, 1, "p-1", "q-1"),
+        _generation(2_000, 2, "p-1", "q-1"),
+        _generation(2_000, 2, "z-2", "q-1"),
+        _generation(2_000, 3, "z-2", "q-1", "r-1", topics="ab"),
+    ],
+    "a static member returns before it": [
+        _generation(1_000, 1, "p-1", "q-1"),
+        _generation(2_000, 1, "p-2", "q-1"),
+        _generation(2_000, 2, "p-2", "q-1", topics="ab"),
+    ],
+    "the group was deleted before it": [
+        _generation(1_000, 1, "p-1", "q-1"),
+        {"t": 2_000, "type": "group_deleted", "group": "g"},
+        _generation(2_000, 1, "p-1", "q-1", topics="ab"),
+    ],
+}
+
+
+@pytest.mark.parametrize("history", _OF_ONE_MOMENT.values(), ids=_OF_ONE_MOMENT)
+@pytest.mark.parametrize("cut", [in_one, one_by_one])
+def test_what_came_before_a_generation_at_its_own_time_stays(history: list[Event], cut: Cut) -> None:
+    known = {"t": 0, "type": "topic_queues", "topic": "a", "queue_count": 2}
+    later = {"t": 5_000, "type": "topic_queues", "topic": "b", "queue_count": 3}
+
+    expected = _outcome([known, later | {"t": 0}, *history, _END], cut)
+
+    assert _outcome([known, *history, later, _END], cut) == expected

@@ -43,7 +43,7 @@ class GroupContext:
             before_itself: the member objects. settings_before: The same for the group's settings.
         exempt: Members that were replaced by another id, which both report: their changes never cancel out.
         triggers_before, changed_before, changes_before: What was pending and written before this event time.
-        computed_before: The computed assignment before it, even if the group is deleted at that time.
+        first_change: How many changes were written before it, even if the group is deleted at that time.
         outdated: The event being applied carries a field older than the stored one, which stays.
         work: How many members and queues were processed: this bounds a batch.
         pulled: When the reporting member last pulled each queue.
@@ -63,7 +63,7 @@ class GroupContext:
         self.work = 0
         self._compared: list[tuple[Owners, Owners, list[Changed]]] = []
         self.pulled: dict[Queue, int] = {}
-        self.computed_before = group.computed
+        self.first_change = 0
         self.begin_event_time()
         self._caused: set[tuple[str, str | None, str | None]] = set()  # what is pending names already
 

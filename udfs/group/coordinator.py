@@ -190,7 +190,7 @@ class EventLoop:
         if self.moment is None:
             self.moment = at
             self.turn.begin_event_time()
-            self.turn.computed_before = self.turn.group.computed
+            self.turn.first_change = len(self.turn.answer.changes)
         if at in self.generations and self.turn.group.generation is not None:
             self.generations.discard(at)
             self._show_evidence_first(at)

@@ -17,7 +17,7 @@ from udfs.group.rebalance_pause import began_at, estimated_pause, queue_pause
 from udfs.group.reported_assignment import take_waiting_reports
 from udfs.group.spans import write_spans
 from udfs.group.state import Owners, Queue, key_of
-from udfs.group.static_members import replace_members, returned
+from udfs.group.static_members import overtake_awaited, replace_members, returned
 from udfs.group.topic_changes import compute_generation, queues_shown, sizes
 from udfs.group.triggers import Causes, compare, released
 from udfs.model.events import GroupSnapshot, MemberInfo
@@ -71,6 +71,7 @@ def _take_new_generation(
 ) -> None:
     group, standing = turn.group, turn.group.generation
     generation = snapshot.generation or 0
+    overtake_awaited(turn)
     told = _reported_owners(turn, snapshot)
     subscribed_before = set(group.subscribed_topics())
     after = {topic for info in snapshot.members for topic in _subscriptions(turn, info)}

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from udfs.model.events import HeldQueue, Mode, QueueInfo, QueueRef, System
-from udfs.model.journal import GroupChanged, LeftReason, Trigger, TriggerKind
+from udfs.model.journal import GroupChanged, LeftReason, MemberReplaced, QueuesReassigned, Trigger, TriggerKind
 
 # (topic, broker, queue id); Kafka's partitions have no broker.
 Queue: TypeAlias = tuple[str, str | None, int]
@@ -116,6 +116,7 @@ class Awaited(msgspec.Struct, kw_only=True):
         guessed: Its computed spans begin with the queues that the assignment named.
         before: The computed owners before it; None: an older version did not keep them.
         previous: The owners its strategy starts from, if different.
+        again: What became of computed spans at that time before it: it counts, though all from then on is withdrawn.
     """
 
     since: int
@@ -123,6 +124,7 @@ class Awaited(msgspec.Struct, kw_only=True):
     guessed: bool
     before: Owners | None = None
     previous: Owners | None = None
+    again: list[QueuesReassigned | MemberReplaced] = msgspec.field(default_factory=list)
 
 
 class Pending(msgspec.Struct, array_like=True):

@@ -28,7 +28,7 @@ from udfs.group.state import (
 from udfs.model.errors import StateDamagedError, StateVersionError
 from udfs.model.events import QueueInfo
 from udfs.model.garbage_collection import makes_no_cycles
-from udfs.model.journal import GroupChanged
+from udfs.model.journal import GroupChanged, MemberReplaced, QueuesReassigned
 
 GROUP_VERSION: Final = 2
 
@@ -194,11 +194,12 @@ def _pack_awaited(group: Group, awaited: Awaited, names: list[str], table: Share
         awaited.guessed,
         packed(awaited.before),
         packed(awaited.previous),
+        *([awaited.again] if awaited.again else []),
     ]
 
 
 def _unpack_awaited(group: Group, packed: list[Any], names: list[str], values: list[Any], base: int) -> Awaited:
-    ago, known, guessed, before, previous = packed
+    ago, known, guessed, before, previous, *again = packed
 
     def unpacked(owners: Any) -> Owners | None:
         if owners is None:
@@ -211,6 +212,7 @@ def _unpack_awaited(group: Group, packed: list[Any], names: list[str], values: l
         guessed=guessed,
         before=unpacked(before),
         previous=unpacked(previous),
+        again=msgspec.convert(again[0], list[QueuesReassigned | MemberReplaced]) if again else [],
     )
 
 

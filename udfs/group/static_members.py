@@ -107,6 +107,12 @@ def split_spans(turn: GroupContext, until: int | None) -> None:
             split_span_of(turn, one)
 
 
+def overtake_awaited(turn: GroupContext) -> None:
+    """Forget what the current generation still needs: another one takes its place, under the present ids."""
+    split_spans(turn, None)
+    turn.group.awaited, turn.group.replaced = None, []
+
+
 def split_span_of(turn: GroupContext, one: Replacement) -> None:
     """Split the open spans of one static member that was replaced."""
     body = MemberReplaced(

@@ -23,7 +23,7 @@ from udfs.group.static_members import ids_at, split_span_of
 from udfs.group.target_assignment import QueuesByTopic, TargetAssignment, compute_target_assignment, current_owners
 from udfs.model.events import QueueInfo, TopicQueues
 from udfs.model.group_api import DueEvent
-from udfs.model.journal import GroupChanged, SpansWithdrawn
+from udfs.model.journal import GroupChanged, MemberReplaced, QueuesReassigned, SpansWithdrawn
 from udfs.model.queues import shortened, spelled
 
 
@@ -126,18 +126,28 @@ def compute_generation(
         dealt = compute_target_assignment(turn, {}, strategy, at, {})  # it may fail for missing topics only
     if not dealt.recomputed:
         return dealt, None
-    started_from = group.reported if group.has_reported else group.computed
     awaited = Awaited(
         since=at,
         known={topic: shortened(queues) for topic, queues in known.items()},
         guessed=told is not None,
-        before=turn.computed_before,  # the owners if all spans from that time on are withdrawn
-        previous=None if started_from is turn.computed_before else started_from,
+        before=group.computed,
+        previous=group.reported if group.has_reported else None,
+        again=_written_now(turn),
     )
     if told is None:
         owners = current_owners(turn, at)
         dealt = msgspec.structs.replace(dealt, owners=owners, recomputed=False)
     return dealt, awaited
+
+
+def _written_now(turn: GroupContext) -> list[QueuesReassigned | MemberReplaced]:
+    """Return what became of computed spans at this event time so far."""
+    bodies = [change.body for change in turn.answer.changes[turn.first_change :]]
+    return [
+        body
+        for body in bodies
+        if isinstance(body, MemberReplaced) or (isinstance(body, QueuesReassigned) and body.origin == "computed")
+    ]
 
 
 # ---- topics known only later
@@ -210,6 +220,8 @@ def _correct_spans(turn: GroupContext, awaited: Awaited, owners: Owners) -> None
     before = group.computed
     if awaited.before is not None and (awaited.before or before):
         turn.write(since, SpansWithdrawn(since=since))
+        for body in awaited.again:
+            turn.write(since, body)
         now = {then: member for member, then in ids_at(group, since).items()}
         before = {
             queue: tuple(sorted(now.get(one, one) for one in holders)) for queue, holders in awaited.before.items()
