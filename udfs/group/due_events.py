@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from udfs.group.assignment_diff import held_only_by
 from udfs.group.context import GroupContext
 from udfs.group.event_order import generation_of, is_bare, order_of
 from udfs.group.findings import late_found
@@ -15,7 +16,12 @@ from udfs.group.lifecycle import (
 )
 from udfs.group.membership import on_join, on_leave, on_snapshot
 from udfs.group.rebalance import decide_counted
-from udfs.group.reported_assignment import take_report, take_reported_assignment, take_waiting_reports
+from udfs.group.reported_assignment import (
+    newest_reports,
+    take_report,
+    take_reported_assignment,
+    take_waiting_reports,
+)
 from udfs.group.reported_generations import is_under_way, owners_in_snapshot, take_generation, update_existing
 from udfs.group.state import Evidence
 from udfs.group.static_members import under_present_ids
@@ -139,7 +145,11 @@ def _take_reported_assignment(turn: GroupContext, snapshot: GroupSnapshot, at: i
     told = owners_in_snapshot(turn, snapshot)
     if told is None:
         return
-    told = {queue: kept for queue, held in told.items() if (kept := tuple(m for m in held if m in group.members))}
+    told = held_only_by(told, group.members)
+    if snapshot.event_time < (group.assigned_at or snapshot.event_time):
+        turn.outdated |= told != group.reported
+        return
+    told = newest_reports(group, told, snapshot.event_time)
     if group.pending is not None:
         group.pending.told = sorted(told.items(), key=lambda one: (one[0][0], one[0][1] or "", one[0][2]))
     elif group.last_rebalance_id is not None:

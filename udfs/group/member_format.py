@@ -58,6 +58,7 @@ def pack_member(member: Member, kinds: Kinds, base: int) -> list[Any]:
         member.owned,
         member.owned_generation,
         time_before(member.timeout_since, base),
+        time_before(member.reported_at, base),
     ]
     if seldom != _NOTHING:
         packed += seldom
@@ -66,7 +67,7 @@ def pack_member(member: Member, kinds: Kinds, base: int) -> list[Any]:
     return packed
 
 
-_NOTHING = [None] * 6
+_NOTHING = [None] * 7
 
 
 def time_before(at: int | None, base: int) -> int | None:
@@ -95,6 +96,7 @@ class _PackedMember(msgspec.Struct, array_like=True, gc=False):
     owned: tuple[QueueRef, ...] | None = None
     owned_generation: int | None = None
     timeout_ago: int | None = None
+    reported_ago: int | None = None
 
 
 class _Kind(msgspec.Struct, array_like=True, gc=False):
@@ -145,5 +147,6 @@ def unpack_members(packed: list[Any], kinds: KindsRead, base: int) -> Iterator[M
         member.owned = one.owned
         member.owned_generation = one.owned_generation
         member.timeout_since = None if one.timeout_ago is None else base - one.timeout_ago
+        member.reported_at = None if one.reported_ago is None else base - one.reported_ago
         member.told_at = unpack_field_times(member, times, kinds.values, base)
         yield member

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import bisect
 
 from udfs.group.assignment_diff import by_owner, owners_of
 from udfs.group.client_ids import reporting_member
@@ -12,7 +12,7 @@ from udfs.group.queue_handover import first_pulls, is_timed, keep_pulls, resume
 from udfs.group.rebalance import differing_from, settled_at
 from udfs.group.spans import write_spans
 from udfs.group.state import MAX_WAITING_REPORTS, Group, Owners, WaitingReport, key_of
-from udfs.model.events import AssignmentReported, HeldQueue
+from udfs.model.events import AssignmentReported
 
 
 def take_report(turn: GroupContext, event: AssignmentReported, at: int) -> None:
@@ -25,11 +25,13 @@ def take_report(turn: GroupContext, event: AssignmentReported, at: int) -> None:
         turn.heeded = True
         report = WaitingReport(generation, event.member_id, event.queues, event.event_time, event.host)
         if report not in group.waiting_reports:
-            group.waiting_reports = [*group.waiting_reports, report][-MAX_WAITING_REPORTS:]
+            bisect.insort(group.waiting_reports, report, key=lambda one: one.time)
+            del group.waiting_reports[:-MAX_WAITING_REPORTS]
         return
     if generation is not None and generation < group.current_generation:
         return
-    _hold(turn, event.member_id, event.host, event.queues, at)
+    report = WaitingReport(group.current_generation, event.member_id, event.queues, event.event_time, event.host)
+    turn.outdated |= not _hold(turn, report, at)
 
 
 def take_waiting_reports(turn: GroupContext, at: int) -> None:
@@ -41,7 +43,7 @@ def take_waiting_reports(turn: GroupContext, at: int) -> None:
             group.waiting_reports.append(report)
         elif report.generation == group.current_generation:
             since = max(at, report.time) if group.generation is None else at
-            _hold(turn, report.member_id, report.host, report.queues, since)
+            _hold(turn, report, since)
     if is_timed(turn):
         compare_with_reports(turn, at)  # the reported assignment may already equal the computed one
 
@@ -95,11 +97,30 @@ def _begin_to_compare(turn: GroupContext) -> None:
     group.has_reported = True
 
 
-def _hold(turn: GroupContext, client: str, host: str | None, told: Sequence[HeldQueue], at: int) -> None:
-    group = turn.group
-    member = reporting_member(group, client, None if turn.system == "kafka" else host)
+def newest_reports(group: Group, told: Owners, own: int) -> Owners:
+    """Return a whole assignment that was reported at a time, with what members have reported since in its place."""
+    group.assigned_at = own
+    newer: list[str] = []
+    for member_id, member in group.members.items():
+        if member.reported_at is not None and member.reported_at > own:
+            newer.append(member_id)
+        else:
+            member.reported_at = None
+    if not newer:
+        return told
+    held, standing = by_owner(told), by_owner(group.reported)
+    return owners_of({**held, **{member_id: standing.get(member_id, []) for member_id in newer}})
+
+
+def _hold(turn: GroupContext, report: WaitingReport, at: int) -> bool:
+    """Apply what a member holds; return whether nothing newer is known of it."""
+    group, told = turn.group, report.queues
+    member = reporting_member(group, report.member_id, None if turn.system == "kafka" else report.host)
     if member is None:
-        return
+        return True
+    if report.time < max(member.reported_at or 0, group.assigned_at or 0):
+        return False
+    member.reported_at = report.time
     member_id, queues = member.member_id, [key_of(queue, turn.system) for queue in told]
     turn.heeded = True
     turn.work += len(group.reported)
@@ -117,3 +138,4 @@ def _hold(turn: GroupContext, client: str, host: str | None, told: Sequence[Held
     if member_id not in group.reporters:
         group.reporters = sorted([*group.reporters, member_id])
     compare_with_reports(turn, at)
+    return True

@@ -14,7 +14,7 @@ from udfs.group.findings import counted
 from udfs.group.membership import arrive_by_snapshot
 from udfs.group.rebalance import COOPERATIVE, RebalancePlan, apply_rebalance, in_order, next_id
 from udfs.group.rebalance_pause import began_at, estimated_pause, queue_pause
-from udfs.group.reported_assignment import take_waiting_reports
+from udfs.group.reported_assignment import newest_reports, take_waiting_reports
 from udfs.group.spans import write_spans
 from udfs.group.state import Owners, Queue, key_of
 from udfs.group.static_members import overtake_awaited, replace_members, returned
@@ -84,7 +84,7 @@ def _take_new_generation(
     group.generation = generation
     group.leader = snapshot.leader
     if told is not None:
-        told = held_only_by(told, group.members)
+        told = newest_reports(group, held_only_by(told, group.members), snapshot.event_time)
     handed = _add_generation_triggers(turn, due, snapshot, standing, told, causes, at)
     missed = generation - standing - 1 if standing is not None and generation > standing + 1 else None
     dealt, awaited = compute_generation(turn, known, guessed, told, snapshot.strategy or None, at)
@@ -211,6 +211,7 @@ def _take_same_generation(turn: GroupContext, snapshot: GroupSnapshot, at: int) 
     update_existing(turn, snapshot, at)
     if snapshot.assignments is not None:
         told = held_only_by(_reported_owners(turn, snapshot) or {}, group.members)
+        told = newest_reports(group, told, snapshot.event_time)
         if told != group.reported or not group.has_reported:
             write_spans(turn, "reported", told, at)
             group.has_reported = True

@@ -32,6 +32,7 @@ class Member(msgspec.Struct, kw_only=True, gc=False):
         by_heartbeats: Its liveness comes from its own heartbeats, else from snapshots.
         holds_since: Since when it owns exactly its current queues.
         told_at: The newest event time that carried each field.
+        reported_at: When it last reported its queues, if no whole assignment was reported since.
         timeout_since: From when on its session timeout applies, where it was reported late.
     """
 
@@ -57,6 +58,7 @@ class Member(msgspec.Struct, kw_only=True, gc=False):
     holds_since: int | None = None
     told_at: dict[str, int] = msgspec.field(default_factory=dict)
     timeout_since: int | None = None
+    reported_at: int | None = None
 
     def forget_owned(self) -> None:
         """Drop the owned queues that the member reported."""
@@ -172,6 +174,7 @@ class Group(msgspec.Struct, kw_only=True):
         settings_at: The newest event time that carried each of mode, strategy and strategy settings.
         members: In the order of joining. departed: The oldest first.
         reported_at: When the reported spans last changed: reports alone do not make later events late.
+        assigned_at: When a whole assignment was last reported.
         counts: Queues of each subscribed, known topic as of the last decision.
         guessed_topics: Topics of the current reported generation without metadata so far. awaited: The input for
             computing it once they have metadata; None if it will not be computed.
@@ -232,6 +235,7 @@ class Group(msgspec.Struct, kw_only=True):
     recent: list[int] = msgspec.field(default_factory=list)
     row: GroupChanged | None = None
     last_heartbeats: dict[str, int] = msgspec.field(default_factory=dict)
+    assigned_at: int | None = None
 
     @property
     def source(self) -> Literal["reported", "counted"]:

@@ -74,6 +74,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("replaced", list[Replacement]),
     ("settings_at", dict[str, int]),
     ("last_heartbeats", dict[str, int]),
+    ("assigned_at", int | None),
 )
 _BLANK = Group()
 

@@ -80,8 +80,9 @@ def test_everything_told_of_a_member_comes_back() -> None:
         "holds_since": T0 + 10,
         "told_at": dict.fromkeys([name for name in DESCRIBED if not name.startswith("owned")], T0 + 10),
         "timeout_since": None,
+        "reported_at": None,
     }
-    member.timeout_since = T0 + 30
+    member.timeout_since, member.reported_at = T0 + 30, T0 + 40
     script.group.members["client-1"] = member
     assert decode_group(encode_group(script.group)) == script.group
 
