@@ -46,7 +46,7 @@ def test_what_a_link_in_the_folder_points_to_is_not_emptied(tmp_path: Path) -> N
 
 
 class NoJob:
-    """Stands in for the job: only the program around it is tested here."""
+    """Replaces the job: only the program around it is tested here."""
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings

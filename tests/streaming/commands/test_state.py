@@ -22,7 +22,7 @@ SHARDS = 3
 
 
 class NoSpark:
-    """Stands in for the session: what is read from it is given below."""
+    """Replaces the session: what is read from it is given below."""
 
     stopped = 0
 

@@ -1,4 +1,4 @@
-"""Who subscribes to what: shared lists, repetitions, unknown topics."""
+"""Subscriptions: shared lists, repetitions, unknown topics."""
 
 from hypothesis import given
 from hypothesis import strategies as st
