@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# No example has a time limit: how long one takes on busy cores says nothing of the code.
+hypothesis.settings.register_profile("without-deadlines", deadline=None)
+hypothesis.settings.load_profile("without-deadlines")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
