@@ -153,4 +153,6 @@ def _settings_violation(settings: dict[str, object] | None, path: str) -> Reject
             elif isinstance(thing, int) and abs(thing) > MAX_INT64:
                 return Rejection("out_of_range_strategy_settings", f"{thing} does not fit 64 bits - at `{path}`")
         level = below
+    if not level:
+        return None
     return Rejection("too_deep", f"more than {MAX_SETTINGS_DEPTH} levels - at `{path}`")
