@@ -41,8 +41,8 @@ def sizes(assignment: Assignment) -> list[int]:
 
 @pytest.mark.parametrize("name", names())
 @given(problem=mixed_groups())
-@settings(max_examples=30, deadline=None)
-def test_each_queue_goes_once_and_to_a_subscriber(name: str, problem: Problem) -> None:
+@settings(max_examples=30)
+def test_each_queue_is_assigned_once_and_to_a_subscriber(name: str, problem: Problem) -> None:
     held = answer(name, problem)
     assert list(held) == [member.member_id for member in problem.members]
     given_out = [queue for queues in held.values() for queue in queues]
@@ -58,7 +58,7 @@ def test_each_queue_goes_once_and_to_a_subscriber(name: str, problem: Problem) -
 
 @pytest.mark.parametrize("name", names())
 @given(problem=equal_groups())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_declared_spread_holds_and_nothing_is_left(name: str, problem: Problem) -> None:
     promised = registered(name, name.split(".")[0])
     held = answer(name, problem)
@@ -75,7 +75,7 @@ def test_the_declared_spread_holds_and_nothing_is_left(name: str, problem: Probl
 
 @pytest.mark.parametrize("name", [name for name in names() if registered(name, name.split(".")[0]).any_order])
 @given(problem=mixed_groups(), shuffled=st.randoms(use_true_random=False))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_order_of_joining_does_not_matter_where_that_is_promised(
     name: str, problem: Problem, shuffled: Any
 ) -> None:
@@ -89,7 +89,7 @@ def test_the_order_of_joining_does_not_matter_where_that_is_promised(
 
 @pytest.mark.parametrize("name", [name for name in names() if registered(name, name.split(".")[0]).keeps])
 @given(problem=equal_groups(), gone=st.integers(0, 8))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_when_one_leaves_the_others_keep_what_they_had_where_that_is_promised(
     name: str, problem: Problem, gone: int
 ) -> None:
@@ -105,7 +105,7 @@ def test_when_one_leaves_the_others_keep_what_they_had_where_that_is_promised(
 
 @pytest.mark.parametrize("name", ["kafka.sticky", "kafka.server.uniform"])
 @given(problem=equal_groups(), joined=st.integers(1, 3))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_when_some_join_only_their_share_moves(name: str, problem: Problem, joined: int) -> None:
     before = answer(name, problem)
     topics = problem.members[0].subscriptions
@@ -120,7 +120,7 @@ def test_when_some_join_only_their_share_moves(name: str, problem: Problem, join
 
 
 @given(problem=mixed_groups())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_sticky_paths_leave_nothing_of_subscribed_topics(problem: Problem) -> None:
     # Should one that does not end be drawn some day, it becomes an example of its own.
     held = answer("kafka.sticky", problem)

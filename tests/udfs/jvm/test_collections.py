@@ -33,7 +33,7 @@ def test_strings_sort_by_utf_16_units_not_by_code_points() -> None:
     assert sorted_strings(["\uffff", "\U0001f600", "b", "a"]) == ["a", "b", "\U0001f600", "\uffff"]
 
 
-def test_a_longer_address_stands_before_the_shorter_one_with_its_process() -> None:
+def test_a_longer_address_sorts_before_the_shorter_one_with_its_process() -> None:
     assert sorted_strings(["10.0.0.1@1", "10.0.0.10@3"]) == ["10.0.0.10@3", "10.0.0.1@1"]
 
 

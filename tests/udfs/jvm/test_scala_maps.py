@@ -35,7 +35,7 @@ def test_texts_of_one_hash_are_a_chain_that_takes_new_ones_at_its_head() -> None
     assert mutable_map_order(["BB", "Aa"]) == ["Aa", "BB"]
 
 
-def test_a_table_that_doubles_turns_its_chains_around() -> None:
+def test_a_table_that_doubles_reverses_its_chains() -> None:
     # The thirteenth of sixteen slots doubles the table: the chain is read from its head into the larger one.
     others = [f"k{number}" for number in range(10)]
     before, after = ["Aa", "BB", *others], ["Aa", "BB", *others, "one more"]

@@ -1,4 +1,4 @@
-"""How a group's queues are dealt: modes, votes, members with strategies of their own."""
+"""How a group's queues are assigned: strategies, votes, members with strategies of their own."""
 
 import functools
 
@@ -59,7 +59,7 @@ def test_rocketmq_members_with_different_strategies_each_take_what_their_own_giv
     assert dealt.strategy == "rocketmq.AVG, rocketmq.AVG_BY_CIRCLE"
 
 
-def test_what_a_strategy_of_somebody_elses_gives_is_not_guessed_and_the_rest_is_dealt() -> None:
+def test_the_result_of_a_custom_strategy_is_not_guessed_and_the_rest_is_assigned() -> None:
     problem = with_strategies(group({"a": ["t"], "b": ["t"]}, {"t": 4}), b=["com.example.Nearest"])
     dealt = allocate(system="rocketmq", mode=None, strategy=None, problem=problem)
     assert (as_text(dealt.assignment), dealt.recomputable) == ({"a": "t-0 t-1", "b": ""}, False)
@@ -67,20 +67,20 @@ def test_what_a_strategy_of_somebody_elses_gives_is_not_guessed_and_the_rest_is_
 
 
 @pytest.mark.parametrize("name", ["CONFIG", "MACHINE_ROOM", "MACHINE_ROOM_NEARBY", "MACHINE_ROOM_NEARBY-com.example.X"])
-def test_a_class_without_what_it_was_made_with_tells_nothing(name: str) -> None:
+def test_a_class_without_its_settings_cannot_be_computed(name: str) -> None:
     problem = with_strategies(group({"a": ["t"]}, {"t": 4}), a=[name])
     dealt = allocate(system="rocketmq", mode=None, strategy=None, problem=problem)
     assert (as_text(dealt.assignment), dealt.recomputable) == ({"a": ""}, False)
 
 
-def test_a_class_with_what_it_was_made_with_is_dealt() -> None:
+def test_a_class_with_its_settings_is_computed() -> None:
     problem = with_strategies(group({"a": ["t"]}, {"t": 2}, settings={"inner": "AVG"}), a=["MACHINE_ROOM_NEARBY"])
     problem = msgspec.structs.replace(problem, settings={"inner": "AVG", "broker_rooms": {"": "r"}})
     dealt = allocate(system="rocketmq", mode=None, strategy=None, problem=problem)
     assert (as_text(dealt.assignment), dealt.recomputable) == ({"a": "t-0 t-1"}, True)
 
 
-def test_a_strategy_that_was_set_for_the_group_must_be_known() -> None:
+def test_a_strategy_that_was_set_for_the_group_must_exist() -> None:
     with pytest.raises(StrategyError) as failed:
         allocate(system="rocketmq", mode=None, strategy="com.example.X", problem=group({"a": ["t"]}, {"t": 2}))
     assert failed.value.code == "unknown_strategy"
@@ -102,12 +102,12 @@ def test_a_share_number_that_is_no_number_is_an_error_of_the_group() -> None:
     assert failed.value.code == "illegal_setting"
 
 
-def test_a_group_without_known_topics_is_dealt_nothing() -> None:
+def test_a_group_of_unknown_topics_is_assigned_nothing() -> None:
     for system, name in (("kafka", "sticky"), ("kafka", "server.uniform"), ("rocketmq", "AVG"), ("metaq", "default")):
         dealt = allocate(system=system, mode=None, strategy=name, problem=group({"a": ["missing"], "b": []}, {"t": 0}))
         assert dealt.assignment == {"a": [], "b": []}
 
 
-def test_a_group_without_members_is_dealt_nothing() -> None:
+def test_a_group_without_members_is_assigned_nothing() -> None:
     for system, name in (("kafka", "sticky"), ("kafka", "range"), ("rocketmq", "AVG"), ("metaq", "consistent-hash")):
         assert allocate(system=system, mode=None, strategy=name, problem=group({}, {"t": 2})).assignment == {}

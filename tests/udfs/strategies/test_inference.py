@@ -49,8 +49,8 @@ def test_nothing_shows_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", CANDIDATES)
-def test_what_the_real_client_deals_is_never_taken_for_the_other(name: str) -> None:
-    """Over recorded answers of the client's own classes: the strategy itself, or nothing where both deal alike."""
+def test_the_assignment_of_one_real_class_is_never_taken_for_the_other(name: str) -> None:
+    """Over recorded answers of the client's own classes: the strategy itself, or nothing where both assign the same."""
     found = []
     for line in (_GOLDEN / name / _RECORDED).read_text().splitlines():
         told = json.loads(line)

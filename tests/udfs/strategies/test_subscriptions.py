@@ -1,4 +1,4 @@
-"""Subscriptions: shared lists, repetitions, unknown topics."""
+"""Subscribers of each topic: shared lists, repetitions, unknown topics."""
 
 from hypothesis import given
 from hypothesis import strategies as st

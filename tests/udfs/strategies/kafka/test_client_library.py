@@ -32,7 +32,7 @@ def test_a_library_is_read_from_its_name_and_version(
     assert (found, found.static_first, found.racks_in_range) == (library, static_first, racks_in_range)
 
 
-def test_the_setting_goes_before_the_leader_and_the_leader_before_the_first_that_joined() -> None:
+def test_the_setting_overrides_the_leader_and_the_leader_the_first_that_joined() -> None:
     first, second = group({"a": [], "b": []}, {}).members
     first = msgspec.structs.replace(first, client_library="java-1.0")
     second = msgspec.structs.replace(second, client_library="java-2.0")

@@ -16,7 +16,7 @@ def test_equal_subscriptions_continue_over_the_topics() -> None:
     assert as_text(answer) == {"C0": "t0-0 t0-2 t1-1", "C1": "t0-1 t1-0 t1-2"}
 
 
-def test_the_pointer_goes_on_behind_the_last_subscriber_that_got_one() -> None:
+def test_the_pointer_continues_behind_the_last_subscriber_that_got_one() -> None:
     # t1 ends with b; c does not subscribe to t2, so the circle begins again with a.
     members = {"a": ["t1", "t2"], "b": ["t1", "t2"], "c": ["t1"]}
     answer = strategy("roundrobin", "kafka")(group(members, {"t1": 2, "t2": 3}))

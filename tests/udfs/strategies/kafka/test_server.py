@@ -95,14 +95,14 @@ def test_only_existing_topics_of_a_member_count() -> None:
     assert found == {"a": {1}, "b": {0, 1}}
 
 
-def test_a_target_before_is_grouped_by_topic_without_those_that_are_gone() -> None:
+def test_a_target_before_is_grouped_by_topic_without_deleted_ones() -> None:
     problem = group({"a": ["t", "u"]}, {"t": 40, "u": 1}, owned={"a": ["t-17", "v-0", "u-0", "t-16", "t-1"]})
     # Of the topics as of numbers: the places 0 and 1 are their hashes.
     assert ServerGroup(problem).target(0) == {0: [16, 17, 1], 1: [0]}
     assert list(ServerGroup(problem).target(0)) == [0, 1]
 
 
-def test_the_target_before_goes_ahead_of_what_members_own_also_where_it_names_no_queues() -> None:
+def test_the_target_before_overrides_what_members_own_also_where_it_names_no_queues() -> None:
     problem = group({"a": ["t"], "b": ["t"]}, {"t": 2}, owned={"a": ["t-0"], "b": ["t-1"]})
     assert ServerGroup(problem).owned == [(queue("t-0"),), (queue("t-1"),)]
     before = msgspec.structs.replace(problem, previous={"b": (queue("t-0"),)})

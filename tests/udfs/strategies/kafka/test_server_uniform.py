@@ -46,7 +46,7 @@ def groups_with_targets(draw: Any) -> Problem:
 
 
 @given(problem=groups_with_targets(), any_order=st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_target_written_in_another_way_is_the_same_target(problem: Problem, any_order: Any) -> None:
     again = []
     for member in problem.members:
@@ -60,8 +60,8 @@ def test_a_target_written_in_another_way_is_the_same_target(problem: Problem, an
 
 
 @given(problem=groups_with_targets())
-@settings(max_examples=100, deadline=None)
-def test_the_target_before_goes_ahead_of_what_members_say_they_own(problem: Problem) -> None:
+@settings(max_examples=100)
+def test_the_target_before_overrides_what_members_report_as_owned(problem: Problem) -> None:
     previous = {member.member_id: member.owned or () for member in problem.members}
     silent = tuple(msgspec.structs.replace(member, owned=None) for member in problem.members)
     assert outcome(msgspec.structs.replace(problem, members=silent, previous=previous)) == outcome(problem)

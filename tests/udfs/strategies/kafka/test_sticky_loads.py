@@ -60,7 +60,7 @@ def test_free_are_the_partitions_without_an_owner_in_their_order() -> None:
     assert line.loads.free([3, 2, 1, 0]) == [3, 1]
 
 
-def test_a_free_partition_goes_to_the_subscriber_with_the_fewest_then_to_the_first_by_id() -> None:
+def test_a_free_partition_is_given_to_the_subscriber_with_the_fewest_then_to_the_first_by_id() -> None:
     line = Line(group({"c": ["t"], "b": ["t"], "a": ["u"]}, {"t": 4, "u": 1}, owned={"b": ["t-0"]}))
     line.loads.line_up()
     assert [line.loads.give(number, near=False) for number in (1, 2, 3)] == [True, True, True]
@@ -113,7 +113,7 @@ def lined_up(problem: Problem) -> Loads:
     return loads
 
 
-def test_where_partitions_are_gone_an_owner_that_is_settled_is_a_null_pointer() -> None:
+def test_where_partitions_were_deleted_an_owner_that_is_settled_is_a_null_pointer() -> None:
     line = Line(claiming({"a": ("t", 1, "t-0 t-1 t-9"), "b": ("t", 1, "")}, {"t": 2}))
     line.loads.line_up()
     assert not line.loads.is_even()

@@ -14,7 +14,7 @@ def test_three_members_elect_range_by_two_to_one() -> None:
     assert vote([c3, c2, c1], "1.0") == "range"
 
 
-def test_a_tie_between_range_and_round_robin_goes_to_range_in_both_orders() -> None:
+def test_range_wins_a_tie_with_round_robin_in_both_orders() -> None:
     # Seen live on a broker of 1.0.2.
     assert vote([["range", "roundrobin"], ["roundrobin", "range"]], "1.0") == "range"
     assert vote([["roundrobin", "range"], ["range", "roundrobin"]], "4.x") == "range"

@@ -12,7 +12,7 @@ _SETTINGS = {"rooms": ["r"], "machines": ["r"], "member_rooms": {"": "r", "a": "
 
 
 @pytest.mark.parametrize("name", _CHECKED)
-def test_a_client_without_an_id_fails_where_it_asks(name: str) -> None:
+def test_a_client_without_an_id_fails_where_it_allocates(name: str) -> None:
     problem = group({"": ["t"], "a": ["t"]}, {"t": 2}, broker="r@b", settings=_SETTINGS)
     with pytest.raises(StrategyError) as failed:
         strategy(name, "rocketmq")(problem)
@@ -20,12 +20,12 @@ def test_a_client_without_an_id_fails_where_it_asks(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", _CHECKED)
-def test_a_client_without_an_id_that_asks_for_nothing_disturbs_nobody(name: str) -> None:
+def test_a_client_without_an_id_and_without_topics_disturbs_no_other(name: str) -> None:
     problem = group({"": ["empty", "missing"], "a": []}, {"t": 2, "empty": 0}, broker="r@b", settings=_SETTINGS)
     assert as_text(strategy(name, "rocketmq")(problem)) == {"": "", "a": ""}
 
 
-def test_the_slice_of_a_client_without_an_id_that_does_not_subscribe_belongs_to_nobody() -> None:
+def test_the_slice_of_a_client_without_an_id_that_does_not_subscribe_has_no_owner() -> None:
     problem = group({"": [], "a": ["t"]}, {"t": 2})
     assert as_text(strategy("AVG", "rocketmq")(problem)) == {"": "", "a": "t-1"}
 

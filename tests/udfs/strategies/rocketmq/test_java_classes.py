@@ -39,7 +39,7 @@ def test_a_class_that_is_shipped_has_its_wire_name(own: str, name: str, form: st
     "own",
     [
         "com.example.Nearest",
-        "com.example.AllocateMessageQueueAveragely",  # somebody's copy: who knows what was changed
+        "com.example.AllocateMessageQueueAveragely",  # a copy, perhaps changed
         f"{PACKAGE}.AbstractAllocateMessageQueueStrategy",
         f"x{PACKAGE}.AllocateMessageQueueAveragely",
         "com.example.Main$1",
