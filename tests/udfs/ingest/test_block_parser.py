@@ -8,11 +8,11 @@ import hypothesis.strategies as st
 import msgspec
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.core_config import core_config
 from tests.udfs.event_lines import NOW
-from tests.udfs.ingest.test_combiner import LINES, combined, said
+from tests.udfs.ingest.test_combiner import LINES, combined, content_of
 from udfs.ingest import block_parser
 from udfs.ingest.block_parser import UniformHeartbeats, parse_uniform_lines
 from udfs.ingest.parser import BareHeartbeat, decode_lines
@@ -74,9 +74,8 @@ def check(lines: list[bytes | None]) -> None:
         assert beat == (event.system, event.cluster, event.group, event.member_id, event.event_time)
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(st.sampled_from(SHAPES), MARRED, MARRED, st.none(), st.just(b"")), max_size=20))
-def test_what_is_read_as_a_block_is_what_each_line_says(lines: list[bytes | None]) -> None:
+def test_a_block_is_read_as_each_of_its_lines(lines: list[bytes | None]) -> None:
     check(lines)
 
 
@@ -85,15 +84,14 @@ def test_no_byte_of_a_line_is_passed_over(shape: bytes) -> None:
     check([shape, *(marred(shape, at, byte) for at in range(len(shape)) for byte in NASTY), b" " * 50])
 
 
-@settings(deadline=None)
 @given(LINES, st.lists(MARRED, max_size=8))
-def test_a_batch_says_the_same_whether_it_is_read_as_blocks_or_not(
+def test_a_batch_has_the_same_content_whether_it_is_read_as_blocks_or_not(
     lines: list[bytes | None], more: list[bytes]
 ) -> None:
-    as_blocks = said(combined([*lines, *more]))
+    as_blocks = content_of(combined([*lines, *more]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(block_parser, "_FEWEST", 1000)
-        assert said(combined([*lines, *more])) == as_blocks
+        assert content_of(combined([*lines, *more])) == as_blocks
 
 
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if b"heartbeat" in shape and b"null" not in shape])
@@ -123,7 +121,7 @@ def test_a_slice_of_a_column_is_read_as_what_it_is() -> None:
     assert not len(others)
 
 
-def test_nothing_is_no_heartbeat_whatever_lies_behind_it() -> None:
+def test_a_null_slot_is_no_heartbeat_whatever_its_bytes() -> None:
     lines = pa.array([PLAIN, PLAIN, b" " * 50], pa.binary())
     _, bounds, content = lines.buffers()
     column = pa.BinaryArray.from_buffers(pa.binary(), 3, [pa.py_buffer(b"\x06"), bounds, content])

@@ -199,7 +199,7 @@ def test_an_event_longer_than_the_limit_is_rejected_and_one_at_the_limit_is_not(
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_a_sound_event_of_every_type_is_read_whole(name: str) -> None:
+def test_a_valid_event_of_every_type_is_read_whole(name: str) -> None:
     event = parse(line(SOUND[name]), NOW, RULES)
     assert not isinstance(event, Rejection), event
     # Everything that was written is there, with times in ms; nothing else is.
@@ -250,30 +250,6 @@ def test_other_ways_to_write_the_same_heartbeat_are_accepted(raw: bytes) -> None
 def test_the_limits_of_time_themselves_are_accepted() -> None:
     for moment, batch_ms in ((946_684_800_000, NOW), (4_102_444_800_000, 4_102_444_800_000), (NOW + 600_000, NOW)):
         assert not isinstance(parse(with_field("event_time", moment), batch_ms, RULES), Rejection)
-
-
-def test_two_connections_with_one_id_are_two_members_when_they_come_from_two_hosts() -> None:
-    members = [{"member_id": "m", "host": "10.0.0.1"}, {"member_id": "m", "host": "10.0.0.2"}]
-    assert isinstance(parse(with_field("members", members, "group_snapshot"), NOW, RULES), GroupSnapshot)
-
-
-def test_an_envelope_gives_its_source_and_id_as_the_event_id() -> None:
-    event = parse(line(envelope(data={**SOUND["clock"], "event_id": "inner"})), NOW, RULES)
-    assert isinstance(event, Clock)
-    assert event.event_id == "/collectors/a 17"
-
-
-def test_a_rejection_says_cluster_and_group_where_they_can_be_read() -> None:
-    outcome = parse(without_field("member_id"), NOW, RULES)
-    assert isinstance(outcome, Rejection)
-    assert (outcome.cluster, outcome.group_id) == ("c1", "g1")
-
-
-def test_the_reason_does_not_depend_on_the_order_of_the_keys() -> None:
-    spoilt = {**SOUND["heartbeat"], "host": 5, "group": "", "system": "x"}
-    backwards = dict(reversed(spoilt.items()))
-    first, second = parse(line(spoilt), NOW, RULES), parse(line(backwards), NOW, RULES)
-    assert first == second
 
 
 def test_the_same_content_has_the_same_id_whatever_its_notation() -> None:
@@ -358,7 +334,7 @@ def spoilt_lines(draw: st.DrawFn) -> bytes:
 HOSTILE = st.one_of(spoilt_lines(), st.binary(max_size=200))
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(HOSTILE)
 @example(b"")
 @example(b'{"specversion":"1.0"}')
@@ -369,7 +345,7 @@ def test_parsing_never_raises_and_names_what_it_rejects(raw: bytes) -> None:
         assert outcome.reason != "invalid_event", outcome
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.lists(HOSTILE, max_size=6))
 def test_the_fast_way_accepts_nothing_that_the_slow_way_rejects(lines: list[bytes]) -> None:
     decoded = decode_lines(lines)

@@ -5,30 +5,15 @@ from __future__ import annotations
 import base64
 import json
 import struct
-from pathlib import Path
 
 import msgspec
-import numpy as np
-import pyarrow as pa
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
+from tests.udfs.kafka.golden_records import AT, GOLDEN
 from udfs.kafka.consumer_offsets import GroupPatterns, events_of, raw_of
-from udfs.kafka.consumer_offsets_batch import read_offsets
-from udfs.kafka.consumer_protocol import guess_library, read_assignment, read_subscription
 from udfs.model.events import AnyEvent, GroupDeleted, GroupSnapshot, MemberInfo, Progress, QueueOffset, QueueRef
 from udfs.model.rejection import Rejection
-from udfs.packets.packet import group_key, queue_key
 
-GOLDEN = {
-    name: bytes.fromhex(hexadecimal)
-    for name, hexadecimal in (
-        line.split("\t")
-        for line in (Path(__file__).parent / "consumer_offsets_golden" / "records.tsv").read_text().splitlines()
-    )
-}
-AT = 1_700_000_001_000
 DETAILS = (4, 5, 6, 7, 8, 10, 12, 13, 14, 15, 16, 19, 20, 21, 22, 23)
 
 
@@ -43,7 +28,7 @@ def snapshot_of(version: int) -> GroupSnapshot:
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_every_version_of_a_group_record_tells_generation_strategy_leader_and_assignments(version: int) -> None:
+def test_every_version_of_a_group_record_has_generation_strategy_leader_and_assignments(version: int) -> None:
     snapshot = snapshot_of(version)
     assert (snapshot.group, snapshot.cluster, snapshot.system, snapshot.event_time) == ("g", "c", "kafka", AT)
     assert (snapshot.generation, snapshot.state, snapshot.strategy, snapshot.leader) == (5, "Stable", "range", "b-uuid")
@@ -122,7 +107,7 @@ def test_groups_of_other_kinds_are_listed_and_not_followed(key: str, value: str)
 
 
 @pytest.mark.parametrize("key_type", DETAILS)
-def test_the_details_of_other_groups_say_nothing(key_type: int) -> None:
+def test_the_details_of_other_groups_are_skipped(key_type: int) -> None:
     key = f"key-{key_type}"
     assert decode(key, "commit-3") == decode(key, None) == []
 
@@ -130,73 +115,6 @@ def test_the_details_of_other_groups_say_nothing(key_type: int) -> None:
 @pytest.mark.parametrize("key_type", [9, 18, 24, 99, 32_767, -1])
 def test_unknown_key_types_are_skipped(key_type: int) -> None:
     assert events_of(struct.pack(">h", key_type) + b"\xff\xff anything", b"\x00", AT, "c") == []
-
-
-@pytest.mark.parametrize("version", range(4))
-def test_every_version_of_a_subscription(version: int) -> None:
-    subscription = read_subscription(GOLDEN[f"subscription-{version}"], "range")
-    assert subscription.topics == ("bills", "orders")
-    owned = (QueueRef("bills", 0), QueueRef("orders", 1))
-    assert subscription.owned == (owned if version >= 1 else None)
-    assert subscription.owned_generation == (4 if version >= 2 else None)
-    assert subscription.rack == ("rack-a" if version >= 3 else None)
-
-
-@pytest.mark.parametrize("version", range(4))
-def test_every_version_of_an_assignment(version: int) -> None:
-    given_queues = (QueueRef("bills", 0), QueueRef("orders", 0), QueueRef("orders", 2))
-    assert read_assignment(GOLDEN[f"assignment-{version}"]) == given_queues
-
-
-def test_versions_above_the_newest_are_read_as_the_newest_and_what_follows_is_ignored() -> None:
-    newer = b"\x00\x09" + GOLDEN["subscription-3"][2:] + b"more"
-    subscription = read_subscription(newer, "range")
-    assert (subscription.version, subscription.rack, subscription.owned_generation) == (9, "rack-a", 4)
-    assert read_assignment(b"\x00\x09" + GOLDEN["assignment-3"][2:] + b"more") == read_assignment(
-        GOLDEN["assignment-3"]
-    )
-
-
-def test_sticky_tells_what_it_held_in_its_user_data() -> None:
-    subscription = read_subscription(GOLDEN["sticky-1"], "sticky")
-    assert set(subscription.owned or ()) == {QueueRef("orders", 1), QueueRef("orders", 3)}
-    assert subscription.owned_generation == 7
-    assert read_subscription(GOLDEN["sticky-1"], "range").owned == ()
-
-
-def test_sticky_that_has_held_nothing_owns_nothing() -> None:
-    subscription = read_subscription(GOLDEN["sticky-none"], "sticky")
-    assert (subscription.owned, subscription.owned_generation) == ((), None)
-
-
-def test_stickys_user_data_of_version_0_have_no_generation() -> None:
-    user_data = b"\0\0\0\1" + b"\0\6orders" + b"\0\0\0\1" + b"\0\0\0\3"
-    data = b"\0\0" + b"\0\0\0\1" + b"\0\6orders" + struct.pack(">i", len(user_data)) + user_data
-    subscription = read_subscription(data, "sticky")
-    assert (subscription.owned, subscription.owned_generation) == ((QueueRef("orders", 3),), None)
-
-
-def test_cooperative_sticky_tells_its_generation_in_its_user_data_where_the_version_has_no_field_for_it() -> None:
-    subscription = read_subscription(GOLDEN["cooperative-1"], "cooperative-sticky")
-    assert (subscription.owned, subscription.owned_generation) == ((QueueRef("orders", 3),), 9)
-
-
-@pytest.mark.parametrize(
-    ("client_id", "version", "library"),
-    [
-        ("rdkafka", 1, "librdkafka"),
-        ("kafka-python-3.0.12", 0, "kafka-python"),
-        ("aiokafka-0.14.0", 0, "aiokafka"),
-        ("consumer-billing-1", 0, "java-2.3"),
-        ("consumer-billing-1", 1, "java-2.4"),
-        ("consumer-billing-1", 3, "java-3.5"),
-        ("consumer-billing-1", 7, "java-3.5"),
-        ("billing", 0, "java-2.3"),
-        ("billing", 3, None),
-    ],
-)
-def test_the_client_library_is_guessed(client_id: str, version: int, library: str | None) -> None:
-    assert guess_library(client_id, version) == library
 
 
 def test_a_member_whose_subscription_cannot_be_read_is_still_a_member() -> None:
@@ -304,71 +222,3 @@ def test_what_is_decoded_fits_the_contract() -> None:
     for value in ("group-0", "group-4", "empty-3", "connect"):
         (event,) = decode("key-2", value)
         assert msgspec.json.decode(msgspec.json.encode(event), type=AnyEvent) == event
-
-
-# -- columns ----------------------------------------------------------------------------------------------------
-
-Record = tuple[bytes | None, bytes | None, int]
-TIMES = st.sampled_from([AT, AT + 1, AT + 60_001, -1, 0, 946_684_800_000])
-KEYS = st.sampled_from([GOLDEN[name] for name in GOLDEN if name.startswith("key-")])
-VALUES = st.sampled_from([GOLDEN[name] for name in GOLDEN if not name.startswith("key-")])
-
-
-@st.composite
-def damaged(draw: st.DrawFn, whole: st.SearchStrategy[bytes]) -> bytes | None:
-    data = draw(whole)
-    match draw(st.sampled_from(["whole", "whole", "null", "cut", "changed", "longer", "random"])):
-        case "null":
-            return None
-        case "cut":
-            return data[: draw(st.integers(0, len(data)))]
-        case "changed":
-            place = draw(st.integers(0, len(data) - 1))
-            return data[:place] + bytes([draw(st.integers(0, 255))]) + data[place + 1 :]
-        case "longer":
-            return data + draw(st.binary(max_size=20))
-        case "random":
-            return draw(st.binary(max_size=40))
-    return data
-
-
-def columns_of(records: list[Record]) -> tuple[pa.BinaryArray, pa.BinaryArray, np.ndarray]:
-    keys, values, times = zip(*records, strict=True) if records else ((), (), ())
-    return pa.array(keys, pa.binary()), pa.array(values, pa.binary()), np.array(times, np.int64)
-
-
-@given(st.lists(st.tuples(damaged(KEYS), damaged(VALUES), TIMES), max_size=12))
-@example([])
-@example([(None, None, AT)])
-@example([(GOLDEN["key-1"], GOLDEN["commit-4"], AT), (GOLDEN["key-1"], None, AT), (GOLDEN["key-0"], b"", AT)])
-def test_columns_say_the_same_as_records_one_by_one(records: list[Record]) -> None:
-    commits, others = [], []
-    for row, (key, value, timestamp_ms) in enumerate(records):
-        for outcome in events_of(key, value, timestamp_ms, "c", latest_ms=AT + 60_000):
-            if isinstance(outcome, Progress):
-                (queue,) = outcome.queues
-                hashes = (group_key("c", outcome.group), queue_key(queue.topic, None, queue.queue_id))
-                commits.append((*hashes, outcome.event_time))
-            else:
-                others.append((row, outcome))
-    read = read_offsets(*columns_of(records), cluster="c", latest_ms=AT + 60_000)
-    found = zip(read.group_keys.tolist(), read.queue_keys.tolist(), read.times.tolist(), strict=True)
-    assert sorted(found) == sorted(commits)
-    assert read.others == others
-
-
-def test_columns_that_are_a_slice_of_longer_ones_are_read_as_such() -> None:
-    records: list[Record] = [
-        (GOLDEN["key-2"], None, AT),
-        (GOLDEN["key-1"], GOLDEN["commit-3"], AT + 1),
-        (GOLDEN["key-2"], None, AT),
-    ]
-    keys, values, times = columns_of(records)
-    read = read_offsets(keys.slice(1, 1), values.slice(1, 1), times[1:2], cluster="c")
-    assert (read.times.tolist(), read.others) == ([AT + 1], [])
-
-
-def test_columns_leave_out_what_is_not_followed() -> None:
-    keys, values, times = columns_of([(GOLDEN["key-1"], GOLDEN["commit-3"], AT)] * 3)
-    read = read_offsets(keys, values, times, cluster="c", patterns=GroupPatterns(("other",)))
-    assert (len(read.times), read.others) == (0, [])

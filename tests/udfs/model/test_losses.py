@@ -16,7 +16,7 @@ from udfs.shard.source_gaps import Silence
 LOSS = Loss(what="Files of w were deleted", since_ms=T0 + 1_000, until_ms=T0 + 61_500, noticed_ms=T0 + 90_000)
 
 
-def test_the_span_is_named_in_rfc_3339_and_what_is_not_known_is_filled_in() -> None:
+def test_the_span_is_named_in_rfc_3339_and_unknown_ends_are_filled_in() -> None:
     assert lost_found("c", LOSS, None).message == (
         "Files of w were deleted: events of cluster c are missing"
         " from 2023-11-14T22:13:21.000Z to 2023-11-14T22:14:21.500Z."
@@ -79,7 +79,7 @@ def test_a_mark_of_the_driver_opens_the_finding_in_one_shard_whatever_the_clock(
     assert (found.finding, found.severity, found.opened_at) == ("events_lost", "critical", T0 + 1_000)
 
 
-def test_a_clock_of_a_collector_says_what_it_could_not_read() -> None:
+def test_a_clock_of_a_collector_carries_what_it_could_not_read() -> None:
     clocks = [
         Clock(schema_version=1, event_time=T0 + at, system="kafka", cluster=CLUSTER, lost=lost)
         for at, lost in ((0, (LOSS,)), (10_000, None))

@@ -48,7 +48,7 @@ from udfs.model.timestamps import UNREAD, read_timestamp, read_timestamps
         ("", "unparsable"),
     ],
 )
-def test_a_time_is_read_as_rfc_3339_says(text: str, expected: int | str) -> None:
+def test_a_time_is_read_as_in_rfc_3339(text: str, expected: int | str) -> None:
     assert read_timestamp(text) == expected
     # In bulk the same, or left to be read one by one.
     (bulk,) = read_timestamps([text]).tolist()
@@ -78,7 +78,7 @@ _ZONES = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(
         st.datetimes(

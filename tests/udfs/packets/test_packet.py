@@ -65,7 +65,7 @@ def test_a_hash_is_the_same_in_every_process_and_version() -> None:
     assert [int(key) for key in recorded] == RECORDED_KEYS
 
 
-def test_names_that_only_look_alike_together_have_different_keys() -> None:
+def test_names_that_are_equal_only_when_joined_have_different_keys() -> None:
     assert group_key("ab", "c") != group_key("a", "bc")
     assert group_key("a", "b") != group_key("b", "a")
     assert queue_key("t", "b", 1) != queue_key("t", None, 1)
@@ -108,13 +108,13 @@ def test_an_event_is_the_same_after_its_way(name: str) -> None:
     assert arrived.event_id == content_id(arrived.content)
 
 
-def test_an_event_s_own_id_goes_before_that_of_its_content() -> None:
+def test_an_events_own_id_comes_before_that_of_its_content() -> None:
     event = parse(line({**SOUND["member_left"], "event_id": "e7"}), NOW, core_config())
     assert not isinstance(event, Rejection)
     assert carry_event(event, "", "").event_id == "e7"
 
 
-def test_an_empty_packet_says_nothing() -> None:
+def test_an_empty_packet_carries_nothing() -> None:
     assert decode_packet(encode_packet(Packet())) == Packet()
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from udfs.packets.zstd import codec, decompress
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=2_000), st.integers(0, 400), st.integers(1, 19))
 def test_what_was_compressed_comes_back(content: bytes, times: int, level: int) -> None:
     content *= times

@@ -1,0 +1,94 @@
+"""The types of the contract: limits, what is absent, the order of events at one event time."""
+
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+from tests.udfs.event_lines import QUEUE, SOUND
+from udfs.model.events import (
+    ORDER_AT_ONE_MOMENT,
+    AnyEvent,
+    Generation,
+    Heartbeat,
+    Name,
+    Offset,
+    OwnedGeneration,
+    QueueCount,
+    QueueId,
+    QueueInfo,
+    QueueRef,
+    SpanMs,
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "most"),
+    [
+        (QueueId, 0, 2**31 - 1),
+        (Offset, 0, 2**63 - 1),
+        # Spans are added to times: both are whole numbers of a double.
+        (SpanMs, 0, 2**53 - 1),
+        (Generation, 0, 2**63 - 1),
+        # Kafka's -1: none yet.
+        (OwnedGeneration, -1, 2**63 - 1),
+        (QueueCount, 0, 100_000),
+    ],
+)
+def test_numbers_have_limits_and_may_be_at_them(kind: Any, least: int, most: int) -> None:
+    for number in (least, most):
+        assert msgspec.convert(number, kind) == number
+    for number in (least - 1, most + 1):
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert(number, kind)
+
+
+def test_a_name_has_at_least_one_character_and_at_most_as_many_as_kafkas_group_ids() -> None:
+    for name in ("g", "g" * 32_767):
+        assert msgspec.convert(name, Name) == name
+    for name in ("", "g" * 32_768):
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert(name, Name)
+
+
+def test_what_an_event_does_not_carry_is_not_the_same_as_what_it_carries_empty() -> None:
+    absent = msgspec.convert(SOUND["heartbeat"], AnyEvent)
+    empty = msgspec.convert({**SOUND["heartbeat"], "subscriptions": [], "owned": []}, AnyEvent)
+    assert isinstance(absent, Heartbeat)
+    assert isinstance(empty, Heartbeat)
+    assert (absent.subscriptions, absent.owned) == (None, None)
+    assert (empty.subscriptions, empty.owned) == ((), ())
+    # Written again, both are what they were.
+    assert msgspec.to_builtins(absent) == SOUND["heartbeat"]
+    assert msgspec.to_builtins(empty) == {**SOUND["heartbeat"], "subscriptions": (), "owned": ()}
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_each_type_is_known_by_its_tag_alone(name: str) -> None:
+    event = msgspec.convert(SOUND[name], AnyEvent)
+    assert event.__struct_config__.tag == SOUND[name]["type"]
+
+
+def test_every_type_has_its_place_at_one_event_time_and_the_order_is_that_of_the_contract() -> None:
+    order = [kind.__struct_config__.tag for kind in sorted(ORDER_AT_ONE_MOMENT, key=ORDER_AT_ONE_MOMENT.__getitem__)]
+    assert order == [
+        "topic_queues",
+        "group_settings",
+        "group_deleted",
+        "group_snapshot",
+        "member_left",
+        "member_joined",
+        "heartbeat",
+        "progress",
+        "assignment_reported",
+        "clock",
+    ]
+    assert set(ORDER_AT_ONE_MOMENT) == set(get_args(AnyEvent))
+    assert len(set(ORDER_AT_ONE_MOMENT.values())) == len(ORDER_AT_ONE_MOMENT)
+
+
+def test_queues_sort_by_topic_then_id_and_are_keys_of_maps() -> None:
+    queues = [QueueRef("u", 0), QueueRef("t", 10), QueueRef("t", 2)]
+    assert sorted(queues) == [QueueRef("t", 2), QueueRef("t", 10), QueueRef("u", 0)]
+    assert len({msgspec.convert(QUEUE, QueueRef), msgspec.convert(QUEUE, QueueRef)}) == 1
+    assert QueueInfo(1) != QueueInfo(1, racks=())
