@@ -63,7 +63,7 @@ def test_a_batch_in_several_frames_is_one_batch() -> None:
     assert state._updated
 
 
-def test_the_state_goes_on_from_batch_to_batch() -> None:
+def test_the_state_is_carried_from_batch_to_batch() -> None:
     first = group_state(None)
     assert run([frame(packet_for(0, [join("m", 0)], RULES))], first) == []
     second = group_state(first.get[0])
@@ -101,7 +101,7 @@ def test_inputs_without_a_cluster_are_passed_on() -> None:
     assert state._updated
 
 
-def test_a_newer_encoding_is_refused_and_says_what_to_do() -> None:
+def test_a_newer_encoding_is_refused_with_the_remedy() -> None:
     newer = bytes([STATE_VERSION + 1]) + bytes(20)
     with pytest.raises(StateVersionError, match="run the version that wrote it"):
         run([frame(packet_for(0, [clock(1)], RULES))], group_state(newer))

@@ -15,8 +15,8 @@ from streaming.tables.row_slots import Rows
 from streaming.tables.schema import Row
 from tests.streaming.tables.journals import T0, Journal, assigned, gone, joined, rebalanced, released, resumed, stable
 from tests.udfs.group.single_spans import SingleSpans
+from tests.udfs.shard.random_streams import Dice
 from tests.udfs.shard.shard_script import Cluster
-from tests.udfs.shard.test_shard_law import Dice
 from udfs.group import coordinator as group_logic
 from udfs.group import span_runs
 from udfs.model import journal

@@ -37,10 +37,10 @@ class PlainGroup(msgspec.Struct, array_like=True):
 
 
 class PlainLogic:
-    """The functions of ``udfs.group.coordinator``; ``told`` keeps the arguments of each call."""
+    """The functions of ``udfs.group.coordinator``; ``inputs`` keeps the arguments of each call."""
 
     def __init__(self) -> None:
-        self.told: list[GroupInput] = []
+        self.inputs: list[GroupInput] = []
 
     def new_group(self, cluster: str, system: str, group_id: str) -> PlainGroup:
         return PlainGroup()
@@ -65,7 +65,7 @@ class PlainLogic:
     def advance(
         self, group: PlainGroup, facts: GroupInput, topics: TopicsView, ledger: DedupView, rules: CoreConfig
     ) -> GroupOutput:
-        self.told.append(facts)
+        self.inputs.append(facts)
         return _Advance(group, facts, topics, ledger, rules).run()
 
 

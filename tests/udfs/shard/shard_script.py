@@ -156,7 +156,7 @@ class Cluster:
         self.rows: list[Row] = []
 
     def batch(self, *events: AnyEvent, batch_ms: int = FAR, tasks: int = 1, **marks: Any) -> list[Row]:
-        """Feed one batch, its events dealt over tasks, and return what it decided."""
+        """Feed one batch, its events distributed over tasks, and return what it decided."""
         rows: list[Row] = []
         parts: Iterable[Sequence[AnyEvent]] = [events[task::tasks] for task in range(tasks)]
         parts = [part for part in parts if part] or [()]

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.core_config import core_config
+from tests.udfs.shard.random_streams import LATENESS, Dice, bag, moved
 from tests.udfs.shard.shard_script import FAR, T0, Cluster, clock, count, join
-from tests.udfs.shard.test_shard_law import LATENESS, Dice, bag, moved
 from udfs.group import coordinator as group_logic
 from udfs.model.errors import StateVersionError
 from udfs.model.events import AnyEvent
@@ -41,7 +41,7 @@ def drain(cluster: Cluster, rows: Sequence[Row]) -> list[Row]:
 
 
 @pytest.mark.parametrize("work", [1, 3, 40])
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(dice=st.integers(0, 2**64).map(Dice), length=st.integers(1, 60), shards=st.integers(1, 2))
 def test_rows_do_not_depend_on_how_much_a_group_may_do_in_a_batch(
     work: int, dice: Dice, length: int, shards: int
@@ -54,7 +54,7 @@ def joins(number: int) -> list[AnyEvent]:
     return [join(f"m{at:03d}", at * 10, subscriptions=("t",)) for at in range(number)]
 
 
-def test_a_batch_goes_on_until_the_work_is_done_and_then_to_the_end_of_the_moment() -> None:
+def test_a_batch_continues_until_the_work_is_done_and_then_to_the_end_of_the_event_time() -> None:
     cluster = Cluster(group_logic, core_config(shards=1, allowed_lateness_ms=0, max_group_work=50))
     rows = cluster.batch(count("t", 16, 0), *joins(30), clock(10_000))
     found = [row for row in rows if isinstance(row, Rebalance)]
@@ -102,7 +102,7 @@ def test_the_state_keeps_nothing_of_a_backlog_that_is_done() -> None:
     assert abs(sizes[0] - sizes[1]) <= 8
 
 
-def test_a_damaged_backlog_is_said() -> None:
+def test_a_damaged_backlog_is_refused() -> None:
     backlog = Backlog()
     backlog.put(7, [Held(0, None, 5, [], [], [("m", 3)], {})])
     data = backlog.encode()

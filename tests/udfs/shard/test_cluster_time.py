@@ -1,4 +1,4 @@
-"""A cluster's own time: what one producer's clock may do to it, and that it goes on whoever is silent."""
+"""A cluster's own time: what one producer's clock may do to it, and that it advances whichever producer is silent."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _after_its_wave(events: Sequence[Event]) -> list[list[Event]]:
 
 
 @pytest.mark.parametrize("member", ["m0", "x"])
-def test_a_clock_ahead_within_the_group_expires_nobody_else(member: str) -> None:
+def test_a_clock_ahead_within_the_group_expires_no_other_member(member: str) -> None:
     events = crew(60_000)
     ahead = _of("heartbeat", member, 500_000, wave=1, event_id="foreign")
     run = CornerRun([*events, ahead], soon=True)
@@ -125,27 +125,13 @@ def test_all_shards_find_the_same_time(shards: int) -> None:
     assert sorted(row["group_id"] for row in rows) == ["crew", "second"]
 
 
-def test_one_of_two_members_that_dies_is_missed_without_a_word_of_others() -> None:
+def test_one_of_two_members_that_dies_expires_without_events_of_others() -> None:
     events = [event for event in crew(0, members=2) if event.get("member_id") != "m1" or event["t"] < 40_000]
     rows = CornerRun(events, soon=True).core.rows()
     assert [(row["trigger"], row["event_time"] - BASE_MS) for row in rows] == [
         ("group_created", 15_000),
         ("session_expired", 50_001),
     ]
-
-
-def test_a_cluster_whose_clocks_are_all_ahead_works_and_a_finding_names_by_how_much() -> None:
-    run = CornerRun(crew(-5_000, clocks=True), soon=True)
-    assert [row["trigger"] for row in run.core.rows()] == ["group_created"]
-    found = [row for row in run.tables()["findings"] if row["kind"] == "clocks_ahead"]
-    assert [(row["closed_at"], "5.0 s ahead" in row["message"]) for row in found] == [(None, True)]
-
-
-def test_the_finding_closes_once_the_clocks_are_right() -> None:
-    events = crew(-5_000, rounds=4, clocks=True)
-    events += [{"t": FIRST_BATCH_MS + wave * STEP_MS, "type": "clock", "wave": wave} for wave in (4, 5, 6)]
-    found = [row for row in CornerRun(events, soon=True).tables()["findings"] if row["kind"] == "clocks_ahead"]
-    assert [row["closed_at"] is None for row in found] == [False]
 
 
 def test_a_recording_is_taken_as_it_is() -> None:
@@ -161,7 +147,7 @@ def test_the_only_one_that_speaks_is_the_clusters_time() -> None:
         assert time.advance([packet], BASE_MS + at, BASE_MS + at + 500, RULES) == (BASE_MS + at, -500)
 
 
-def test_how_tasks_and_batches_are_cut_does_not_show_in_who_spoke_last() -> None:
+def test_the_newest_producers_do_not_depend_on_how_tasks_and_batches_are_cut() -> None:
     events = [_heartbeat(name, at) for name, at in (("a", 5), ("b", 3), ("a", 9), ("c", 7), ("b", 8))]
     events += [Clock(schema_version=1, event_time=BASE_MS + 4, system="kafka", cluster="c")]
     times = []

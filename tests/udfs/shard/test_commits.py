@@ -1,4 +1,4 @@
-"""Commits per queue: kept, told when asked for, dropped when too old."""
+"""Commits per queue: kept, returned on request, dropped when too old."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from udfs.shard.commits import Commits
 
 Rows = list[tuple[int, int, int]]
-SEVEN, EIGHT = 7 << 24, 8 << 24  # hashes in practice: what tells two apart lies in the upper 40 bits
+SEVEN, EIGHT = 7 << 24, 8 << 24  # hashes in practice: two differ in the upper 40 bits
 
 
 def take(commits: Commits, rows: Rows) -> None:
@@ -17,7 +17,7 @@ def take(commits: Commits, rows: Rows) -> None:
     )
 
 
-def test_a_group_is_told_what_was_known_and_what_is_due_and_nothing_that_waits() -> None:
+def test_a_group_gets_what_was_remembered_and_what_is_due_and_nothing_that_waits() -> None:
     commits = Commits()
     take(commits, [(1, SEVEN, 10), (1, SEVEN, 5), (1, EIGHT, 30), (2, SEVEN, 9)])
     commits.settle(20)
@@ -56,7 +56,7 @@ def test_what_nothing_changed_is_copied() -> None:
     assert Commits(applied, waiting).waiting_of(1) == [(SEVEN, 300)]
 
 
-def test_commits_of_groups_that_are_not_known_are_found() -> None:
+def test_commits_of_unknown_groups_are_found() -> None:
     commits = Commits()
     take(commits, [(1, SEVEN, 10), (2, SEVEN, 11), (3, SEVEN, 300)])
     commits.settle(200)

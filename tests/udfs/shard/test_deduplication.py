@@ -24,7 +24,7 @@ def test_each_group_remembers_for_itself() -> None:
     assert [repeats.of(group).is_repeat("x", 0) for group in (1, 2, 1)] == [False, False, True]
 
 
-def test_a_look_remembers_nothing() -> None:
+def test_a_query_remembers_nothing() -> None:
     ledger = DedupStore(b"", None, SPAN).of(1)
     assert not ledger.was_applied("x", 0)
     assert not ledger.is_repeat("x", 0)

@@ -1,4 +1,4 @@
-"""The table of who was last seen when. The model is a dict of last heartbeats, told one heartbeat at a time."""
+"""The table of last heartbeats. The model is a dict of them, fed one heartbeat at a time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 60)), max_size=25)
 
 
 @given(st.lists(st.tuples(pairs, st.integers(0, 10)), min_size=1, max_size=5))
-def test_it_says_which_groups_have_lost_a_member_and_until_when_each_was_seen(
+def test_it_returns_which_groups_have_lost_a_member_and_each_last_heartbeat(
     batches: list[tuple[list[tuple[int, int]], int]],
 ) -> None:
     live = table()

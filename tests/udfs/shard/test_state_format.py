@@ -112,7 +112,7 @@ def test_no_byte_of_a_state_is_above_127(sections: dict[str, bytes]) -> None:
     assert bodies(unpack_state(state)[1]) == {name: body for name, body in sections.items() if body}
 
 
-def test_a_section_that_nobody_changed_is_copied_as_it_is_stored() -> None:
+def test_an_unchanged_section_is_copied_as_it_is_stored() -> None:
     state = packed(Header(clock=5), {"a": bytes(range(256)), "b": b"345"})
     header, sections = unpack_state(state)
     assert pack_state(header, sections) == state

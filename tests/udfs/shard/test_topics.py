@@ -26,7 +26,7 @@ def plain(queues: int) -> tuple[QueueInfo, ...]:
     return tuple(QueueInfo(index) for index in range(queues))
 
 
-def test_it_tells_each_moment_of_the_batch_and_what_stood_before() -> None:
+def test_it_returns_each_event_time_of_the_batch_and_what_was_current_before() -> None:
     topics = Topics(CLUSTER, b"")
     assert topics.at("t", T0) is None
     apply(topics, count("t", 2, 10))
@@ -51,7 +51,7 @@ def test_only_a_change_is_a_change() -> None:
     assert changes == [(1, 10, 2), (2, 30, 3)]
 
 
-def test_what_is_older_than_the_last_word_is_late_even_if_that_changed_nothing() -> None:
+def test_what_is_older_than_the_last_report_is_late_even_if_that_changed_nothing() -> None:
     topics = Topics(CLUSTER, b"")
     apply(topics, count("t", 2, 10), count("t", 2, 20))
     topics = Topics(CLUSTER, topics.encode())
@@ -65,7 +65,7 @@ def test_an_unknown_topic_without_queues_stays_unknown() -> None:
     assert Topics(CLUSTER, topics.encode()).at("t", T0 + 20) is None
 
 
-def test_queues_are_told_by_broker_and_number() -> None:
+def test_queues_come_by_broker_and_number() -> None:
     topics = Topics(CLUSTER, b"")
     queues = (QueueInfo(1, "b"), QueueInfo(0, "b", rack="r"), QueueInfo(0, "a", racks=("x", "y")))
     event = TopicQueues(

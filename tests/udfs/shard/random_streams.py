@@ -1,5 +1,4 @@
-"""The law: what is decided does not depend on how events are cut into batches, tasks and shards, nor on whether
-the state went through an export in between."""
+"""Random streams of events, cut anyhow, and the rows that come of them as a bag."""
 
 from __future__ import annotations
 
@@ -9,18 +8,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import msgspec
-import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.core_config import core_config
-from tests.udfs.shard.plain_group import PlainLogic
 from tests.udfs.shard.shard_script import CLUSTER, FAR, SYSTEM, T0, Cluster, beat, clock, count, join, leave
-from udfs.group import coordinator
 from udfs.model.events import (
     AnyEvent,
     AssignmentReported,
-    Clock,
     GroupDeleted,
     GroupSettings,
     GroupSnapshot,
@@ -29,19 +23,23 @@ from udfs.model.events import (
     Progress,
     QueueOffset,
     QueueRef,
-    TopicQueues,
 )
 from udfs.model.group_api import GroupLogic
 from udfs.model.journal import Rebalance, Rejected
-from udfs.packets.packet import carry_event, group_key, shard_of
 from udfs.shard.savepoint import export_shard
 from udfs.shard.shard import Row
 
 LATENESS = 2_000
+
+
 TIMEOUT = 10_000
 TIMEOUTS = (TIMEOUT, TIMEOUT, TIMEOUT // 2, 2 * TIMEOUT)
 GROUPS = ("g", "h", "i")
+
+
 MEMBERS = ("a", "b", "c", "d")
+
+
 TOPICS = ("t", "u")
 
 
@@ -162,6 +160,8 @@ class Dice(random.Random):
 
 
 dice = st.integers(0, 2**64).map(Dice)
+
+
 lengths = st.integers(1, 50)
 
 
@@ -192,15 +192,6 @@ def bag(rows: Sequence[Row]) -> list[bytes]:
     return sorted(plain)
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(dice=dice, length=lengths, shards=st.integers(1, 3), tasks=st.integers(1, 3))
-def test_rows_do_not_depend_on_how_the_input_was_cut(dice: Dice, length: int, shards: int, tasks: int) -> None:
-    stream = dice.stream(length)
-    first = run(coordinator, dice.cut(stream))
-    second = run(coordinator, dice.cut(stream), shards=shards, tasks=tasks, ahead=FAR + 10**6)
-    assert finish(first) == finish(second)
-
-
 def moved(cluster: Cluster, shards: int) -> tuple[Cluster, list[AnyEvent]]:
     """Return an empty cluster with another shard count, and the export of the old one."""
     exported: list[AnyEvent] = []
@@ -208,81 +199,3 @@ def moved(cluster: Cluster, shards: int) -> tuple[Cluster, list[AnyEvent]]:
         assert data is not None
         exported += export_shard(CLUSTER, number, data, cluster.rules, cluster.logic)
     return Cluster(cluster.logic, core_config(shards=shards, allowed_lateness_ms=LATENESS)), exported
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(dice=dice, length=lengths, before=st.integers(1, 3), after=st.integers(1, 3), flush=st.booleans())
-def test_a_state_that_moves_to_another_shard_count_goes_on_as_if_undisturbed(
-    dice: Dice, length: int, before: int, after: int, flush: bool
-) -> None:
-    stream = dice.stream(length)
-    place = dice.randrange(length + 1)
-    first, second = dice.cut(stream[:place]), stream[place:]
-    undisturbed = run(coordinator, first, shards=before)
-    source = run(coordinator, first, shards=before)
-    if flush:  # then what follows may be late, in both
-        undisturbed.batch(flush=True)
-        source.batch(flush=True)
-    target, exported = moved(source, after)
-    assert target.batch(*exported) == []
-    target.rows = list(source.rows)
-    target.batch(*second)
-    undisturbed.batch(*second)
-    assert finish(target) == finish(undisturbed)
-
-
-def test_an_export_is_events_of_the_contract_that_say_they_are_restored() -> None:
-    cluster = run(PlainLogic(), [[join("a", 0), beat("b", 5_000, "h"), count("t", 3, 0), clock(5_000)]], shards=2)
-    _, exported = moved(cluster, 3)
-    restored = [event for event in exported if isinstance(event, Clock | TopicQueues | GroupSnapshot)]
-    assert [(type(event), event.restored) for event in restored] == [
-        (Clock, True),
-        (GroupSnapshot, True),
-        (TopicQueues, True),
-    ]
-    # What its clock has not reached is exported as it came.
-    assert [event for event in exported if event not in restored] == [beat("b", 5_000, "h")]
-    for event in exported:
-        assert msgspec.json.decode(msgspec.json.encode(event), type=AnyEvent) == event
-
-
-def test_a_restored_group_that_is_known_already_is_left_as_it_is_and_said() -> None:
-    cluster = run(PlainLogic(), [[join("a", 0), clock(5_000)]])
-    _, exported = moved(cluster, 1)
-    rows = cluster.batch(*exported)
-    assert [row.reason for row in rows if isinstance(row, Rejected)] == ["restored_known_already"]
-
-
-@pytest.mark.parametrize(
-    ("damage", "word"), [("!", "cannot be read"), ("AAAA", "cannot be read"), ("kWM=", "encoding 99")]
-)
-def test_a_damaged_or_newer_export_is_rejected_and_stops_nothing(damage: str, word: str) -> None:
-    cluster = run(PlainLogic(), [[join("a", 0), clock(5_000)]])
-    target, exported = moved(cluster, 1)
-    [snapshot] = [event for event in exported if isinstance(event, GroupSnapshot)]
-    snapshot.restored_group = damage
-    rows = target.batch(*exported)
-    assert [(row.reason, word in row.detail) for row in rows if isinstance(row, Rejected)] == [
-        ("restored_unreadable", True)
-    ]
-
-
-def test_a_group_goes_to_the_shard_of_its_key() -> None:
-    cluster = run(PlainLogic(), [[join("a", 0, name) for name in GROUPS], [clock(5_000)]], shards=3)
-    for name in GROUPS:
-        home = shard_of(group_key(CLUSTER, name), 3)
-        state = cluster.states[home]
-        assert state is not None
-        names = [
-            event.group
-            for event in export_shard(CLUSTER, home, state, cluster.rules, cluster.logic)
-            if isinstance(event, GroupSnapshot)
-        ]
-        assert name in names
-
-
-def test_an_events_content_is_the_same_after_an_export() -> None:
-    event = join("a", 0, subscriptions=("t",))
-    carried = carry_event(event, "", "")
-    again = carry_event(msgspec.json.decode(carried.content, type=AnyEvent), "", "")
-    assert (again.event_id, again.content) == (carried.event_id, carried.content)

@@ -1,0 +1,41 @@
+"""The law: what is decided does not depend on how events are cut into batches, tasks and shards, nor on whether
+the state went through an export in between."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.udfs.shard.random_streams import Dice, dice, finish, lengths, moved, run
+from tests.udfs.shard.shard_script import FAR
+from udfs.group import coordinator
+
+
+@settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow])
+@given(dice=dice, length=lengths, shards=st.integers(1, 3), tasks=st.integers(1, 3))
+def test_rows_do_not_depend_on_how_the_input_was_cut(dice: Dice, length: int, shards: int, tasks: int) -> None:
+    stream = dice.stream(length)
+    first = run(coordinator, dice.cut(stream))
+    second = run(coordinator, dice.cut(stream), shards=shards, tasks=tasks, ahead=FAR + 10**6)
+    assert finish(first) == finish(second)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(dice=dice, length=lengths, before=st.integers(1, 3), after=st.integers(1, 3), flush=st.booleans())
+def test_a_state_that_moves_to_another_shard_count_continues_as_if_undisturbed(
+    dice: Dice, length: int, before: int, after: int, flush: bool
+) -> None:
+    stream = dice.stream(length)
+    place = dice.randrange(length + 1)
+    first, second = dice.cut(stream[:place]), stream[place:]
+    undisturbed = run(coordinator, first, shards=before)
+    source = run(coordinator, first, shards=before)
+    if flush:  # then what follows may be late, in both
+        undisturbed.batch(flush=True)
+        source.batch(flush=True)
+    target, exported = moved(source, after)
+    assert target.batch(*exported) == []
+    target.rows = list(source.rows)
+    target.batch(*second)
+    undisturbed.batch(*second)
+    assert finish(target) == finish(undisturbed)
