@@ -36,13 +36,13 @@ def test_every_type_has_an_example() -> None:
 
 
 @pytest.mark.parametrize(("reason", "text"), REJECTED)
-def test_a_bad_example_is_rejected_for_the_reason_that_is_said(reason: str, text: str) -> None:
+def test_a_bad_example_is_rejected_for_the_documented_reason(reason: str, text: str) -> None:
     outcome = parse(text.encode(), NOW, core_config())
     assert isinstance(outcome, Rejection)
     assert outcome.reason == reason
 
 
-def test_the_two_notations_of_one_time_are_the_same_moment() -> None:
+def test_the_two_notations_of_one_time_are_the_same_time() -> None:
     first, second = EVENTS[:2]
     said = [parse(text.encode(), NOW + 60_000, core_config()) for text in (first, second)]
     assert said[0].event_time == said[1].event_time  # type: ignore[union-attr]

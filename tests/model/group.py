@@ -64,7 +64,7 @@ class Group(GroupRows):
             if member.lives_by == "heartbeats"
         }
 
-    def moment(self, at: int, events: list[Event], grown: set[str]) -> None:
+    def event_time(self, at: int, events: list[Event], grown: set[str]) -> None:
         """Apply all that falls on one moment: events in their order, then expiries.
 
         Args:
@@ -181,14 +181,14 @@ class Group(GroupRows):
             if held is not None and former in held:
                 held[name] = held.pop(former)
 
-    def describe(self, member: Member, fields: dict[str, Any], told_at: int) -> bool:
-        """Take in what an event describes; return whether it tells anything else than what is known."""
+    def describe(self, member: Member, fields: dict[str, Any], reported_at: int) -> bool:
+        """Take in what an event describes; return whether anything differs from before."""
         differs = any(fields.get(field) not in (None, member.fields().get(field)) for field in DESCRIPTION)
         for field in DESCRIPTION:
-            if fields.get(field) is not None and told_at >= member.described.get(field, (None, 0))[1]:
+            if fields.get(field) is not None and reported_at >= member.described.get(field, (None, 0))[1]:
                 if field == "session_timeout_ms" and fields[field] != member.fields().get(field):
-                    member.not_before = told_at
-                member.described[field] = (fields[field], told_at)
+                    member.not_before = reported_at
+                member.described[field] = (fields[field], reported_at)
         return differs
 
     def snapshot(self, at: int, event: Event, departures: dict[str, str]) -> None:
@@ -342,7 +342,7 @@ class Group(GroupRows):
             "triggers": sorted(triggers, key=repr), "strategy": self.strategy, "leader": None, "mode": mode,
             "status": status, "members_before": members_before, "members_after": len(members),
             "queues_before": self.queues_before, "queues_after": queues,
-            **compared(owners(old), owners(self.held)), **self.judged(members, topics, self.held),
+            **compared(owners(old), owners(self.held)), **self.balance(members, topics, self.held),
             "generations_missed": None, "agrees": None, "queues_differing": None,
         }  # fmt: skip
         self.queues_before = queues
@@ -364,7 +364,7 @@ class Group(GroupRows):
             owned=self.held,
         )  # fmt: skip
 
-    def judged(
+    def balance(
         self, members: dict[str, dict[str, Any]], topics: dict[str, list[dict[str, Any]]], held: Held
     ) -> dict[str, int]:
         counts = [len(held.get(name, ())) for name, fields in members.items() if fields.get("subscriptions")]

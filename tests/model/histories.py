@@ -328,7 +328,7 @@ class _Maker:
             if self.chance.random() < 0.2:
                 self.chance.shuffle(mine)
             count = self.counts.setdefault(topic, self.chance.randint(1, 4))
-            if count < 12 and self.chance.random() < 0.1:  # the record knows of partitions that metadata has not told
+            if count < 12 and self.chance.random() < 0.1:  # the record names partitions that metadata has not shown
                 count = self.counts[topic] = count + 1
             for number in range(count if mine else 0):
                 held[mine[number * len(mine) // count]].append({"topic": topic, "queue_id": number})

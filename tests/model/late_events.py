@@ -56,7 +56,7 @@ def with_late(group: Group, triggers: list[Trigger], members_before: int) -> tup
 
 
 def _take_absent(group: Group, at: int, name: str, event: Event) -> bool:
-    """Take in that somebody was there who is no member; return whether that tells anything."""
+    """Take in a late heartbeat of an id that is no member; return whether that changes anything."""
     own = event["event_time"]
     row = _last_session(group, name)
     then = Member(own, "heartbeats", dict(group.departed.get(name, {})))

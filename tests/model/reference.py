@@ -86,7 +86,7 @@ class Cluster:
                 mine = [event for event in events if event.get("group") == name]
                 group = self.groups[name]
                 if mine or grown or (group.late and now == group.late[0]) or now in group.deadlines().values():
-                    group.moment(now, mine, grown)
+                    group.event_time(now, mine, grown)
 
     def without_late(self, before: int, due: list[Event]) -> list[Event]:
         """Apply what is older than what was applied to its group, and return the rest."""

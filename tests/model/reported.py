@@ -34,7 +34,7 @@ class ReportedGroup(Group):
         self.renames: list[tuple[int, str, str]] = []  # since it began: when, the former id, the new one
         self.spans_then: tuple[dict[Any, dict[str, Any]], int] = {}, 0  # open spans before it, and how many had ended
         self.named_counts: dict[str, tuple[int, int]] = {}  # topic -> partitions that an assignment named, and when
-        self.unknown: set[str] = set()  # those of its topics that no metadata has told yet
+        self.unknown: set[str] = set()  # those of its topics without metadata so far
         self.basis: Held = {}  # what its strategy started from
         self.named: str | None = None
         self.last_strategy: str | None = None
@@ -42,9 +42,9 @@ class ReportedGroup(Group):
 
     # ---- evidence
 
-    def moment(self, at: int, events: list[Event], grown: set[str]) -> None:
+    def event_time(self, at: int, events: list[Event], grown: set[str]) -> None:
         if self.reported_generation is None and not any(is_generation(event) for event in events):
-            super().moment(at, events, grown)
+            super().event_time(at, events, grown)
             return
         if self.reported_generation is not None:
             self.learn(at)
@@ -54,7 +54,7 @@ class ReportedGroup(Group):
             self.witness(at, event)
         for event in [one for one in events if is_generation(one)]:
             if not self.is_repeat(event):
-                self.generation_seen(at, event, [one for one in before if one["type"] == "member_left"])
+                self.on_generation(at, event, [one for one in before if one["type"] == "member_left"])
         for event in [one for one in before if one["type"] not in ("group_settings", "group_deleted")]:
             self.witness(at, event)
 
@@ -89,7 +89,7 @@ class ReportedGroup(Group):
 
     # ---- generations
 
-    def generation_seen(self, at: int, event: Event, goodbyes: list[Event]) -> None:
+    def on_generation(self, at: int, event: Event, goodbyes: list[Event]) -> None:
         number = event["generation"]
         told = {info["member_id"]: info for info in event["members"]}
         self.is_polled = True
@@ -169,7 +169,7 @@ class ReportedGroup(Group):
 
     def count_changes(self, at: int, told: dict[str, Any] | None) -> list[Trigger]:
         """Return the topics that have other queues than in the last generation; a first sight is no change."""
-        now, triggers = self.known_topics(at, told or {}), []
+        now, triggers = self.topics_at(at, told or {}), []
         subscribed = {topic for fields in self.fields().values() for topic in fields.get("subscriptions") or ()}
         for topic in sorted(subscribed & self.counted.keys()):
             if self.counted[topic] != names_of(now.get(topic, [])):
@@ -181,7 +181,7 @@ class ReportedGroup(Group):
     def write(self, at: int, event: Event, triggers: list[Trigger], members_before: int, missed: int | None) -> None:
         members = self.fields()
         told = event.get("assignments")
-        known = self.known_then = self.known_topics(at, told or {})
+        known = self.known_then = self.topics_at(at, told or {})
         if not members and self.reported is not None:
             told = {}
         before, before_reported = self.held, self.reported
@@ -201,7 +201,7 @@ class ReportedGroup(Group):
             "generations_missed": missed, "agrees": None, "queues_differing": None,
         }  # fmt: skip
         if told is None:
-            row |= compared(owners(before), owners(self.held)) | self.judged(members, known, self.held)
+            row |= compared(owners(before), owners(self.held)) | self.balance(members, known, self.held)
             kept = {name: queues for name, queues in (before_reported or {}).items() if name in members}
             self.reported = None if before_reported is None else kept
             self.open_spans(at, "reported", kept)
@@ -212,7 +212,7 @@ class ReportedGroup(Group):
                 if name in members
             }
             row |= compared(owners(before if before_reported is None else before_reported), owners(self.reported))
-            row |= self.judged(members, known, self.reported) | self.agreement()
+            row |= self.balance(members, known, self.reported) | self.agreement()
             self.open_spans(at, "reported", self.reported)
         if self.is_waiting and queues and told is None:  # nothing is computed yet
             row |= dict.fromkeys(BALANCE, 0)
@@ -223,7 +223,7 @@ class ReportedGroup(Group):
         self.tables.rebalances.append(row)
         self.find(at, row)
 
-    def known_topics(self, at: int, told: dict[str, Any]) -> Known:
+    def topics_at(self, at: int, told: dict[str, Any]) -> Known:
         """Return the topics at a time; an assignment that names more partitions than metadata is evidence too."""
         for held in told.values():
             for one in held:
@@ -233,7 +233,7 @@ class ReportedGroup(Group):
         known = self.topics.at(at)
         for topic, (count, since) in self.named_counts.items():
             queues = known.get(topic, [])
-            if len(queues) < count and self.topics.told_at(topic, at) <= since <= at:
+            if len(queues) < count and self.topics.reported_at(topic, at) <= since <= at:
                 more = range(len(queues), count)
                 known[topic] = queues + [{"broker": None, "queue_id": number, "racks": None} for number in more]
         named = [one for held in told.values() for one in held]
@@ -248,7 +248,7 @@ class ReportedGroup(Group):
 
     def compute(self, members: dict[str, dict[str, Any]], known: Known, at: int) -> None:
         """Request the strategy, once every subscribed topic is known; until then what members held stands."""
-        self.unknown = {topic for topic in self.subscribed(members) if not self.topics.was_known(topic, at)}
+        self.unknown = {topic for topic in self.subscribed(members) if not self.topics.was_reported(topic, at)}
         self.is_waiting = any(not known.get(topic) for topic in self.unknown)
         standing = set(wanted_queues(members, known))
         self.status, named = "completed", self.named or self.shared().get("strategy")
@@ -305,7 +305,7 @@ class ReportedGroup(Group):
         known = dict(self.known_then)
         for topic in self.subscribed(members):
             first = self.topics.first(topic, at)
-            if first is not None and not self.topics.was_known(topic, self.since):
+            if first is not None and not self.topics.was_reported(topic, self.since):
                 known[topic] = first
         for topic in waited - self.unknown:
             self.counted[topic] = names_of(known[topic])
@@ -318,7 +318,7 @@ class ReportedGroup(Group):
             if owners(self.held) != before or not self.has_spans():
                 self.write_anew()
             held = self.held if self.reported is None else self.reported
-            row |= self.judged(members, known, held) | self.agreement()
+            row |= self.balance(members, known, held) | self.agreement()
             self.find(at, row, anew=True)
         self.row = row
 

@@ -8,14 +8,14 @@ from tests.model.histories import Event
 
 
 class Topics:
-    """Everything that was told of the topics of one cluster, in the order of its times."""
+    """All events of the topics of one cluster, in the order of its times."""
 
     def __init__(self) -> None:
         self.floor = 0  # nothing is kept of the time before the last batch but what was known at its end
         self.told: dict[str, list[tuple[int, list[dict[str, Any]]]]] = {}
 
     def take(self, event: Event) -> None:
-        """Take in what is told of a topic."""
+        """Take in an event of a topic."""
         history = self.told.setdefault(event["topic"], [])
         if history and history[-1][0] == event["event_time"]:
             history.pop()  # of one moment the last counts
@@ -30,16 +30,16 @@ class Topics:
                 known[topic] = queues[-1]
         return known
 
-    def was_known(self, topic: str, at: int) -> bool:
-        """Return whether any queue of a topic was told up to a time."""
+    def was_reported(self, topic: str, at: int) -> bool:
+        """Return whether any queue of a topic was reported up to a time."""
         return self.first(topic, at) is not None
 
-    def told_at(self, topic: str, at: int) -> int:
-        """Return when a topic was last told up to a time; 0: never."""
+    def reported_at(self, topic: str, at: int) -> int:
+        """Return when a topic was last reported up to a time; 0: never."""
         return max((since for since, _ in self.told.get(topic, []) if since <= at), default=0)
 
     def first(self, topic: str, at: int) -> list[dict[str, Any]] | None:
-        """Return the first known queues of a topic, if they were told up to a time."""
+        """Return the first queues of a topic, if they were reported up to a time."""
         return next((queues for since, queues in self.told.get(topic, []) if queues and since <= at), None)
 
     def rows(self, cluster: str) -> list[dict[str, Any]]:

@@ -114,7 +114,7 @@ def _outcome(events: list[Event], cut: Cut) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_spans_do_not_depend_on_when_the_topics_became_known(seed: int) -> None:
+def test_spans_do_not_depend_on_when_the_topics_were_reported(seed: int) -> None:
     history = _History(random.Random(seed))
     expected = _outcome(history.events({}), in_one)
 
@@ -146,7 +146,7 @@ def test_nothing_is_computed_while_a_topic_is_awaited() -> None:
     assert len(computed) == 7
 
 
-def test_a_topic_that_grows_before_the_others_are_known_counts_as_it_became_known_first() -> None:
+def test_a_topic_that_grows_before_the_others_are_reported_counts_as_it_was_reported_first() -> None:
     grown = [
         {"t": 0, "type": "topic_queues", "topic": "c", "queue_count": 1},
         *_billing(9_000)[1:],
