@@ -64,7 +64,7 @@ class DedupWindow:
 
 
 class Topics:
-    """Topics as a list of what was told of them."""
+    """Topics as a list of their events."""
 
     def __init__(self) -> None:
         self.told: list[TopicQueues] = []
@@ -230,7 +230,7 @@ class Script:
 
     # ---- what was decided
 
-    def told(self) -> list[str]:
+    def decided(self) -> list[str]:
         """Return the rebalances as lines: time, generation, members, causes, the main one first."""
         lines = []
         for row in self.rebalances:
@@ -314,7 +314,7 @@ class Script:
         return sorted([*found, *(f"{kind} {at - T0}.." for kind, at in opened.values())])
 
     def row(self) -> GroupChanged:
-        """Return the group as it was last told to be."""
+        """Return the group as its last change wrote it."""
         return [change.body for change in self.changes if isinstance(change.body, GroupChanged)][-1]
 
 

@@ -1,4 +1,4 @@
-"""Journals read span by span: what ``QueuesReassigned`` packs is told one by one, as tests want to see it."""
+"""Journals span by span: what ``QueuesReassigned`` packs as one change for each span, as tests compare them."""
 
 from __future__ import annotations
 

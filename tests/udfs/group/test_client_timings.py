@@ -18,7 +18,7 @@ from udfs.group.client_timings import learning_ms, queue_wait_ms, settled_after_
         ({"session_expired", "member_joined"}, 0),  # one notice wakes everybody
         ({"strategy_changed"}, 20_000),
         ({"queue_count_changed"}, 50_000),
-        ({"queue_count_changed", "member_joined"}, 50_000),  # no notice tells of queues
+        ({"queue_count_changed", "member_joined"}, 50_000),  # no notice reports queues
     ],
 )
 def test_rocketmqs_members_learn_by_notice_or_by_their_own_tick(kinds: set[str], span: int) -> None:

@@ -21,17 +21,17 @@ def test_the_first_rebalance_creates_the_group_with_the_joins_beside() -> None:
     script = Script()
     script.join(10, "a")
     script.join(10, "b")
-    assert script.run(11).told() == ["10 #1 0->2 group_created member_joined:a member_joined:b"]
+    assert script.run(11).decided() == ["10 #1 0->2 group_created member_joined:a member_joined:b"]
 
 
-def test_changes_of_one_moment_are_one_rebalance_with_the_gravest_cause_first() -> None:
+def test_changes_of_one_event_time_are_one_rebalance_with_the_gravest_cause_first() -> None:
     script = Script()
     script.queues(0, "t", 4)
     script.join(10, "a")
     script.join(20, "b")
     script.leave(20, "a")
     script.queues(20, "t", 5)
-    assert script.run(21).told()[1:] == ["20 #2 1->1 member_left:a member_joined:b queue_count_changed:t"]
+    assert script.run(21).decided()[1:] == ["20 #2 1->1 member_left:a member_joined:b queue_count_changed:t"]
 
 
 def test_the_order_of_causes_is_the_one_of_the_contract() -> None:
@@ -75,7 +75,7 @@ def test_a_session_ends_at_the_last_heartbeat_and_the_timeout(
     script.join(10, "a")
     script.beat(beat_at, "a")
     script.run(200_000)
-    assert [line.rsplit(" ", line.count(" ") - 2)[0] for line in script.told()] == rebalances
+    assert [line.rsplit(" ", line.count(" ") - 2)[0] for line in script.decided()] == rebalances
     assert script.sessions() == sessions
 
 
@@ -93,18 +93,18 @@ def test_each_system_has_its_own_default_timeout(system: str, timeout: int) -> N
     assert script.run(END).sessions() == [f"a 10..{10 + timeout} expired"]
 
 
-def test_a_told_timeout_goes_before_the_default_and_may_change() -> None:
+def test_a_reported_timeout_overrides_the_default_and_may_change() -> None:
     script = Script()
     script.join(10, "a", session_timeout_ms=6_000)
     script.join(5_000, "a", session_timeout_ms=3_000)
     assert script.run(END).sessions() == ["a 10..8000 expired"]
 
 
-def test_an_expiry_comes_after_the_events_of_its_moment_in_the_same_rebalance() -> None:
+def test_an_expiry_comes_after_the_events_of_its_time_in_the_same_rebalance() -> None:
     script = Script()
     script.join(10, "a")
     script.join(10 + KAFKA_TIMEOUT, "b")
-    told = script.run(50_000).told()
+    told = script.run(50_000).decided()
     assert told[1:] == [f"{10 + KAFKA_TIMEOUT} #2 1->1 session_expired:a member_joined:b"]
 
 
@@ -114,7 +114,7 @@ def test_a_heartbeat_of_an_unknown_member_makes_one_that_holds_nothing_until_it_
     script.beat(10, "a")
     script.join(20, "a")
     script.run(30)
-    assert script.told() == ["10 #1 0->1 group_created member_joined:a", "20 #2 1->1 subscription_changed:a"]
+    assert script.decided() == ["10 #1 0->1 group_created member_joined:a", "20 #2 1->1 subscription_changed:a"]
     assert script.spans() == ["t/0 a 20..", "t/1 a 20.."]
 
 
@@ -126,7 +126,7 @@ def test_a_heartbeat_after_a_goodbye_is_a_join_with_the_last_description() -> No
     script.beat(20, "a")
     script.beat(30, "a")
     script.run(40)
-    assert script.told()[1:] == ["20 #2 1->0 member_left:a", "30 #3 0->1 member_joined:a"]
+    assert script.decided()[1:] == ["20 #2 1->0 member_left:a", "30 #3 0->1 member_joined:a"]
     assert script.group.members["a"].host == "h1"
     assert script.owners(30) == {"t/0": "a", "t/1": "a"}
 
@@ -138,18 +138,18 @@ def test_a_heartbeat_changes_what_it_carries_and_leaves_the_rest() -> None:
     script.run(30)
     member = script.group.members["a"]
     assert (member.host, member.rack, member.strategies, member.subscriptions) == ("h1", "r1", ("AVG",), ("t", "u"))
-    assert script.told()[1:] == ["20 #2 1->1 subscription_changed:a"]
+    assert script.decided()[1:] == ["20 #2 1->1 subscription_changed:a"]
 
 
-def test_an_address_told_anew_is_no_rebalance_but_is_told() -> None:
+def test_another_address_of_a_member_is_no_rebalance_but_a_change_of_it() -> None:
     script = Script()
     script.join(10, "a", rack="r1")
     script.join(20, "a", rack="r2")
-    assert len(script.run(30).told()) == 1
+    assert len(script.run(30).decided()) == 1
     assert [change.body.rack for change in script.changes if isinstance(change.body, MemberChanged)] == ["r2"]
 
 
-def test_the_longest_gone_are_forgotten_first() -> None:
+def test_the_members_that_departed_first_are_forgotten_first() -> None:
     script = Script(max_departed_members=2)
     for number in range(4):
         script.join(10 + number, f"m{number}")
@@ -163,7 +163,7 @@ def test_a_repeated_event_changes_nothing() -> None:
     script.join(10, "a", event_id="same")
     script.leave(20, "a")
     script.join(30, "a", event_id="same")
-    assert script.run(40).told() == ["10 #1 0->1 group_created member_joined:a", "20 #2 1->0 member_left:a"]
+    assert script.run(40).decided() == ["10 #1 0->1 group_created member_joined:a", "20 #2 1->0 member_left:a"]
 
 
 # ---- what is a rebalance
@@ -176,7 +176,7 @@ def test_heartbeats_and_foreign_topics_are_no_rebalance() -> None:
     script.join(30, "a")
     script.queues(40, "other", 3)
     script.settings(50, mode="clustering")
-    assert len(script.run(60).told()) == 1
+    assert len(script.run(60).decided()) == 1
 
 
 def test_settings_without_members_make_no_rebalance_and_hold_when_members_come() -> None:
@@ -186,7 +186,7 @@ def test_settings_without_members_make_no_rebalance_and_hold_when_members_come()
     script.join(20, "a")
     script.join(20, "b")
     script.run(30)
-    assert script.told() == ["20 #1 0->2 group_created member_joined:a member_joined:b"]
+    assert script.decided() == ["20 #1 0->2 group_created member_joined:a member_joined:b"]
     assert script.owners(20) == {"t/0": "a+b", "t/1": "a+b"}
 
 
@@ -194,7 +194,7 @@ def test_strategy_and_mode_of_a_group_with_members_make_one_rebalance() -> None:
     script = Script("rocketmq")
     script.join(10, "a")
     script.settings(20, strategy="AVG_BY_CIRCLE", mode="broadcasting")
-    assert script.run(30).told()[1:] == ["20 #2 1->1 strategy_changed settings_changed"]
+    assert script.run(30).decided()[1:] == ["20 #2 1->1 strategy_changed settings_changed"]
     assert script.row().strategy == "rocketmq.AVG_BY_CIRCLE"
 
 
@@ -203,31 +203,31 @@ def test_a_member_that_prefers_otherwise_is_a_strategy_changed() -> None:
     script.join(10, "a", strategies=("range", "roundrobin"))
     script.join(20, "a", strategies=("roundrobin", "range"))
     script.run(30)
-    assert script.told()[1:] == ["20 #2 1->1 strategy_changed:a"]
+    assert script.decided()[1:] == ["20 #2 1->1 strategy_changed:a"]
     assert [row.strategy for row in script.rebalances] == ["kafka.range", "kafka.roundrobin"]
 
 
-def test_a_group_without_known_topics_rebalances_with_zero_queues() -> None:
+def test_a_group_of_unknown_topics_rebalances_with_zero_queues() -> None:
     script = Script()
     script.join(10, "a")
     row = script.run(20).rebalances[0]
     assert (row.queues_after, row.unassigned_queues, row.status) == (0, 0, "completed")
 
 
-def test_a_topic_that_becomes_known_grows_and_goes_is_told_each_time() -> None:
+def test_a_topic_that_appears_grows_and_is_deleted_is_a_cause_each_time() -> None:
     script = Script()
     script.join(10, "a")
     script.queues(20, "t", 2)
     script.queues(30, "t", 3)
     script.queues(40, "t", 0)
     script.run(50)
-    assert script.told()[1:] == [f"{at} #{n} 1->1 queue_count_changed:t" for at, n in ((20, 2), (30, 3), (40, 4))]
+    assert script.decided()[1:] == [f"{at} #{n} 1->1 queue_count_changed:t" for at, n in ((20, 2), (30, 3), (40, 4))]
     assert script.spans() == ["t/0 a 20..40", "t/1 a 20..40", "t/2 a 30..40"]
     assert [row.queues_after for row in script.rebalances] == [0, 2, 3, 0]
     assert [row.queues_before for row in script.rebalances] == [0, 0, 2, 3]
 
 
-def test_the_last_member_leaves_an_empty_group_whose_counter_goes_on() -> None:
+def test_the_last_member_leaves_an_empty_group_whose_counter_continues() -> None:
     script = Script()
     script.queues(0, "t", 2)
     script.join(10, "a")
@@ -237,7 +237,7 @@ def test_the_last_member_leaves_an_empty_group_whose_counter_goes_on() -> None:
     assert script.row().state == "empty"
     assert script.rebalances[-1].members_after == 0
     assert script.rebalances[-1].status == "completed"
-    assert script.run(40).told()[-1] == "30 #3 0->1 member_joined:b"
+    assert script.run(40).decided()[-1] == "30 #3 0->1 member_joined:b"
 
 
 def test_a_deleted_group_ends_and_what_comes_next_is_created_with_the_counter_kept() -> None:
@@ -247,7 +247,7 @@ def test_a_deleted_group_ends_and_what_comes_next_is_created_with_the_counter_ke
     script.delete(20)
     script.join(30, "a")
     script.run(40)
-    assert script.told()[1:] == ["20 #2 1->0 member_gone:a", "30 #3 0->1 group_created member_joined:a"]
+    assert script.decided()[1:] == ["20 #2 1->0 member_gone:a", "30 #3 0->1 group_created member_joined:a"]
     assert script.sessions() == ["a 10..20 gone", "a 30.."]
     assert script.spans() == ["t/0 a 10..20", "t/0 a 30.."]
 
@@ -262,7 +262,7 @@ def test_an_empty_group_is_forgotten_after_its_time_and_its_counter_is_kept(cloc
     script.run(clock)
     assert (script.group.row is not None) is is_there
     script.join(5_000, "b")
-    assert script.run(6_000).told()[-1] == "5000 #3 0->1 group_created member_joined:b"
+    assert script.run(6_000).decided()[-1] == "5000 #3 0->1 group_created member_joined:b"
 
 
 # ---- folding
@@ -284,7 +284,7 @@ def test_a_settling_window_takes_in_what_falls_within_it_and_is_never_extended(s
     script.join(second, "c")
     script.run(600)
     assert script.last.wake_at == T0 + 1_010
-    assert script.run(5_000).told()[1:] == told
+    assert script.run(5_000).decided()[1:] == told
 
 
 def test_changes_that_cancel_out_still_make_the_row() -> None:
@@ -292,7 +292,7 @@ def test_changes_that_cancel_out_still_make_the_row() -> None:
     script.join(-2_000, "a")
     script.join(10, "b")
     script.leave(20, "b")
-    assert script.run(500).told()[1:] == ["20 #2 1->1 member_left:b member_joined:b"]
+    assert script.run(500).decided()[1:] == ["20 #2 1->1 member_left:b member_joined:b"]
 
 
 # ---- strategies
@@ -317,7 +317,7 @@ def test_a_member_that_was_never_described_holds_nothing_and_fails_no_vote() -> 
     assert script.owners(25) == {"t/0": "a", "t/1": "a"}
 
 
-def test_without_a_common_strategy_the_rebalance_fails_and_who_is_present_keeps_what_it_held() -> None:
+def test_without_a_common_strategy_the_rebalance_fails_and_present_members_keep_what_they_held() -> None:
     script = Script()
     script.queues(0, "t", 4)
     script.join(10, "a", strategies=("range",))
@@ -333,7 +333,7 @@ def test_without_a_common_strategy_the_rebalance_fails_and_who_is_present_keeps_
     assert script.row().state == "failed"
 
 
-def test_what_changed_of_settings_and_of_queues_is_said() -> None:
+def test_the_trigger_names_what_changed_of_settings_and_of_queues() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", queues=(QueueInfo(0, "x"), QueueInfo(0, "y")))
     script.join(10, "a")
@@ -350,14 +350,14 @@ def test_what_changed_of_settings_and_of_queues_is_said() -> None:
     ]
 
 
-def test_a_strategy_that_is_not_known_fails_with_its_name() -> None:
+def test_an_unknown_strategy_fails_with_its_name() -> None:
     script = Script("rocketmq")
     script.settings(0, strategy="acme")
     script.join(10, "a")
     assert script.run(20).rebalances[0].error == "unknown_strategy: there is no strategy rocketmq.acme"
 
 
-def test_rocketmq_deals_over_all_members_and_the_slice_of_who_does_not_subscribe_is_nobodys() -> None:
+def test_rocketmq_allocates_over_all_members_and_the_slice_of_one_that_does_not_subscribe_has_no_owner() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 4)
     script.join(10, "a")
@@ -381,7 +381,7 @@ def test_members_with_different_strategies_take_what_their_own_gives_them() -> N
     assert "strategies_differ 10.." in script.findings()
 
 
-def test_by_message_every_subscriber_takes_from_the_whole_broker_and_nobody_is_idle() -> None:
+def test_by_message_every_subscriber_takes_from_the_whole_broker_and_none_is_idle() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", queues=(QueueInfo(0, "x"), QueueInfo(1, "x"), QueueInfo(0, "y")))
     script.settings(0, mode="message")
@@ -426,21 +426,21 @@ def test_more_members_than_queues_leave_some_idle() -> None:
 # ---- polls
 
 
-def test_who_is_missing_in_a_poll_is_gone_and_members_of_polls_never_expire() -> None:
+def test_a_member_missing_in_a_poll_has_departed_and_members_of_polls_never_expire() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 2)
     script.snapshot(10, None, {"a": ["t"], "b": ["t"]})
     script.snapshot(5_000, None, {"a": ["t"], "b": ["t"]})
     script.snapshot(10_000, None, {"b": ["t"], "c": ["u"]})
     script.run(END)
-    assert script.told() == [
+    assert script.decided() == [
         "10 #1 0->2 group_created member_joined:a member_joined:b",
         "10000 #2 2->2 member_gone:a member_joined:c",
     ]
     assert script.sessions() == ["a 10..10000 absent_from_snapshot", "b 10..", "c 10000.."]
 
 
-def test_an_assignment_told_by_a_poll_is_kept_beside_and_counted() -> None:
+def test_an_assignment_reported_by_a_poll_is_kept_beside_and_counted() -> None:
     script = Script("metaq")
     script.queues(0, "t", 2)
     script.snapshot(10, None, {"a": ["t"], "b": ["t"]}, {"a": [("t", 0), ("t", 1)], "b": []})
@@ -464,7 +464,7 @@ def test_a_second_connection_with_the_same_id_is_a_second_member_that_takes_the_
     script.beat(40, "x")
     script.run(50)
     assert list(script.group.members) == ["x", "x#2", "x#3"]
-    assert [line.split(" ", 3)[3] for line in script.told()] == [
+    assert [line.split(" ", 3)[3] for line in script.decided()] == [
         "group_created member_joined:x",
         "member_joined:x#2",
         "member_joined:x#3",
@@ -501,7 +501,7 @@ def test_members_that_join_again_with_what_they_kept_are_the_second_half_of_a_co
     script.join(26, "b", owned=())
     script.join(30, "b", owned=(QueueRef("t", 2), QueueRef("t", 3)))
     script.run(40)
-    assert script.told()[1:] == ["20 #2 1->2 member_joined:b", "25 #3 2->2 cooperative_follow_up"]
+    assert script.decided()[1:] == ["20 #2 1->2 member_joined:b", "25 #3 2->2 cooperative_follow_up"]
     assert script.rebalances[2].triggers[0].detail == "2 queues released"
     assert script.owners(22) == {"t/0": "a", "t/1": "a"}
     assert script.owners(25) == {"t/0": "a", "t/1": "a", "t/2": "b", "t/3": "b"}
@@ -511,7 +511,7 @@ def test_members_that_join_again_with_what_they_kept_are_the_second_half_of_a_co
 # ---- static members
 
 
-def test_a_static_member_under_a_new_id_goes_on_without_a_rebalance() -> None:
+def test_a_static_member_under_a_new_id_continues_without_a_rebalance() -> None:
     script = Script()
     script.queues(0, "t", 2)
     script.join(10, "i-1", instance_id="i", client_id="x")
@@ -519,7 +519,7 @@ def test_a_static_member_under_a_new_id_goes_on_without_a_rebalance() -> None:
     script.join(500, "i-2", instance_id="i", client_id="y")
     script.beat(45_000, "j-1")
     script.run(45_500)
-    assert script.told() == ["10 #1 0->2 group_created member_joined:i-1 member_joined:j-1"]
+    assert script.decided() == ["10 #1 0->2 group_created member_joined:i-1 member_joined:j-1"]
     assert script.sessions() == ["i-1 10..500 replaced", "i-2 500..", "j-1 10.."]
     assert script.spans() == ["t/0 i-1 10..500", "t/0 i-2 500..", "t/1 j-1 10.."]
     assert script.seen["i-2"] == T0 + 500
@@ -531,25 +531,25 @@ def test_a_static_member_that_comes_back_for_other_topics_is_a_subscription_chan
     script = Script()
     script.join(10, "i-1", instance_id="i")
     script.join(500, "i-2", ("t", "u"), instance_id="i")
-    assert script.run(600).told()[1:] == ["500 #2 1->1 subscription_changed:i-2"]
+    assert script.run(600).decided()[1:] == ["500 #2 1->1 subscription_changed:i-2"]
 
 
-def test_static_members_are_known_in_polls_that_tell_no_generation() -> None:
+def test_static_members_are_recognized_in_polls_without_a_generation() -> None:
     script = Script()
     script.queues(0, "t", 2)
     for at, member in ((10, "i-1"), (20, "i-2"), (30, "k-1")):
         who = {member: {"instance_id": member[0]}}
         script.snapshot(at, None, {member: ["t"], "o": ["t"]}, describe=who)
     script.run(40)
-    assert script.told()[1:] == ["30 #2 2->2 member_gone:i-2 member_joined:k-1"]
+    assert script.decided()[1:] == ["30 #2 2->2 member_gone:i-2 member_joined:k-1"]
     assert script.sessions() == ["i-1 10..20 replaced", "i-2 20..30 absent_from_snapshot", "k-1 30..", "o 10.."]
 
 
-def test_who_shares_an_instance_elsewhere_than_in_kafka_is_a_member_of_its_own() -> None:
+def test_outside_of_kafka_a_member_of_a_shared_instance_id_is_one_of_its_own() -> None:
     script = Script("rocketmq")
     script.join(10, "a", instance_id="i")
     script.join(20, "b", instance_id="i")
-    assert script.run(30).told()[1:] == ["20 #2 1->2 member_joined:b"]
+    assert script.run(30).decided()[1:] == ["20 #2 1->2 member_joined:b"]
 
 
 # ---- late evidence
@@ -562,7 +562,7 @@ def test_a_late_goodbye_is_applied_at_the_clock_and_names_its_own_time() -> None
     script.run(2_000)
     script.leave(500, "b")
     script.run(3_000)
-    assert script.told()[-1] == "2000 #4 3->2 member_left:b late_evidence:b"
+    assert script.decided()[-1] == "2000 #4 3->2 member_left:b late_evidence:b"
     assert script.rebalances[-1].triggers[1].detail == f"reported late: happened at {T0 + 500}, applied at {T0 + 2_000}"
     assert script.findings() == ["events_late 2000.."]
     assert script.run(2_000 + 600_000 + 1).findings() == ["events_late 2000..602000"]
@@ -574,7 +574,7 @@ def test_an_event_behind_the_clock_but_not_behind_its_group_is_applied_at_its_ow
     script.join(20, "b")
     script.run(2_000)
     script.leave(500, "b")
-    assert script.run(3_000).told()[-1] == "500 #3 2->1 member_left:b"
+    assert script.run(3_000).decided()[-1] == "500 #3 2->1 member_left:b"
 
 
 def test_what_is_due_beside_something_late_is_not_lost_while_the_clock_stays() -> None:
@@ -585,7 +585,7 @@ def test_what_is_due_beside_something_late_is_not_lost_while_the_clock_stays() -
     script.join(400, "c", event_id="late")
     script.leave(700, "b")
     script.run(1_000).run(3_000)
-    assert script.told()[-1] == "1000 #3 2->2 member_left:b member_joined:c late_evidence:c"
+    assert script.decided()[-1] == "1000 #3 2->2 member_left:b member_joined:c late_evidence:c"
 
 
 def test_late_heartbeats_that_prove_an_expiry_wrong_reopen_the_session() -> None:
@@ -595,10 +595,10 @@ def test_late_heartbeats_that_prove_an_expiry_wrong_reopen_the_session() -> None
     for at in (20_000, 40_000, 60_000):
         script.beat(at, "b")
     script.run(60_001)
-    assert script.told()[-1] == "45010 #2 2->1 session_expired:a"
+    assert script.decided()[-1] == "45010 #2 2->1 session_expired:a"
     script.beat(44_000, "a")
     script.run(60_002)
-    assert script.told()[-1] == "60001 #3 1->2 member_joined:a late_evidence:a"
+    assert script.decided()[-1] == "60001 #3 1->2 member_joined:a late_evidence:a"
     assert script.sessions() == ["a 10..", "b 10.."]
     assert script.seen["a"] == T0 + 44_000
     assert script.run(89_001).sessions()[0] == "a 10..89000 expired"
@@ -610,18 +610,18 @@ def test_when_the_renewed_deadline_has_passed_too_only_the_session_is_corrected(
     script.run(200_000)
     script.beat(30_000, "a")
     script.run(200_001)
-    assert script.told() == ["10 #1 0->1 group_created member_joined:a", "45010 #2 1->0 session_expired:a"]
+    assert script.decided() == ["10 #1 0->1 group_created member_joined:a", "45010 #2 1->0 session_expired:a"]
     assert script.sessions() == ["a 10..75000 expired"]
 
 
-def test_late_heartbeats_that_say_more_than_still_here_prove_as_much() -> None:
+def test_late_heartbeats_with_a_description_prove_as_much_as_bare_ones() -> None:
     script = Script()
     script.join(10, "a")
     script.run(120_000)
     for at in (30_000, 60_000, 90_000):
         script.beat(at, "a", host="10.0.0.7")
     script.run(120_001)
-    assert script.told()[2:] == ["120000 #3 0->1 member_joined:a late_evidence:a"]
+    assert script.decided()[2:] == ["120000 #3 0->1 member_joined:a late_evidence:a"]
     assert script.sessions() == ["a 10.."]
     assert script.run(135_001).sessions() == ["a 10..135000 expired"]
 
@@ -635,25 +635,25 @@ def test_a_member_that_is_described_within_its_session_was_alive(at: int, ends: 
     assert script.run(200_001).sessions() == [f"a 10..{ends} expired"]
 
 
-def test_what_a_late_heartbeat_says_of_a_member_is_heard_when_its_session_goes_on() -> None:
+def test_the_description_in_a_late_heartbeat_applies_when_its_session_continues() -> None:
     script = Script()
     script.queues(0, "u", 1)
     script.join(10, "a")
     script.run(50_000)
     script.beat(30_000, "a", subscriptions=("t", "u"))
     script.run(50_001)
-    assert script.told()[-1] == "50000 #3 0->1 member_joined:a subscription_changed:a late_evidence:a"
+    assert script.decided()[-1] == "50000 #3 0->1 member_joined:a subscription_changed:a late_evidence:a"
     assert script.owners(50_000) == {"u/0": "a"}
 
 
-def test_a_late_goodbye_of_somebody_who_showed_himself_since_changes_nothing() -> None:
+def test_a_late_departure_of_a_member_that_was_alive_later_changes_nothing() -> None:
     script = Script()
     script.join(10, "a")
     script.join(1_000, "b")
     script.beat(900, "a")
     script.run(2_000)
     script.leave(500, "a")
-    assert len(script.run(3_000).told()) == 2
+    assert len(script.run(3_000).decided()) == 2
 
 
 # ---- findings
@@ -699,7 +699,7 @@ _HISTORIES = st.lists(
 )
 
 
-def _tell(script: Script, history: list[tuple[Any, ...]]) -> None:
+def _feed(script: Script, history: list[tuple[Any, ...]]) -> None:
     for kind, at, *rest in history:
         if kind == "join":
             script.join(at, rest[0], rest[1], strategies=rest[2], instance_id=rest[3], session_timeout_ms=1_000)
@@ -729,7 +729,7 @@ def _tell(script: Script, history: list[tuple[Any, ...]]) -> None:
             script.commit(at, "t", rest[0])
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(history=_HISTORIES, cuts=st.sets(st.integers(0, 4_200), max_size=12), settle_ms=st.sampled_from([0, 150]))
 @example(history=[("join", 0, "a", ("t",), ("range",), None), ("leave", 0, "a")], cuts={0, 1}, settle_ms=150)
 def test_how_the_events_were_cut_into_batches_leaves_no_trace(
@@ -737,7 +737,7 @@ def test_how_the_events_were_cut_into_batches_leaves_no_trace(
 ) -> None:
     whole, cut = Script(settle_ms=settle_ms, forget_after_ms=2_000), Script(settle_ms=settle_ms, forget_after_ms=2_000)
     for script in (whole, cut):
-        _tell(script, history)
+        _feed(script, history)
     whole.run(5_000)
     for number, clock in enumerate([*sorted(cuts), 5_000]):
         cut.run(clock, batch_ms=number)
@@ -752,7 +752,7 @@ def test_how_the_events_were_cut_into_batches_leaves_no_trace(
     whole.sessions()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(batches=st.lists(st.tuples(_HISTORIES, st.integers(0, 1_500)), max_size=5))
 def test_however_late_events_come_the_tables_hold_together(
     batches: list[tuple[list[tuple[Any, ...]], int]],
@@ -760,7 +760,7 @@ def test_however_late_events_come_the_tables_hold_together(
     """No span and no session opens twice, none ends before it began, and what stands is what the group knows."""
     script, clock = Script(forget_after_ms=2_000), 0
     for history, step in batches:
-        _tell(script, history)
+        _feed(script, history)
         clock += step
         script.run(clock)
     script.run(clock + 10_000)

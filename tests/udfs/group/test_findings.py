@@ -74,15 +74,15 @@ def message(kind: str, **differs: Any) -> str:
         ("expected_differs", "queues_differing", {"agrees": False}),
     ],
 )
-def test_one_is_told_in_the_singular_and_more_in_the_plural(kind: str, field: str, others: dict[str, Any]) -> None:
+def test_one_is_written_in_the_singular_and_more_in_the_plural(kind: str, field: str, others: dict[str, Any]) -> None:
     one, two = message(kind, **others, **{field: 1}), message(kind, **others, **{field: 2})
     assert not re.search(r"\b1 (of \d+ )?(queues|generations)\b|\bmembers hold\b|\b1\b.*\bwere\b", one)
     assert not re.search(r"\b2 (queue|generation)\b|\bholds no\b|\b2\b.*\bwas\b", two)
 
 
-@pytest.mark.parametrize(("number", "said"), [(0, "0 queues"), (1, "1 queue"), (2, "2 queues")])
-def test_a_number_has_its_noun(number: int, said: str) -> None:
-    assert counted(number, "queue") == said
+@pytest.mark.parametrize(("number", "text"), [(0, "0 queues"), (1, "1 queue"), (2, "2 queues")])
+def test_a_number_has_its_noun(number: int, text: str) -> None:
+    assert counted(number, "queue") == text
 
 
 def test_what_a_source_sees_has_a_sentence_and_an_advice() -> None:

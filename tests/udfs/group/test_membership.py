@@ -15,7 +15,7 @@ def polled(*connections: tuple[str, str | None] | str) -> Script:
     return script
 
 
-def gone(member: str, kind: str = "left", at: int | None = None, **fields: object) -> Departure:
+def departed(member: str, kind: str = "left", at: int | None = None, **fields: object) -> Departure:
     return Departure(member_id=member, kind=kind, at=None if at is None else T0 + at, **fields)  # type: ignore[arg-type]
 
 
@@ -23,62 +23,62 @@ def gone(member: str, kind: str = "left", at: int | None = None, **fields: objec
     ("departure", "trigger", "detail", "session"),
     [
         (None, "member_gone", None, "1000 absent_from_snapshot"),
-        (gone("b", "left", evidence="unregistered"), "member_left", "inferred: unregistered", "1000 left"),
-        (gone("b", "left", inferred=False, evidence="unregistered"), "member_left", "unregistered", "1000 left"),
-        (gone("b", "expired", 900), "session_expired", "inferred", "900 expired"),
-        (gone("b", "expired", 900, inferred=False), "session_expired", None, "900 expired"),
-        # Nobody went after the snapshot that lacks it, or before it came.
-        (gone("b", "left", 1_001, inferred=False), "member_left", None, "1000 left"),
-        (gone("b", "gone", 999, evidence="answered, then closed"), "member_gone", "answered, then closed", None),
-        (gone("x", "left"), "member_gone", None, "1000 absent_from_snapshot"),
-        (gone("b", "left", host="h2"), "member_left", "inferred", "1000 left"),
+        (departed("b", "left", evidence="unregistered"), "member_left", "inferred: unregistered", "1000 left"),
+        (departed("b", "left", inferred=False, evidence="unregistered"), "member_left", "unregistered", "1000 left"),
+        (departed("b", "expired", 900), "session_expired", "inferred", "900 expired"),
+        (departed("b", "expired", 900, inferred=False), "session_expired", None, "900 expired"),
+        # No member departs after the snapshot that lacks it, or before it joined.
+        (departed("b", "left", 1_001, inferred=False), "member_left", None, "1000 left"),
+        (departed("b", "gone", 999, evidence="answered, then closed"), "member_gone", "answered, then closed", None),
+        (departed("x", "left"), "member_gone", None, "1000 absent_from_snapshot"),
+        (departed("b", "left", host="h2"), "member_left", "inferred", "1000 left"),
     ],
 )
-def test_how_a_member_went_is_what_its_source_tells(
+def test_the_cause_of_a_departure_is_what_its_source_reports(
     departure: Departure | None, trigger: str, detail: str | None, session: str | None
 ) -> None:
     script = polled("a", "b")
     script.poll(1_000, "a", departures=None if departure is None else (departure,))
     script.run(2_000)
-    assert script.told()[1:] == [f"1000 #2 2->1 {trigger}:b"]
+    assert script.decided()[1:] == [f"1000 #2 2->1 {trigger}:b"]
     [cause] = script.rebalances[1].triggers
     assert (cause.detail, cause.event_id) == (detail, "e3")
     assert f"b 10..{session or '999 absent_from_snapshot'}" in script.sessions()
 
 
-def test_a_departure_of_somebody_who_is_there_is_nothing() -> None:
+def test_a_departure_of_a_present_member_changes_nothing() -> None:
     script = polled("a")
-    script.poll(1_000, "a", departures=(gone("a"),))
-    assert len(script.run(2_000).told()) == 1
+    script.poll(1_000, "a", departures=(departed("a"),))
+    assert len(script.run(2_000).decided()) == 1
 
 
 def test_a_session_never_ends_before_it_began() -> None:
     script = polled("a", "b")
-    script.poll(1_000, "a", departures=(gone("b", "left", 5),))
+    script.poll(1_000, "a", departures=(departed("b", "left", 5),))
     assert script.run(2_000).sessions() == ["a 10..", "b 10..10 left"]
 
 
 def test_each_departure_is_of_one_connection() -> None:
     script = polled(("x", "h1"), ("x", "h2"), ("x", "h3"), "y")
-    script.poll(1_000, "y", departures=(gone("x", "expired", host="h2"), gone("x", "left")))
+    script.poll(1_000, "y", departures=(departed("x", "expired", host="h2"), departed("x", "left")))
     script.run(2_000)
-    assert script.told()[1:] == ["1000 #2 4->1 session_expired:x#2 member_left:x member_gone:x#3"]
+    assert script.decided()[1:] == ["1000 #2 4->1 session_expired:x#2 member_left:x member_gone:x#3"]
 
 
-def test_a_client_that_was_told_gone_and_is_back_from_another_address_left_and_joined() -> None:
+def test_a_client_reported_as_departed_and_back_from_another_address_left_and_joined() -> None:
     script = polled(("x", "h1"), "y")
-    script.poll(1_000, ("x", "h2"), "y", departures=(gone("x", "left", 700, host="h1"),))
+    script.poll(1_000, ("x", "h2"), "y", departures=(departed("x", "left", 700, host="h1"),))
     script.run(2_000)
-    assert script.told()[1:] == ["1000 #2 2->2 member_left:x member_joined:x"]
+    assert script.decided()[1:] == ["1000 #2 2->2 member_left:x member_joined:x"]
     assert script.sessions() == ["x 10..700 left", "x 1000..", "y 10.."]
 
 
-def test_a_client_that_is_back_from_another_address_without_a_word_is_the_same_member() -> None:
+def test_a_client_back_from_another_address_without_a_reported_departure_is_the_same_member() -> None:
     script = polled(("x", "h1"), "y")
     script.poll(1_000, ("x", "h2"), "y")
     script.holds(1_001, "x", [("t", 0), ("t", 1)], host="h1")
     script.run(2_000)
-    assert len(script.told()) == 1
+    assert len(script.decided()) == 1
     assert script.sessions() == ["x 10..", "y 10.."]
     assert script.group.members["x"].host == "h2"
     assert script.owners(1_500, "reported") == {"t/0": "x", "t/1": "x"}
@@ -98,25 +98,25 @@ def test_each_connection_reports_what_it_holds_itself() -> None:
     assert "duplicate_ids 10..1000" in script.findings()
 
 
-def test_how_a_member_of_a_coordinators_group_went_may_come_with_the_generation() -> None:
+def test_the_cause_of_a_departure_may_come_with_a_coordinators_generation() -> None:
     script = Script()
     script.queues(0, "t", 2)
     script.snapshot(10, 1, {"a": ["t"], "b": ["t"]}, {"a": [("t", 0)], "b": [("t", 1)]}, strategy="range")
-    departures = (gone("b", "left", 500, evidence="LeaveGroup seen"),)
+    departures = (departed("b", "left", 500, evidence="LeaveGroup seen"),)
     script.snapshot(600, 2, {"a": ["t"]}, {"a": [("t", 0), ("t", 1)]}, strategy="range", departures=departures)
     script.run(1_000)
-    assert script.told()[1:] == ["600 #2 2->1 member_left:b"]
+    assert script.decided()[1:] == ["600 #2 2->1 member_left:b"]
     assert script.rebalances[1].triggers[0].detail == "inferred: LeaveGroup seen"
     # It is the first evidence that the rebalance began.
     assert script.rebalances[1].pause_ms == 100
 
 
-def test_what_a_client_says_of_its_version_is_in_its_session_and_is_no_cause() -> None:
+def test_a_clients_version_is_in_its_session_and_is_no_cause() -> None:
     script = polled("a")
     script.snapshot(500, None, {"a": ["t"]}, describe={"a": {"client_version": "V5_5_0", "language": "JAVA"}})
     script.snapshot(600, None, {"a": ["t"]}, describe={"a": {"ordered": True}})
     script.run(1_000)
-    assert len(script.told()) == 1
+    assert len(script.decided()) == 1
     bodies = [change.body for change in script.changes if hasattr(change.body, "client_version")]
     assert [(body.client_version, body.language) for body in bodies] == [(None, None), ("V5_5_0", "JAVA")]
     assert script.group.members["a"].ordered is True
@@ -139,11 +139,11 @@ def test_a_member_that_names_the_strategy_it_was_taken_to_have_changes_nothing(
     script.poll(10, "a")
     script.snapshot(500, None, {"a": ["t"]}, describe={"a": {"strategies": (name,)}})
     script.run(1_000)
-    assert script.told()[1:] == told
+    assert script.decided()[1:] == told
     assert script.group.members["a"].strategies == (name,)
 
 
-def test_members_whose_class_changes_deal_by_it_from_then_on() -> None:
+def test_members_whose_class_changes_allocate_by_it_from_then_on() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 4)
     both = {"a": ["t"], "b": ["t"]}
@@ -152,13 +152,13 @@ def test_members_whose_class_changes_deal_by_it_from_then_on() -> None:
     script.snapshot(1_000, None, both, describe=circle)
     script.snapshot(2_000, None, both, describe={name: {"strategies": ("AVG_BY_CIRCLE",)} for name in both})
     script.run(3_000)
-    assert script.told()[1:] == ["1000 #2 2->2 strategy_changed:b", "2000 #3 2->2 strategy_changed:a"]
+    assert script.decided()[1:] == ["1000 #2 2->2 strategy_changed:b", "2000 #3 2->2 strategy_changed:a"]
     assert script.owners(1_500) == {"t/0": "a", "t/1": "a+b", "t/3": "b"}
     assert script.owners(2_500) == {"t/0": "a", "t/1": "b", "t/2": "a", "t/3": "b"}
     assert script.findings() == ["strategies_differ 1000..2000", "unassigned_queues 1000..2000"]
 
 
-def test_a_members_own_class_ends_computed_spans_and_is_said_while_reported_ones_go_on() -> None:
+def test_a_members_custom_class_ends_computed_spans_with_a_finding_while_reported_ones_continue() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 2)
     script.poll(10, "a")
@@ -180,7 +180,7 @@ def test_a_members_own_class_ends_computed_spans_and_is_said_while_reported_ones
     assert script.findings() == ["idle_members 2000..", "strategies_differ 2000.."]
 
 
-def test_a_first_description_in_several_events_of_one_moment_is_one_change() -> None:
+def test_a_first_description_in_several_events_of_one_time_is_one_change() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 2)
     script.beat(10, "a")
@@ -188,11 +188,11 @@ def test_a_first_description_in_several_events_of_one_moment_is_one_change() -> 
     script.beat(30, "a", subscriptions=("t",))
     script.join(30, "a", None, strategies=("CONSISTENT_HASH",), strategy_settings={"virtualNodeCnt": 20})
     script.run(40)
-    assert script.told()[1:] == ["30 #2 1->1 subscription_changed:a"]
+    assert script.decided()[1:] == ["30 #2 1->1 subscription_changed:a"]
     assert script.rebalances[-1].strategy == "rocketmq.CONSISTENT_HASH"
 
 
-def test_a_session_that_is_known_late_is_listed_whoever_was_there_before() -> None:
+def test_a_session_that_comes_late_is_listed_whichever_members_were_there_before() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 1)
     script.join(0, "a", session_timeout_ms=4_000)
@@ -200,12 +200,12 @@ def test_a_session_that_is_known_late_is_listed_whoever_was_there_before() -> No
     script.run(50_000)
     script.beat(12_000, "a")
     script.run(60_000)
-    assert len(script.told()) == 3
+    assert len(script.decided()) == 3
     assert script.sessions() == ["a 0..4000 expired", "a 12000..16000 expired", "b 40000.."]
 
 
 @pytest.mark.parametrize("described", [False, True])
-def test_a_late_goodbye_of_who_shows_itself_later_in_the_batch_ends_nothing(described: bool) -> None:
+def test_a_late_departure_of_a_member_that_is_alive_later_in_the_batch_ends_nothing(described: bool) -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 1)
     script.join(0, "a", session_timeout_ms=90_000)
@@ -217,7 +217,7 @@ def test_a_late_goodbye_of_who_shows_itself_later_in_the_batch_ends_nothing(desc
     assert script.sessions() == ["a 0..", "b 40000.."]
 
 
-def test_who_went_and_is_back_within_a_moment_with_its_first_description_changed_once() -> None:
+def test_a_member_that_departed_and_is_back_at_one_event_time_with_its_first_description_changed_once() -> None:
     script = Script("metaq")
     script.queues(0, "t", 1)
     script.beat(10, "a")
@@ -225,4 +225,4 @@ def test_who_went_and_is_back_within_a_moment_with_its_first_description_changed
     script.leave(30, "a")
     script.join(30, "a", strategies=("metaq.consistent-hash",))
     script.run(40)
-    assert script.told()[1:] == ["30 #2 1->1 subscription_changed:a"]
+    assert script.decided()[1:] == ["30 #2 1->1 subscription_changed:a"]

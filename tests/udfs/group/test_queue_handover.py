@@ -52,7 +52,7 @@ def expired(member: str, at: int) -> tuple[Departure, ...]:
     return (Departure(member_id=member, kind="expired", at=T0 + at),)
 
 
-def test_a_new_owners_first_pull_ends_what_the_old_ones_going_began() -> None:
+def test_a_new_owners_first_pull_ends_what_the_departure_of_the_old_one_began() -> None:
     script = pair()
     departures = (Departure(member_id="b", kind="left", at=T0 + 99_000),)
     script.poll(100_000, "a", departures=departures)
@@ -72,7 +72,7 @@ def test_it_is_the_report_without_the_queue_however_young_the_last_pull_is() -> 
     assert pauses(script, 100_000) == ["121000 3 c: 19000/None"]
 
 
-def test_who_hung_let_go_with_its_last_pull() -> None:
+def test_a_member_that_hung_released_its_queues_with_its_last_pull() -> None:
     script = pair()
     script.holds(99_000, "b", B, {("t", 2): 98_000})
     script.poll(225_000, "a", departures=expired("b", 224_000))
@@ -82,7 +82,7 @@ def test_who_hung_let_go_with_its_last_pull() -> None:
     assert pauses(script, 225_000) == [f"240000 2 a: {238_000 - 98_000}/None", "240000 3 a: 14000/None"]
 
 
-def test_a_queue_that_was_taken_and_not_read_is_told_when_it_is() -> None:
+def test_a_queue_that_was_taken_and_not_read_is_resumed_when_it_is_read() -> None:
     script = pair()
     script.poll(100_000, "a", departures=(Departure(member_id="b", kind="left", at=T0 + 99_000),))
     script.holds(100_500, "a", A + B, {("t", 2): 100_200})
@@ -97,7 +97,7 @@ def test_a_queue_that_was_taken_and_not_read_is_told_when_it_is() -> None:
     assert script.group.standing == {}
 
 
-def test_both_between_two_polls_is_not_seen_and_estimated() -> None:
+def test_a_handover_between_two_polls_is_estimated() -> None:
     script = pair(client_version="4.9.7")
     script.holds(99_000, "b", B, dict.fromkeys(B, 98_000))
     script.poll(100_000, "a", "b", "c")
@@ -105,10 +105,10 @@ def test_both_between_two_polls_is_not_seen_and_estimated() -> None:
     script.holds(101_000, "c", [("t", 3)], {("t", 3): 100_500})
     script.holds(101_000, "b", [("t", 2)])
     script.run(130_000)
-    assert pauses(script, 100_000) == ["101000 3 c: None/1000"]  # of c nobody told a version
+    assert pauses(script, 100_000) == ["101000 3 c: None/1000"]  # c reported no version
 
 
-def test_a_queue_that_was_read_before_its_release_was_seen_is_estimated_once_and_for_all() -> None:
+def test_a_queue_read_before_its_release_was_observed_is_estimated_once_and_for_all() -> None:
     script = pair()
     script.poll(100_000, "a")
     script.holds(100_010, "a", A + B, dict.fromkeys(B, 98_500))
@@ -147,13 +147,13 @@ def test_a_rebalance_is_estimated_by_how_its_members_learn(
     assert row(script) == (None, None, whole, queues)
 
 
-def test_an_expiry_that_heartbeats_tell_waits_for_the_brokers_scan_too() -> None:
+def test_an_expiry_shown_by_heartbeats_waits_for_the_brokers_scan_too() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 4)
     script.join(10, "a", client_version="4.9.7", session_timeout_ms=10_000_000)
     script.join(10, "b", client_version="4.9.7")
     script.run(200_000)
-    assert script.told()[1] == "120010 #2 2->1 session_expired:b"
+    assert script.decided()[1] == "120010 #2 2->1 session_expired:b"
     assert row(script) == (None, None, 15_000, 30_000)
 
 
@@ -178,7 +178,7 @@ def test_kafkas_counted_groups_are_not_estimated() -> None:
     assert row(script.run(110_000)) == (None, None, None, None)
 
 
-def test_a_moment_that_shows_all_of_a_rebalance_measures_it() -> None:
+def test_an_event_time_that_shows_all_of_a_rebalance_measures_it() -> None:
     script = pair()
     script.poll(100_000, "a", departures=(Departure(member_id="b", kind="left", at=T0 + 95_000),))
     script.holds(100_000, "a", A + B, {("t", 2): 96_000, ("t", 3): 99_500})
@@ -188,7 +188,7 @@ def test_a_moment_that_shows_all_of_a_rebalance_measures_it() -> None:
     assert pauses(script, 100_000) == ["100000 2 a: 1000/None", "100000 3 a: 4500/None"]
 
 
-def test_a_moment_that_shows_only_some_of_it_does_not() -> None:
+def test_an_event_time_that_shows_only_some_of_it_does_not() -> None:
     script = pair()
     script.poll(100_000, "a", departures=(Departure(member_id="b", kind="left", at=T0 + 95_000),))
     script.holds(100_000, "a", [*A, ("t", 2)], {("t", 2): 96_000})
@@ -208,7 +208,7 @@ def test_metaqs_owner_nodes_are_the_owning_itself() -> None:
     assert pauses(script, 50_000) == ["51200 1 a: 1300/None"]
 
 
-def test_metaqs_owners_may_tell_since_when() -> None:
+def test_metaqs_owners_may_report_since_when() -> None:
     script = Script("metaq")
     script.queues(0, "t", 2)
     script.poll(10, "a", "b")
@@ -221,7 +221,7 @@ def test_metaqs_owners_may_tell_since_when() -> None:
     assert pauses(script, 50_000) == ["52000 1 a: 700/None"]
 
 
-def test_a_whole_assignment_of_one_moment_measures_only_what_it_shows() -> None:
+def test_a_whole_assignment_of_one_event_time_measures_only_what_it_shows() -> None:
     script = Script("metaq")
     script.queues(0, "t", 2)
     both, owned = {"a": ["t"], "b": ["t"]}, {"a": [("t", 0)], "b": [("t", 1)]}
@@ -282,7 +282,7 @@ _HISTORIES = st.lists(
 )
 
 
-def _tell(script: Script, history: list[tuple[Any, ...]]) -> None:
+def _feed(script: Script, history: list[tuple[Any, ...]]) -> None:
     script.queues(0, "t", 4)
     for kind, at, *rest in history:
         if kind == "poll":
@@ -313,7 +313,7 @@ def _tell(script: Script, history: list[tuple[Any, ...]]) -> None:
             script.delete(at)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     history=_HISTORIES,
     cuts=st.sets(st.integers(0, 130_000), max_size=12),
@@ -326,7 +326,7 @@ def test_how_the_events_were_cut_into_batches_leaves_no_trace(
     rules = {"settle_ms": settle_ms, "forget_after_ms": 60_000}
     whole, cut = Script(system, **rules), Script(system, **rules)
     for script in (whole, cut):
-        _tell(script, history)
+        _feed(script, history)
     whole.run(300_000)
     for number, clock in enumerate([*sorted(cuts), 300_000]):
         cut.run(clock, batch_ms=number)

@@ -1,4 +1,4 @@
-"""A RocketMQ group dealt out again: its topics for retries are dealt like others and never judged."""
+"""Rebalances of a RocketMQ group: its retry topics are allocated like others and never evaluated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def group_of(*members: str, topics: tuple[str, ...] = ("t", RETRY)) -> Script:
     return script
 
 
-def test_the_retry_topic_is_dealt_and_whoever_holds_nothing_of_it_is_not_idle() -> None:
+def test_the_retry_topic_is_allocated_and_a_member_that_holds_nothing_of_it_is_not_idle() -> None:
     script = group_of("a", "b", "c", "d").run(100)
     assert script.owners(50) == {f"{RETRY}/0": "a", "t/0": "a", "t/1": "b", "t/2": "c", "t/3": "d"}
     [row] = script.rebalances
@@ -23,7 +23,7 @@ def test_the_retry_topic_is_dealt_and_whoever_holds_nothing_of_it_is_not_idle() 
     assert script.findings() == []
 
 
-def test_whoever_holds_only_the_retry_queue_is_idle() -> None:
+def test_a_member_that_holds_only_the_retry_queue_is_idle() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 1)
     script.queues(0, RETRY, 2)
@@ -33,14 +33,14 @@ def test_whoever_holds_only_the_retry_queue_is_idle() -> None:
     assert script.findings() == ["idle_members 10.."]
 
 
-def test_a_retry_topic_that_grows_goes_or_was_never_known_is_quiet() -> None:
+def test_a_retry_topic_that_grows_is_deleted_or_was_never_reported_is_quiet() -> None:
     script = group_of("a", "b")
     for number in range(8):
         script.queues(1_000 * (number + 1), RETRY, number % 3)
     script.run(20_000)
-    # Real: its queues are dealt anew each time.
-    assert script.told()[1] == f"1000 #2 2->2 queue_count_changed:{RETRY}"
-    assert len(script.told()) == 9
+    # Real: its queues are assigned anew each time.
+    assert script.decided()[1] == f"1000 #2 2->2 queue_count_changed:{RETRY}"
+    assert len(script.decided()) == 9
     assert script.findings() == []
 
 
@@ -69,7 +69,7 @@ def test_sentences_know_one_from_many() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 4)
     script.queues(0, "u", 2)
-    # RocketMQ deals u over both; who does not subscribe leaves his slice to nobody.
+    # RocketMQ allocates u over both; the slice of a member that does not subscribe has no owner.
     script.snapshot(10, None, {"a": ("t", "u"), "b": ("t",)})
     script.queues(1_000, "u", 4)
     script.snapshot(2_000, None, {"a": ("t",), "b": ("t",)})

@@ -15,17 +15,17 @@ def two_members() -> Script:
     return script
 
 
-def test_what_a_member_says_lies_beside_and_changes_nothing_computed() -> None:
+def test_a_reported_assignment_is_kept_beside_and_changes_nothing_computed() -> None:
     script = two_members()
     script.holds(100, "a", [("t", 0), ("t", 1), ("t", 2)])
     script.holds(200, "a", [("t", 0)])
     script.run(300)
     assert script.spans("reported") == ["t/0 a 100..", "t/1 a 100..200", "t/2 a 100..200"]
     assert script.owners(250) == {"t/0": "a", "t/1": "a", "t/2": "b", "t/3": "b"}
-    assert len(script.told()) == 1
+    assert len(script.decided()) == 1
 
 
-def test_once_all_have_said_it_is_compared_until_they_agree() -> None:
+def test_once_all_have_reported_it_is_compared_until_they_agree() -> None:
     script = two_members()
     script.holds(40_000, "a", [("t", 0), ("t", 1), ("t", 2), ("t", 3)])
     script.holds(40_200, "b", [])
@@ -71,7 +71,7 @@ def test_what_was_wrong_stays_so_through_a_rebalance_until_they_agree() -> None:
     assert script.run(119_000).findings() == ["expected_differs 30010..100000"]
 
 
-def test_new_queues_are_seen_with_the_routes_and_then_a_tick() -> None:
+def test_new_queues_are_observed_with_the_routes_and_then_a_tick() -> None:
     script = two_members()
     script.holds(100, "a", [("t", 0), ("t", 1)])
     script.holds(100, "b", [("t", 2), ("t", 3)])
@@ -82,7 +82,7 @@ def test_new_queues_are_seen_with_the_routes_and_then_a_tick() -> None:
     assert script.run(100_100).findings() == ["expected_differs 100000.."]
 
 
-def test_a_poll_that_tells_the_whole_assignment_is_compared_too() -> None:
+def test_a_poll_that_reports_the_whole_assignment_is_compared_too() -> None:
     script = Script("metaq")
     script.queues(0, "t", 2)
     both = {"a": ["t"], "b": ["t"]}
@@ -105,7 +105,7 @@ def test_a_strategy_that_explains_what_members_hold_ends_the_difference_at_once(
     assert script.run(50_000).findings() == ["expected_differs 30010..40000"]
 
 
-def test_reports_of_all_at_the_moment_of_a_rebalance_are_compared_in_its_row() -> None:
+def test_reports_of_all_at_the_time_of_a_rebalance_are_compared_in_its_row() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 4)
     script.poll(10, "a", "b")
@@ -148,7 +148,7 @@ def test_what_cannot_be_recomputed_is_not_compared() -> None:
     assert script.run(60_000).findings() == []
 
 
-def test_a_report_at_the_moment_of_a_rebalance_belongs_to_it() -> None:
+def test_a_report_at_the_time_of_a_rebalance_belongs_to_it() -> None:
     script = two_members()
     script.holds(10, "a", [("t", 0)])
     script.run(20)
@@ -173,7 +173,7 @@ def restored(script: Script, at: int, **fields: object) -> None:
     script.event(GroupSnapshot, at, restored=True, **fields)
 
 
-def test_a_restored_group_makes_no_rebalance_and_its_counter_goes_on() -> None:
+def test_a_restored_group_makes_no_rebalance_and_its_counter_continues() -> None:
     script = Script()
     script.queues(0, "t", 2)
     info = MemberInfo(
@@ -192,15 +192,15 @@ def test_a_restored_group_makes_no_rebalance_and_its_counter_goes_on() -> None:
         assignments={"a": (QueueRef("t", 0), QueueRef("t", 1))},
     )
     script.run(100)
-    assert (script.told(), script.changes) == ([], [])
+    assert (script.decided(), script.changes) == ([], [])
     script.run(50_000)
     # Its session ends 45 s after its last heartbeat, and its spans with it.
-    assert script.told() == ["40000 #8 1->0 session_expired:a"]
+    assert script.decided() == ["40000 #8 1->0 session_expired:a"]
     assert script.sessions() == ["a -90000..40000 expired"]
     assert script.rebalances[0].queues_revoked == 2
 
 
-def test_a_restored_group_of_reported_generations_goes_on_from_its_own() -> None:
+def test_a_restored_group_of_reported_generations_continues_from_its_own() -> None:
     script = Script()
     restored(
         script,
@@ -212,5 +212,5 @@ def test_a_restored_group_of_reported_generations_goes_on_from_its_own() -> None
         assignments={"a": (QueueRef("t", 0),)},
     )
     script.snapshot(20, 8, {"a": ["t"], "b": ["t"]}, {"a": [("t", 0)], "b": []}, strategy="range")
-    assert script.run(100).told() == ["20 #8 1->2 member_joined:b"]
+    assert script.run(100).decided() == ["20 #8 1->2 member_joined:b"]
     assert script.rebalances[0].queues_kept == 1

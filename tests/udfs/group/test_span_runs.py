@@ -58,7 +58,7 @@ def owners(chance: random.Random, shared: bool) -> Owners:
     return found
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(seed=st.integers(0, 2**32), shared=st.booleans(), generation=st.integers(1, 40), many=st.integers(0, 3))
 def test_what_is_unpacked_is_what_ended_and_opened(seed: int, shared: bool, generation: int, many: int) -> None:
     chance = random.Random(seed)
@@ -116,7 +116,7 @@ def test_a_join_that_shifts_thousands_of_members_is_one_small_change(place: int)
     assert len([one for one in unpack(change, before) if isinstance(one, QueueAssigned)]) >= 2 * (4_990 - place)
 
 
-def test_every_sixteenth_generation_says_all_members_to_those_who_know_nothing() -> None:
+def test_every_sixteenth_generation_repeats_all_members_for_readers_that_remember_nothing() -> None:
     members = sorted(ids(1_001))
     before, after = in_blocks(members[1:], 2_000), in_blocks(members, 2_000)
     named = pack(before, after, NAMED_EVERY * 3)
@@ -132,7 +132,7 @@ def test_every_sixteenth_generation_says_all_members_to_those_who_know_nothing()
     assert {one.member_id for one in spans} == {members[0]}
 
 
-def test_a_queue_whose_former_owner_is_not_known_for_certain_stays_without_a_span() -> None:
+def test_a_queue_of_an_uncertain_former_owner_stays_without_a_span() -> None:
     members = sorted(ids(1_001))
     before, after = in_blocks(members[1:], 2_000), in_blocks(members, 2_000)
     change = pack(before, after)

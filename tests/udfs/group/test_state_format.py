@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.udfs.group.group_script import T0, Script
-from tests.udfs.group.test_coordinator import _HISTORIES, _tell
+from tests.udfs.group.test_coordinator import _HISTORIES, _feed
 from udfs.group.field_times import DESCRIBED
 from udfs.group.state import Group
 from udfs.group.state_format import GROUP_VERSION, decode_group, encode_group
@@ -26,17 +26,17 @@ def silent_group(members: int, queues: int) -> Group:
     return script.run(20).group
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(history=_HISTORIES)
 def test_what_is_decoded_is_what_was_encoded(history: list[tuple[object, ...]]) -> None:
     for settle_ms in (0, 1_500):
         script = Script(settle_ms=settle_ms)
-        _tell(script, history)
+        _feed(script, history)
         script.run(4_000)
         assert decode_group(encode_group(script.group)) == script.group
 
 
-def test_everything_told_of_a_member_comes_back() -> None:
+def test_every_field_of_a_member_comes_back() -> None:
     script = Script()
     script.join(
         10,
@@ -95,7 +95,7 @@ def test_a_silent_group_of_ten_is_small_and_smaller_beside_its_neighbours() -> N
     assert len(zlib.compress(block)) < 64 * 10 * 12
 
 
-# Of two RocketMQ members, one gone, with a report that waits: as it was written before members told their version and
+# Of two RocketMQ members, one departed, with a report that waits: written before members reported their version and
 # queues their pulls.
 EARLIER = (
     "kwGTlpGhdJGjQVZHwMDAwJaRoXTAwMDAwKF0mc8AAAGLz+VoKJGXoWEeAQABomgxAJGUlqFiHgEBwKJoMgAAHpCRkwLAkwAEAJGTAsCTAAIAkZIC"
@@ -124,7 +124,7 @@ VERSION_1 = (
 )
 
 
-def test_a_group_of_version_1_goes_on() -> None:
+def test_a_group_of_version_1_is_continued() -> None:
     script = Script()
     script.group = decode_group(base64.b64decode(VERSION_1))
     script.clock = T0 + 30

@@ -18,7 +18,7 @@ def test_an_old_id_that_speaks_later_takes_its_place_back() -> None:
         script.join(500, "i-2", instance_id="i")
         script.beat(600, "i-1", **({"host": "h"} if describe else {}))
         script.run(700)
-        assert script.told() == ["10 #1 0->1 group_created member_joined:i-1"]
+        assert script.decided() == ["10 #1 0->1 group_created member_joined:i-1"]
         assert script.sessions() == ["i-1 10..500 replaced", "i-1 600..", "i-2 500..600 replaced"]
         assert script.spans() == ["t/0 i-1 10..500", "t/0 i-1 600..", "t/0 i-2 500..600"]
 
@@ -33,11 +33,11 @@ def test_a_late_heartbeat_of_the_old_id_changes_nothing() -> None:
     script.beat(400, "i-1")
     script.join(500, "i-1", instance_id="i")
     script.run(700)
-    assert len(script.told()) == 1
+    assert len(script.decided()) == 1
     assert script.sessions() == ["i-1 10..500 replaced", "i-2 500.."]
 
 
-def test_a_new_id_that_is_known_late_takes_the_place_at_the_clock() -> None:
+def test_a_new_id_that_comes_late_takes_the_place_at_the_clock() -> None:
     script = Script()
     script.queues(0, "t", 2)
     script.join(10, "i-1", instance_id="i")
@@ -45,7 +45,7 @@ def test_a_new_id_that_is_known_late_takes_the_place_at_the_clock() -> None:
     script.run(3_000)
     script.join(1_000, "i-2", instance_id="i")
     script.run(4_000)
-    assert len(script.told()) == 2
+    assert len(script.decided()) == 2
     assert script.sessions() == ["b 2000..", "i-1 10..3000 replaced", "i-2 3000.."]
 
 
@@ -59,7 +59,7 @@ def test_a_late_poll_of_the_old_id_does_not_bring_it_back() -> None:
     told = {"i-1": [("t", 0)], "o": [("t", 1)]}
     script.snapshot(30, None, {"i-1": ["t"], "o": ["t"]}, told, describe=of("i", "i-1"))
     script.run(50)
-    assert len(script.told()) == 1
+    assert len(script.decided()) == 1
     assert script.sessions() == ["i-1 10..30 replaced", "i-2 30..", "o 10.."]
     assert script.owners(45, "reported") == {"t/0": "i-2", "t/1": "o"}
 
@@ -72,7 +72,7 @@ def test_two_static_members_that_return_at_once_keep_their_own_queues() -> None:
     script.snapshot(20, None, {"j-2": ["t"], "i-2": ["t"]}, describe=both)
     script.snapshot(30, None, {"j-2": ["t"], "i-2": ["t"], "k": ["t"]}, describe=both)
     script.run(40)
-    assert script.told()[1:] == ["30 #2 2->3 member_joined:k"]
+    assert script.decided()[1:] == ["30 #2 2->3 member_joined:k"]
     assert script.rebalances[1].leader == "j-2"
     assert script.spans() == [
         "t/0 i-1 10..20",
@@ -93,12 +93,12 @@ def test_a_member_that_returns_while_changes_settle_keeps_its_history() -> None:
         if cut is not None:
             script.run(1_000 + cut)
         script.run(2_000)
-        assert script.told()[1:] == ["1000 #2 1->2 member_joined:j"]
+        assert script.decided()[1:] == ["1000 #2 1->2 member_joined:j"]
         assert script.sessions() == ["i-1 10..1300 replaced", "i-2 1300..", "j 1000.."]
         assert script.spans() == ["t/0 i-1 10..1300", "t/0 i-2 1300..", "t/1 i-1 10..1000", "t/1 j 1000.."]
 
 
-def test_spans_carry_the_instance_of_who_holds_them() -> None:
+def test_spans_carry_the_instance_of_their_owner() -> None:
     script = Script()
     script.queues(0, "t", 2)
     script.snapshot(10, 1, {"i-1": ["t"], "o": ["t"]}, {"i-1": [("t", 0)], "o": [("t", 1)]}, of("i", "i-1"))
@@ -112,19 +112,19 @@ def test_spans_carry_the_instance_of_who_holds_them() -> None:
     ]
 
 
-def test_two_restarts_of_one_moment_leave_the_last_id_alone() -> None:
+def test_two_restarts_of_one_event_time_leave_the_last_id_alone() -> None:
     script = Script()
     script.queues(0, "t", 1)
     script.join(10, "i-1", instance_id="i")
     script.join(10, "i-2", instance_id="i")
     script.join(10, "i-3", instance_id="i")
     script.run(20)
-    assert script.told() == ["10 #1 0->1 group_created member_joined:i-3"]
+    assert script.decided() == ["10 #1 0->1 group_created member_joined:i-3"]
     assert script.sessions() == ["i-3 10.."]
     assert script.spans() == ["t/0 i-3 10.."]
 
 
-def test_polls_of_one_moment_that_show_two_ids_and_then_none_are_no_change() -> None:
+def test_polls_of_one_event_time_that_show_two_ids_and_then_none_are_no_change() -> None:
     script = Script()
     script.queues(0, "t", 1)
     script.join(10, "o")
@@ -132,11 +132,11 @@ def test_polls_of_one_moment_that_show_two_ids_and_then_none_are_no_change() -> 
     script.snapshot(20, None, {"i-2": ["t"], "o": ["t"]}, describe=of("i", "i-2"))
     script.snapshot(20, None, {"o": ["t"]})
     script.run(30)
-    assert script.told() == ["10 #1 0->1 group_created member_joined:o"]
+    assert script.decided() == ["10 #1 0->1 group_created member_joined:o"]
     assert script.sessions() == ["o 10.."]
 
 
-def test_who_is_back_within_the_moment_of_a_generation_that_waits_for_a_topic_holds_what_it_held() -> None:
+def test_a_member_back_at_the_time_of_a_generation_that_waits_for_a_topic_holds_what_it_held() -> None:
     for batches in ([50], [25, 50]):
         script = Script()
         script.queues(0, "t", 1)
