@@ -18,7 +18,12 @@ from streaming.collectors.rocketmq.diffing.member_diff import (
     followed,
     watched,
 )
-from streaming.collectors.rocketmq.diffing.remembered import Evidence, RememberedGroup, VolatileGroup
+from streaming.collectors.rocketmq.diffing.remembered import (
+    Evidence,
+    RememberedGroup,
+    RememberedMember,
+    VolatileGroup,
+)
 from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
 from streaming.collectors.rocketmq.polling.observed import ObservedGroup, RememberedTopic
 from streaming.collectors.rocketmq.remoting.messages import MessageQueue, MessageRequestMode, QueueOffsets
@@ -130,7 +135,9 @@ def _evaluated(
     present = {member.client_id for member in members}
     departures = [one for one in known.gone if one.member_id not in present]
     if known.told is not None:
-        departures += [departure(one, at_ms, context.restarted & set(one.listed_by)) for one in gone]
+        # Their last reports, or the lack of them, may be of this very round.
+        last = [_with_report(one, seen, context) for one in gone]
+        departures += [departure(one, at_ms, context.restarted & set(one.listed_by)) for one in last]
     return _changed(
         known,
         members=members,
@@ -144,11 +151,13 @@ def _described(known: RememberedGroup, seen: ObservedGroup, context: Context) ->
     """Return a group with its members' own reports."""
     if not seen.members:
         return known
-    members = []
-    for member in known.members:
-        told = seen.members.get(member.client_id)
-        members.append(described(member, told, context.options) if told is not None else member)
-    return _changed(known, members=tuple(members), dealt={**known.dealt, **seen.dealt})
+    members = tuple(_with_report(member, seen, context) for member in known.members)
+    return _changed(known, members=members, dealt={**known.dealt, **seen.dealt})
+
+
+def _with_report(member: RememberedMember, seen: ObservedGroup, context: Context) -> RememberedMember:
+    report = seen.members.get(member.client_id)
+    return described(member, report, context.options) if report is not None else member
 
 
 def _watched(known: RememberedGroup, seen: ObservedGroup, context: Context) -> RememberedGroup:

@@ -31,6 +31,9 @@ from streaming.collectors.rocketmq.remoting.messages import BrokerRuntime, Messa
 # Shares of the interval: until when lists and routes are requested, and until when members and offsets.
 _LISTS_SHARE: Final = 0.6
 _ASKS_SHARE: Final = 0.75
+# But at least so long for each: where brokers, or this machine, are slow for the interval, rounds last longer than it.
+# Otherwise none would ever get to the members.
+_LEAST_S: Final = 1.0
 # A round does not wait for a broker that did not answer in the one before as long as for another; its answer may come
 # between two rounds, too.
 _PROBE_S: Final = 1.0
@@ -81,8 +84,13 @@ class Surveyor:
             gone: Brokers that were unavailable for longer than consumers take to refresh routes.
             complete: Query all members, without a time limit.
         """
-        start = asyncio.get_running_loop().time()
-        interval_s = self._options.poll_interval_ms / 1_000
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+
+        def until(share: float) -> float | None:
+            limit = start + self._options.poll_interval_ms / 1_000 * share
+            return None if complete else max(limit, loop.time() + _LEAST_S)
+
         survey = Survey(began_ms=self._now_ms(), is_complete=complete)
         listed = await self._listed_brokers(survey)
         own_names = _own_names(listed)
@@ -96,13 +104,13 @@ class Surveyor:
         if at:
             names = self._followed_groups(survey, groups)
             followed = self._followed_topics(survey, topics, own_names)
-            lists_until = None if complete else start + interval_s * _LISTS_SHARE
+            lists_until = until(_LISTS_SHARE)
             await asyncio.gather(
                 self._list_groups(survey, names, at, lists_until),
                 self._poll_routes(survey, followed, topics, gone, lists_until),
             )
             survey.unseen_topics = self._routes.never_polled(name for name in followed if name not in topics)
-            await self._poll_closely(survey, at, None if complete else start + interval_s * _ASKS_SHARE)
+            await self._poll_closely(survey, at, until(_ASKS_SHARE))
             await asyncio.gather(*(self._meet_again(survey, name, address) for name, address in at.items()))
         survey.ended_ms = self._now_ms()
         return survey

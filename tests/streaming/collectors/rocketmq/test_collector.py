@@ -282,6 +282,19 @@ def test_a_client_that_never_answers_delays_nobody_and_is_asked_ever_more_seldom
     collected.collector.stop()
 
 
+def test_members_are_asked_though_brokers_take_longer_to_answer_than_an_interval_is(
+    cluster: ScriptedRocketMq, tmp_path: Path
+) -> None:
+    for place in cluster.places.values():
+        place.delay_s = 0.1
+    collected = Collected(cluster, tmp_path, poll_interval_ms=100)
+    assert collected.collector.poll()
+    events = collected.news()
+    assert [len(ids) for ids in members(events)] == [3]
+    assert len([event for event in events if isinstance(event, AssignmentReported)]) == 3
+    collected.collector.stop()
+
+
 def test_there_is_one_connection_to_each_server_whatever_is_asked(
     script: Script, cluster: ScriptedRocketMq, collected: Collected
 ) -> None:
