@@ -11,6 +11,8 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.job.commands import ManyRuns
+
 # No example has a time limit: how long one takes on busy cores says nothing of the code.
 hypothesis.settings.register_profile("without-deadlines", deadline=None)
 hypothesis.settings.load_profile("without-deadlines")
@@ -35,3 +37,13 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManyRuns]:
+    """One process, for each test process, for all commands that need none of their own: Spark starts in it once."""
+    from tests.job.commands import ManyRuns
+
+    process = ManyRuns(tmp_path_factory.mktemp("runs") / "said.txt")
+    yield process
+    process.close()

@@ -16,7 +16,7 @@ from typing import Any
 from tests.crash.chaos_clusters import GROUP, ChaosCluster, Member, Queue
 from tests.crash.chaos_script import Order
 from tests.crash.chaos_truth import Life, Span, Truth, merged
-from tests.job.commands import Ended, Running, follow, once
+from tests.job.commands import Ended, ManyRuns, Running, follow, once
 
 CLUSTER = "live"
 _LOOK_EVERY_S = 0.2
@@ -98,11 +98,9 @@ class Chaos:
         """Return all that the collector or the job has ever written to its standard error."""
         return (self.place / f"{which}.log").read_text(errors="replace")
 
-    def drain(self) -> Ended:
+    def drain(self, runs: ManyRuns) -> Ended:
         """Let a last job read what is left, to the end."""
-        arguments = once(self._events, self.place, self._config, ["--flush"])
-        self._running["job"] = Running(arguments, self.place / "job.log")
-        return self._running["job"].wait()
+        return runs.run(once(self._events, self.place, self._config, ["--flush"]))
 
     def close(self) -> None:
         """End whatever still runs."""

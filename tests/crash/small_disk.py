@@ -46,7 +46,14 @@ class SmallDisk:
 
     def empty(self) -> None:
         """Give the room back."""
-        self._ballast.unlink()
+        self._ballast.unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Delete everything on it."""
+        self.allow_writing(True)
+        self.empty()
+        for folder in self.seen_from_outside.iterdir():
+            shutil.rmtree(folder)
 
     def allow_writing(self, allowed: bool) -> None:
         """Make it read-only as soon as no file is being written, or writable again."""

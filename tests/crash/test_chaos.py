@@ -14,6 +14,7 @@ from tests.crash.chaos_clusters import GROUP, Queue, chaos_cluster
 from tests.crash.chaos_run import Chaos
 from tests.crash.chaos_script import script
 from tests.crash.chaos_truth import Row
+from tests.job.commands import ManyRuns
 from tests.job.told import rows_of, told_twice
 
 # CHAOS_SEED=7 makes other choices; CHAOS_MINUTES=30 lengthens the long run.
@@ -33,7 +34,7 @@ _LONG_S = 60.0 * float(os.environ.get("CHAOS_MINUTES", "10"))
 )
 @pytest.mark.parametrize("system", ["rocketmq", "metaq"])
 def test_no_rebalance_is_invented_or_lost(
-    system: str, length_s: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    system: str, length_s: float, runs: ManyRuns, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with chaos_cluster(system, tmp_path / "cluster") as cluster:
         chaos = Chaos(cluster, tmp_path / "monitor")
@@ -44,7 +45,7 @@ def test_no_rebalance_is_invented_or_lost(
             chaos.stop()
         finally:
             chaos.close()
-    drained = chaos.drain()
+    drained = chaos.drain(runs)
     assert drained.exit_code == 0, drained.said[-3_000:]
     tables = chaos.place / "tables"
     truth = chaos.truth()
@@ -64,8 +65,8 @@ def test_no_rebalance_is_invented_or_lost(
         row for row in rows_of(tables, "assignments").to_pylist() if row["group_id"] == GROUP and not row["valid_to"]
     ]
     assert {origin: _held(now, origin) for origin in ("computed", "reported")} == {"computed": held, "reported": held}
-    for which in ("collector", "job"):
-        assert _uncaught(chaos.said(which)) == []
+    for said in (chaos.said("collector"), chaos.said("job"), drained.said):
+        assert _uncaught(said) == []
 
 
 def _held(spans: list[Row], origin: str) -> dict[str, list[Queue]]:

@@ -122,11 +122,11 @@ def test_a_job_that_is_killed_again_and_again_tells_what_an_undisturbed_one_tell
 
     place = Place(tmp_path / "killed", _SHUFFLE_PARTITIONS)
 
-    def start(to_the_end: bool) -> Running:
-        config = tmp_path / ("at_once.toml" if to_the_end else "beside.toml")
-        how = ["--once", "--flush"] if to_the_end else []
-        arguments = [*follow(tmp_path / "events", place.root, config), *one_file_a_batch, *how]
-        return Running(arguments, tmp_path / "said.txt")
+    to_the_end = once(tmp_path / "events", place.root, tmp_path / "at_once.toml", ["--flush", *one_file_a_batch])
+    beside = [*follow(tmp_path / "events", place.root, tmp_path / "beside.toml"), *one_file_a_batch]
+
+    def start(is_to_the_end: bool) -> Running:
+        return Running(to_the_end if is_to_the_end else beside, tmp_path / "said.txt")
 
     place.root.mkdir()
     killer = Killer(place, start, chance, kills + _MORE_TRIES)
@@ -136,7 +136,7 @@ def test_a_job_that_is_killed_again_and_again_tells_what_an_undisturbed_one_tell
     while len(killer.kills) < kills - 1 or (kills >= len(KINDS) and killer.missed() and killer.tries_left()):
         killer.kill(next(iter(killer.missed()), None))
     killer.when_flushing()
-    last = start(True).wait()
+    last = runs.run(to_the_end)
     assert last.exit_code == 0, last.said[-3000:]
 
     undisturbed = tmp_path / "undisturbed"

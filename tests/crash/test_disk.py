@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.crash.recording import write_busy_files
-from tests.crash.small_disk import small_disk
+from tests.crash.small_disk import SmallDisk, small_disk
 from tests.job.commands import CONFIG, ManyRuns, once
 from tests.job.told import differences, told, told_twice
 
@@ -40,6 +41,21 @@ def whole(events: Path, config: Path, runs: ManyRuns) -> Path:
     return place / "tables"
 
 
+@pytest.fixture(scope="module")
+def one_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallDisk]:
+    """A disk for all these tests: on each one Spark has to start."""
+    folder = tmp_path_factory.mktemp("disk")
+    with small_disk(folder / "small", folder / "said.txt") as disk:
+        yield disk
+
+
+@pytest.fixture
+def disk(one_disk: SmallDisk) -> Iterator[SmallDisk]:
+    """The disk while it is empty."""
+    yield one_disk
+    one_disk.clear()
+
+
 def _arguments(events: Path, config: Path, tables: Path, checkpoint: Path) -> list[str | Path]:
     folders = ["--events", events, "--tables", tables, "--checkpoint", checkpoint, "--config", config]
     return ["run", *folders, "--once", "--flush", "--max-files-per-batch", "2"]
@@ -54,42 +70,41 @@ def _arguments(events: Path, config: Path, tables: Path, checkpoint: Path) -> li
     ],
 )
 def test_a_full_disk_stops_the_job_with_a_clear_message_and_room_lets_it_go_on(
-    full: str, room: int, events: Path, config: Path, whole: Path, tmp_path: Path
+    full: str, room: int, events: Path, config: Path, whole: Path, disk: SmallDisk, tmp_path: Path
 ) -> None:
-    with small_disk(tmp_path / "small", tmp_path / "said.txt") as disk:
-        folders = {"tables": tmp_path / "tables", "checkpoint": tmp_path / "checkpoint"}
-        folders |= {full: disk.folder / full}
-        arguments = _arguments(events, config, folders["tables"], folders["checkpoint"])
-        disk.fill(leave_bytes=room)
-        ended = disk.runs.run(arguments)
-        _says_plainly(ended.said, ended.exit_code, "No space left on device", folders[full])
-        disk.empty()
-        ended = disk.runs.run(arguments)
-        assert ended.exit_code == 0, ended.said[-3000:]
-        tables = disk.copy("tables", tmp_path / "copy") if full == "tables" else folders["tables"]
-        assert differences(told(whole), told(tables)) == []
-        assert told_twice(tables) == []
+    folders = {"tables": tmp_path / "tables", "checkpoint": tmp_path / "checkpoint"}
+    folders |= {full: disk.folder / tmp_path.name / full}
+    arguments = _arguments(events, config, folders["tables"], folders["checkpoint"])
+    disk.fill(leave_bytes=room)
+    ended = disk.runs.run(arguments)
+    _says_plainly(ended.said, ended.exit_code, "No space left on device", folders[full])
+    disk.empty()
+    ended = disk.runs.run(arguments)
+    assert ended.exit_code == 0, ended.said[-3000:]
+    tables = disk.copy(f"{tmp_path.name}/tables", tmp_path / "copy") if full == "tables" else folders["tables"]
+    assert differences(told(whole), told(tables)) == []
+    assert told_twice(tables) == []
 
 
 def test_tables_that_may_not_be_written_stop_the_job_and_it_goes_on_when_they_may(
-    events: Path, config: Path, whole: Path, tmp_path: Path
+    events: Path, config: Path, whole: Path, disk: SmallDisk, tmp_path: Path
 ) -> None:
-    with small_disk(tmp_path / "small", tmp_path / "said.txt") as disk:
-        arguments = _arguments(events, config, disk.folder / "tables", tmp_path / "checkpoint")
-        disk.allow_writing(False)
-        ended = disk.runs.run(arguments)
-        _says_plainly(ended.said, ended.exit_code, "Read-only file system", disk.folder)
-        disk.allow_writing(True)
-        disk.runs.start(arguments)
-        first_batch = tmp_path / "checkpoint/query/commits/0"
-        disk.runs.wait_until(first_batch.exists, "the first batch is done")
-        disk.allow_writing(False)
-        ended = disk.runs.wait()
-        _says_plainly(ended.said, ended.exit_code, "Read-only file system", disk.folder)
-        disk.allow_writing(True)
-        ended = disk.runs.run(arguments)
-        assert ended.exit_code == 0, ended.said[-3000:]
-        assert differences(told(whole), told(disk.copy("tables", tmp_path / "copy"))) == []
+    tables = disk.folder / tmp_path.name / "tables"
+    arguments = _arguments(events, config, tables, tmp_path / "checkpoint")
+    disk.allow_writing(False)
+    ended = disk.runs.run(arguments)
+    _says_plainly(ended.said, ended.exit_code, "Read-only file system", disk.folder)
+    disk.allow_writing(True)
+    disk.runs.start(arguments)
+    first_batch = tmp_path / "checkpoint/query/commits/0"
+    disk.runs.wait_until(first_batch.exists, "the first batch is done")
+    disk.allow_writing(False)
+    ended = disk.runs.wait()
+    _says_plainly(ended.said, ended.exit_code, "Read-only file system", disk.folder)
+    disk.allow_writing(True)
+    ended = disk.runs.run(arguments)
+    assert ended.exit_code == 0, ended.said[-3000:]
+    assert differences(told(whole), told(disk.copy(f"{tmp_path.name}/tables", tmp_path / "copy"))) == []
 
 
 def _says_plainly(said: str, exit_code: int, what: str, where: Path) -> None:

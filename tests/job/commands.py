@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pkgutil
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
+from unittest import mock
 
 import psutil
 
@@ -32,7 +36,7 @@ shuffle_partitions = 2
 """
 MONITOR = [sys.executable, "-m", "tests.job.commands"]
 _ROOT = Path(__file__).parents[2]
-_POLL_S = 0.02
+_POLL_S, _LONGEST_PAUSE_S = 0.02, 1.0
 # Generous: the machine may be busy with other things.
 _END_TIMEOUT_S = 240
 # Short-lived JVMs: what the second compiler and a parallel collector would cost, they never earn back.
@@ -64,7 +68,40 @@ class Ended(NamedTuple):
     said: str
 
 
-class Running:
+class Command(ABC):
+    """A command that was started."""
+
+    @property
+    @abstractmethod
+    def is_running(self) -> bool:
+        """Return whether it has not ended."""
+
+    @abstractmethod
+    def said(self) -> str:
+        """Return what it said on standard error since it was started."""
+
+    @abstractmethod
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to its process."""
+
+    @abstractmethod
+    def wait(self) -> Ended:
+        """Wait for its end."""
+
+    def wait_until(self, holds: Callable[[], bool], what: str, timeout_s: float = _END_TIMEOUT_S) -> None:
+        """Return as soon as something holds; fail when the command ends before."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            began = time.monotonic()
+            if holds():
+                return
+            assert self.is_running, f"ended before {what}:\n{self.said()[-4000:]}"
+            assert time.monotonic() < deadline, f"{timeout_s} s, and not yet {what}:\n{self.said()[-4000:]}"
+            # A look at tables takes computing away from the job: about a sixth of the time is for looking.
+            time.sleep(min(max(_POLL_S, 5 * (time.monotonic() - began)), _LONGEST_PAUSE_S))
+
+
+class Running(Command):
     """A command in a session of its own, so that all of its processes can be found and ended.
 
     Args:
@@ -103,14 +140,6 @@ class Running:
         """Return what this start said on standard error."""
         return self._said.read_bytes()[self._start :].decode(errors="replace")
 
-    def wait_until(self, holds: Callable[[], bool], what: str) -> None:
-        """Return as soon as something holds; fail when the command ends before."""
-        deadline = time.monotonic() + _END_TIMEOUT_S
-        while not holds():
-            assert self.is_running, f"ended with {self._process.returncode} before {what}:\n{self.said()[-3000:]}"
-            assert time.monotonic() < deadline, f"{_END_TIMEOUT_S} s, and not yet {what}:\n{self.said()[-3000:]}"
-            time.sleep(_POLL_S)
-
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to its first process."""
         self._process.send_signal(number)
@@ -146,8 +175,8 @@ def _session(process: psutil.Process) -> int | None:
     return None
 
 
-class ManyRuns:
-    """One process that runs one command after the other.
+class ManyRuns(Command):
+    """One process that runs one command after the other: Spark starts in it once.
 
     Args:
         said: File for its standard error.
@@ -156,16 +185,21 @@ class ManyRuns:
 
     def __init__(self, said: Path, within: Sequence[str | Path] = ()) -> None:
         self._said = said
-        self._scratch = Path(tempfile.mkdtemp(prefix="scratch", dir=said.parent))
-        with said.open("ab") as file:
+        self._within = within
+        self._open()
+
+    def _open(self) -> None:
+        self._scratch = Path(tempfile.mkdtemp(prefix="scratch", dir=self._said.parent))
+        self._start = 0
+        self._is_busy = False
+        with self._said.open("ab") as file:
             self._process = subprocess.Popen(
-                [*map(str, within), *MONITOR, "--many"],
+                [*map(str, self._within), *MONITOR, "--many"],
                 cwd=_ROOT,
                 env=_environment(self._scratch),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=file,
-                text=True,
             )
 
     @property
@@ -173,32 +207,62 @@ class ManyRuns:
         """Return the process's id."""
         return self._process.pid
 
-    def run(self, arguments: Sequence[str | Path]) -> Ended:
-        """Run one command to its end."""
-        self.start(arguments)
-        return self.wait()
+    @property
+    def is_running(self) -> bool:
+        """Return whether the command that was started last has not ended."""
+        return self._is_busy and not self._answers(0)
 
-    def start(self, arguments: Sequence[str | Path]) -> None:
+    def said(self) -> str:
+        """Return what the last command said on standard error."""
+        return self._said.read_bytes()[self._start :].decode(errors="replace")
+
+    def run(self, arguments: Sequence[str | Path], within: str | None = None) -> Ended:
+        """Run one command to its end.
+
+        Args:
+            within: ``module:name`` of a context manager that the command runs in.
+        """
+        return self.start(arguments, within=within).wait()
+
+    def start(
+        self,
+        arguments: Sequence[str | Path],
+        *,
+        within: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Self:
         """Start one command; its end is to be waited for before the next."""
+        self.abandon()
         assert self._process.stdin is not None
         self._start = self._said.stat().st_size
-        self._process.stdin.write(json.dumps([str(argument) for argument in arguments]) + "\n")
+        self._is_busy = True
+        line = json.dumps([within, dict(environment or {}), *map(str, arguments)])
+        self._process.stdin.write(f"{line}\n".encode())
         self._process.stdin.flush()
+        return self
 
-    def wait_until(self, holds: Callable[[], bool], what: str) -> None:
-        """Return as soon as something holds while a command runs."""
-        deadline = time.monotonic() + _END_TIMEOUT_S
-        while not holds():
-            assert time.monotonic() < deadline, f"{_END_TIMEOUT_S} s, and not yet: {what}"
-            time.sleep(_POLL_S)
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process, while a command runs."""
+        os.kill(self.pid, number)
 
     def wait(self) -> Ended:
         """Wait for the end of the command that was started."""
         assert self._process.stdout is not None
+        assert self._answers(_END_TIMEOUT_S), f"it does not end:\n{self.said()[-4000:]}"
         answer = self._process.stdout.readline()
-        said = self._said.read_bytes()[self._start :].decode(errors="replace")
-        assert answer, f"the process ended:\n{said[-3000:]}"
-        return Ended(int(answer), said)
+        assert answer, f"the process ended:\n{self.said()[-4000:]}"
+        self._is_busy = False
+        return Ended(int(answer), self.said())
+
+    def abandon(self) -> None:
+        """End the process by force if it is still at a command, whose test must have failed; begin a new one."""
+        if self._is_busy:
+            self._process.kill()
+            self.close()
+            self._open()
+
+    def _answers(self, timeout_s: float) -> bool:
+        return bool(select.select([self._process.stdout], [], [], timeout_s)[0])
 
     def close(self) -> None:
         """End the process."""
@@ -209,19 +273,40 @@ class ManyRuns:
             self._process.wait(60)
         finally:
             self._process.kill()
+            self._process.wait()
             self._process.stdout.close()
             shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+def _keep_spark() -> None:
+    """Let a session that is stopped leave Spark itself and its Python workers to the next command."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    stop = SparkSession.stop
+
+    def end_session(session: SparkSession) -> None:
+        for query in session.streams.active:
+            query.stop()
+        with mock.patch.object(SparkContext, "stop"):
+            stop(session)
+
+    SparkSession.stop = end_session  # type: ignore[method-assign]
 
 
 def _serve() -> None:
     from streaming.commands import main
 
+    _keep_spark()
     # What the commands print goes elsewhere: this end is for exit codes.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:
-        sys.argv = ["rebalance-monitor", *json.loads(line)]
-        answers.write(f"{_exit_code(main)}\n")
+        within, environment, *arguments = json.loads(line)
+        sys.argv = ["rebalance-monitor", *arguments]
+        patched = pkgutil.resolve_name(within)() if within else contextlib.nullcontext()
+        with patched, mock.patch.dict(os.environ, environment):
+            answers.write(f"{_exit_code(main)}\n")
         answers.flush()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,14 +17,6 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("config") / "monitor.toml"
     path.write_text(CONFIG)
     return path
-
-
-@pytest.fixture(scope="session")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ManyRuns]:
-    """One process for all runs that need none of their own."""
-    process = ManyRuns(tmp_path_factory.mktemp("runs") / "said.txt")
-    yield process
-    process.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,15 @@
-"""The monitor with a state store that damages what it is given: run as ``python -m tests.job.damaging run …``."""
+"""A state store that damages what it is given, for commands that run within ``damaged``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
+from unittest import mock
 
 import pandas as pd
 
 import streaming.pipeline.query
-from streaming.commands import main
 from udfs.model.config import CoreConfig
 from udfs.stateful import ShardFunction, StateHandle, shard_function
 
@@ -40,6 +41,6 @@ def damaging_function(rules: CoreConfig, **fields: Any) -> ShardFunction:
     return advance_shard
 
 
-if __name__ == "__main__":
-    streaming.pipeline.query.shard_function = damaging_function  # type: ignore[assignment]
-    main()
+def damaged() -> AbstractContextManager[object]:
+    """Let the job write damaged state until the block is left."""
+    return mock.patch.object(streaming.pipeline.query, "shard_function", damaging_function)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.job.commands import CONFIG, ManyRuns, Running, follow, once
+from tests.job.commands import CONFIG, ManyRuns, follow, once
 from tests.job.recordings import ALLOWED_LATENESS_MS, Line, cut, disordered, write_files
 from tests.job.told import differences, rows_of, told
 
@@ -35,12 +35,12 @@ def test_a_run_that_drains_goes_on_until_no_group_has_more_to_do(
 
 
 def test_a_job_that_runs_goes_on_though_no_further_input_comes(
-    whole: Path, lines: list[Line], bounded: Path, tmp_path: Path
+    whole: Path, lines: list[Line], runs: ManyRuns, bounded: Path, tmp_path: Path
 ) -> None:
     write_files(tmp_path / "events", cut(disordered(lines, seed=6), 1))
     clock = max(line.event_time for line in lines) - ALLOWED_LATENESS_MS
     wanted = [time for time in _event_times(whole) if time < clock]
-    job = Running(follow(tmp_path / "events", tmp_path, bounded), tmp_path / "said.txt")
+    job = runs.start(follow(tmp_path / "events", tmp_path, bounded))
     table = tmp_path / "tables" / "rebalances"
     job.wait_until(lambda: any(table.glob("_delta_log/*.json")), "the tables are there")
     job.wait_until(lambda: len(_event_times(table.parent)) >= len(wanted), "the backlog is done")

@@ -13,7 +13,7 @@ from pyspark.errors import StreamingQueryException
 
 from streaming.collectors.kafka.topic_reader import DATA_LOSS
 from streaming.pipeline.sources import topic_source
-from tests.job.commands import ManyRuns, Running
+from tests.job.commands import ManyRuns
 from tests.job.test_events_lost import beat, clock, count, losses
 from tests.job.told import rows_of
 from tests.kit.brokers import Broker, kafka_41
@@ -105,7 +105,7 @@ def test_group_records_that_retention_deleted_unread_are_a_finding_of_their_clus
 
 
 def test_a_running_job_goes_over_a_gap_and_then_stops_again_for_the_next(
-    config: Path, kafka41: Broker, tmp_path: Path
+    runs: ManyRuns, config: Path, kafka41: Broker, tmp_path: Path
 ) -> None:
     topic = "events-of-a-running-job"
     create_topic(kafka41, topic, 1)
@@ -117,19 +117,18 @@ def test_a_running_job_goes_over_a_gap_and_then_stops_again_for_the_next(
             return set()
         return {row["member_id"] for row in rows_of(tmp_path / "tables", "members").to_pylist()}
 
-    def stop(running: Running) -> str:
+    def stop(running: ManyRuns) -> None:
         running.signal(signal.SIGTERM)
         ended = running.wait()
         assert ended.exit_code == 0, ended.said[-3000:]
-        return ended.said
 
     produce(kafka41, topic, count(4, 0), beat("m1", 10), clock(5_000))
-    running = Running(command, tmp_path / "said.txt")
+    running = runs.start(command)
     running.wait_until(lambda: "m1" in members(), "the first member")
     stop(running)
     produce(kafka41, topic, beat("m2", 6_000), beat("m3", 7_000), clock(10_000))
     delete_records(kafka41, topic, 4)
-    running = Running(command, tmp_path / "said.txt")
+    running = runs.start(command)
     running.wait_until(lambda: "m3" in members(), "a member behind the gap")
     running.wait_until(lambda: "the query restarts after the gap" in running.said(), "the strict query")
     produce(kafka41, topic, beat("m4", 11_000), clock(20_000))

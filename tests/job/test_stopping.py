@@ -13,37 +13,39 @@ import pytest
 from streaming.tables.delta_files import DeltaFiles
 from streaming.tables.materializer import Materializer
 from streaming.tables.schema import CHANGES
-from tests.job.commands import CONFIG, Ended, Running, follow
+from tests.job.commands import CONFIG, Ended, ManyRuns, Running, follow
 from tests.job.recordings import Line, cut, disordered, write_files
 from tests.job.told import differences, rows_of, told
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 _NEVER_BY_ITSELF = CONFIG.replace("materialize_interval_ms = 0", "materialize_interval_ms = 3600000")
 
-STOPS: dict[str, Callable[[Running], None]] = {
-    "SIGTERM": lambda running: running.signal(signal.SIGTERM),
-    "SIGINT to the process": lambda running: running.signal(signal.SIGINT),
-    "Ctrl-C, which reaches the whole process group": lambda running: running.signal_group(signal.SIGINT),
-}
+STOPS = ("SIGTERM", "SIGINT to the process", "Ctrl-C, which reaches the whole process group")
 
 
 def test_a_stop_finishes_the_batch_and_the_tables_and_the_next_start_goes_on(
-    whole: Path, lines: list[Line], run_once: Callable[..., Ended], tmp_path: Path
+    whole: Path, lines: list[Line], runs: ManyRuns, run_once: Callable[..., Ended], tmp_path: Path
 ) -> None:
     config = tmp_path / "monitor.toml"
     config.write_text(_NEVER_BY_ITSELF)
     texts = cut(disordered(lines, seed=6), len(STOPS) + 1)
     query = tmp_path / "checkpoint/query"
-    for batch, (name, stop) in enumerate(STOPS.items()):
+    for batch, name in enumerate(STOPS):
         write_files(tmp_path / "events", texts[batch : batch + 1], first=batch)
-        running = Running(follow(tmp_path / "events", tmp_path, config), tmp_path / "said.txt")
+        arguments = follow(tmp_path / "events", tmp_path, config)
+        # Only what a terminal does reaches Spark's JVM too, and needs a process group.
+        running = Running(arguments, tmp_path / "said.txt") if "group" in name else runs.start(arguments)
         try:
             running.wait_until((query / "offsets" / str(batch)).exists, "a batch began")
             assert not (query / "commits" / str(batch)).exists(), "the stop would come too late to show anything"
-            stop(running)
+            if isinstance(running, Running):
+                running.signal_group(signal.SIGINT)
+            else:
+                running.signal(signal.SIGTERM if name == "SIGTERM" else signal.SIGINT)
             ended = running.wait()
         finally:
-            running.kill()
+            if isinstance(running, Running):
+                running.kill()
         assert ended.exit_code == 0, f"{name}: {ended.said[-3000:]}"
         assert _numbers(query / "commits") == _numbers(query / "offsets") == list(range(batch + 1)), name
         journal = DeltaFiles(tmp_path / "tables", CHANGES).version
@@ -73,7 +75,7 @@ def _numbers(folder: Path) -> list[int]:
     return sorted(int(file.name) for file in folder.iterdir() if file.name.isdigit())
 
 
-def test_where_silence_expires_a_lone_member_goes_without_further_events(tmp_path: Path) -> None:
+def test_where_silence_expires_a_lone_member_goes_without_further_events(runs: ManyRuns, tmp_path: Path) -> None:
     config = tmp_path / "monitor.toml"
     config.write_text(f'{CONFIG}\n[time]\nsilence = "expire"\n')
     joined_at = time.time_ns() // 1_000_000
@@ -86,13 +88,10 @@ def test_where_silence_expires_a_lone_member_goes_without_further_events(tmp_pat
         event | {"type": "clock", "event_time": joined_at + 2_500},
     ]
     write_files(tmp_path / "events", ["\n".join(map(json.dumps, events)).encode()])
-    running = Running(follow(tmp_path / "events", tmp_path, config), tmp_path / "said.txt")
-    try:
-        running.wait_until(lambda: "session_expired" in _triggers(tmp_path / "tables"), "the member expired")
-        running.signal(signal.SIGTERM)
-        assert running.wait().exit_code == 0
-    finally:
-        running.kill()
+    running = runs.start(follow(tmp_path / "events", tmp_path, config))
+    running.wait_until(lambda: "session_expired" in _triggers(tmp_path / "tables"), "the member expired")
+    running.signal(signal.SIGTERM)
+    assert running.wait().exit_code == 0
     assert _triggers(tmp_path / "tables") == ["group_created", "session_expired"]
     members = rows_of(tmp_path / "tables", "members").to_pylist()
     assert [(row["left_reason"], _ms(row["left_at"]) - joined_at) for row in members] == [("expired", 5_000)]

@@ -1,45 +1,35 @@
-"""The monitor itself as a child process beside a real broker, and what it wrote."""
+"""The monitor itself beside a real broker, and what it wrote."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tests.job.commands import ManyRuns
 from tests.kit.brokers import Broker
 from tests.live.tables import Row, rows_of
 
 # Generous: the machine may be busy with other things.
 _WAIT_S = 300.0
-_LOOK_EVERY_S = 0.5
-_STOP_S = 120.0
 CLUSTER = "live"
-# A short-lived JVM: what the second compiler and a parallel collector would cost, it never earns back.
-_QUICK_START = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
 class RunningJob:
     """`rebalance-monitor run`, and its tables.
 
     Args:
-        log: What it writes to its standard error; what stood there before it was started is not its own.
+        runs: The process in which it runs.
     """
 
-    def __init__(self, command: Sequence[str], tables: Path, log: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, runs: ManyRuns, tables: Path) -> None:
         self.tables = tables
-        self._log = log
-        self._start = log.stat().st_size if log.exists() else 0
-        with log.open("a") as said:
-            self.process = subprocess.Popen(command, stderr=said, text=True, cwd=log.parent, env=environment)
+        self._runs = runs
 
     def said(self) -> str:
         """Return all that it wrote to its standard error."""
-        return self._log.read_bytes()[self._start :].decode()
+        return self._runs.said()
 
     def rows(self, table: str) -> list[Row]:
         """Return a table as it is now; nothing while it is not there."""
@@ -52,13 +42,9 @@ class RunningJob:
         assert len(by_generation) == len(found), [row["generation"] for row in found]
         return by_generation
 
-    def wait_for(self, claim: Callable[[], bool], what: str, timeout_s: float = _WAIT_S) -> None:
+    def wait_for(self, claim: Callable[[], bool], what: str) -> None:
         """Return as soon as a claim about the job or its tables holds."""
-        deadline = time.monotonic() + timeout_s
-        while not claim():
-            assert self.process.poll() is None, f"the job ended with {self.process.returncode}:\n{self.said()[-4000:]}"
-            assert time.monotonic() < deadline, f"{what}: not within {timeout_s} s\n{self.said()[-4000:]}"
-            time.sleep(_LOOK_EVERY_S)
+        self._runs.wait_until(claim, what, _WAIT_S)
 
     def wait_for_generation(self, group: str, generation: int) -> None:
         """Return as soon as a group's generation is in the tables."""
@@ -66,23 +52,28 @@ class RunningJob:
 
     def stop(self) -> int:
         """Request it to stop, and return its exit code."""
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(_STOP_S)
+        self._runs.signal(signal.SIGTERM)
+        return self._runs.wait().exit_code
 
 
 @contextlib.contextmanager
 def running_job(
-    broker: Broker, folder: Path, *, user: str | None = None, more: Sequence[str] = ()
+    runs: ManyRuns, broker: Broker, folder: Path, *, user: str | None = None, more: Sequence[str] = ()
 ) -> Iterator[RunningJob]:
     """Follow a Kafka broker until the block is left; it is up when it has read the broker's topics."""
     source = ["--kafka", broker.bootstrap, *_options(broker.java_settings(user))]
-    with job_that_follows(source, folder, more=more) as job:
+    with job_that_follows(runs, source, folder, more=more) as job:
         yield job
 
 
 @contextlib.contextmanager
 def job_that_follows(
-    source: Sequence[str], folder: Path, *, more: Sequence[str] = (), settings: Mapping[str, str] | None = None
+    runs: ManyRuns,
+    source: Sequence[str],
+    folder: Path,
+    *,
+    more: Sequence[str] = (),
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[RunningJob]:
     """Follow a cluster until the block is left.
 
@@ -91,21 +82,16 @@ def job_that_follows(
         settings: As environment variables.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    tables, log = folder / "tables", folder / "job.log"
-    command = [
-        str(Path(sys.executable).with_name("rebalance-monitor")),
-        *("run", *source, "--cluster", CLUSTER),
-        *("--tables", str(tables), "--checkpoint", str(folder / "checkpoint")),
-        *more,
-    ]
-    job = RunningJob(command, tables, log, os.environ | _QUICK_START | dict(settings or {}))
+    tables = folder / "tables"
+    command = ["run", *source, "--cluster", CLUSTER]
+    command += ["--tables", str(tables), "--checkpoint", str(folder / "checkpoint"), *more]
+    job = RunningJob(runs, tables)
+    runs.start(command, environment=settings)
     try:
         job.wait_for(lambda: '"batch"' in job.said(), "the first batch")
         yield job
     finally:
-        if job.process.poll() is None:
-            job.process.kill()
-        job.process.wait()
+        runs.abandon()
 
 
 def _options(settings: Mapping[str, str]) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.job.commands import ManyRuns
 from tests.kit.brokers import Broker
 from tests.kit.members import Member
 from tests.live.checks import check_story
@@ -17,9 +18,9 @@ pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 def test_each_generation_is_one_row_with_its_cause(
-    kafka10: Broker, new_member: Callable[..., Member], tmp_path: Path
+    kafka10: Broker, new_member: Callable[..., Member], runs: ManyRuns, tmp_path: Path
 ) -> None:
-    with running_job(kafka10, tmp_path) as job:
+    with running_job(runs, kafka10, tmp_path) as job:
         story = dynamic_members(kafka10, "dynamic", new_member)
         job.wait_for_generation(story.group, story.steps[-1].generation)
         assert job.stop() == 0

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from tests.job.commands import ManyRuns
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.members import Member, wait_until_assigned
 from tests.kit.topics import create_topic
@@ -18,14 +20,13 @@ pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(600)]
 
 
 def test_each_generation_is_one_row_with_its_cause(
-    kafka41: Broker, new_member: Callable[..., Member], tmp_path: Path
+    kafka41: Broker, new_member: Callable[..., Member], runs: ManyRuns, tmp_path: Path
 ) -> None:
-    with running_job(kafka41, tmp_path) as job:
-        stories = [
-            dynamic_members(kafka41, "dynamic", new_member),
-            static_members(kafka41, "static", new_member),
-            cooperative_members(kafka41, "cooperative", new_member),
-        ]
+    plays = {"dynamic": dynamic_members, "static": static_members, "cooperative": cooperative_members}
+    # Beside each other: what takes time in them is waiting.
+    with running_job(runs, kafka41, tmp_path) as job, ThreadPoolExecutor() as pool:
+        playing = [pool.submit(play, kafka41, group, new_member) for group, play in plays.items()]
+        stories = [story.result() for story in playing]
         for story in stories:
             job.wait_for_generation(story.group, story.steps[-1].generation)
         assert job.stop() == 0
@@ -34,11 +35,11 @@ def test_each_generation_is_one_row_with_its_cause(
 
 
 def test_a_broker_that_goes_away_and_comes_back_is_survived_and_nothing_is_missed(
-    new_member: Callable[..., Member], tmp_path: Path
+    new_member: Callable[..., Member], runs: ManyRuns, tmp_path: Path
 ) -> None:
     # So that Spark's reader gives up soon; a minute is what it has otherwise.
     impatient = ("--kafka-option", "default.api.timeout.ms=4000", "--kafka-option", "request.timeout.ms=3000")
-    with kafka_41(tmp_path / "broker") as broker, running_job(broker, tmp_path / "job", more=impatient) as job:
+    with kafka_41(tmp_path / "broker") as broker, running_job(runs, broker, tmp_path / "job", more=impatient) as job:
         create_topic(broker, "orders", 2)
         first = new_member(broker, "billing", ["orders"], client_id="a", session_timeout_ms=30_000)
         wait_until_assigned([first], partitions("orders", 2))

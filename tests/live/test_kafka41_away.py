@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from tests.job.commands import ManyRuns
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.members import Member, wait_until, wait_until_assigned
 from tests.kit.other_groups import join_share_group, join_streams_group
@@ -37,7 +38,7 @@ _COMPACTED_S = 60
 
 
 def test_a_job_goes_on_where_it_stopped_says_what_it_missed_and_lists_groups_of_other_kinds(
-    new_member: Callable[..., Member], tmp_path: Path
+    new_member: Callable[..., Member], runs: ManyRuns, tmp_path: Path
 ) -> None:
     config = tmp_path / "monitor.toml"
     config.write_text(_IMPATIENT)
@@ -47,7 +48,7 @@ def test_a_job_goes_on_where_it_stopped_says_what_it_missed_and_lists_groups_of_
         orders = partitions("orders", 4)
         first = new_member(broker, "billing", ["orders"], client_id="a", session_timeout_ms=60_000)
         wait_until_assigned([first], orders)
-        with running_job(broker, tmp_path / "job", more=more) as job:
+        with running_job(runs, broker, tmp_path / "job", more=more) as job:
             job.wait_for_generation("billing", 1)
             broker.stop()
             job.wait_for(lambda: '"cluster away"' in job.said(), "the collector's notice")
@@ -60,7 +61,7 @@ def test_a_job_goes_on_where_it_stopped_says_what_it_missed_and_lists_groups_of_
         join_share_group(broker, "sharing", "orders")
         join_streams_group(broker, "streaming", "orders")
 
-        with running_job(broker, tmp_path / "job", more=more) as job:
+        with running_job(runs, broker, tmp_path / "job", more=more) as job:
             job.wait_for_generation("billing", missed + 1)
             others = {"newer", "sharing", "streaming"}
             job.wait_for(lambda: others <= {row["group_id"] for row in job.rows("groups")}, "groups of other kinds")

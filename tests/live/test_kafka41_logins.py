@@ -10,6 +10,7 @@ import pytest
 from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.permissions import offsets_partitions, require_rights
 from streaming.setup.errors import SetupError
+from tests.job.commands import ManyRuns
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.certificates import make_certificates
 from tests.kit.members import Member, wait_until_assigned
@@ -22,7 +23,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(1200)]
 
 
 def test_a_cluster_with_tls_and_a_login_is_followed_and_no_secret_is_told(
-    new_member: Callable[..., Member], tmp_path: Path
+    new_member: Callable[..., Member], runs: ManyRuns, tmp_path: Path
 ) -> None:
     certificates = make_certificates(tmp_path / "certificates")
     users = {"monitor": "a-password-that-nobody-says"}
@@ -36,7 +37,7 @@ def test_a_cluster_with_tls_and_a_login_is_followed_and_no_secret_is_told(
             allow(broker, "monitor", operation, kind, name)
         _refuses_who_is_not_trusted(broker, tmp_path)
         create_topic(broker, "orders", 3)
-        with running_job(broker, tmp_path / "job", user="monitor") as job:
+        with running_job(runs, broker, tmp_path / "job", user="monitor") as job:
             member = new_member(broker, "billing", ["orders"], client_id="a")
             wait_until_assigned([member], partitions("orders", 3))
             job.wait_for_generation("billing", 1)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from tests.job.commands import ManyRuns
 from tests.kit.metaq import MetaqCluster, metaq_cluster
 from tests.kit.metaq_members import MetaqMember, partitions_of, wait_until, wait_until_shared
 from tests.live.job import RunningJob, job_that_follows
@@ -18,8 +19,17 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 StartMember = Callable[..., MetaqMember]
 
 
-def test_members_that_join_stop_crash_and_hang(new_metaq_member: StartMember, tmp_path: Path) -> None:
-    with metaq_cluster(tmp_path, {"orders": 5}) as cluster, collecting(cluster, tmp_path / "events") as collected:
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetaqCluster]:
+    """A cluster for those that leave it as it is."""
+    with metaq_cluster(tmp_path_factory.mktemp("metaq"), {"orders": 5, "bills": 4, "many-orders": 12}) as cluster:
+        yield cluster
+
+
+def test_members_that_join_stop_crash_and_hang(
+    cluster: MetaqCluster, new_metaq_member: StartMember, tmp_path: Path
+) -> None:
+    with collecting(cluster, tmp_path / "events") as collected:
         story, orders = Story("life", collected), partitions_of("orders", 5)
         a = new_metaq_member(cluster, "life", ["orders"], consumer_id="a")
         story.tell("the first joins", [a], orders, ("group_created", None), ("member_joined", "life_a"))
@@ -47,14 +57,13 @@ def test_members_that_join_stop_crash_and_hang(new_metaq_member: StartMember, tm
 
 
 def test_consistent_hashing_is_found_out_and_members_subscribe_as_they_like(
-    new_metaq_member: StartMember, tmp_path: Path
+    cluster: MetaqCluster, new_metaq_member: StartMember, tmp_path: Path
 ) -> None:
-    topics = {"orders": 12, "bills": 4}
-    with metaq_cluster(tmp_path, topics) as cluster, collecting(cluster, tmp_path / "events") as collected:
-        story, orders, bills = Story("ring", collected), partitions_of("orders", 12), partitions_of("bills", 4)
-        a = new_metaq_member(cluster, "ring", ["orders"], consumer_id="a", strategy="CONSIST")
+    with collecting(cluster, tmp_path / "events") as collected:
+        story, orders, bills = Story("ring", collected), partitions_of("many-orders", 12), partitions_of("bills", 4)
+        a = new_metaq_member(cluster, "ring", ["many-orders"], consumer_id="a", strategy="CONSIST")
         story.tell("the first joins", [a], orders, ("group_created", None), ("member_joined", "ring_a"))
-        b = new_metaq_member(cluster, "ring", ["bills", "orders"], consumer_id="b", strategy="CONSIST")
+        b = new_metaq_member(cluster, "ring", ["bills", "many-orders"], consumer_id="b", strategy="CONSIST")
         joined = [("member_joined", "ring_b"), ("strategy_changed", None)]
         story.tell("a second joins that subscribes to more", [a, b], orders + bills, *joined)
         c = new_metaq_member(cluster, "ring", ["bills"], consumer_id="c", strategy="CONSIST")
@@ -111,9 +120,9 @@ def test_zookeeper_comes_back_and_nothing_happened(new_metaq_member: StartMember
 
 
 def test_a_collector_that_is_killed_goes_on_and_tells_what_happened_meanwhile(
-    new_metaq_member: StartMember, tmp_path: Path
+    cluster: MetaqCluster, new_metaq_member: StartMember, tmp_path: Path
 ) -> None:
-    with metaq_cluster(tmp_path, {"orders": 5}) as cluster, collecting(cluster, tmp_path / "events") as collected:
+    with collecting(cluster, tmp_path / "events") as collected:
         story, orders = Story("watched", collected), partitions_of("orders", 5)
         a = new_metaq_member(cluster, "watched", ["orders"], consumer_id="a")
         story.tell("one joins", [a], orders, ("group_created", None), ("member_joined", "watched_a"))
@@ -136,9 +145,11 @@ def test_a_collector_that_is_killed_goes_on_and_tells_what_happened_meanwhile(
 
 @pytest.mark.spark
 @pytest.mark.timeout(1_200)
-def test_the_job_follows_a_cluster_and_goes_on_after_a_stop(new_metaq_member: StartMember, tmp_path: Path) -> None:
+def test_the_job_follows_a_cluster_and_goes_on_after_a_stop(
+    new_metaq_member: StartMember, runs: ManyRuns, tmp_path: Path
+) -> None:
     with metaq_cluster(tmp_path, {"orders": 5}) as cluster:
-        with _following(cluster, tmp_path / "job") as job:
+        with _following(runs, cluster, tmp_path / "job") as job:
             a = new_metaq_member(cluster, "tables", ["orders"], consumer_id="a")
             job.wait_for_generation("tables", 1)
             b = new_metaq_member(cluster, "tables", ["orders"], consumer_id="b")
@@ -147,7 +158,7 @@ def test_the_job_follows_a_cluster_and_goes_on_after_a_stop(new_metaq_member: St
             assert job.stop() == 0
         b.kill()
         wait_until_shared([a], partitions_of("orders", 5))
-        with _following(cluster, tmp_path / "job") as job:
+        with _following(runs, cluster, tmp_path / "job") as job:
             job.wait_for_generation("tables", 3)
             job.wait_for(lambda: _holds(job) == {"tables_a": 5}, "what one holds")
             assert job.stop() == 0
@@ -157,8 +168,8 @@ def test_the_job_follows_a_cluster_and_goes_on_after_a_stop(new_metaq_member: St
         assert job.rows("rejected_events") == []
 
 
-def _following(cluster: MetaqCluster, folder: Path) -> AbstractContextManager[RunningJob]:
-    return job_that_follows(["--metaq", cluster.zookeeper.address], folder, settings=QUICK)
+def _following(runs: ManyRuns, cluster: MetaqCluster, folder: Path) -> AbstractContextManager[RunningJob]:
+    return job_that_follows(runs, ["--metaq", cluster.zookeeper.address], folder, settings=QUICK)
 
 
 def _holds(job: RunningJob) -> dict[str, int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.job.commands import CONFIG, Running
+from tests.job.commands import CONFIG, ManyRuns
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_assigned, wait_until_held
 from tests.live.tables import Owners, owners, rows_of
@@ -35,7 +35,7 @@ def causes(tables: Path, group: str) -> list[tuple[str, str | None]]:
 
 
 def test_the_tables_say_of_several_groups_what_their_members_say(
-    rocketmq55: RocketMq, new_rocketmq_member: Callable[..., RocketMqMember], tmp_path: Path
+    rocketmq55: RocketMq, new_rocketmq_member: Callable[..., RocketMqMember], runs: ManyRuns, tmp_path: Path
 ) -> None:
     cluster = rocketmq55
     for topic, queues in (("job-orders", 5), ("job-news", 3)):
@@ -53,7 +53,7 @@ def test_the_tables_say_of_several_groups_what_their_members_say(
     config.write_text(f"{CONFIG}\n[rocketmq]\npoll_interval_ms = 1000\nrunning_info_share = 1.0\n")
     arguments: list[str | Path] = ["run", "--rocketmq", cluster.address, "--cluster", CLUSTER]
     arguments += ["--include-group", "job-.*", "--tables", tables, "--checkpoint", tmp_path / "checkpoint"]
-    running = Running([*arguments, "--config", config], tmp_path / "said.txt")
+    running = runs.start([*arguments, "--config", config])
 
     def wait_until_told(group: str, members: Sequence[RocketMqMember], topic: str, what: str) -> None:
         def is_told(origin: str) -> bool:
@@ -62,32 +62,29 @@ def test_the_tables_say_of_several_groups_what_their_members_say(
         running.wait_until(lambda: is_told("reported"), f"{what}: reported")
         running.wait_until(lambda: is_told("computed"), f"{what}: computed")
 
-    try:
-        wait_until_told("job-steady", [a], "job-orders", "one alone")
-        b = new_rocketmq_member(cluster, "job-steady", ["job-orders"], instance="b", **QUICK)
-        wait_until_assigned([a, b], queues_of("job-orders", 5))
-        wait_until_told("job-steady", [a, b], "job-orders", "another joins")
-        cluster.set_queues("job-orders", 7)
-        wait_until_assigned([a, b], queues_of("job-orders", 7))
-        wait_until_told("job-steady", [a, b], "job-orders", "queues come")
-        b.freeze()
-        # What a hanging member holds it cannot say; the other holds all when its broker has given it up.
-        wait_until_assigned([a], queues_of("job-orders", 7))
-        wait_until_told("job-steady", [a], "job-orders", "one hangs")
-        a.kill()
-        running.wait_until(lambda: causes(tables, "job-steady")[-1] == ("member_gone", A), "the last is killed")
-        wait_until_held(
-            {
-                mixed[0]: queues_of("job-orders", 4),
-                mixed[1]: [("job-orders", "broker-a", number) for number in (1, 3, 5)],
-            }
-        )
-        wait_until_told("job-mixed", mixed, "job-orders", "two strategies")
-        wait_until_told("job-heard", [heard], "job-news", "broadcasting")
-        running.signal(signal.SIGTERM)
-        ended = running.wait()
-    finally:
-        running.kill()
+    wait_until_told("job-steady", [a], "job-orders", "one alone")
+    b = new_rocketmq_member(cluster, "job-steady", ["job-orders"], instance="b", **QUICK)
+    wait_until_assigned([a, b], queues_of("job-orders", 5))
+    wait_until_told("job-steady", [a, b], "job-orders", "another joins")
+    cluster.set_queues("job-orders", 7)
+    wait_until_assigned([a, b], queues_of("job-orders", 7))
+    wait_until_told("job-steady", [a, b], "job-orders", "queues come")
+    b.freeze()
+    # What a hanging member holds it cannot say; the other holds all when its broker has given it up.
+    wait_until_assigned([a], queues_of("job-orders", 7))
+    wait_until_told("job-steady", [a], "job-orders", "one hangs")
+    a.kill()
+    running.wait_until(lambda: causes(tables, "job-steady")[-1] == ("member_gone", A), "the last is killed")
+    wait_until_held(
+        {
+            mixed[0]: queues_of("job-orders", 4),
+            mixed[1]: [("job-orders", "broker-a", number) for number in (1, 3, 5)],
+        }
+    )
+    wait_until_told("job-mixed", mixed, "job-orders", "two strategies")
+    wait_until_told("job-heard", [heard], "job-news", "broadcasting")
+    running.signal(signal.SIGTERM)
+    ended = running.wait()
     assert ended.exit_code == 0, ended.said[-3000:]
     assert "Traceback" not in ended.said
     joined = [("group_created", None), ("member_joined", A)]

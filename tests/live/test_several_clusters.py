@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.job.commands import CONFIG, Running
+from tests.job.commands import CONFIG, ManyRuns
 from tests.kit.brokers import Broker
 from tests.kit.members import Member
 from tests.kit.metaq import MetaqCluster
@@ -34,6 +34,7 @@ def test_two_clusters_are_followed_by_one_job_which_goes_on_after_a_stop(
     metaq: MetaqCluster,
     new_rocketmq_member: Callable[..., RocketMqMember],
     new_metaq_member: Callable[..., MetaqMember],
+    runs: ManyRuns,
     config: Path,
     tmp_path: Path,
 ) -> None:
@@ -47,36 +48,36 @@ def test_two_clusters_are_followed_by_one_job_which_goes_on_after_a_stop(
     arguments: list[str | Path] = ["run", "--tables", tables, "--checkpoint", tmp_path / "checkpoint"]
     arguments += ["--rocketmq", rocketmq55.address, "--cluster", "rocketmq=new", "--config", config]
     arguments += ["--metaq", f"{metaq.zookeeper.address}{metaq.root}", "--cluster", "metaq=old"]
-    running = Running(arguments, tmp_path / "said.txt")
-    try:
-        running.wait_until(lambda: len(owners(tables, "new", "both", _TOPIC, "reported")) == 1, "what RocketMQ says")
-        running.wait_until(lambda: len(owners(tables, "old", "both", "kit-orders", "reported")) == 1, "MetaQ says")
-        assert membership(tables, "new", "both") == membership(tables, "old", "both") == ["group_created"]
-        running.signal(signal.SIGTERM)
-        ended = running.wait()
-        assert ended.exit_code == 0, ended.said[-3000:]
-        second = new_rocketmq_member(rocketmq55, "both", [_TOPIC], instance="b")
-        wait_until_assigned([first, second], queues_of(_TOPIC, 5))
-        running = Running(arguments, tmp_path / "said.txt")
-        running.wait_until(lambda: len(owners(tables, "new", "both", _TOPIC, "reported")) == 2, "who joined meanwhile")
-        running.wait_until(lambda: len(owners(tables, "new", "both", _TOPIC, "computed")) == 2, "and what is due to it")
-        held = {
-            member.client_id: {(broker, number) for _, broker, number in member.held(_TOPIC)}
-            for member in (first, second)
-        }
-        assert owners(tables, "new", "both", _TOPIC, "computed") == held
-        running.wait_until(lambda: owners(tables, "new", "both", _TOPIC, "reported") == held, "what both hold")
-        running.signal(signal.SIGINT)
-        assert running.wait().exit_code == 0
-    finally:
-        running.kill()
+    running = runs.start(arguments)
+    running.wait_until(lambda: len(owners(tables, "new", "both", _TOPIC, "reported")) == 1, "what RocketMQ says")
+    running.wait_until(lambda: len(owners(tables, "old", "both", "kit-orders", "reported")) == 1, "MetaQ says")
+    assert membership(tables, "new", "both") == membership(tables, "old", "both") == ["group_created"]
+    running.signal(signal.SIGTERM)
+    ended = running.wait()
+    assert ended.exit_code == 0, ended.said[-3000:]
+    second = new_rocketmq_member(rocketmq55, "both", [_TOPIC], instance="b")
+    wait_until_assigned([first, second], queues_of(_TOPIC, 5))
+    running = runs.start(arguments)
+    running.wait_until(lambda: len(owners(tables, "new", "both", _TOPIC, "reported")) == 2, "who joined meanwhile")
+    running.wait_until(lambda: len(owners(tables, "new", "both", _TOPIC, "computed")) == 2, "and what is due to it")
+    held = {
+        member.client_id: {(broker, number) for _, broker, number in member.held(_TOPIC)} for member in (first, second)
+    }
+    assert owners(tables, "new", "both", _TOPIC, "computed") == held
+    running.wait_until(lambda: owners(tables, "new", "both", _TOPIC, "reported") == held, "what both hold")
+    running.signal(signal.SIGINT)
+    assert running.wait().exit_code == 0
     assert membership(tables, "new", "both") == ["group_created", "member_joined"]
     assert membership(tables, "old", "both") == ["group_created"]
     assert "Traceback" not in ended.said
 
 
 def test_a_folder_that_a_collector_wrote_is_read_like_the_cluster_itself(
-    rocketmq55: RocketMq, new_rocketmq_member: Callable[..., RocketMqMember], config: Path, tmp_path: Path
+    rocketmq55: RocketMq,
+    new_rocketmq_member: Callable[..., RocketMqMember],
+    runs: ManyRuns,
+    config: Path,
+    tmp_path: Path,
 ) -> None:
     rocketmq55.create_topic("replayed", 4)
     member = new_rocketmq_member(rocketmq55, "replayed", ["replayed"], instance="a")
@@ -85,11 +86,7 @@ def test_a_folder_that_a_collector_wrote_is_read_like_the_cluster_itself(
     out, tables = tmp_path / "events", tmp_path / "tables"
     folders = ["--events", out, "--tables", tables, "--checkpoint", tmp_path / "checkpoint", "--config", config]
     for arguments in (["collect", *where, "--out", out, "--once"], ["run", *folders, "--once", "--flush"]):
-        running = Running(arguments, tmp_path / "said.txt")
-        try:
-            ended = running.wait()
-        finally:
-            running.kill()
+        ended = runs.run(arguments)
         assert ended.exit_code == 0, ended.said[-3000:]
     assert membership(tables, "c", "replayed") == ["group_created"]
     everything = {member.client_id or "": {("broker-a", number) for number in range(4)}}
@@ -105,6 +102,7 @@ def test_one_complete_look_at_a_cluster_of_each_system(
     new_member: Callable[..., Member],
     new_rocketmq_member: Callable[..., RocketMqMember],
     new_metaq_member: Callable[..., MetaqMember],
+    runs: ManyRuns,
     config: Path,
     tmp_path: Path,
 ) -> None:
@@ -123,11 +121,7 @@ def test_one_complete_look_at_a_cluster_of_each_system(
     arguments += ["--kafka", kafka41.bootstrap, "--cluster", "kafka=k"]
     arguments += ["--rocketmq", rocketmq55.address, "--cluster", "rocketmq=r"]
     arguments += ["--metaq", f"{metaq.zookeeper.address}{metaq.root}", "--cluster", "metaq=m"]
-    running = Running(arguments, tmp_path / "said.txt")
-    try:
-        ended = running.wait()
-    finally:
-        running.kill()
+    ended = runs.run(arguments)
     assert ended.exit_code == 0, ended.said[-3000:]
     for cluster, topic, queues in (("k", "looked-at", 3), ("r", "looked-at", 4), ("m", "kit-orders", 12)):
         assert membership(tables, cluster, "looked") == ["group_created"], cluster

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,19 +10,19 @@ from deltalake import DeltaTable
 
 from streaming.simulator import Fleet, record
 from streaming.simulator.truth import read_truth
+from tests.job.commands import ManyRuns
 from tests.simulation.check import check
-
-PROGRAM = (sys.executable, "-c", "from streaming.commands import main; main()")
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("seed", [31, 32])
-def test_the_tables_hold_every_rebalance_of_a_recording_with_its_causes(seed: int, tmp_path: Path) -> None:
+def test_the_tables_hold_every_rebalance_of_a_recording_with_its_causes(
+    seed: int, runs: ManyRuns, tmp_path: Path
+) -> None:
     """Read in batches of a minute, so that scripted late events come late; then flushed."""
     record(Fleet(seed, groups=15, members=70, speed=2.0), tmp_path, 240_000)
-    done = subprocess.run(
+    ended = runs.run(
         [
-            *PROGRAM,
             "run",
             *("--events", tmp_path / "events"),
             *("--tables", tmp_path / "tables"),
@@ -33,14 +30,9 @@ def test_the_tables_hold_every_rebalance_of_a_recording_with_its_causes(seed: in
             *("--once", "--flush"),
             *("--max-files-per-batch", "12"),
             *("--shards", "3"),
-        ],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
+        ]
     )
-    assert done.returncode == 0, done.stderr[-3_000:]
+    assert ended.exit_code == 0, ended.said[-3_000:]
     rows = pa.table(DeltaTable(str(tmp_path / "tables" / "rebalances")).scan()).to_pylist()
     verdict = check(rows, read_truth((tmp_path / "truth.jsonl").read_bytes()))
     assert verdict.holds, verdict.report()
