@@ -3,7 +3,8 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 # Tests in two processes: one Spark or broker each is what a small machine carries. Files go out in the order of their
-# names, so that those with a job or a cluster (crash to live) come first and none of them is left alone at the end.
+# names, so that those with a job or a cluster (crash to live) come first and none of them is left alone at the end;
+# those that share the clusters of RocketMQ go to one process (tests/kit/fixtures.py).
 WORKERS ?= 2
 # TESTS=tests/udfs or -k words: only these.
 TESTS ?= tests

@@ -9,9 +9,13 @@ from pathlib import Path
 from streaming.setup.java import find_java
 
 PASSWORD = "of-the-kit"
-_TIMEOUT_S = 60
-_TO_PEM = Path(__file__).parent / "java" / "KeyStoreToPem.java"
+_TIMEOUT_S = 120
+_KEY_TOOL = Path(__file__).parent / "java" / "KeyTool.java"
 _KEY = ("-keyalg", "EC", "-validity", "2")
+_OPTIONS = (
+    *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+    *("--add-exports", "java.base/sun.security.tools.keytool=ALL-UNNAMED"),
+)
 
 
 @dataclass(frozen=True)
@@ -20,10 +24,12 @@ class Certificates:
 
     Attributes:
         server: PKCS12 with the broker's key and its certificate for 127.0.0.1, signed by the authority.
+        server_pem: The same as one PEM file, as Python's servers want it.
         authority: PEM of the authority's certificate. trust: The same as a trust store of Java.
     """
 
     server: Path
+    server_pem: Path
     authority: Path
     trust: Path
 
@@ -46,32 +52,29 @@ def make_certificates(folder: Path) -> Certificates:
     folder.mkdir(parents=True, exist_ok=True)
     ca, server, trust = folder / "ca.p12", folder / "server.p12", folder / "trust.p12"
     pem, request, signed = folder / "ca.pem", folder / "server.csr", folder / "server.pem"
-    _keytool(ca, "-genkeypair", "-alias", "ca", "-dname", "CN=throw-away", "-ext", "bc:c", *_KEY)
-    _keytool(ca, "-exportcert", "-rfc", "-alias", "ca", "-file", pem)
-    _keytool(server, "-genkeypair", "-alias", "server", "-dname", "CN=broker", *_KEY)
-    _keytool(server, "-certreq", "-alias", "server", "-file", request)
     alternative = ("-ext", "san=ip:127.0.0.1")
-    _keytool(ca, "-gencert", "-rfc", "-alias", "ca", "-infile", request, "-outfile", signed, *alternative)
-    for store in (server, trust):
-        _keytool(store, "-importcert", "-noprompt", "-alias", "ca", "-file", pem)
-    _keytool(server, "-importcert", "-noprompt", "-alias", "server", "-file", signed)
-    return Certificates(server, pem, trust)
-
-
-def server_pem(certificates: Certificates) -> Path:
-    """Write the broker's key and its certificates as one PEM file, as Python's servers want them."""
-    command = [find_java().java, _TO_PEM, certificates.server, PASSWORD, "server"]
-    done = subprocess.run(command, check=True, capture_output=True, timeout=_TIMEOUT_S)
-    pem = certificates.server.with_name("server-key.pem")
-    pem.write_bytes(done.stdout)
-    return pem
-
-
-def _keytool(store: Path, command: str, *arguments: str | Path) -> None:
-    keytool = find_java().home / "bin" / "keytool"
-    subprocess.run(
-        [keytool, command, "-storetype", "PKCS12", "-keystore", store, "-storepass", PASSWORD, *arguments],
+    commands = (
+        _command(ca, "-genkeypair", "-alias", "ca", "-dname", "CN=throw-away", "-ext", "bc:c", *_KEY),
+        _command(ca, "-exportcert", "-rfc", "-alias", "ca", "-file", pem),
+        _command(server, "-genkeypair", "-alias", "server", "-dname", "CN=broker", *_KEY),
+        _command(server, "-certreq", "-alias", "server", "-file", request),
+        _command(ca, "-gencert", "-rfc", "-alias", "ca", "-infile", request, "-outfile", signed, *alternative),
+        *(_command(store, "-importcert", "-noprompt", "-alias", "ca", "-file", pem) for store in (server, trust)),
+        _command(server, "-importcert", "-noprompt", "-alias", "server", "-file", signed),
+    )
+    done = subprocess.run(
+        [find_java().java, *_OPTIONS, _KEY_TOOL, server, PASSWORD, "server"],
+        input="\n".join(commands),
         check=True,
         capture_output=True,
+        text=True,
         timeout=_TIMEOUT_S,
     )
+    server_pem = folder / "server-key.pem"
+    server_pem.write_text(done.stdout)
+    return Certificates(server, server_pem, pem, trust)
+
+
+def _command(store: Path, command: str, *arguments: str | Path) -> str:
+    words = (command, "-storetype", "PKCS12", "-keystore", store, "-storepass", PASSWORD, *arguments)
+    return "\t".join(map(str, words))

@@ -1,14 +1,15 @@
 """Fixtures of the kit, for every test: `kafka41`, `kafka10`, `each_kafka`, `new_member` and the like.
 
-Kafka's brokers and MetaQ's run once for each test process; tests use topics and groups of their own. A test
-that stops its broker or needs other settings starts its own with `tests.kit.brokers`. RocketMQ's run once for
-each file of tests: to start them costs as much computing as one to three minutes of their being idle.
+Brokers run once for each test process; tests use topics and groups of their own. A test that stops its broker or needs
+other settings starts its own with `tests.kit.brokers`. RocketMQ's compute even when they are idle: the files that share
+them run one after the other in one process, and then they end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from tests.kit.metaq_members import MetaqMember
     from tests.kit.rocketmq import RocketMq
     from tests.kit.rocketmq_members import RocketMqMember
+
+_SHARE_ROCKETMQ = (
+    "kit/test_rocketmq.py",
+    "live/test_rocketmq_collector.py",
+    "live/test_rocketmq_groups.py",
+    "live/test_rocketmq_job.py",
+    "live/test_several_clusters.py",
+)
 
 
 @pytest.fixture(scope="session")
@@ -75,22 +84,66 @@ def new_metaq_member() -> Iterator[Callable[..., MetaqMember]]:
         yield lambda *arguments, **more: running.enter_context(start_metaq_member(*arguments, **more))
 
 
-@pytest.fixture(scope="module")
-def rocketmq55(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RocketMq]:
+class _RocketMqClusters:
+    """Those that have been started, until the tests that share them are over."""
+
+    def __init__(self) -> None:
+        self._running = ExitStack()
+        self._started: dict[str, RocketMq] = {}
+
+    def start(self, version: str, folder: Path, settings: Mapping[str, str]) -> RocketMq:
+        """Return the cluster of a version, started if it is not yet."""
+        from tests.kit.rocketmq import rocketmq_49, rocketmq_55
+
+        if version not in self._started:
+            start = rocketmq_55 if version == "5.5" else rocketmq_49
+            self._started[version] = self._running.enter_context(start(folder, settings))
+        return self._started[version]
+
+    def end(self) -> None:
+        """End them."""
+        self._started.clear()
+        self._running.close()
+
+
+_ROCKETMQ = _RocketMqClusters()
+
+
+def scope_of(nodeid: str) -> str:
+    """Return what one test process runs as a whole: a file of tests, or those that share the clusters of RocketMQ."""
+    file = nodeid.partition("::")[0]
+    return "rocketmq" if file.endswith(_SHARE_ROCKETMQ) else file
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End the clusters of RocketMQ behind the last test that shares them."""
+    if nextitem is None or scope_of(item.nodeid) != scope_of(nextitem.nodeid):
+        _ROCKETMQ.end()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Let each test process take whole scopes."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class LoadScopes(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scope_of(nodeid)
+
+    return LoadScopes(config, log)
+
+
+@pytest.fixture
+def rocketmq55(tmp_path_factory: pytest.TempPathFactory) -> RocketMq:
     """A RocketMQ 5.5 name server and broker; a hanging member is given up after 10 to 22 s."""
-    from tests.kit.rocketmq import rocketmq_55
-
-    with rocketmq_55(tmp_path_factory.mktemp("rocketmq-5.5"), {"channelExpiredTimeout": "10000"}) as cluster:
-        yield cluster
+    return _ROCKETMQ.start("5.5", tmp_path_factory.mktemp("rocketmq-5.5"), {"channelExpiredTimeout": "10000"})
 
 
-@pytest.fixture(scope="module")
-def rocketmq49(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RocketMq]:
+@pytest.fixture
+def rocketmq49(tmp_path_factory: pytest.TempPathFactory) -> RocketMq:
     """A RocketMQ 4.9 name server and broker; a hanging member is given up after two minutes."""
-    from tests.kit.rocketmq import rocketmq_49
-
-    with rocketmq_49(tmp_path_factory.mktemp("rocketmq-4.9")) as cluster:
-        yield cluster
+    return _ROCKETMQ.start("4.9", tmp_path_factory.mktemp("rocketmq-4.9"), {})
 
 
 @pytest.fixture(params=["rocketmq55", "rocketmq49"])
