@@ -21,6 +21,8 @@ _STRATEGIES = {
     "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
 }
 
+_HEARTBEAT_MS = 500
+
 Partition = tuple[str, int]
 
 
@@ -120,7 +122,7 @@ def start_member(
     instance_id: str | None = None,
     strategies: Sequence[str] = ("range",),
     session_timeout_ms: int = 6000,
-    commit_interval_ms: int = 1000,
+    commit_interval_ms: int = 200,
     rack: str | None = None,
     user: str | None = None,
     settings: Mapping[str, str] | None = None,
@@ -148,7 +150,8 @@ def start_member(
         "client.id": client_id,
         "partition.assignment.strategy": ",".join(_STRATEGIES.get(name, name) for name in strategies),
         "session.timeout.ms": str(session_timeout_ms),
-        "heartbeat.interval.ms": str(session_timeout_ms // 3),
+        # A member learns of a rebalance by its next heartbeat; the default is three seconds.
+        "heartbeat.interval.ms": str(min(_HEARTBEAT_MS, session_timeout_ms // 3)),
         "auto.commit.interval.ms": str(commit_interval_ms),
         "auto.offset.reset": "earliest",
         # So that new partitions and topics are seen soon; the default is five minutes.

@@ -36,6 +36,7 @@ class Collected:
         self.folder = folder
         self._said = folder.with_suffix(".log")
         self._process: subprocess.Popen[bytes] | None = None
+        self._decoded: list[Event] = []
 
     def start(self) -> None:
         """Start it (again)."""
@@ -71,8 +72,10 @@ class Collected:
         return self._said.read_text()
 
     def events(self) -> list[Event]:
-        """Return the same, decoded."""
-        return [json.loads(line) for line in self.lines()]
+        """Return the same, decoded; each line once."""
+        lines = self.lines()
+        self._decoded += map(json.loads, lines[len(self._decoded) :])
+        return self._decoded
 
     def wait_for(self, claim: Callable[[list[Event]], bool], what: str) -> None:
         """Return as soon as a claim about the events holds."""
