@@ -16,7 +16,7 @@ from streaming.job import source_names
 from streaming.settings.model import load
 from streaming.setup.errors import SetupError
 from tests.kit.processes import free_port
-from tests.streaming.collectors.event_log.clocks import clock, told
+from tests.streaming.collectors.event_log.clocks import clock, times_in
 
 
 def test_collectors_read_the_addresses_of_the_settings() -> None:
@@ -87,7 +87,7 @@ def test_what_is_wrong_with_a_cluster_is_said_in_a_few_words(tmp_path: Path) -> 
     collector = ScriptedCollector(log)
     follower = CollectorCluster(collector, log)
     assert follower.poll()
-    assert told(tmp_path) == [1]
+    assert times_in(tmp_path) == [1]
     assert not follower.flush_clock()
     assert follower.status() is None
     for change, words in (
@@ -113,4 +113,4 @@ def test_a_log_that_cannot_be_written_is_the_collectors_state(tmp_path: Path, mo
         assert follower.collector_status().detail == "[Errno 28] No space left on device"
     follower.stop()
     assert follower.status() is None
-    assert told(tmp_path) == [1]
+    assert times_in(tmp_path) == [1]

@@ -1,4 +1,4 @@
-"""Events that are told apart by their time, and what a folder shows of them."""
+"""Events that differ by their time, and which of them a folder shows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def clocks(*times_ms: int) -> list[Clock]:
     return [clock(time_ms) for time_ms in times_ms]
 
 
-def told(folder: Path) -> list[int]:
+def times_in(folder: Path) -> list[int]:
     """Return the times of all events that readers of a folder see, in the order of the files' age.
 
     Every line must be whole: half a line is no event, and fails.

@@ -1,16 +1,18 @@
-"""The folder that a collector appends to."""
+"""The folder that a collector appends to: whatever happens, nothing acknowledged is lost."""
 
 from __future__ import annotations
 
-import time
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from unittest.mock import patch
 
-import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from streaming.collectors.event_log import EventFiles, Limits
-from streaming.collectors.event_log.readers import ReaderMark, read_deleted, write_reader
-from streaming.collectors.event_log.segments import Segments
-from tests.streaming.collectors.event_log.clocks import clock, clocks, told
+from streaming.collectors.event_log import EventFiles, Limits, LogFull
+from streaming.machine import atomic_file
+from tests.streaming.collectors.event_log.clocks import clock, clocks, times_in
 
 MS = 1_000_000
 ONE_LINE = 90  # bytes of a clock, about
@@ -21,7 +23,7 @@ def test_events_are_read_back_in_their_order_also_after_a_restart(tmp_path: Path
     again = EventFiles(tmp_path, "kafka")
     again.append([clock(3)])
     again.append([])
-    assert told(tmp_path) == [1, 2, 3]
+    assert times_in(tmp_path) == [1, 2, 3]
     assert len(list(tmp_path.glob("*.jsonl"))) == 2
 
 
@@ -31,7 +33,7 @@ def test_two_writers_share_a_folder(tmp_path: Path) -> None:
     second.append([clock(2)])
     first.keep_memory(b"one")
     second.keep_memory(b"two")
-    assert sorted(told(tmp_path)) == [1, 2]
+    assert sorted(times_in(tmp_path)) == [1, 2]
     assert EventFiles(tmp_path, "kafka").read_memory() == b"one"
     assert EventFiles(tmp_path, "groups").read_memory() == b"two"
 
@@ -62,12 +64,12 @@ def test_a_long_append_is_several_files_of_bounded_length_in_order(tmp_path: Pat
     sizes = [file.stat().st_size for file in tmp_path.glob("*.jsonl")]
     assert len(sizes) >= 10
     assert max(sizes) <= 10 * ONE_LINE
-    assert told(tmp_path) == list(range(100))
+    assert times_in(tmp_path) == list(range(100))
 
 
 def test_an_event_longer_than_a_file_shall_be_is_written_alone(tmp_path: Path) -> None:
     EventFiles(tmp_path, "kafka", Limits(segment_bytes=1)).append(clocks(1, 2, 3))
-    assert told(tmp_path) == [1, 2, 3]
+    assert times_in(tmp_path) == [1, 2, 3]
     assert len(list(tmp_path.glob("*.jsonl"))) == 3
 
 
@@ -78,15 +80,6 @@ def test_the_age_of_files_is_their_order_to_the_millisecond(tmp_path: Path) -> N
     files = sorted(tmp_path.glob("*.jsonl"))
     ages_ms = [file.stat().st_mtime_ns // MS for file in files]
     assert ages_ms == sorted(set(ages_ms))
-
-
-def test_a_clock_of_the_machine_that_goes_back_keeps_the_order(tmp_path: Path) -> None:
-    segments = Segments(tmp_path, "kafka", Limits())
-    number, path = segments.next(2_000 * MS)
-    segments.add(number, 1)
-    later, after = segments.next(1_000 * MS)
-    assert later // MS == number // MS + 1
-    assert after.name > path.name
 
 
 def test_what_a_killed_writer_left_unfinished_is_cleaned_by_the_next_of_its_name(tmp_path: Path) -> None:
@@ -105,132 +98,86 @@ def test_what_a_killed_writer_left_unfinished_is_cleaned_by_the_next_of_its_name
     assert all(file.exists() for file in others)
 
 
-# -- how long files are kept ------------------------------------------------------------------------------------------
-
-_NOW = 1_000_000 * MS
-_AGES_MS = (500, 400, 300, 200, 100, 0)
+# -- killed, and on a full disk ---------------------------------------------------------------------------------------
 
 
-def kept(folder: Path, limits: Limits) -> list[int]:
-    """Let files of six ages and 10 bytes each be retained; return the ages of those that stay."""
-    for age in _AGES_MS:
-        (folder / f"{_NOW - age * MS:020d}-kafka.jsonl").write_bytes(b"0123456789")
-    (folder / f"{1:020d}-groups.jsonl").write_bytes(b"x" * 1_000)  # another writer's
-    (folder / "mine.jsonl").write_bytes(b"x" * 1_000)
-    Segments(folder, "kafka", limits).retain(_NOW)
-    assert (folder / f"{1:020d}-groups.jsonl").exists()
-    assert (folder / "mine.jsonl").exists()
-    names = (file.name.removesuffix("-kafka.jsonl") for file in folder.glob("*-kafka.jsonl"))
-    return sorted(((_NOW - int(name)) // MS for name in names), reverse=True)
+FATES = ("written", "full", "killed within the write", "killed before the name", "killed after the name")
 
 
-@pytest.mark.parametrize(
-    ("limits", "stay"),
-    [
-        (Limits(), _AGES_MS),
-        (Limits(retention_ms=300), (300, 200, 100, 0)),
-        (Limits(retention_ms=299), (200, 100, 0)),
-        (Limits(retention_ms=0), (0,)),
-        (Limits(retention_bytes=60), _AGES_MS),
-        (Limits(retention_bytes=59), (400, 300, 200, 100, 0)),
-        (Limits(retention_bytes=0), ()),
-        (Limits(retention_bytes=0, retention_at_least_ms=200), (100, 0)),
-        (Limits(retention_ms=100, retention_at_least_ms=301), (300, 200, 100, 0)),
-        (Limits(retention_ms=400, retention_bytes=20), (100, 0)),
-    ],
-)
-def test_files_are_deleted_for_their_age_and_the_room_they_take_but_never_young_ones(
-    tmp_path: Path, limits: Limits, stay: tuple[int, ...]
-) -> None:
-    assert kept(tmp_path, limits) == list(stay)
+class Killed(BaseException):
+    """No handler of errors runs when a process is killed."""
 
 
-def test_a_file_that_its_reader_deleted_first_is_passed_over(tmp_path: Path) -> None:
-    log = EventFiles(tmp_path, "kafka", Limits(retention_bytes=0))
-    log.append([clock(1)])
-    for file in tmp_path.glob("*.jsonl"):
-        file.unlink()
-    segments = Segments(tmp_path, "kafka", Limits(retention_bytes=0))
-    segments.add(5, 10)
-    segments.retain(time.time_ns())
-    log.append([clock(2)])
-    assert told(tmp_path) == [2]
+def with_fates(fates: Sequence[str]) -> Callable[..., None]:
+    """Write files as ``write_atomically`` does, each to its fate; all that come after are written."""
+    coming = list(fates)
+
+    def write(path: Path, content: bytes, **more: int | None) -> None:
+        fate = coming.pop(0) if coming else "written"
+        hidden = path.with_name(f".{path.name.lstrip('.')}.tmp")
+        if fate == "full":
+            raise OSError(28, "No space left on device")
+        if fate == "killed within the write":
+            hidden.write_bytes(content[: len(content) // 2])
+            raise Killed
+        if fate == "killed before the name":
+            hidden.write_bytes(content)
+            raise Killed
+        atomic_file.write_atomically(path, content, **more)
+        if fate == "killed after the name":
+            raise Killed
+
+    return write
 
 
-# -- who reads them ---------------------------------------------------------------------------------------------------
+APPENDS = st.lists(st.tuples(st.integers(1, 12), st.lists(st.sampled_from(FATES), max_size=6)), max_size=12)
 
 
-def reads(folder: Path, name: str, *, up_to_age_ms: int | None, seen_ms_ago: int = 0, writer: str = "kafka") -> None:
-    """Leave the mark of a reader that has read all files of that age and older."""
-    read = {} if up_to_age_ms is None else {writer: _NOW - up_to_age_ms * MS}
-    mark = ReaderMark(checkpoint=f"/checkpoints/{name}", renewed_ms=_NOW // MS - seen_ms_ago, read=read)
-    write_reader(folder, name, mark)
+@settings(max_examples=150, deadline=None)
+@given(APPENDS)
+@example([(1, ["full"]), (2, ["full", "full"]), (1, [])])
+@example([(3, ["written", "killed after the name"]), (1, [])])
+@example([(12, ["written", "full"]), (1, ["killed within the write"]), (1, [])])
+def test_whatever_happens_in_between_nothing_acknowledged_is_lost(appends: list[tuple[int, list[str]]]) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        # A writer counts, remembers how far it has counted, and goes on there when it is started again.
+        limits = Limits(segment_bytes=5 * ONE_LINE, memory_bytes=8 * ONE_LINE)
+        log = EventFiles(folder, "w", limits)
+        next_number, acknowledged = 0, 0
+        for count, fates in appends:
+            write = with_fates(fates)
+            with (
+                patch("streaming.collectors.event_log.file_log.write_atomically", write),
+                patch("streaming.collectors.event_log.log.write_atomically", write),
+            ):
+                try:
+                    log.append(clocks(*range(next_number, next_number + count)))
+                    next_number += count
+                    if log.trouble() is None:
+                        acknowledged = next_number
+                    log.keep_memory(str(next_number).encode())
+                except LogFull:
+                    pass
+                except Killed:
+                    log = EventFiles(folder, "w", limits)
+                    next_number = int(log.read_memory() or b"0")
+                    assert not list(folder.glob(".*.tmp"))
+            seen = times_in(folder)
+            assert set(range(acknowledged)) <= set(seen)
+            remembered = folder / ".w.memory"
+            if remembered.exists():
+                assert set(range(int(remembered.read_bytes()))) <= set(seen)
+        assert log.flush()
+        seen = times_in(folder)
+        assert set(range(next_number)) <= set(seen)
+        if not any(fate.startswith("killed") for _, fates in appends for fate in fates):
+            assert seen == list(range(next_number))
 
 
-@pytest.mark.parametrize(
-    ("limits", "stay"),
-    [
-        (Limits(retention_ms=150), (300, 200, 100, 0)),
-        (Limits(retention_ms=450), (400, 300, 200, 100, 0)),
-        (Limits(retention_ms=150, unread_retention_ms=250), (200, 100, 0)),
-        (Limits(retention_ms=150, unread_retention_ms=1), (100, 0)),
-        (Limits(retention_ms=150, retention_bytes=20), (100, 0)),
-        (Limits(retention_ms=150, retention_bytes=0, retention_at_least_ms=300), (200, 100, 0)),
-        (Limits(retention_bytes=50), (400, 300, 200, 100, 0)),
-    ],
-)
-def test_what_a_reader_has_not_read_stays_but_for_the_limits_of_unread_files(
-    tmp_path: Path, limits: Limits, stay: tuple[int, ...]
-) -> None:
-    reads(tmp_path, "quick", up_to_age_ms=0)
-    reads(tmp_path, "slow", up_to_age_ms=400)
-    assert kept(tmp_path, limits) == list(stay)
-
-
-@pytest.mark.parametrize(
-    ("seen_ms_ago", "stay"),
-    [(0, _AGES_MS), (700, _AGES_MS), (701, (100, 0))],
-    ids=["now", "at the limit", "too long ago"],
-)
-def test_a_reader_is_waited_for_until_it_was_not_seen_for_too_long(
-    tmp_path: Path, seen_ms_ago: int, stay: tuple[int, ...]
-) -> None:
-    reads(tmp_path, "slow", up_to_age_ms=None, seen_ms_ago=seen_ms_ago)
-    assert kept(tmp_path, Limits(retention_ms=150, unread_retention_ms=700)) == list(stay)
-
-
-def test_a_reader_of_another_writer_s_files_only_has_read_none_of_these(tmp_path: Path) -> None:
-    reads(tmp_path, "slow", up_to_age_ms=0, writer="groups")
-    assert kept(tmp_path, Limits(retention_ms=150)) == list(_AGES_MS)
-
-
-def test_what_is_deleted_is_noted_with_its_clusters_for_readers_that_come_later(tmp_path: Path) -> None:
-    segments = Segments(tmp_path, "kafka", Limits(retention_ms=150))
-    for age in _AGES_MS:
-        segments.add(_NOW - age * MS, 10)
-    segments.retain(_NOW, {"c2", "c1"})
-    mark = read_deleted(tmp_path, "kafka")
-    assert (mark.clusters, mark.ranges) == (["c1", "c2"], [(_NOW - 500 * MS, _NOW - 200 * MS)])
-    again = Segments(tmp_path, "kafka", Limits(retention_ms=150))
-    # A name that was deleted does not come again, whatever the machine's clock.
-    assert again.next(0)[0] > mark.newest
-    again.add(_NOW - 150 * MS, 10)
-    again.retain(_NOW + 50 * MS, {"c3"})
-    mark = read_deleted(tmp_path, "kafka")
-    assert (mark.clusters, len(mark.ranges), mark.newest) == (["c1", "c2", "c3"], 2, _NOW - 150 * MS)
-
-
-def test_the_note_of_what_was_deleted_is_bounded_and_keeps_first_and_last(tmp_path: Path) -> None:
-    segments = Segments(tmp_path, "kafka", Limits(retention_ms=0))
-    for number in range(1, 300):
-        segments.add(number * MS, 10)
-        segments.retain((number + 20_000 * number) * MS)
-    ranges = read_deleted(tmp_path, "kafka").ranges
-    assert (len(ranges), ranges[0], ranges[-1]) == (200, (MS, 100 * MS), (299 * MS, 299 * MS))
-
-
-def test_a_mark_that_cannot_be_read_deletes_nothing_more_than_age_does(tmp_path: Path) -> None:
-    (tmp_path / ".broken.reader").write_text("{")
-    (tmp_path / ".kafka.deleted").write_text("[]")
-    assert kept(tmp_path, Limits(retention_ms=150)) == [100, 0]
-    assert read_deleted(tmp_path, "kafka").newest == _NOW - 200 * MS
+def test_a_writer_that_lives_through_a_full_disk_writes_all_in_order_and_nothing_twice(tmp_path: Path) -> None:
+    log = EventFiles(tmp_path, "w", Limits(segment_bytes=3 * ONE_LINE))
+    with patch("streaming.collectors.event_log.file_log.write_atomically", with_fates(["written", *["full"] * 5])):
+        for number in range(0, 40, 4):
+            log.append([clock(number + step) for step in range(4)])
+    assert times_in(tmp_path) == list(range(40))

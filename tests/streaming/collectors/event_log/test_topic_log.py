@@ -1,4 +1,4 @@
-"""Events on a topic of a real broker: in order, none lost while it is away, and what it refuses is said."""
+"""Events on a topic of a real broker: in order, none lost while it is away, and what it refuses is logged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _POLL_S = 0.05
 ONE = len(msgspec.json.encode(clock(1))) + 1
 
 
-def told(broker: Broker, topic: str) -> list[int]:
+def times_on(broker: Broker, topic: str) -> list[int]:
     """Return the times of all events of a topic with one partition."""
     settings = {**broker.client_settings(), "group.id": "reader", "enable.partition.eof": True}
     consumer = Consumer({**settings, "enable.auto.commit": False})
@@ -59,7 +59,7 @@ def test_events_arrive_in_their_order_on_each_broker(each_kafka: Broker, tmp_pat
     log.keep_memory(b"5001")
     until(log.flush)
     assert log.trouble() is None
-    assert told(each_kafka, topic) == list(range(5_001))
+    assert times_on(each_kafka, topic) == list(range(5_001))
     assert EventTopic(topic, each_kafka.client_settings(), tmp_path / "memory/m.json").read_memory() == b"5001"
 
 
@@ -87,7 +87,7 @@ def test_a_broker_that_is_away_costs_nothing_but_time(tmp_path: Path) -> None:
         assert log.trouble() is None
         log.append(clocks(taken))
         until(log.flush)
-        assert told(broker, "log") == list(range(taken + 1))
+        assert times_on(broker, "log") == list(range(taken + 1))
         assert memory.read_bytes() == str(taken).encode()
 
 
@@ -104,26 +104,26 @@ def test_a_topic_that_is_not_there_yet_is_waited_for(kafka41: Broker, tmp_path: 
     log.append(clocks(3))
     create_topic(kafka41, "log-later", 1)
     until(log.flush)
-    assert told(kafka41, "log-later") == [1, 2, 3]
+    assert times_on(kafka41, "log-later") == [1, 2, 3]
 
 
 @pytest.mark.broker
-def test_an_event_longer_than_the_topic_allows_is_left_out_and_said(kafka41: Broker, tmp_path: Path) -> None:
+def test_an_event_longer_than_the_topic_allows_is_left_out_and_logged(kafka41: Broker, tmp_path: Path) -> None:
     create_topic(kafka41, "log-short", 1, {"max.message.bytes": "2000"})
     log = EventTopic("log-short", {**kafka41.client_settings(), "compression.type": "none"}, tmp_path / "m.json")
     long = GroupSnapshot(
         schema_version=1, event_time=2, system="kafka", cluster="c", group="g" * 5_000, generation=1, members=()
     )
-    with capture_logs() as said:
+    with capture_logs() as logged:
         log.append(clocks(1))
         log.append([long])
         log.append(clocks(3))
         until(log.flush)
-    assert told(kafka41, "log-short") == [1, 3]
-    assert [line["log_level"] for line in said if "dropped" in line["event"]] == ["error"]
+    assert times_on(kafka41, "log-short") == [1, 3]
+    assert [line["log_level"] for line in logged if "dropped" in line["event"]] == ["error"]
 
 
-def test_a_broker_that_is_not_there_is_said_within_the_wait(tmp_path: Path) -> None:
+def test_a_broker_that_is_not_there_is_reported_within_the_wait(tmp_path: Path) -> None:
     settings = {"bootstrap.servers": f"127.0.0.1:{free_port()}"}
     log = EventTopic("log", settings, tmp_path / "m.json", wait_s=0.2)
     log.append(clocks(1))

@@ -99,14 +99,14 @@ def test_what_is_to_be_remembered_waits_behind_the_events_before_it(
     assert backlog.read_memory() == b"two, and more"
 
 
-def test_trouble_is_said_once_and_its_end_too(backlog: Backlog, disk: Disk) -> None:
+def test_trouble_is_logged_once_and_its_end_too(backlog: Backlog, disk: Disk) -> None:
     disk.room = 0
-    with capture_logs() as said:
+    with capture_logs() as logged:
         for number in range(6):
             with suppress(LogFull):
                 backlog.append(clocks(number))
         disk.room = 100
         assert backlog.flush()
         assert backlog.flush()
-    words = ("cannot be written", "the memory for waiting events is full", "writable again")
-    assert [next(word for word in words if word in line["event"]) for line in said] == list(words)
+    parts = ("cannot be written", "the memory for waiting events is full", "writable again")
+    assert [next(part for part in parts if part in line["event"]) for line in logged] == list(parts)

@@ -12,7 +12,7 @@ from streaming.collectors.event_log import EventFiles, LogFull
 from streaming.machine import logs
 from tests.streaming.collectors.event_log.clocks import clock
 
-_ROOT = Path(__file__).parents[4]
+_ROOT = Path(__file__).parents[2]
 
 
 class Writer:
@@ -24,7 +24,7 @@ class Writer:
 
     def __init__(self, folder: Path, within: Sequence[str | Path] = ()) -> None:
         self._process = subprocess.Popen(
-            [*map(str, within), sys.executable, "-m", "tests.streaming.collectors.event_log.writer", str(folder)],
+            [*map(str, within), sys.executable, "-m", "tests.crash.event_writer", str(folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -40,26 +40,26 @@ class Writer:
 
     def append(self, count: int) -> str:
         """Let it append, and return its trouble: empty when all is written, ``full`` when nothing was taken."""
-        self.ask(count)
+        self.request(count)
         return self._answer()
 
-    def ask(self, count: int) -> None:
+    def request(self, count: int) -> None:
         """Let it append, without waiting."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{count}\n")
         self._process.stdin.flush()
 
     def kill(self) -> list[str]:
-        """Kill it at once; return what it had still said."""
+        """Kill it at once; return what it had still written."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.kill()
-        said = self._process.stdout.read().splitlines()
+        answers = self._process.stdout.read().splitlines()
         self._process.wait()
         self._process.stdout.close()
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
-        return said
+        return answers
 
     def _answer(self) -> str:
         assert self._process.stdout is not None
@@ -72,20 +72,20 @@ def _write(folder: Path) -> None:
     logs.configure()
     log = EventFiles(folder, "w")
     number = int(log.read_memory() or b"0")
-    _say(str(number))
+    _answer(str(number))
     for line in sys.stdin:
         count = int(line)
         try:
             log.append([clock(number + step) for step in range(count)])
         except LogFull:
-            _say("full")
+            _answer("full")
             continue
         number += count
         log.keep_memory(str(number).encode())
-        _say(log.trouble() or "")
+        _answer(log.trouble() or "")
 
 
-def _say(text: str) -> None:
+def _answer(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.streaming.collectors.event_log.clocks import told
-from tests.streaming.collectors.event_log.writer import Writer
+from tests.crash.event_writer import Writer
+from tests.streaming.collectors.event_log.clocks import times_in
 
 _MOUNT = 'mount -t tmpfs -o size=4m tmpfs "$0" && exec "$@"'
 _WITHIN = ("unshare", "--map-root-user", "--mount", "sh", "-c", _MOUNT)
@@ -24,12 +24,12 @@ def test_kill_9_at_any_moment_loses_nothing_acknowledged(tmp_path: Path) -> None
         assert writer.counted >= acknowledged
         count = chance.randint(1, 3_000)
         for _ in range(20):
-            writer.ask(count)
+            writer.request(count)
         answered = [writer.append(count) for _ in range(chance.randint(0, 3))]
         answered += writer.kill()
         acknowledged = writer.counted + count * answered.count("")
-        seen = told(tmp_path)
-        assert set(range(acknowledged)) <= set(seen)
+        found = times_in(tmp_path)
+        assert set(range(acknowledged)) <= set(found)
     writer = Writer(tmp_path)
     assert not list(tmp_path.glob(".*.tmp"))
     writer.kill()
@@ -45,7 +45,7 @@ def small_disk_writer(tmp_path: Path) -> Iterator[tuple[Writer, Path]]:
     writer.kill()
 
 
-def test_a_full_disk_loses_nothing_says_so_and_is_gone_on_with_in_order(
+def test_a_full_disk_loses_nothing_is_reported_and_the_order_continues_after_it(
     small_disk_writer: tuple[Writer, Path],
 ) -> None:
     writer, disk = small_disk_writer
@@ -56,15 +56,15 @@ def test_a_full_disk_loses_nothing_says_so_and_is_gone_on_with_in_order(
         os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - 8_192)
     troubles = [writer.append(500) for _ in range(10)]
     assert all("No space left on device" in trouble for trouble in troubles)
-    assert told(disk / "events") == list(range(100))
+    assert times_in(disk / "events") == list(range(100))
     assert not list((disk / "events").glob(".*.tmp"))
     ballast.unlink()
     assert writer.append(1) == ""
-    assert told(disk / "events") == list(range(5_101))
+    assert times_in(disk / "events") == list(range(5_101))
     assert (disk / "events/.w.memory").read_bytes() == b"5101"
 
 
-def test_a_writer_killed_while_its_disk_is_full_has_not_told_what_only_it_knew(
+def test_a_writer_killed_while_its_disk_is_full_has_written_nothing_that_only_it_remembers(
     small_disk_writer: tuple[Writer, Path],
 ) -> None:
     writer, disk = small_disk_writer
@@ -74,4 +74,4 @@ def test_a_writer_killed_while_its_disk_is_full_has_not_told_what_only_it_knew(
         os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize)
     assert "No space" in writer.append(10)
     assert (disk / "events/.w.memory").read_bytes() == b"100"
-    assert told(disk / "events") == list(range(100))
+    assert times_in(disk / "events") == list(range(100))
