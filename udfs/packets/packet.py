@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -33,6 +34,7 @@ READ_AFTER_MS = 1_000
 SYSTEMS = ("kafka", "rocketmq", "metaq")  # the index is the system's byte in a packet
 
 _ZSTD = zstd.codec(1)
+_KEYS_KEPT = 4_096  # of clusters, groups and topics: one at a time costs as much as a thousand
 _CHECKSUM_BYTES = 4  # CRC-32 of all that follows it in an encoded packet
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -61,9 +63,10 @@ def mix(left: UInt64, right: UInt64) -> UInt64:
 
 def group_keys(cluster: str, groups: Sequence[str]) -> UInt64:
     """Return the 64-bit keys of groups within their cluster."""
-    return mix(hash_texts([cluster]), hash_texts(groups))
+    return mix(np.asarray([cluster_key(cluster)], np.uint64), hash_texts(groups))
 
 
+@lru_cache(_KEYS_KEPT)
 def group_key(cluster: str, group: str) -> int:
     """Return the 64-bit key of a group within its cluster."""
     return int(group_keys(cluster, [group])[0])
@@ -74,6 +77,7 @@ def topic_key(cluster: str, topic: str) -> int:
     return group_key(cluster, topic)
 
 
+@lru_cache(_KEYS_KEPT)
 def cluster_key(cluster: str) -> int:
     """Return the 64-bit key of a cluster; its shard is the cluster's home."""
     return int(hash_texts([cluster])[0])
