@@ -16,8 +16,8 @@ A corner is a JSON file: ``name``, ``why``, ``events``, ``expect``. An event is 
   ``no_rebalances``: groups without any.
 - ``assignments_now``, ``reported_now``: group -> member -> open spans, ``[topic, broker or null for any, queue_id]``.
 - ``owner_at``: ``[group, topic, queue_id, t, member or null]``, of origin ``computed``.
-- ``spans``: all spans of a queue as ``[member, valid_from, valid_to]``; ``origin``, ``instance_id``, ``inferred``;
-  ``one_rebalance``: all name the same rebalance.
+- ``spans``: all spans of a queue as ``[member, valid_from, valid_to]``; ``origin``, ``instance_id``, ``inferred``,
+  ``generation``; ``one_rebalance``: all name the same rebalance.
 - ``members``: a session that is there; ``sessions``: how many the member has in all.
 - ``findings``: ``[group, kind, open?]``. ``late``, ``rejected``, ``rejected_reasons``: numbers of rejected rows.
 """
@@ -216,7 +216,7 @@ class _Comparison:
                 yield f"{group}: spans of {wanted['topic']} {wanted['queue_id']} ({origin}): {found}"
             if wanted.get("one_rebalance") and len({row["rebalance_id"] for row in rows}) != 1:
                 yield f"{group}: spans of {wanted['topic']} {wanted['queue_id']} name several rebalances"
-            for name in ("instance_id", "inferred"):
+            for name in ("instance_id", "inferred", "generation"):
                 if name in wanted and any(row.get(name) != wanted[name] for row in rows):
                     yield f"{group}: {name} of {wanted['topic']} {wanted['queue_id']}: {rows}"
 

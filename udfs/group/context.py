@@ -11,7 +11,7 @@ from udfs.group.findings import Found
 from udfs.group.state import MAX_EVIDENCE, Departed, Evidence, Group, Member, OpenFinding, Owners, Pending, Queue
 from udfs.model.config import CoreConfig
 from udfs.model.events import Mode, QueueInfo, System
-from udfs.model.group_api import GroupInput, GroupOutput, TopicsView
+from udfs.model.group_api import DueEvent, GroupInput, GroupOutput, TopicsView
 from udfs.model.ids import finding_id
 from udfs.model.journal import (
     Body,
@@ -47,6 +47,7 @@ class GroupContext:
         outdated: The event being applied carries a field older than the stored one, which stays.
         work: How many members and queues were processed: this bounds a batch.
         pulled: When the reporting member last pulled each queue.
+        reports: What members report at this event time without a generation.
     """
 
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
@@ -63,6 +64,7 @@ class GroupContext:
         self.work = 0
         self._compared: list[tuple[Owners, Owners, list[Changed]]] = []
         self.pulled: dict[Queue, int] = {}
+        self.reports: list[DueEvent] = []
         self.first_change = 0
         self.begin_event_time()
         self._caused: set[tuple[str, str | None, str | None]] = set()  # what is pending names already

@@ -10,7 +10,7 @@ import bisect
 import heapq
 
 from udfs.group.context import GroupContext
-from udfs.group.due_events import apply_event, apply_late, decide_pending
+from udfs.group.due_events import apply_event, apply_late, decide_pending, take_reports
 from udfs.group.event_order import BEAT, EXPIRY, generation_of, order_of
 from udfs.group.lifecycle import forget
 from udfs.group.membership import on_expiry, on_heartbeat
@@ -132,6 +132,7 @@ class EventLoop:
         turn, group = self.turn, self.turn.group
         if self.moment is not None and (not self.heap or self.heap[0][0] != self.moment):
             end_event_time(turn, self.moment)
+            take_reports(turn, self.moment)
             self.moment = None
         times = [self.heap[0][0] if self.heap else self.clock, self.clock, self.clock, self.clock, self.clock]
         if group.pending is not None:

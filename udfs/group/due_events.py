@@ -89,6 +89,8 @@ def apply_event(turn: GroupContext, ledger: DedupView, due: DueEvent, at: int) -
             on_leave(turn, due, event, at)
         case MemberJoined() | Heartbeat():
             on_join(turn, due, event, at)
+        case AssignmentReported() if not due.late and event.generation is None and turn.group.generation is None:
+            turn.reports.append(due)  # it belongs to the generation that this event time makes, if it makes one
         case AssignmentReported():
             take_report(turn, event, at)
         case _:
@@ -96,6 +98,17 @@ def apply_event(turn: GroupContext, ledger: DedupView, due: DueEvent, at: int) -
     if turn.outdated:
         turn.answer.outdated.append(due.event_id)
     return True
+
+
+def take_reports(turn: GroupContext, at: int) -> None:
+    """Apply what members reported at an event time that is over: its generation is known now."""
+    reports, turn.reports = turn.reports, []
+    for due in reports:
+        turn.outdated = False
+        if isinstance(due.event, AssignmentReported):
+            take_report(turn, due.event, at)
+        if turn.outdated:
+            turn.answer.outdated.append(due.event_id)
 
 
 def _apply_snapshot(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
