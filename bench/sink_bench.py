@@ -26,9 +26,9 @@ from pyspark.sql import DataFrame, SparkSession
 from streaming.pipeline.sink import Sink
 from streaming.settings.model import load
 from streaming.spark.session import start_session
-from streaming.tables.delta_files import DeltaFiles
+from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.materializer import Materializer
-from streaming.tables.schema import TABLES, Table
+from streaming.tables.schema import TABLES
 from udfs.model import journal
 
 _T0 = 1_767_225_600_000
@@ -186,17 +186,12 @@ def _measure(spark: SparkSession, root: Path, groups: int) -> None:
     ratio = median["ten changes, all tables"] / median["one append of ten rows by Spark"]
     _print(f"  ten changes / one append: {ratio:.2f} (goal 5, aim 3)")
     # Asked of the log: every one of these batches committed once to each table that it concerns.
-    _print(
-        f"  versions: { {path.name: DeltaFiles(root / 'tables', _table(path.name)).version for path in _tables(root)} }"
-    )
+    versions = {path.name: DeltaRsTable(root / "tables", TABLES[path.name]).version for path in _tables(root)}
+    _print(f"  versions: {versions}")
 
 
 def _tables(root: Path) -> list[Path]:
     return sorted(path for path in (root / "tables").iterdir() if (path / "_delta_log").is_dir())
-
-
-def _table(name: str) -> Table:
-    return TABLES[name]
 
 
 @contextmanager
@@ -204,15 +199,15 @@ def _parts(parts: dict[str, list[float]]) -> Iterator[None]:
     """Measure each table's part of the batches beside the whole."""
 
     def timed(real: Callable[..., bool]) -> Callable[..., bool]:
-        def wrapped(files: DeltaFiles, *args: object, **more: object) -> bool:
+        def wrapped(files: DeltaRsTable, *args: object, **more: object) -> bool:
             with _timed(files.table.name, parts):
                 return real(files, *args, **more)
 
         return wrapped
 
     with (
-        patch.object(DeltaFiles, "append", timed(DeltaFiles.append)),
-        patch.object(DeltaFiles, "replace", timed(DeltaFiles.replace)),
+        patch.object(DeltaRsTable, "append", timed(DeltaRsTable.append)),
+        patch.object(DeltaRsTable, "merge", timed(DeltaRsTable.merge)),
     ):
         yield
 

@@ -22,9 +22,9 @@ import pyarrow.compute as pc
 from streaming.pipeline.progress import ProgressListener
 from streaming.pipeline.sink import Decided
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_actions import Mark
-from streaming.tables.delta_files import DeltaFiles
+from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.schema import FINDINGS, GROUPS
+from streaming.tables.writer import Mark
 from streaming.terminal.live_view import LiveStatus
 from streaming.views.job_summary import summarise
 
@@ -87,8 +87,8 @@ def _measure(groups: int) -> Figures:
 
 def _write(root: Path, groups: int) -> None:
     """Fill the table of groups in parts, so that writing leaves no peak above what reading needs."""
-    table = DeltaFiles(root, GROUPS)
-    DeltaFiles(root, FINDINGS)
+    table = DeltaRsTable(root, GROUPS)
+    DeltaRsTable(root, FINDINGS)
     for part, first in enumerate(range(0, groups, 20_000)):
         numbers = pa.array(range(first, min(first + 20_000, groups)), pa.int64())
         made = {

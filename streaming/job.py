@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from streaming.pipeline.progress import ProgressListener, caught_up
 from streaming.pipeline.query import decisions, packets, start_query
 from streaming.pipeline.sink import Sink
 from streaming.pipeline.sources import collected_source, control_source, folder_source, topic_source
+from streaming.settings.locations import absolute, hand_on
 from streaming.settings.model import Settings
 from streaming.setup.errors import SetupError
 from streaming.spark.checkpoint import Checkpoint, ControlFolder, Identity
@@ -28,6 +30,7 @@ from streaming.spark.root_cause import WAY_OUT, is_java_ended, reason, state_err
 from streaming.spark.session import start_session
 from streaming.tables.errors import TableError
 from streaming.tables.materializer import Materializer
+from streaming.tables.takeover import take_over
 from streaming.terminal.live_view import LiveStatus, LiveView
 from udfs.ingest.combiner import FollowedCluster
 from udfs.kafka.consumer_offsets import GroupPatterns
@@ -96,12 +99,15 @@ class Job:
         _log.info("stopped", rebalances=self.status.rebalances_seen, events=self.status.events)
 
     def _run_alone(self, identity: Identity, followers: Sequence[AttachedCluster], *, once: bool, flush: bool) -> None:
-        tables = self.settings.job.tables.absolute()
+        tables = absolute(self.settings.job.tables)
         self.status.tables = str(self.settings.job.tables)
+        hand_on(self.settings.storage.plain_options(), os.environ)
+        # Before Spark starts, which takes longer than to find out that they cannot be written.
+        take_over(tables)
+        materialiser = Materializer(tables, self.settings.job.materialize_interval_ms, self._watch)
         self.status.state = "starting Spark"
         spark = start_session(self.settings, log_file=self._checkpoint.spark_log)
         try:
-            materialiser = Materializer(tables, self.settings.job.materialize_interval_ms, self._watch)
             materialiser.start()
             self._watch.begin(tables)
             sink = Sink(tables, identity.app_id, materialiser, report=self._watch.decided, resume=self._resumer())
@@ -378,7 +384,7 @@ def supervise(job: Job, *, once: bool = False, flush: bool = False) -> int:
             return FAILED_EXIT
         # Its text holds the stacks of two virtual machines; they are in the file.
         # The error of a full disk does not name the disk.
-        tables = str(job.settings.job.tables.absolute())
+        tables = str(absolute(job.settings.job.tables))
         _log.error("the job failed", reason=reason(error), tables=tables, details=str(job.spark_log), remedy=WAY_OUT)
         return FAILED_EXIT
     return 0

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streaming.commands.options import JsonOption, TablesOption
+from streaming.settings.locations import hand_on
 
 if TYPE_CHECKING:
-    from streaming.tables.maintenance import Upkeep
+    from streaming.tables.writer import Upkeep
 
 _HOUR_MS = 3_600_000
 
@@ -29,6 +30,7 @@ def optimize(
     from streaming.views.reader import Reader
 
     settings = load(config, {"job.tables": tables}, os.environ)
+    hand_on(settings.storage.plain_options(), os.environ)
     with answering():
         Reader(settings.job.tables)
     done = upkeep.optimize(
@@ -47,9 +49,8 @@ def optimize(
             field("TABLE", "table"),
             field("FILES-BEFORE", "files_before"),
             field("FILES-AFTER", "files_after"),
-            field("JOURNAL-FILES-DROPPED", "journal_files_dropped"),
+            field("JOURNAL-ROWS-DROPPED", "journal_rows_dropped"),
             field("FILES-DELETED", "files_deleted"),
-            field("BYTES-DELETED", "bytes_deleted"),
         ],
     )
 

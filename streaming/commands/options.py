@@ -8,10 +8,22 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from streaming.settings.locations import Location, hand_on, location_of
+
 
 def path_option(help_text: str, metavar: str = "DIR") -> Any:
     """Return an option that names a folder or file; ``help_text`` is its help."""
     return typer.Option(metavar=metavar, parser=_given_path, help=help_text)
+
+
+def _given_location(text: str) -> str:
+    try:
+        location_of(text)
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{text}: {error}" if text.strip() else "is empty; . is the folder in which the command runs"
+        ) from error
+    return text
 
 
 def _given_path(text: str | Path) -> Path:
@@ -22,7 +34,12 @@ def _given_path(text: str | Path) -> Path:
 
 
 TablesOption: TypeAlias = Annotated[
-    Path | None, path_option("Root folder of the tables. Default: the setting job.tables.")
+    str | None,
+    typer.Option(
+        metavar="DIR",
+        parser=_given_location,
+        help="Root folder of the tables, or its URI (s3, abfss, gs, hdfs). Default: the setting job.tables.",
+    ),
 ]
 ConfigOption: TypeAlias = Annotated[
     Path | None, path_option("Settings file; conf/default.toml lists every setting.", "FILE")
@@ -36,13 +53,15 @@ TimeOption: TypeAlias = Annotated[
 ]
 
 
-def tables_root(tables: Path | None) -> Path:
-    """Return the root folder of the tables: that of the option, else of the settings."""
-    if tables is not None:
-        return tables
+def tables_root(tables: str | None) -> Location:
+    """Return the root of the tables: that of the option, else of the settings."""
+    if tables is not None and isinstance(location_of(tables), Path):
+        return location_of(tables)
     from streaming.settings.model import load
 
-    return load(None, {}, os.environ).job.tables
+    settings = load(None, {"job.tables": tables}, os.environ)
+    hand_on(settings.storage.plain_options(), os.environ)
+    return settings.job.tables
 
 
 def time_ms(option: str, text: str | None) -> int | None:

@@ -22,7 +22,7 @@ from streaming.commands.cluster_options import (
     RocketMqAddress,
     incomplete_clusters,
 )
-from streaming.commands.options import ConfigOption, path_option, span_ms
+from streaming.commands.options import ConfigOption, TablesOption, path_option, span_ms
 from streaming.machine.folder_check import write_error
 from streaming.settings.errors import SettingsError
 
@@ -49,7 +49,7 @@ def run(
     flush: Annotated[
         bool, typer.Option("--flush", help="With --once: apply everything up to each cluster's newest event.")
     ] = False,
-    tables: Annotated[Path | None, path_option("Root folder of the Delta tables.")] = None,
+    tables: TablesOption = None,
     checkpoint: Annotated[Path | None, path_option("Checkpoint folder of the job.")] = None,
     config: ConfigOption = None,
     allowed_lateness: Annotated[
@@ -150,6 +150,6 @@ def _incomplete(settings: Settings) -> list[str]:
     ):
         mistakes.append("--kafka-events needs a broker: --kafka-events HOST:PORT/TOPIC")
     for option, folder in (("--tables", settings.job.tables), ("--checkpoint", settings.job.checkpoint)):
-        if (wrong := write_error(folder)) is not None:
+        if isinstance(folder, Path) and (wrong := write_error(folder)) is not None:
             mistakes.append(f"{option} {folder}: {wrong}")
     return mistakes

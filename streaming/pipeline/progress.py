@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
 from streaming.pipeline.totals import Totals
+from streaming.settings.locations import Location
 from streaming.terminal.live_view import ClusterStatus, LiveStatus
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class ProgressListener:
         self._offsets: dict[int, int] = {}
         self.progressed = False
 
-    def begin(self, tables: Path) -> None:
+    def begin(self, tables: Location) -> None:
         """Take in what the tables hold from earlier runs."""
         self._totals.count(tables)
         self._show_totals()

@@ -1,24 +1,26 @@
 """Shell: one batch of decisions into the tables, each table exactly once: rebalances, then the journal, then rejected.
 
-Few rows come to the driver in the one job that also computes them and are written from there, for a commit by Spark
-costs half a second; many are written by Spark where they are. A batch that decided nothing costs that job and commits
-nothing.
+Few rows come to the driver in the one job that also computes them. Many come in slices, as Arrow's columns that Spark
+has made where the rows are, and are written as they come: the driver holds one slice. A batch that decided nothing
+costs that job and commits nothing.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
+import pyarrow as pa
 
-from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_actions import Mark
-from streaming.tables.delta_files import ROWS_PER_FILE, DeltaFiles
-from streaming.tables.schema import CHANGES, REBALANCES, REJECTED_EVENTS, Row, Table, sql_type
+from streaming.settings.locations import Location
+from streaming.tables.arrow_rows import as_schema, to_arrow
+from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.schema import CHANGES, REBALANCES, REJECTED_EVENTS, Row, Table
+from streaming.tables.spark_sql import sql_type
+from streaming.tables.writer import Mark, TableWriter
 from udfs.model.journal import Rebalance, Rejected, Unfinished
 
 if TYPE_CHECKING:
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
 
     from streaming.tables.materializer import Materializer
 
-# More rows than this are written by Spark. A rejected input may be long, so fewer of them.
+# More rows than this come in slices. A rejected input may be long, so fewer of them.
 DRIVER_ROWS = 20_000
 DRIVER_REJECTED = 500
+SLICE_ROWS = 100_000
+SLICE_REJECTED = 500
 # So many rows come with the job that computes the batch; of a larger batch they would come for nothing.
 FIRST_ROWS = 2_000
 # So many rebalances of one batch are reported one by one.
@@ -109,12 +113,12 @@ class Sink:
         materialiser: Is notified of new changes.
         report: Called with what each batch decided, once it is written.
         resume: Called with the clusters whose groups have more to do: another batch must follow, though nothing comes.
-        large_above: Rows of one batch above which Spark writes.
+        large_above: Rows of one batch above which they come in slices.
     """
 
     def __init__(
         self,
-        root: Path,
+        root: Location,
         app_id: str,
         materialiser: Materializer | None = None,
         *,
@@ -127,9 +131,9 @@ class Sink:
         self._large_above = large_above
         self._report = report
         self._resume = resume
-        self._rebalances = DeltaFiles(root, REBALANCES)
-        self._changes = DeltaFiles(root, CHANGES)
-        self._rejected = DeltaFiles(root, REJECTED_EVENTS)
+        self._rebalances: TableWriter = DeltaRsTable(root, REBALANCES)
+        self._changes: TableWriter = DeltaRsTable(root, CHANGES)
+        self._rejected: TableWriter = DeltaRsTable(root, REJECTED_EVENTS)
 
     def __call__(self, decided: DataFrame, batch_id: int) -> None:
         """Write one batch of (kind, cluster, body); a batch that comes again adds nothing."""
@@ -159,7 +163,7 @@ class Sink:
         unfinished = {_unfinished.decode(body).cluster for kind, body in few if kind == "unfinished"}
         rejected = len(few) - len(rebalances) - len(changes) - sum(kind == "unfinished" for kind, _ in few)
         if rejected > DRIVER_REJECTED:
-            self._append_large(self._rejected, decided, "rejected", batch_id)
+            self._append_large(self._rejected, decided, "rejected", rejected, batch_id)
         elif rejected:
             found = decided.where("kind = 'rejected'").collect()
             self._append(
@@ -182,7 +186,7 @@ class Sink:
         if clusters and self._resume is not None:
             self._resume(sorted(clusters))
 
-    def _append(self, table: DeltaFiles, rows: Sequence[Row], order: Iterable[str], batch_id: int) -> None:
+    def _append(self, table: TableWriter, rows: Sequence[Row], order: Iterable[str], batch_id: int) -> None:
         if rows:
             names = tuple(order)
             ordered = sorted(rows, key=lambda row: [(row[name] is not None, row[name]) for name in names])
@@ -192,28 +196,28 @@ class Sink:
         counts = {row["kind"]: row["count"] for row in decided.groupBy("kind").count().collect()}
         for kind, table in (("rebalance", self._rebalances), ("change", self._changes), ("rejected", self._rejected)):
             if counts.get(kind):
-                self._append_large(table, decided, kind, batch_id)
+                self._append_large(table, decided, kind, counts[kind], batch_id)
         if self._report is not None:
             self._report(_of_large(decided, counts))
         if counts.get("unfinished"):
             self._make_another_batch({row["cluster"] for row in decided.where("kind = 'unfinished'").collect()})
         return bool(counts.get("change"))
 
-    def _append_large(self, table: DeltaFiles, decided: DataFrame, kind: str, batch_id: int) -> None:
+    def _append_large(self, table: TableWriter, decided: DataFrame, kind: str, rows: int, batch_id: int) -> None:
         columns = _change_columns(batch_id) if kind == "change" else _columns(table.table)
-        order = list(table.table.cluster_by) + (["subject", "number"] if kind == "change" else [])
-        (
-            decided.where(f"kind = '{kind}'")
-            .select(*columns)
-            .repartitionByRange(*order)
-            .sortWithinPartitions(*order)
-            .write.format("delta")
-            .mode("append")
-            .option("txnAppId", self._app_id)
-            .option("txnVersion", batch_id)
-            .option("maxRecordsPerFile", ROWS_PER_FILE)
-            .save(str(table.folder))
-        )
+        of_kind = decided.where(f"kind = '{kind}'")
+        slices = -(-rows // (SLICE_REJECTED if kind == "rejected" else SLICE_ROWS))
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for number in range(slices):
+                found = of_kind.where(f"pmod(xxhash64(body), {slices}) = {number}").select(*columns).toArrow()
+                order = [(name, "ascending") for name in table.table.cluster_by]
+                yield from as_schema(found, table.table.schema).sort_by(order).to_batches()
+
+        def stream() -> pa.RecordBatchReader:
+            return pa.RecordBatchReader.from_batches(table.table.schema, batches())
+
+        table.append(stream, Mark(self._app_id, batch_id))
 
 
 def _first(decided: DataFrame, rows: int) -> list[_Decision]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.settings.locations import Location
 from streaming.tables.schema import FINDINGS, GROUPS, Table
 from streaming.views.reader import Reader
 
@@ -37,7 +37,7 @@ class Totals:
         self._open_findings = 0
         self._lock = threading.Lock()
 
-    def count(self, root: Path) -> None:
+    def count(self, root: Location) -> None:
         """Count everything again, a block of rows at a time."""
         reader = Reader(root)
         with self._lock:

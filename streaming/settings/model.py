@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pydantic
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from streaming.settings.clusters import Clusters
 from streaming.settings.conf_files import conf_file
 from streaming.settings.errors import SettingsError
 from streaming.settings.layers import Layer, Origins, lay_over, read_dotted, read_environment, read_file
+from streaming.settings.locations import Location, location_of
 from streaming.settings.sections import (
     CENTURY_H,
     CENTURY_MS,
@@ -33,7 +34,7 @@ from udfs.model.config import CoreConfig
 
 
 class Job(Section):
-    tables: Folder
+    tables: Annotated[Location, BeforeValidator(location_of)]
     checkpoint: Folder
     trigger_interval_ms: Span
     materialize_interval_ms: Span
@@ -98,6 +99,10 @@ class EventLogLimits(Section):
         return {name: None if name in unbounded and not value else value for name, value in self}
 
 
+class Storage(ClientOptions):
+    """Options of stores, by the names of the variables that their users have."""
+
+
 class Tables(Section):
     journal_retention_hours: int = Field(ge=1, le=CENTURY_H)
     vacuum_after_hours: int = Field(ge=0, le=CENTURY_H)
@@ -127,6 +132,7 @@ class Settings(Clusters):
     kafka_events: KafkaEvents
     event_log: EventLogLimits
     tables: Tables
+    storage: Storage
     spark: Spark
     log: Log
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
 import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from streaming.tables.schema import TIME, Row
+from streaming.tables.schema import Row
 from udfs.model import journal
 
 Group: TypeAlias = tuple[str, str | None]
@@ -25,15 +24,19 @@ class Entry(NamedTuple):
 
 
 class RowFilter(NamedTuple):
-    """Which current rows a piece of the journal may touch: a filter, and bounds that spare files.
+    """Which current rows a piece of the journal may touch; every test must hold.
 
     Attributes:
-        some_null: A column that is null in each of these rows, so that files without nulls are spared.
+        among: Column -> the texts that it may have.
+        between: Column of times -> the first and the last that it may have, in epoch milliseconds.
+        ends: Column of times that must be null, or not before ``ended_since``.
+        ended_since: In epoch milliseconds; None: the column must be null.
     """
 
-    wanted: pc.Expression
-    bounds: Mapping[str, tuple[Any, Any]]
-    some_null: str | None = None
+    among: Mapping[str, Sequence[str]]
+    between: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    ends: str | None = None
+    ended_since: int | None = None
 
 
 Present: TypeAlias = Mapping[Group, Row]
@@ -44,24 +47,9 @@ def kinds_of(*bodies: type[msgspec.Struct]) -> frozenset[str]:
     return frozenset(str(body.__struct_config__.tag) for body in bodies)
 
 
-def range_of(values: Iterable[Any]) -> tuple[Any, Any]:
-    """Return the least and the greatest value."""
-    distinct = set(values)
-    return min(distinct), max(distinct)
-
-
-def is_in(column: str, values: Iterable[Any]) -> pc.Expression:
-    """Return a test of whether a column holds one of these values."""
-    return pc.field(column).isin(pa.array(sorted(set(values))))
-
-
-def of_groups(entries: Sequence[Entry]) -> tuple[pc.Expression, dict[str, tuple[Any, Any]]]:
-    """Return a test of whether a row is of one of the groups, and bounds."""
-    names = [entry.group_id for entry in entries if entry.group_id is not None]
-    clusters = [entry.cluster for entry in entries]
-    wanted = is_in("cluster", clusters) & is_in("group_id", names)
-    return wanted, {"cluster": range_of(clusters), "group_id": range_of(names)}
-
-
-def time_of(epoch_ms: int) -> pa.Scalar:
-    return pa.scalar(epoch_ms * 1_000, TIME)
+def of_groups(entries: Sequence[Entry]) -> dict[str, list[str]]:
+    """Return which clusters and groups the rows of these entries' groups have."""
+    return {
+        "cluster": sorted({entry.cluster for entry in entries}),
+        "group_id": sorted({entry.group_id for entry in entries if entry.group_id is not None}),
+    }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -11,44 +12,87 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.tables.arrow_rows import from_arrow_columns
-from streaming.tables.delta_files import DeltaFiles
 from streaming.tables.journal_entries import Entry
 from streaming.tables.projections import Projection
 from streaming.tables.schema import CHANGES
+from streaming.tables.writer import COMMIT_VERSION, TableWriter
 from udfs.model import journal
 
 _ENTRY_COLUMNS = ("cluster", "group_id", "subject", "number", "kind", "event_time", "body")
+_HISTORY = ("cluster", "group_id", "subject", COMMIT_VERSION, "number")
 
 _body = msgspec.json.Decoder(journal.Body)
 
 
 class Piece(NamedTuple):
-    """The journal after one version up to another: files in the order of the log."""
+    """The journal after one version up to another.
+
+    Attributes:
+        rows: How many it holds.
+        is_snapshot: It is all that the journal holds at that version: what brought its rows is no longer in the log.
+    """
 
     after: int
     upto: int
-    files: tuple[tuple[int, str], ...]
+    rows: int
+    is_snapshot: bool = False
+
+    def read(self, changes: TableWriter, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read its rows, with the version that brought each."""
+        if self.is_snapshot:
+            return changes.rows_at(self.upto, columns)
+        return changes.appended(self.after, self.upto, columns)
 
 
 # First and last group of a share, each with its cluster, in the order of ``_between``.
 Share: TypeAlias = tuple[tuple[str, str], tuple[str, str]]
 
 
-# Kinds of change, each with some group's id or None: whether it is of a group is all that matters.
-Kinds: TypeAlias = set[tuple[str, str | None]]
+def piece_of(changes: TableWriter, after: int, upto: int, limit: int) -> Piece:
+    """Return the piece after a version: as many versions as hold about so many changes, and at least one.
+
+    Raises:
+        LogTruncatedError: The log no longer reaches back that far.
+    """
+    counts: Counter[int] = Counter()
+    for batch in changes.appended(after, upto, ["kind"]):
+        counts.update(dict(_counted(batch[COMMIT_VERSION])))
+    held = 0
+    for index, version in enumerate(versions := sorted(counts)):
+        if held and held + counts[version] > limit:
+            return Piece(after, versions[index - 1], held)
+        held += counts[version]
+    return Piece(after, upto, held)
 
 
-def shares_of(changes: DeltaFiles, piece: Piece, limit: int) -> list[Share]:
-    """Cut the groups of a piece (and what is of a cluster alone), in order, into runs of about as many changes."""
+def snapshot_of(changes: TableWriter, after: int, upto: int) -> Piece:
+    """Return all that the journal holds at a version as one piece."""
+    return Piece(after, upto, sum(batch.num_rows for batch in changes.rows_at(upto, ["kind"])), is_snapshot=True)
+
+
+def _counted(versions: pa.Array) -> Iterator[tuple[int, int]]:
+    for one in pc.value_counts(versions).to_pylist():
+        yield one["values"], one["counts"]
+
+
+def shares_of(changes: TableWriter, piece: Piece, limit: int) -> list[Share | None]:
+    """Cut the groups of a piece (and what is of a cluster alone), in order, into runs of about as many changes.
+
+    Returns:
+        None = all groups.
+    """
+    if piece.rows <= limit:
+        return [None]
     names = ["cluster", "group_id"]
     empty = pa.schema([*(CHANGES.schema.field(name) for name in names), ("rows", pa.int64())]).empty_table()
-    counted = pa.concat_tables([empty, *(_counted(changes.read(path, names), names) for _, path in piece.files)])
+    parts = [pa.Table.from_batches([batch]) for batch in piece.read(changes, names)]
+    counted = pa.concat_tables([empty, *(_of_groups(part, names) for part in parts)])
     counted = counted.group_by(names).aggregate([("rows", "sum")])
     keys = counted.set_column(1, "group_id", pc.fill_null(counted["group_id"], "")).sort_by(
         [(name, "ascending") for name in names]
     )
     upto = np.cumsum(keys["rows_sum"].to_numpy())
-    found: list[Share] = []
+    found: list[Share | None] = []
     start = 0
     while start < keys.num_rows:
         held = upto[start - 1] if start else 0
@@ -56,44 +100,37 @@ def shares_of(changes: DeltaFiles, piece: Piece, limit: int) -> list[Share]:
         first_key, last_key = ((keys["cluster"][at].as_py(), keys["group_id"][at].as_py()) for at in (start, last))
         found.append((first_key, last_key))
         start = last + 1
-    # What brought no rows is followed all the same.
-    return found or [(("", ""), ("", ""))]
-
-
-def _counted(rows: pa.Table, names: Sequence[str]) -> pa.Table:
-    return rows.group_by(names).aggregate([([], "count_all")]).rename_columns([*names, "rows"])
-
-
-def kinds_of(changes: DeltaFiles, piece: Piece) -> Kinds:
-    """Return the kinds of change in a piece."""
-    found: Kinds = set()
-    for _, path in piece.files:
-        columns = changes.read(path, ["kind", "group_id"])
-        of_group = pc.is_valid(columns["group_id"])
-        distinct = (
-            pa.table({"kind": columns["kind"], "of_group": of_group}).group_by(["kind", "of_group"]).aggregate([])
-        )
-        found |= {(row["kind"], "some" if row["of_group"] else None) for row in distinct.to_pylist()}
     return found
 
 
-def entries_of(changes: DeltaFiles, piece: Piece, effect: Projection, share: Share) -> list[Entry]:
-    """Return the changes of a share's groups that a projection needs, in the order of their histories."""
-    keep = _between(*share) & effect.rows_wanted()
-    parts = [_of_version(changes.read(path, _ENTRY_COLUMNS).filter(keep), version) for version, path in piece.files]
-    empty = pa.schema([*(CHANGES.schema.field(name) for name in _ENTRY_COLUMNS), ("_version", pa.int64())])
+def _of_groups(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    return rows.group_by(names).aggregate([([], "count_all")]).rename_columns([*names, "rows"])
+
+
+def rows_of(changes: TableWriter, piece: Piece, share: Share | None) -> pa.Table:
+    """Return the changes of a share's groups, in the order of their histories."""
+    schema = pa.schema([*(CHANGES.schema.field(name) for name in _ENTRY_COLUMNS), (COMMIT_VERSION, pa.int64())])
+    parts = [pa.Table.from_batches([batch]) for batch in piece.read(changes, _ENTRY_COLUMNS)]
+    rows = pa.concat_tables(
+        [schema.empty_table(), *(part if share is None else part.filter(_between(*share)) for part in parts)]
+    )
     # Numbers restart with a new checkpoint, so the journal's own order has precedence.
-    history = [(name, "ascending") for name in ("cluster", "group_id", "subject", "_version", "number")]
-    rows = pa.concat_tables([empty.empty_table(), *parts]).sort_by(history)
-    columns = from_arrow_columns(rows, ["cluster", "group_id", "event_time", "kind", "body"])
+    return rows.sort_by([(name, "ascending") for name in _HISTORY])
+
+
+def is_concerned(effect: Projection, rows: pa.Table) -> bool:
+    """Return whether some of these changes touch the projection's table."""
+    return bool(rows.filter(effect.rows_wanted()).num_rows)
+
+
+def entries_of(rows: pa.Table, effect: Projection) -> list[Entry]:
+    """Return those of the changes that a projection needs."""
+    wanted = rows.filter(effect.rows_wanted())
+    columns = from_arrow_columns(wanted, ["cluster", "group_id", "event_time", "kind", "body"])
     return [
         Entry(cluster, group_id, event_time, _body.decode(body) if effect.reads(kind) else None)
         for cluster, group_id, event_time, kind, body in zip(*columns, strict=True)
     ]
-
-
-def _of_version(rows: pa.Table, version: int) -> pa.Table:
-    return rows.append_column("_version", pa.repeat(pa.scalar(version, pa.int64()), rows.num_rows))
 
 
 def _between(low: tuple[str, str], high: tuple[str, str]) -> pc.Expression:

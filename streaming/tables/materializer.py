@@ -14,28 +14,36 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from itertools import groupby
-from operator import itemgetter
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
-from deltalake import DeltaTable
 
+from streaming.settings.locations import Location
 from streaming.tables.arrow_rows import from_arrow, to_arrow
-from streaming.tables.delta_actions import Mark
-from streaming.tables.delta_files import CurrentRows, DeltaFiles, Replacement
+from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.errors import TableError
 from streaming.tables.journal_entries import Entry, Group
-from streaming.tables.journal_piece import Kinds, Piece, Share, entries_of, kinds_of, shares_of
+from streaming.tables.journal_piece import (
+    Piece,
+    Share,
+    entries_of,
+    is_concerned,
+    piece_of,
+    rows_of,
+    shares_of,
+    snapshot_of,
+)
 from streaming.tables.projections import EFFECTS, Projection
 from streaming.tables.row_slots import Rows
 from streaming.tables.schema import CHANGES, GROUP_MINUTES, GROUPS, Row, Table
+from streaming.tables.writer import Edit, LogTruncatedError, Mark, TableWriter
 
 # So many changes are applied to the tables at once. A crash in the midst of a large version is continued by this cut.
 CHANGES_AT_ONCE = 100_000
+# And so many versions of the journal, for the rows of all are counted first.
+VERSIONS_AT_ONCE = 1_000
 # A version has fewer shares than this: in a mark they are the lower digits.
-_SHARES = 1 << 20
+SHARES = 1 << 20
 # Of the interval: so much before its end it is done, because doing it takes time too.
 _BEFORE_THE_END = 0.2
 
@@ -55,7 +63,7 @@ class Position(NamedTuple):
 class Replaced(Protocol):
     """Is called with the rows that a commit took out of a table and put into it."""
 
-    def begin(self, tables: Path) -> None: ...
+    def begin(self, tables: Location) -> None: ...
     def replaced(self, table: Table, gone: pa.Table, come: pa.Table) -> None: ...
 
 
@@ -72,14 +80,16 @@ class Materializer:
         listener: Follows the rows of the tables; begins anew when another process has changed them meanwhile.
     """
 
-    def __init__(self, root: Path, interval_ms: int, listener: Replaced | None = None) -> None:
+    def __init__(self, root: Location, interval_ms: int, listener: Replaced | None = None) -> None:
         self._root = root
         self._interval = interval_ms / 1_000
         self._listener = listener
-        self._journal = DeltaFiles(root, CHANGES)
-        self._tables = {effect.table.name: DeltaFiles(root, effect.table) for effect in EFFECTS}
+        self._journal: TableWriter = DeltaRsTable(root, CHANGES)
+        self._tables: dict[str, TableWriter] = {
+            effect.table.name: DeltaRsTable(root, effect.table) for effect in EFFECTS
+        }
         self._reached: dict[str, Position] | None = None
-        self._current: tuple[Piece, list[Share], Kinds] | None = None
+        self._cut: tuple[Piece, list[Share | None]] | None = None
         self._working = threading.Lock()
         self._waiting = threading.Condition()
         self._due: float | None = None
@@ -180,11 +190,11 @@ class Materializer:
         if lowest.version < end:
             lagging = [effect for effect in EFFECTS if _order_of(reached[effect.table.name]) == _order_of(lowest)]
             piece = self._piece(lowest, reached.values(), end)
-            shares, kinds = self._cut(piece)
+            shares = self._shares(piece)
             done = lowest.shares + 1
             now = Position(piece.upto) if done == len(shares) else Position(piece.after, done, piece.upto)
             try:
-                self._advance(piece, shares[lowest.shares], now, lagging, kinds)
+                self._advance(piece, shares[lowest.shares], now, lagging)
             except _OvertakenError:
                 if self._listener is not None:
                     self._listener.begin(self._root)
@@ -204,9 +214,9 @@ class Materializer:
 
     def _position(self, app_id: str) -> Position:
         version, shares = (
-            max(table.mark(each) or 0 for table in self._tables.values()) for each in (app_id, _of_shares(app_id))
+            max(table.mark(each) or 0 for table in self._tables.values()) for each in (app_id, of_shares(app_id))
         )
-        upto, done = divmod(shares, _SHARES)
+        upto, done = divmod(shares, SHARES)
         return Position(version, done, upto) if upto > version else Position(version)
 
     def _app_id(self, name: str) -> str:
@@ -222,89 +232,66 @@ class Materializer:
         begun = [each.upto for each in reached if each.version == after and each.upto]
         upto = min([*begun, *(each.version for each in reached if each.version > after), end])
         try:
-            added = self._journal.added_after(after)
-        except FileNotFoundError as error:
+            piece = piece_of(self._journal, after, min(upto, after + VERSIONS_AT_ONCE), CHANGES_AT_ONCE)
+        except LogTruncatedError as error:
             if after:
                 raise TableError(
-                    f"{self._journal.folder}: its log no longer goes back to version {after}, from which tables must"
-                    " follow it. Delete the folders of all tables but rebalances, rejected_events and changes: they are"
+                    f"The log of {CHANGES.name} no longer goes back to version {after}, from which tables must follow"
+                    " it. Delete the folders of all tables but rebalances, rejected_events and changes: they are"
                     " then made anew from what the journal still holds."
                 ) from error
             # Tables made anew begin with all that is still there.
-            return Piece(after, upto, tuple((upto, path) for path in self._paths_at(upto)))
-        added = [(version, path) for version, path in added if version <= upto]
-        return self._bounded(Piece(after, upto, tuple(added)))
-
-    def _paths_at(self, version: int) -> list[str]:
-        listing = pa.table(DeltaTable(str(self._journal.folder), version=version).get_add_actions(flatten=True))
-        return sorted(listing["path"].to_pylist())
-
-    def _bounded(self, piece: Piece) -> Piece:
-        """Cut a piece after as many versions as are taken at once; one is always taken."""
-        held = 0
-        taken: list[tuple[int, str]] = []
-        for _, files in groupby(piece.files, key=itemgetter(0)):
-            of_version = list(files)
-            held += sum(self._journal.read(path, ["kind"]).num_rows for _, path in of_version)
-            if taken and held > CHANGES_AT_ONCE:
-                return Piece(piece.after, taken[-1][0], tuple(taken))
-            taken += of_version
+            return snapshot_of(self._journal, after, upto)
         return piece
 
-    def _cut(self, piece: Piece) -> tuple[list[Share], Kinds]:
-        if self._current is None or self._current[0] != piece:
-            self._current = piece, shares_of(self._journal, piece, CHANGES_AT_ONCE), kinds_of(self._journal, piece)
-        return self._current[1:]
+    def _shares(self, piece: Piece) -> list[Share | None]:
+        if self._cut is None or self._cut[0] != piece:
+            self._cut = piece, shares_of(self._journal, piece, CHANGES_AT_ONCE)
+        return self._cut[1]
 
-    def _advance(self, piece: Piece, share: Share, to: Position, lagging: Sequence[Projection], kinds: Kinds) -> None:
+    def _advance(self, piece: Piece, share: Share | None, to: Position, lagging: Sequence[Projection]) -> None:
         """Apply a share to the tables that it concerns; the others' marks ride in their commits."""
+        changes = rows_of(self._journal, piece, share)
         marks = {effect.table.name: self._mark(effect.table.name, to) for effect in lagging}
-        concerned = [effect for effect in lagging if any(effect.concerns(*kind) for kind in kinds)]
+        concerned = [effect for effect in lagging if is_concerned(effect, changes)]
         idle = [marks[effect.table.name] for effect in lagging if effect not in concerned]
         for effect in concerned:
             mark = marks[effect.table.name]
-            self._replace(piece, share, effect, mark, idle)
+            self._replace(piece.after, effect, entries_of(changes, effect), mark, idle)
             idle.append(mark)
 
     def _mark(self, name: str, position: Position) -> Mark:
         app_id = self._app_id(name)
         if not position.upto:
             return Mark(app_id, position.version)
-        return Mark(_of_shares(app_id), position.upto * _SHARES + position.shares)
+        return Mark(of_shares(app_id), position.upto * SHARES + position.shares)
 
-    def _replace(self, piece: Piece, share: Share, effect: Projection, mark: Mark, also: Sequence[Mark]) -> None:
+    def _replace(
+        self, after: int, effect: Projection, entries: Sequence[Entry], mark: Mark, also: Sequence[Mark]
+    ) -> None:
         table = self._tables[effect.table.name]
-        replacement: Replacement | None = None
+        edit: Edit | None = None
 
-        def compute() -> Replacement:
-            nonlocal replacement
-            if (table.mark(self._app_id(effect.table.name)) or 0) > piece.after:
+        def compute() -> Edit:
+            nonlocal edit
+            if (table.mark(self._app_id(effect.table.name)) or 0) > after:
                 raise _OvertakenError
-            replacement = self._replacement(piece, share, effect)
-            return replacement
+            edit = self._edit(effect, entries)
+            return edit
 
-        is_done = table.replace(compute, mark, also)
-        if replacement is None:
+        is_done = table.merge(compute, mark, also)
+        if edit is None:
             # The mark was there already.
             raise _OvertakenError
         if is_done and self._listener is not None:
-            self._listener.replaced(effect.table, replacement.going.rows, replacement.coming)
+            self._listener.replaced(effect.table, edit.removed, edit.added)
 
-    def _replacement(self, piece: Piece, share: Share, effect: Projection) -> Replacement:
-        table = self._tables[effect.table.name]
-        entries = entries_of(self._journal, piece, effect, share)
-        empty = effect.table.schema.empty_table()
-        if not entries:
-            return Replacement(CurrentRows(empty, []), empty)
-        question = effect.question(entries)
-        standing = table.current_rows(question.bounds, question.wanted, some_null=question.some_null)
-        rows = Rows(from_arrow(effect.table, standing.rows))
+    def _edit(self, effect: Projection, entries: Sequence[Entry]) -> Edit:
+        standing = self._tables[effect.table.name].read(effect.question(entries))
+        rows = Rows(from_arrow(effect.table, standing))
         effect.apply_changes(entries, rows, self._present(effect, entries))
         indexes, new = rows.outcome(effect.table.names)
-        going = CurrentRows(
-            standing.rows.take(pa.array(indexes, pa.int64())), [standing.places[each] for each in indexes]
-        )
-        return Replacement(going, to_arrow(effect.table, new))
+        return Edit(standing.take(pa.array(indexes, pa.int64())), to_arrow(effect.table, new))
 
     def _present(self, effect: Projection, entries: Sequence[Entry]) -> dict[Group, Row]:
         """Return the groups as they stood before; only the minutes ask."""
@@ -312,14 +299,14 @@ class Materializer:
             return {}
         groups = self._tables[GROUPS.name]
         groups.refresh()
-        question = next(each for each in EFFECTS if each.table is GROUPS).question(entries)
-        standing = groups.current_rows(question.bounds, question.wanted)
-        return {(row["cluster"], row["group_id"]): row for row in from_arrow(GROUPS, standing.rows)}
+        standing = groups.read(next(each for each in EFFECTS if each.table is GROUPS).question(entries))
+        return {(row["cluster"], row["group_id"]): row for row in from_arrow(GROUPS, standing)}
 
 
 def _order_of(position: Position) -> tuple[int, int]:
     return position.version, position.shares
 
 
-def _of_shares(app_id: str) -> str:
+def of_shares(app_id: str) -> str:
+    """Return under which id the shares of a piece are marked."""
     return f"{app_id}-share"

@@ -19,11 +19,8 @@ from streaming.tables.journal_entries import (
     Group,
     Present,
     RowFilter,
-    is_in,
     kinds_of,
     of_groups,
-    range_of,
-    time_of,
 )
 from streaming.tables.row_slots import RowEdit, Rows, ended
 from streaming.tables.schema import Row, Table
@@ -56,7 +53,7 @@ class Projection(NamedTuple):
 
     def rows_wanted(self) -> pc.Expression:
         """Test the same of rows of ``changes``."""
-        return pc.field("group_id").is_valid() if self.every_change else is_in("kind", self.kinds)
+        return pc.field("group_id").is_valid() if self.every_change else pc.field("kind").isin(sorted(self.kinds))
 
     def reads(self, kind: str) -> bool:
         """Return whether it reads the body of such a change."""
@@ -76,12 +73,8 @@ def _by_group(rows: Rows, key: Callable[[Row], Any]) -> dict[Group, dict[Any, Ro
 
 
 def _sessions(entries: Sequence[Entry]) -> RowFilter:
-    wanted, bounds = of_groups(entries)
     begins = {entry.body.joined_at for entry in entries if entry.body and hasattr(entry.body, "joined_at")}
-    low, high = min(begins), max(begins)
-    joined = pc.field("joined_at")
-    wanted &= (joined >= time_of(low)) & (joined <= time_of(high))
-    return RowFilter(wanted, bounds | {"joined_at": (time_of(low), time_of(high))})
+    return RowFilter(of_groups(entries), {"joined_at": (min(begins), max(begins))})
 
 
 def _lay_over_members(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:
@@ -120,7 +113,7 @@ def _described(body: journal.MemberOpened) -> Row:
 
 
 def _groups(entries: Sequence[Entry]) -> RowFilter:
-    return RowFilter(*of_groups(entries))
+    return RowFilter(of_groups(entries))
 
 
 def _lay_over_groups(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:
@@ -141,10 +134,8 @@ _STATE = ("members", "idle_members", "unassigned_queues", "spread")
 
 
 def _minutes(entries: Sequence[Entry]) -> RowFilter:
-    wanted, bounds = of_groups(entries)
-    first, last = map(time_of, range_of(_minute(entry.event_time) for entry in entries))
-    minute = pc.field("minute")
-    return RowFilter(wanted & (minute >= first) & (minute <= last), bounds | {"minute": (first, last)})
+    minutes = {_minute(entry.event_time) for entry in entries}
+    return RowFilter(of_groups(entries), {"minute": (min(minutes), max(minutes))})
 
 
 def _minute(event_time: int) -> int:
@@ -217,10 +208,9 @@ def _with_rebalance(minute: Row, body: journal.Rebalanced) -> Row:
 
 
 def _open_topics(entries: Sequence[Entry]) -> RowFilter:
-    names = [entry.body.topic for entry in entries if isinstance(entry.body, journal.TopicChanged)]
-    clusters = [entry.cluster for entry in entries]
-    wanted = is_in("cluster", clusters) & is_in("topic", names) & pc.field("valid_to").is_null()
-    return RowFilter(wanted, {"cluster": range_of(clusters), "topic": range_of(names)}, some_null="valid_to")
+    topics = {entry.body.topic for entry in entries if isinstance(entry.body, journal.TopicChanged)}
+    clusters = {entry.cluster for entry in entries}
+    return RowFilter({"cluster": sorted(clusters), "topic": sorted(topics)}, ends="valid_to")
 
 
 def _lay_over_topics(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:
@@ -248,8 +238,8 @@ def _queue(queue: Mapping[str, Any]) -> Row:
 
 
 def _named_findings(entries: Sequence[Entry]) -> RowFilter:
-    names = [entry.body.finding_id for entry in entries if entry.body and hasattr(entry.body, "finding_id")]
-    return RowFilter(is_in("finding_id", names), {"finding_id": range_of(names)})
+    names = {entry.body.finding_id for entry in entries if entry.body and hasattr(entry.body, "finding_id")}
+    return RowFilter({"finding_id": sorted(names)})
 
 
 def _lay_over_findings(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:

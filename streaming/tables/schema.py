@@ -1,6 +1,6 @@
 """Shell: every table of the monitor: its name, columns, types, comments, keys and properties, once. No I/O.
 
-Everything that needs a schema (Delta's log, Arrow, Spark SQL, the README) derives it from here. Rows travel through the
+Everything that needs a schema (Delta, Arrow, Spark SQL, the README) derives it from here. Rows travel through the
 shell as plain dicts in which times are epoch milliseconds, as in the core; `arrow_rows.py` makes TIMESTAMPs of them.
 """
 
@@ -23,8 +23,10 @@ TRIGGERS = pa.list_(
 )
 QUEUES = pa.list_(pa.struct([("broker", TEXT), ("queue_id", LONG), ("racks", TEXTS)]))
 
-_SIMPLE = {TEXT: ("string", "STRING"), COUNT: ("integer", "INT"), LONG: ("long", "BIGINT"),
-           TRUTH: ("boolean", "BOOLEAN"), TIME: ("timestamp", "TIMESTAMP")}  # fmt: skip
+MERGED_FILE_BYTES = 128 << 10  # a changed row has its whole file written anew
+APPENDED_FILE_BYTES = 64 << 20
+
+_SIMPLE = {TEXT: "string", COUNT: "integer", LONG: "long", TRUTH: "boolean", TIME: "timestamp"}
 
 
 class Column(NamedTuple):
@@ -43,6 +45,8 @@ class Table(NamedTuple):
         cluster_by: What readers filter by; rows that share it are clustered.
         append_only: Rows are never changed or taken away.
         ends: Column that is null while the row is current, where the table has one.
+        unique_texts: Columns whose texts hardly repeat: a dictionary of them costs time and saves nothing.
+        file_bytes: How large a data file should be.
     """
 
     name: str
@@ -52,6 +56,8 @@ class Table(NamedTuple):
     cluster_by: tuple[str, ...] = ("cluster", "group_id")
     append_only: bool = False
     ends: str | None = None
+    unique_texts: tuple[str, ...] = ()
+    file_bytes: int = MERGED_FILE_BYTES
 
     @property
     def schema(self) -> pa.Schema:
@@ -119,6 +125,8 @@ REBALANCES = Table(
     ),
     key=("rebalance_id",),
     append_only=True,
+    unique_texts=("rebalance_id",),
+    file_bytes=APPENDED_FILE_BYTES,
 )
 
 CHANGES = Table(
@@ -137,6 +145,8 @@ CHANGES = Table(
         Column("body", TEXT, "The change itself, as JSON; times in epoch milliseconds"),
     ),
     key=("cluster", "group_id", "subject", "number"),
+    file_bytes=APPENDED_FILE_BYTES,
+    unique_texts=("body",),
 )
 
 REJECTED_EVENTS = Table(
@@ -157,6 +167,8 @@ REJECTED_EVENTS = Table(
     key=("source", "position", "reason"),
     cluster_by=("seen_at",),
     append_only=True,
+    unique_texts=("position", "raw", "raw_sha256"),
+    file_bytes=APPENDED_FILE_BYTES,
 )
 
 ASSIGNMENTS = Table(
@@ -328,33 +340,6 @@ def properties(table: Table) -> dict[str, str]:
     return PROPERTIES | {"delta.appendOnly": "true" if table.append_only else "false"}
 
 
-def ddl(table: Table, path: str) -> str:
-    """Return the SQL that makes the table at a path of its own, for engines that have SQL."""
-    columns = ",\n  ".join(
-        f"`{column.name}` {sql_type(column.type)} COMMENT {_quoted(column.comment)}" for column in table.columns
-    )
-    pairs = ", ".join(f"{_quoted(key)} = {_quoted(value)}" for key, value in sorted(properties(table).items()))
-    return (
-        f"CREATE TABLE IF NOT EXISTS delta.`{path}` (\n  {columns}\n) USING delta\n"
-        f"CLUSTER BY ({', '.join(table.cluster_by)})\nCOMMENT {_quoted(table.comment)}\nTBLPROPERTIES ({pairs})"
-    )
-
-
-def sql_type(kind: pa.DataType, *, time: str = "TIMESTAMP") -> str:
-    """Return the type's name in Spark SQL.
-
-    Args:
-        time: The type of times, e.g. BIGINT where it is still epoch milliseconds.
-    """
-    if pa.types.is_timestamp(kind):
-        return time
-    if pa.types.is_list(kind):
-        return f"ARRAY<{sql_type(kind.value_type, time=time)}>"
-    if pa.types.is_struct(kind):
-        return f"STRUCT<{', '.join(f'`{field.name}`: {sql_type(field.type, time=time)}' for field in kind)}>"
-    return _SIMPLE[kind][1]
-
-
 def delta_fields(table: Table) -> list[dict[str, Any]]:
     """Return the columns as the Delta log has them (Delta protocol, "Schema Serialization Format")."""
     return [
@@ -379,8 +364,4 @@ def _delta_type(kind: pa.DataType) -> object:
                 for field in kind
             ],
         }
-    return _SIMPLE[kind][0]
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return _SIMPLE[kind]

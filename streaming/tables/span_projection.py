@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pyarrow.compute as pc
-
-from streaming.tables.journal_entries import Entry, Group, Present, RowFilter, kinds_of, of_groups, time_of
+from streaming.tables.journal_entries import Entry, Group, Present, RowFilter, kinds_of, of_groups
 from streaming.tables.row_slots import OpenSpans, RowEdit, Rows
 from udfs.group.span_runs import unpack_reassignment
 from udfs.model import journal
@@ -25,12 +23,8 @@ SPAN_KINDS = kinds_of(
 
 def span_filter(entries: Sequence[Entry]) -> RowFilter:
     """Return which spans a piece may touch: open ones, and where some are withdrawn those that ended since."""
-    wanted, bounds = of_groups(entries)
     withdrawn = [entry.body.since for entry in entries if isinstance(entry.body, journal.SpansWithdrawn)]
-    if withdrawn:
-        ends = pc.field("valid_to")
-        return RowFilter(wanted & (ends.is_null() | (ends >= time_of(min(withdrawn)))), bounds)
-    return RowFilter(wanted & pc.field("valid_to").is_null(), bounds, some_null="valid_to")
+    return RowFilter(of_groups(entries), ends="valid_to", ended_since=min(withdrawn, default=None))
 
 
 def apply_to_spans(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from streaming.settings.locations import Location
 from streaming.tables import schema
 from streaming.terminal.escape import printable
 
@@ -98,7 +99,7 @@ _NEEDED = {
 }
 
 
-def summarise(tables_root: Path) -> Summary:
+def summarise(tables_root: Location) -> Summary:
     """Return what the tables below ``tables_root`` hold; a table that is not there yet counts as empty.
 
     No table is in memory as a whole: DuckDB reads each as a stream, and puts on disk what it cannot hold.
@@ -120,20 +121,22 @@ def summarise(tables_root: Path) -> Summary:
         return _summary(rows, tables_root)
 
 
-def _stream(tables_root: Path, table: schema.Table) -> pa.RecordBatchReader:
+def _stream(tables_root: Location, table: schema.Table) -> pa.RecordBatchReader:
     import pyarrow as pa
     from deltalake import DeltaTable
 
+    from streaming.tables.location import is_table, table_uri
+
     columns = _NEEDED[table]
     schema = pa.schema([table.schema.field(name) for name in columns])
-    path = str(tables_root / table.name)
-    if not DeltaTable.is_deltatable(path):
+    path = table_uri(tables_root, table.name)
+    if not is_table(tables_root, table.name):
         return pa.RecordBatchReader.from_batches(schema, [])
     batches = pa.RecordBatchReader.from_stream(DeltaTable(path).scan(columns=list(columns)))
     return pa.RecordBatchReader.from_batches(schema, (batch.select(list(columns)).cast(schema) for batch in batches))
 
 
-def _summary(rows: _Rows, tables_root: Path) -> Summary:
+def _summary(rows: _Rows, tables_root: Location) -> Summary:
     (totals,) = rows(
         schema.REBALANCES,
         """select count(*), count(*) filter (status = 'failed'), coalesce(sum(queues_moved), 0),
@@ -177,7 +180,7 @@ def _summary(rows: _Rows, tables_root: Path) -> Summary:
     )
 
 
-def _commands(rows: _Rows, tables_root: Path) -> list[str]:
+def _commands(rows: _Rows, tables_root: Location) -> list[str]:
     """Return commands that have a result on these tables."""
     program, where = called_as(), f"--tables {quote(str(tables_root))}"
     commands = [f"{program} show groups {where}"]

@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
+from streaming.settings.locations import Location
 from streaming.tables.arrow_rows import as_schema, from_arrow
 from streaming.tables.errors import NoTablesError
+from streaming.tables.location import is_table, table_uri
 from streaming.tables.schema import TABLES, TIME, Row
 
 # Which rows stay. Not a pc.Expression: filtering by one imports pandas.
@@ -29,11 +31,11 @@ class Reader:
         NoTablesError: There is none.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Location) -> None:
         self._root = root
-        if not root.is_dir():
+        if isinstance(root, Path) and not root.is_dir():
             raise NoTablesError(f"{root}: there is no such folder. Name the job's tables with --tables DIR.")
-        if not any((root / name / "_delta_log").is_dir() for name in TABLES):
+        if not any(is_table(root, name) for name in TABLES):
             raise NoTablesError(
                 f"{root} holds no tables of the monitor yet. Name the job's folder with --tables DIR, or start `run`."
             )
@@ -62,11 +64,10 @@ class Reader:
         self, name: str, *, columns: Sequence[str], where: Mapping[str, Any] | None = None
     ) -> Iterator[pa.Table]:
         """Read as ``read`` does, a block of rows after another: the table is never in memory as a whole."""
-        path = self._root / name
-        if not (path / "_delta_log").is_dir():
+        if not is_table(self._root, name):
             return
         schema = pa.schema([TABLES[name].schema.field(column) for column in columns])
-        delta = DeltaTable(str(path))
+        delta = DeltaTable(table_uri(self._root, name))
         # A table of an older release gets the columns that it lacks when its job starts again.
         there = {field.name for field in delta.schema().fields}
         tests = [_test(column, value) for column, value in (where or {}).items() if value is not None]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.tables.delta_files import DeltaFiles
+from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.materializer import Materializer
 from streaming.tables.schema import CHANGES
 from tests.job.commands import CONFIG, Ended, ManyRuns, Running, follow
@@ -48,7 +48,7 @@ def test_a_stop_finishes_the_batch_and_the_tables_and_the_next_start_goes_on(
                 running.kill()
         assert ended.exit_code == 0, f"{name}: {ended.said[-3000:]}"
         assert _numbers(query / "commits") == _numbers(query / "offsets") == list(range(batch + 1)), name
-        journal = DeltaFiles(tmp_path / "tables", CHANGES).version
+        journal = DeltaRsTable(tmp_path / "tables", CHANGES).version
         assert journal == batch + 1, f"{name}: the batch told nothing"
         assert set(Materializer(tmp_path / "tables", 0).reached().values()) == {journal}, name
     write_files(tmp_path / "events", texts[len(STOPS) :], first=len(STOPS))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tests.kit.metaq_members import MetaqMember
     from tests.kit.rocketmq import RocketMq
     from tests.kit.rocketmq_members import RocketMqMember
+    from tests.kit.s3 import S3Server
 
 _SHARE_ROCKETMQ = (
     "kit/test_rocketmq.py",
@@ -48,6 +49,15 @@ def kafka10(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
     with kafka_10(tmp_path_factory.mktemp("kafka-1.0")) as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A server of the S3 protocol."""
+    from tests.kit.s3 import running_s3
+
+    with running_s3(tmp_path_factory.mktemp("s3")) as server:
+        yield server
 
 
 @pytest.fixture(params=["kafka41", "kafka10"])

@@ -20,7 +20,7 @@ _JAVA = _HERE / "java"
 _PROGRAMS = {
     "Guarded": (
         *("kafka-1.0.2", "kafka-4.1.1", "zookeeper-3.9.4", "metaq-server-1.4.6.2"),
-        *("rocketmq-server-4.9.7", "rocketmq-server-5.5.0"),
+        *("rocketmq-server-4.9.7", "rocketmq-server-5.5.0", "s3proxy-4.1.0"),
     ),
     "GroupMember": ("kafka-1.0.2", "kafka-clients-2.8.2", "kafka-clients-3.9.1", "kafka-4.1.1"),
     "MetaqBroker": ("metaq-server-1.4.6.2",),

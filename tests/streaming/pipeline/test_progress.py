@@ -10,9 +10,9 @@ from typing import Any
 from streaming.pipeline.progress import ProgressListener
 from streaming.pipeline.sink import Decided
 from streaming.tables import arrow_rows
-from streaming.tables.delta_actions import Mark
-from streaming.tables.delta_files import DeltaFiles
+from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.schema import FINDINGS, GROUPS
+from streaming.tables.writer import Mark
 from streaming.terminal.live_view import KEPT_REBALANCES, LiveStatus
 
 
@@ -52,9 +52,9 @@ def held(thing: object) -> int:
 
 def a_watch(root: Path, groups: int) -> ProgressListener:
     names = [f"g{number}" for number in range(groups)]
-    DeltaFiles(root, GROUPS).append(arrow_rows.to_arrow(GROUPS, [a_group(name) for name in names]), Mark("t", 0))
+    DeltaRsTable(root, GROUPS).append(arrow_rows.to_arrow(GROUPS, [a_group(name) for name in names]), Mark("t", 0))
     open_ones = [{"finding_id": name, "cluster": "a", "opened_at": 1} for name in names]
-    DeltaFiles(root, FINDINGS).append(arrow_rows.to_arrow(FINDINGS, open_ones), Mark("t", 0))
+    DeltaRsTable(root, FINDINGS).append(arrow_rows.to_arrow(FINDINGS, open_ones), Mark("t", 0))
     watch = ProgressListener(LiveStatus())
     watch.begin(root)
     for name in names:

@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 
 from streaming.pipeline import sink
 from streaming.pipeline.sink import Sink
-from streaming.tables.delta_files import DeltaFiles
+from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.materializer import Materializer
 from streaming.tables.schema import TABLES
 from tests.streaming.tables.journals import T0, Journal
@@ -160,20 +160,20 @@ def test_a_crash_between_any_two_commits_is_healed_by_the_batch_that_comes_again
 ) -> None:
     Sink(tmp_path / "quiet", "app", Materializer(tmp_path / "quiet", 0))(everything(spark), 0)
     quiet = {name: content(tmp_path / "quiet", name) for name in TABLES}
-    commit = DeltaFiles._commit
+    commit = DeltaRsTable._write
     written: list[list[str]] = []
     for survived in range(len(TABLES)):
         root = tmp_path / f"crash-{survived}"
         order: list[str] = []
 
-        def crashing(files: DeltaFiles, *args: object, **more: object) -> bool:
+        def crashing(files: DeltaRsTable, *args: object, **more: object) -> bool:
             if len(order) == survived:  # noqa: B023 - called within the round
                 raise Crash
             order.append(files.table.name)  # noqa: B023
             return commit(files, *args, **more)
 
         with monkeypatch.context() as patch:
-            patch.setattr(DeltaFiles, "_commit", crashing)
+            patch.setattr(DeltaRsTable, "_write", crashing)
             with pytest.raises(Crash):
                 Sink(root, "app", Materializer(root, 0))(everything(spark), 0)
         written.append(order)
@@ -230,14 +230,14 @@ def test_a_streaming_batch_is_computed_once_however_many_tables_it_fills(spark: 
     assert written == dict.fromkeys(SINK_TABLES, 1)
 
 
-def test_the_change_feed_and_the_clustering_are_what_spark_sees(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_change_feed_is_what_spark_sees(spark: SparkSession, tmp_path: Path) -> None:
     history = Journal()
     sink = Sink(tmp_path, "app", Materializer(tmp_path, 0))
     for batch in range(3):
         body = journal.GroupChanged(system="kafka", state="stable", members=batch)
         sink(decided(spark, changes=[history.change(batch, body)]), batch)
     detail = spark.sql(f"describe detail delta.`{tmp_path / 'groups'}`").collect()[0]
-    assert detail["clusteringColumns"] == ["cluster", "group_id"]
+    assert detail["clusteringColumns"] == []
     assert detail["minReaderVersion"] == 1
     assert detail["properties"]["delta.enableChangeDataFeed"] == "true"
     feed = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)

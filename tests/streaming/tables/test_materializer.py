@@ -11,12 +11,13 @@ from deltalake import DeltaTable
 
 from streaming.tables import materializer
 from streaming.tables.arrow_rows import from_arrow, to_arrow
-from streaming.tables.delta_actions import Mark
-from streaming.tables.delta_files import DeltaFiles, TableError
+from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.errors import TableError
 from streaming.tables.journal_entries import Entry, RowFilter
 from streaming.tables.materializer import Materializer
 from streaming.tables.projections import EFFECTS, Projection
 from streaming.tables.schema import CHANGES, TABLES, Row
+from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0, Journal, assigned, joined, released, rows, stable
 from tests.streaming.tables.test_projections import a_history
 from udfs.model import journal
@@ -25,7 +26,15 @@ FOLLOWING = [effect.table.name for effect in EFFECTS]
 
 
 def write(root: Path, changes: Sequence[journal.Change], batch: int) -> None:
-    DeltaFiles(root, CHANGES).append(to_arrow(CHANGES, rows(changes, batch)), Mark("job", batch))
+    DeltaRsTable(root, CHANGES).append(to_arrow(CHANGES, rows(changes, batch)), Mark("job", batch))
+
+
+def shorten_log(root: Path) -> None:
+    """Leave of the journal's log what its newest checkpoint needs."""
+    DeltaTable(str(root / "changes")).create_checkpoint()
+    *old, _ = sorted((root / "changes" / "_delta_log").glob("*.json"))
+    for file in old:
+        file.unlink()
 
 
 def content(root: Path, name: str) -> list[Row]:
@@ -134,14 +143,14 @@ def test_a_crash_between_the_shares_of_a_large_version_changes_nothing_in_the_en
     in_batches(tmp_path / "whole", changes, [])
     Materializer(tmp_path / "whole", 0).run()
     monkeypatch.setattr(materializer, "CHANGES_AT_ONCE", 5)
-    commit = DeltaFiles._commit
+    commit = DeltaRsTable._write
     crashes = 0
     for survived in range(20):
         root = tmp_path / f"crash-{survived}"
         in_batches(root, changes, [])
         left = survived
 
-        def crashing(table: DeltaFiles, *args: object, **more: object) -> bool:
+        def crashing(table: DeltaRsTable, *args: object, **more: object) -> bool:
             nonlocal left
             if left == 0:
                 raise Crash
@@ -150,14 +159,14 @@ def test_a_crash_between_the_shares_of_a_large_version_changes_nothing_in_the_en
 
         crashed = Materializer(root, 0)
         with monkeypatch.context() as patch:
-            patch.setattr(DeltaFiles, "_commit", crashing)
+            patch.setattr(DeltaRsTable, "_write", crashing)
             try:
                 crashed.run()
             except Crash:
                 crashes += 1
         (crashed if survived % 2 else Materializer(root, 0)).run()
         assert contents(root) == contents(tmp_path / "whole"), f"after a crash before commit {survived}"
-        end = DeltaFiles(root, CHANGES).version
+        end = DeltaRsTable(root, CHANGES).version
         assert Materializer(root, 0).reached() == dict.fromkeys(FOLLOWING, end)
     # Topics and findings of the cluster, then each of the two groups: more commits than there are tables.
     assert len(FOLLOWING) < crashes < 20
@@ -196,15 +205,12 @@ def test_tables_made_anew_from_a_large_journal_survive_a_crash(tmp_path: Path, m
     before = contents(tmp_path)
     for name in FOLLOWING:
         (tmp_path / name).rename(tmp_path / f"old-{name}")
-    for version in (1, 2):
-        # The log goes back no further.
-        DeltaTable(str(tmp_path / "changes")).create_checkpoint()
-        (tmp_path / "changes" / "_delta_log" / f"{version:020d}.json").unlink()
+    shorten_log(tmp_path)
     monkeypatch.setattr(materializer, "CHANGES_AT_ONCE", 5)
-    commit = DeltaFiles._commit
+    commit = DeltaRsTable._write
     left = 3
 
-    def crashing(table: DeltaFiles, *args: object, **more: object) -> bool:
+    def crashing(table: DeltaRsTable, *args: object, **more: object) -> bool:
         nonlocal left
         left -= 1
         if left < 0:
@@ -212,7 +218,7 @@ def test_tables_made_anew_from_a_large_journal_survive_a_crash(tmp_path: Path, m
         return commit(table, *args, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(DeltaFiles, "_commit", crashing)
+        patch.setattr(DeltaRsTable, "_write", crashing)
         with pytest.raises(Crash):
             Materializer(tmp_path, 0).run()
     # The journal grows before the tables have come to where they were.
@@ -235,7 +241,7 @@ def test_a_crash_before_any_of_the_commits_changes_nothing_in_the_end(
     changes = some_changes()
     in_batches(tmp_path / "quiet", changes, [30])
     Materializer(tmp_path / "quiet", 0).run()
-    commit = DeltaFiles._commit
+    commit = DeltaRsTable._write
     crashes = 0
     for survived in range(len(FOLLOWING) + 1):
         root = tmp_path / f"crash-{survived}"
@@ -244,7 +250,7 @@ def test_a_crash_before_any_of_the_commits_changes_nothing_in_the_end(
         write(root, changes[30:], 1)
         left = survived
 
-        def crashing(table: DeltaFiles, *args: object, **more: object) -> bool:
+        def crashing(table: DeltaRsTable, *args: object, **more: object) -> bool:
             nonlocal left
             if left == 0:
                 raise Crash
@@ -253,7 +259,7 @@ def test_a_crash_before_any_of_the_commits_changes_nothing_in_the_end(
 
         crashed = Materializer(root, 0)
         with monkeypatch.context() as patch:
-            patch.setattr(DeltaFiles, "_commit", crashing)
+            patch.setattr(DeltaRsTable, "_write", crashing)
             try:
                 crashed.run()
             except Crash:
@@ -269,7 +275,7 @@ def test_each_table_is_marked_with_the_version_of_the_journal_in_the_commit_that
     in_batches(tmp_path, some_changes(), [30])
     following = Materializer(tmp_path, 0)
     following.run()
-    end = DeltaFiles(tmp_path, CHANGES).version
+    end = DeltaRsTable(tmp_path, CHANGES).version
     assert following.reached() == dict.fromkeys(FOLLOWING, end)
     assert Materializer(tmp_path, 0).reached() == dict.fromkeys(FOLLOWING, end)
 
@@ -277,7 +283,7 @@ def test_each_table_is_marked_with_the_version_of_the_journal_in_the_commit_that
 def test_a_table_that_nothing_concerns_gets_no_commit(tmp_path: Path) -> None:
     write(tmp_path, [Journal().change(0, stable(1))], 0)
     Materializer(tmp_path, 0).run()
-    versions = {name: DeltaFiles(tmp_path, TABLES[name]).version for name in FOLLOWING}
+    versions = {name: DeltaRsTable(tmp_path, TABLES[name]).version for name in FOLLOWING}
     assert versions == {"assignments": 0, "members": 0, "topics": 0, "findings": 0, "group_minutes": 1, "groups": 1}
 
 
@@ -322,7 +328,7 @@ def test_a_failure_beside_the_job_is_told_to_the_job(tmp_path: Path, monkeypatch
 
     write(tmp_path, some_changes(), 0)
     with monkeypatch.context() as patch:
-        patch.setattr(DeltaFiles, "_commit", fail)
+        patch.setattr(DeltaRsTable, "_write", fail)
         following.notice()
         assert following.wait_until_idle(timeout=30)
         with pytest.raises(TableError, match="the disk is full"):
@@ -338,10 +344,7 @@ def test_tables_made_anew_begin_with_what_the_journal_still_holds(tmp_path: Path
     before = contents(tmp_path)
     for name in FOLLOWING:
         (tmp_path / name).rename(tmp_path / f"old-{name}")
-    for version in (1, 2):
-        # The log goes back no further.
-        DeltaTable(str(tmp_path / "changes")).create_checkpoint()
-        (tmp_path / "changes" / "_delta_log" / f"{version:020d}.json").unlink()
+    shorten_log(tmp_path)
     Materializer(tmp_path, 0).run()
     assert contents(tmp_path) == before
 
@@ -366,7 +369,7 @@ def test_a_second_checkpoint_on_the_same_tables_counts_on(tmp_path: Path) -> Non
     write(tmp_path, [history.change(0, joined("a", 0)), history.change(0, stable(1))], 0)
     Materializer(tmp_path, 0).run()
     anew = Journal()
-    DeltaFiles(tmp_path, CHANGES).append(
+    DeltaRsTable(tmp_path, CHANGES).append(
         to_arrow(CHANGES, rows([anew.change(5, joined("b", 5)), anew.change(5, stable(2))])), Mark("another job", 0)
     )
     Materializer(tmp_path, 0).run()

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from streaming.tables import delta_rs
 from streaming.tables.arrow_rows import from_arrow, to_arrow
-from streaming.tables.delta_files import DeltaFiles
-from streaming.tables.schema import PROPERTIES, TABLES, TIME, ddl, delta_fields
+from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.schema import PROPERTIES, TABLES, TIME, delta_fields
+from streaming.tables.spark_sql import ddl
+from streaming.tables.writer import WRITER_PROPERTY
 from tests.streaming.tables.journals import T0
 
 if TYPE_CHECKING:
@@ -72,12 +75,14 @@ def test_times_go_in_and_out_as_milliseconds() -> None:
 @pytest.mark.spark
 def test_spark_sees_the_same_tables_whoever_made_them(spark: SparkSession, tmp_path: Path) -> None:
     for name, table in TABLES.items():
-        DeltaFiles(tmp_path / "ours", table)
-        spark.sql(ddl(table, str(tmp_path / "sql" / name)))
+        DeltaRsTable(tmp_path / "ours", table)
+        spark.sql(ddl(table, f"delta.`{tmp_path / 'sql' / name}`"))
         ours, sql = (
             spark.sql(f"describe detail delta.`{tmp_path / root / name}`").collect()[0].asDict()
             for root in ("ours", "sql")
         )
+        assert ours["properties"].pop(WRITER_PROPERTY) == delta_rs.NAME
+        assert ours["properties"].pop("delta.targetFileSize") == str(table.file_bytes)
         for field in ("description", "clusteringColumns", "properties", "minReaderVersion", "tableFeatures"):
             assert ours[field] == sql[field], (name, field)
         assert ours["description"] == table.comment

@@ -15,10 +15,10 @@ from typer.testing import CliRunner, Result
 
 from streaming.commands.app import app
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_actions import Mark
-from streaming.tables.delta_files import DeltaFiles
+from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.materializer import Materializer
 from streaming.tables.schema import CHANGES, REBALANCES, Row
+from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0, Journal, assigned, gone, joined, released, rows, stable
 from udfs.model import journal
 
@@ -49,9 +49,9 @@ def rebalance(
 
 def store(root: Path, rebalances: Sequence[Row], changes: Sequence[journal.Change] = ()) -> None:
     """Write both as the job does, and bring the other tables up to date."""
-    DeltaFiles(root, REBALANCES).append(to_arrow(REBALANCES, rebalances), Mark("job", 0))
+    DeltaRsTable(root, REBALANCES).append(to_arrow(REBALANCES, rebalances), Mark("job", 0))
     if changes:
-        DeltaFiles(root, CHANGES).append(to_arrow(CHANGES, rows(changes)), Mark("job", 0))
+        DeltaRsTable(root, CHANGES).append(to_arrow(CHANGES, rows(changes)), Mark("job", 0))
     Materializer(root, 0).run()
 
 

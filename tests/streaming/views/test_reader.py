@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.delta_actions import Mark
-from streaming.tables.delta_files import DeltaFiles
+from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.schema import CHANGES, MEMBERS
+from streaming.tables.writer import Mark
 from tests.streaming.views.story import json_of, run
 
 
@@ -37,7 +37,7 @@ def test_without_tables_the_remedy_is_named(tmp_path: Path, arguments: list[str]
 
 
 def test_tables_that_are_not_there_yet_count_as_empty(tmp_path: Path) -> None:
-    DeltaFiles(tmp_path, CHANGES)
+    DeltaRsTable(tmp_path, CHANGES)
     assert json_of(tmp_path, "show", "groups") == []
     assert run(tmp_path, "show", "group", "g").exit_code == 1
 
@@ -48,7 +48,7 @@ def test_a_quote_in_a_name_is_a_letter_like_any_other(tables: Path) -> None:
 
 
 def test_reading_at_a_time_imports_no_pandas(tmp_path: Path) -> None:
-    DeltaFiles(tmp_path, MEMBERS).append(to_arrow(MEMBERS, [{"joined_at": 1}]), Mark("job", 0))
+    DeltaRsTable(tmp_path, MEMBERS).append(to_arrow(MEMBERS, [{"joined_at": 1}]), Mark("job", 0))
     imports = "import sys; from pathlib import Path; from streaming.views.reader import Reader, holds_at"
     reads = f"rows = Reader(Path({str(tmp_path)!r})).rows('members', keep=holds_at('joined_at', 'left_at', 5))"
     script = f"{imports}; {reads}; print(len(rows), 'pandas' in sys.modules)"

@@ -1,0 +1,401 @@
+"""Shell: a Delta table that delta-rs writes, in the driver: a commit costs milliseconds, on a disk or an object store.
+
+delta-rs creates the names of the log's files atomically and compares concurrent commits. An append that races
+another is rebased by it; a merge, or one of two commits with the same mark, is refused. Then the table is read anew,
+the mark compared, and the change computed again. Which marks there are must be read before each commit: a fresh handle
+would accept one that is there already.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import (
+    ColumnProperties,
+    CommitProperties,
+    DeltaTable,
+    Transaction,
+    WriterProperties,
+    write_deltalake,
+)
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.schema import Field, Schema
+
+from streaming.settings.locations import Location
+from streaming.tables.arrow_rows import as_schema, from_arrow_columns
+from streaming.tables.errors import TableError
+from streaming.tables.file_listing import holds_times_before, is_out_of_order, small_files
+from streaming.tables.journal_entries import RowFilter
+from streaming.tables.location import table_uri
+from streaming.tables.predicates import literal_time, matching, one_of, predicate_of
+from streaming.tables.schema import CHECKPOINT_INTERVAL, TIME, Table, delta_fields, properties
+from streaming.tables.writer import (
+    COMMIT_VERSION,
+    WRITER_PROPERTY,
+    Edit,
+    LogTruncatedError,
+    Mark,
+    Rows,
+    TableWriter,
+    Upkeep,
+)
+
+NAME = "delta-rs"
+SMALL_FILES = 24  # so many small files are worth a compaction
+_ATTEMPTS = 20
+# Spark knows no such property, and leaves it alone.
+_FILE_BYTES = "delta.targetFileSize"
+_HOUR_MS = 3_600_000
+_GONE = "_gone"
+_STATISTICS_BYTES = 64
+
+
+class DeltaRsTable(TableWriter):
+    """One table below a root.
+
+    Args:
+        root: Folder or URI of all tables.
+        table: What it holds; made when it is not there yet.
+
+    Raises:
+        TableError: It is another table, has another writer, or cannot be opened.
+    """
+
+    def __init__(self, root: Location, table: Table) -> None:
+        self.table = table
+        self.uri = table_uri(root, table.name)
+        self._delta = self._open()
+        self._properties = _parquet_properties(table)
+        self._compacted_at = self.version
+
+    # -- opening ------------------------------------------------------------------------------------------------
+
+    def _open(self) -> DeltaTable:
+        try:
+            try:
+                delta = DeltaTable(self.uri)
+            except TableNotFoundError:
+                delta = self._create()
+            check_writer(delta, NAME, self.uri)
+            lacking = self._lacking(delta)
+            if lacking:
+                delta.alter.add_columns(lacking)
+        except (DeltaError, OSError) as error:
+            raise TableError(f"{self.uri} cannot be used: {_reason(error)}. Choose a folder with --tables.") from error
+        return delta
+
+    def _create(self) -> DeltaTable:
+        schema = Schema.from_json(json.dumps({"type": "struct", "fields": delta_fields(self.table)}))
+        try:
+            return DeltaTable.create(
+                self.uri,
+                schema,
+                description=self.table.comment,
+                configuration=properties(self.table) | {_FILE_BYTES: str(self.table.file_bytes), WRITER_PROPERTY: NAME},
+                raise_if_key_not_exists=False,
+            )
+        except DeltaError:
+            # Another process has just created it, or it cannot be.
+            return DeltaTable(self.uri)
+
+    def _lacking(self, delta: DeltaTable) -> list[Field]:
+        """Return the columns that a table of an older release lacks; columns of others stay."""
+        there = {field["name"]: field["type"] for field in json.loads(delta.schema().to_json())["fields"]}
+        wanted = delta_fields(self.table)
+        for field in wanted:
+            kind = there.get(field["name"], field["type"])
+            if kind != field["type"]:
+                raise TableError(
+                    f"{self.uri} is another table: its column {field['name']} is {_text(kind)}, not "
+                    f"{_text(field['type'])}. Choose a folder with --tables."
+                )
+        return [Field.from_json(json.dumps(field)) for field in wanted if field["name"] not in there]
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        return self._delta.version()
+
+    @property
+    def identity(self) -> str:
+        return str(self._delta.metadata().id)
+
+    def refresh(self) -> int:
+        self._delta.update_incremental()
+        return self.version
+
+    def mark(self, app_id: str) -> int | None:
+        return self._delta.transaction_version(app_id)
+
+    def read(self, wanted: RowFilter) -> pa.Table:
+        found = self._delta.scan(columns=list(self.table.names), predicate=predicate_of(wanted))
+        return as_schema(pa.table(found), self.table.schema).filter(matching(wanted))
+
+    def appended(self, after: int, upto: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        if after >= upto:
+            return
+        names = [f'"{name}"' for name in (*columns, "_change_type", COMMIT_VERSION)]
+        try:
+            feed = self._delta.load_cdf(starting_version=after + 1, ending_version=upto, columns=names)
+        except DeltaError as error:
+            if "Invalid table version" not in str(error):
+                raise
+            raise LogTruncatedError(after) from error
+        for batch in pa.RecordBatchReader.from_stream(feed):
+            is_inserted = pc.equal(batch["_change_type"].cast(pa.string()), "insert")
+            yield self._with_version(batch, columns, batch[COMMIT_VERSION]).filter(is_inserted)
+
+    def rows_at(self, version: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        feed = DeltaTable(self.uri, version=version).scan(columns=list(columns))
+        for batch in pa.RecordBatchReader.from_stream(feed):
+            yield self._with_version(batch, columns, pa.repeat(version, batch.num_rows))
+
+    def _with_version(self, batch: pa.RecordBatch, columns: Sequence[str], version: pa.Array) -> pa.RecordBatch:
+        arrays = [batch[name].cast(self.table.schema.field(name).type) for name in columns]
+        return pa.record_batch([*arrays, version.cast(pa.int64())], names=[*columns, COMMIT_VERSION])
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def append(self, rows: Rows, mark: Mark) -> bool:
+        def write() -> bool:
+            self._write(rows, None, [mark])
+            return True
+
+        return self._commit(mark, write)
+
+    def merge(self, compute: Callable[[], Edit], mark: Mark, also: Sequence[Mark] = ()) -> bool:
+        def write() -> bool:
+            removed, added = compute()
+            if not (removed.num_rows or added.num_rows):
+                return False
+            self._write(added, removed if removed.num_rows else None, [mark, *also])
+            return True
+
+        return self._commit(mark, write)
+
+    def fill(self, rows: Rows, marks: Sequence[Mark]) -> None:
+        """Add rows of another table in one commit with its marks."""
+        self._write(rows, None, marks)
+
+    def add_columns_of(self, other: DeltaTable) -> None:
+        """Add the columns that another table has beyond these."""
+        there = {field.name for field in self._delta.schema().fields}
+        more = [field for field in other.schema().fields if field.name not in there]
+        if more:
+            self._delta.alter.add_columns(more)
+
+    def _commit(self, mark: Mark, write: Callable[[], bool]) -> bool:
+        """Run a write until it is committed, or its mark is there."""
+        self.refresh()
+        for _ in range(_ATTEMPTS):
+            if self._has(mark):
+                return False
+            seen = self.version
+            try:
+                is_written = write()
+            except CommitFailedError as error:
+                if self.refresh() == seen:
+                    raise TableError(f"{self.uri} cannot be written: {_reason(error)}") from error
+                continue
+            except DeltaError as error:
+                raise TableError(f"{self.uri} cannot be written: {_reason(error)}") from error
+            self._maintain_sometimes()
+            return is_written
+        raise TableError(f"{self.uri}: concurrent commits, {_ATTEMPTS} attempts failed")
+
+    def _has(self, mark: Mark) -> bool:
+        reached = self.mark(mark.app_id)
+        return reached is not None and reached >= mark.version
+
+    def _write(self, added: Rows, removed: pa.Table | None, marks: Sequence[Mark]) -> None:
+        """Commit rows once; rows of new keys alone need no merge, for who computes them anew has the same mark."""
+        if removed is not None and isinstance(added, pa.Table):
+            self._merge(Edit(removed, added), marks)
+            return
+        rows = (
+            added.sort_by([(name, "ascending") for name in self.table.cluster_by])
+            if isinstance(added, pa.Table)
+            else added()
+        )
+        write_deltalake(
+            self._delta,
+            rows,
+            mode="append",
+            schema_mode="merge",  # a column that somebody added is null in these rows
+            writer_properties=self._properties,
+            commit_properties=_commit_properties(marks),
+        )
+
+    def _merge(self, edit: Edit, marks: Sequence[Mark]) -> None:
+        source = self._source(edit)
+        values = {name: f"source.`{name}`" for name in self.table.names}
+        merger = self._delta.merge(
+            source,
+            self._join(source),
+            source_alias="source",
+            target_alias="target",
+            writer_properties=self._properties,
+            commit_properties=_commit_properties(marks),
+        )
+        merger.when_matched_delete(f"source.{_GONE}").when_matched_update(values).when_not_matched_insert(
+            values, f"NOT source.{_GONE}"
+        ).execute()
+
+    def _source(self, edit: Edit) -> pa.Table:
+        """Return the rows that come, and those that go and do not come again."""
+        coming = set(self._keys(edit.added))
+        goes = pa.array([key not in coming for key in self._keys(edit.removed)], pa.bool_())
+        going = edit.removed.filter(goes)
+        parts = [
+            rows.append_column(_GONE, pa.repeat(is_gone, rows.num_rows))
+            for rows, is_gone in ((edit.added, False), (going, True))
+        ]
+        return pa.concat_tables(parts)
+
+    def _keys(self, rows: pa.Table) -> Iterator[tuple[Any, ...]]:
+        return zip(*from_arrow_columns(rows, self.table.key), strict=True)
+
+    def _join(self, source: pa.Table) -> str:
+        """Return what makes two rows the same, and values from which delta-rs sees which files can be passed over."""
+        tests = []
+        for name in self.table.key:
+            column, ours, theirs = source[name], f"source.`{name}`", f"target.`{name}`"
+            if column.null_count:
+                tests.append(f"({theirs} = {ours} OR ({theirs} IS NULL AND {ours} IS NULL))")
+                continue
+            tests.append(f"{theirs} = {ours}")
+            if column.type == TIME:
+                bounds = pc.min_max(column.cast(pa.int64())).as_py()
+                low, high = (literal_time(bounds[bound] // 1_000) for bound in ("min", "max"))
+                tests.append(f"{theirs} BETWEEN {low} AND {high}")
+            elif name in self.table.key[:2]:
+                tests.append(one_of(theirs, pc.unique(column).to_pylist()))
+        return " AND ".join(tests)
+
+    # -- upkeep -------------------------------------------------------------------------------------------------
+
+    def _maintain_sometimes(self) -> None:
+        """Compact the files of many small commits; delta-rs writes checkpoints and clears the log by itself."""
+        if self.version - self._compacted_at < CHECKPOINT_INTERVAL:
+            return
+        self._compacted_at = self.version
+        if small_files(self._listing(), self.table.file_bytes) >= SMALL_FILES:
+            self._tried(self._compact)
+
+    def _listing(self) -> pa.Table:
+        return pa.table(self._delta.get_add_actions(flatten=True))
+
+    def _compact(self) -> object:
+        return self._delta.optimize.compact(writer_properties=self._properties)
+
+    def _order(self) -> object:
+        return self._delta.optimize.z_order(list(self.table.cluster_by), writer_properties=self._properties)
+
+    def _tried(self, change: Callable[[], object]) -> bool:
+        """Commit a change of files or old rows; False when another commit was faster."""
+        self.refresh()
+        try:
+            change()
+        except CommitFailedError:
+            self.refresh()
+            return False
+        except DeltaError as error:
+            raise TableError(f"{self.uri} cannot be written: {_reason(error)}") from error
+        self.refresh()
+        return True
+
+    def maintain(self, *, vacuum_after_ms: int, drop_before_ms: int | None = None) -> Upkeep:
+        self.refresh()
+        before, dropped = self._files(), 0
+        if drop_before_ms is not None:
+            dropped = self._drop_before(drop_before_ms)
+        self._until_done(self._compact)
+        if is_out_of_order(self._listing(), self.table.cluster_by):
+            self._until_done(self._order)
+        self._delta.create_checkpoint()
+        self._delta.cleanup_metadata()
+        deleted = self._vacuum(max(1, vacuum_after_ms // _HOUR_MS))
+        return Upkeep(self.table.name, before, self._files(), dropped, deleted)
+
+    def _until_done(self, change: Callable[[], object]) -> None:
+        for _ in range(_ATTEMPTS):
+            if self._tried(change):
+                return
+        raise TableError(f"{self.uri}: concurrent commits, {_ATTEMPTS} attempts failed")
+
+    def _drop_before(self, time_ms: int) -> int:
+        dropped: list[int] = []
+
+        def drop() -> None:
+            done = self._delta.delete(f"event_time < {literal_time(time_ms)}", writer_properties=self._properties)
+            dropped.append(int(done["num_deleted_rows"] or 0))
+
+        if not holds_times_before(self._listing(), "event_time", time_ms):
+            return 0
+        self._until_done(drop)
+        return sum(dropped)
+
+    def _vacuum(self, hours: int) -> int:
+        """Delete files that no version of that age needs, and what crashes left of commits that never were."""
+
+        def run(*, dry_run: bool) -> list[str]:
+            return self._delta.vacuum(hours, dry_run=dry_run, enforce_retention_duration=False, full=True)
+
+        if not run(dry_run=True):
+            return 0
+        deleted = run(dry_run=False)
+        self.refresh()
+        return len(deleted)
+
+    def _files(self) -> int:
+        return int(self._listing().num_rows)
+
+
+def is_clustered(delta: DeltaTable) -> bool:
+    """Return whether it has the clustering feature, as tables of earlier releases have: delta-rs writes none such."""
+    return "clustering" in (delta.protocol().writer_features or ())
+
+
+def check_writer(delta: DeltaTable, writer: str, uri: str) -> None:
+    """Refuse a table that has another writer.
+
+    Raises:
+        TableError: It has.
+    """
+    other = delta.metadata().configuration.get(WRITER_PROPERTY, writer)
+    if other != writer:
+        raise TableError(
+            f"{uri} is written by {other}, not by {writer}. Set tables.writer to {other}, or choose other tables with"
+            " --tables."
+        )
+    if is_clustered(delta):
+        raise TableError(
+            f"{uri} was written by an earlier release. `rebalance-monitor run` takes it over as it starts."
+        )
+
+
+def _parquet_properties(table: Table) -> WriterProperties:
+    return WriterProperties(
+        compression="ZSTD",
+        statistics_truncate_length=_STATISTICS_BYTES,
+        column_properties={name: ColumnProperties(dictionary_enabled=False) for name in table.unique_texts},
+    )
+
+
+def _commit_properties(marks: Sequence[Mark]) -> CommitProperties:
+    return CommitProperties(app_transactions=[Transaction(mark.app_id, mark.version) for mark in marks])
+
+
+def _reason(error: Exception) -> str:
+    """Return the error without the stack of delta-rs, in one line."""
+    lines = str(error).partition("\n   0:")[0].splitlines()
+    return " ".join(line.strip() for line in lines if line.strip())
+
+
+def _text(kind: object) -> str:
+    return kind if isinstance(kind, str) else json.dumps(kind)

@@ -1,0 +1,32 @@
+"""Shell: what the files of a table, with their statistics as delta-rs lists them, ask of upkeep. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def small_files(listing: pa.Table, file_bytes: int) -> int:
+    """Return how many files are less than half as large as they should be."""
+    return int(pc.sum(pc.less(listing["size_bytes"], file_bytes // 2)).as_py() or 0)
+
+
+def is_out_of_order(listing: pa.Table, cluster_by: Sequence[str]) -> bool:
+    """Return whether files overlap in the values by which they are put in order."""
+    names = [f"{bound}.{name}" for bound in ("min", "max") for name in cluster_by]
+    if not set(names) <= set(listing.column_names):
+        return False
+    width = len(cluster_by)
+    spans = [span for span in zip(*(listing[name].to_pylist() for name in names), strict=True) if None not in span]
+    return any(later[:width] < earlier[width:] for earlier, later in pairwise(sorted(spans)))
+
+
+def holds_times_before(listing: pa.Table, column: str, time_ms: int) -> bool:
+    """Return whether some row may have an older time in that column."""
+    if f"min.{column}" not in listing.column_names:
+        return False
+    first = pc.min(listing[f"min.{column}"].cast(pa.int64())).as_py()
+    return first is not None and first // 1_000 < time_ms

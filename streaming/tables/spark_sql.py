@@ -1,0 +1,40 @@
+"""Shell: the tables in Spark SQL: the types of their columns, and what makes them. No I/O."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from streaming.tables.schema import COUNT, LONG, TEXT, TIME, TRUTH, Table, properties
+
+_SIMPLE = {TEXT: "STRING", COUNT: "INT", LONG: "BIGINT", TRUTH: "BOOLEAN", TIME: "TIMESTAMP"}
+
+
+def ddl(table: Table, name: str) -> str:
+    """Return the SQL that makes the table under a name, or at a path as ``delta.`PATH```."""
+    columns = ",\n  ".join(
+        f"`{column.name}` {sql_type(column.type)} COMMENT {_quoted(column.comment)}" for column in table.columns
+    )
+    pairs = ", ".join(f"{_quoted(key)} = {_quoted(value)}" for key, value in sorted(properties(table).items()))
+    return (
+        f"CREATE TABLE IF NOT EXISTS {name} (\n  {columns}\n) USING delta\n"
+        f"COMMENT {_quoted(table.comment)}\nTBLPROPERTIES ({pairs})"
+    )
+
+
+def sql_type(kind: pa.DataType, *, time: str = "TIMESTAMP") -> str:
+    """Return the type's name in Spark SQL.
+
+    Args:
+        time: The type of times, e.g. BIGINT where it is still epoch milliseconds.
+    """
+    if pa.types.is_timestamp(kind):
+        return time
+    if pa.types.is_list(kind):
+        return f"ARRAY<{sql_type(kind.value_type, time=time)}>"
+    if pa.types.is_struct(kind):
+        return f"STRUCT<{', '.join(f'`{field.name}`: {sql_type(field.type, time=time)}' for field in kind)}>"
+    return _SIMPLE[kind]
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

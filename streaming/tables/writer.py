@@ -1,0 +1,103 @@
+"""Shell: the seam between what the tables hold and who commits to them: one protocol, one implementation an engine.
+
+No code of ours writes a Delta log: `delta_rs.py` commits through delta-rs, in the driver. A table remembers
+its writer in a property, for an engine that is chosen anew must not find commits that it does not expect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from streaming.tables.journal_entries import RowFilter
+from streaming.tables.schema import Table
+
+WRITER_PROPERTY = "rebalance-monitor.writer"
+# Beside the rows of ``appended``: the version of the table that brought them.
+COMMIT_VERSION = "_commit_version"
+
+
+class Mark(NamedTuple):
+    """Delta's ``txn``: this application has written everything up to this version of its own."""
+
+    app_id: str
+    version: int
+
+
+# Rows, or what streams them, the same ones whenever it is called: a lost race begins again.
+Rows: TypeAlias = pa.Table | Callable[[], pa.RecordBatchReader]
+
+
+class Edit(NamedTuple):
+    """Rows as they were and as they will be; a row whose key is in both is updated."""
+
+    removed: pa.Table
+    added: pa.Table
+
+
+class Upkeep(NamedTuple):
+    """What was done to one table."""
+
+    table: str
+    files_before: int
+    files_after: int
+    journal_rows_dropped: int
+    files_deleted: int
+
+
+class LogTruncatedError(Exception):
+    """The table's log no longer reaches back to a version."""
+
+
+class TableWriter(Protocol):
+    """One Delta table and its only writer. Commits are exactly-once by their marks; a lost race is run again."""
+
+    table: Table
+
+    @property
+    def version(self) -> int:
+        """Return the version that was last read."""
+
+    @property
+    def identity(self) -> str:
+        """Return the table's own id, which it has for life."""
+
+    def refresh(self) -> int:
+        """Read what others have committed; return the newest version."""
+
+    def mark(self, app_id: str) -> int | None:
+        """Return up to where this application has written; None = nothing yet."""
+
+    def append(self, rows: Rows, mark: Mark) -> bool:
+        """Add rows in one commit with this mark; False when they are there already."""
+
+    def merge(self, compute: Callable[[], Edit], mark: Mark, also: Sequence[Mark] = ()) -> bool:
+        """Replace rows in one commit with these marks; False when that is done already, or nothing changes.
+
+        Args:
+            compute: Runs again after a concurrent commit.
+            also: Further marks of the same commit.
+        """
+
+    def read(self, wanted: RowFilter) -> pa.Table:
+        """Read the rows that match."""
+
+    def appended(self, after: int, upto: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read the rows that were added after a version up to another, with ``COMMIT_VERSION``, in no order.
+
+        Raises:
+            LogTruncatedError: The log no longer reaches back that far.
+        """
+
+    def rows_at(self, version: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read all rows of a version, with that version as ``COMMIT_VERSION``."""
+
+    def maintain(self, *, vacuum_after_ms: int, drop_before_ms: int | None = None) -> Upkeep:
+        """Compact small files, put rows in order, drop old rows, delete files that no version needs.
+
+        Args:
+            vacuum_after_ms: Files stay while a version of this age or younger needs them.
+            drop_before_ms: Rows whose ``event_time`` is older are dropped; None = no row is.
+        """

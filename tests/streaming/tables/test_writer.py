@@ -1,0 +1,404 @@
+"""The contract of whoever writes a table: exactly once, against races, readable by others. One suite over all."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import duckdb
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from streaming.settings.locations import Location
+from streaming.tables import delta_rs
+from streaming.tables.arrow_rows import from_arrow, to_arrow
+from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.errors import TableError
+from streaming.tables.journal_entries import RowFilter
+from streaming.tables.location import table_uri
+from streaming.tables.schema import ASSIGNMENTS, CHANGES, CHECKPOINT_INTERVAL, GROUPS, PROPERTIES, TABLES, Table
+from streaming.tables.writer import COMMIT_VERSION, WRITER_PROPERTY, Edit, LogTruncatedError, Mark, TableWriter
+from streaming.views.reader import Reader
+
+if TYPE_CHECKING:
+    from tests.kit.s3 import S3Server
+
+Open: TypeAlias = Callable[[Location, Table], TableWriter]
+
+
+@pytest.fixture(params=[delta_rs.NAME])
+def opened(request: pytest.FixtureRequest) -> Open:
+    """Open a table with one of the writers."""
+    return {delta_rs.NAME: DeltaRsTable}[request.param]
+
+
+@pytest.fixture(params=["disk", pytest.param("s3", marks=pytest.mark.broker)])
+def root(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Location:
+    """Return where tables are: a folder, or a URI of a store."""
+    if request.param == "disk":
+        return tmp_path
+    server: S3Server = request.getfixturevalue("s3")
+    for name, value in server.options.items():
+        monkeypatch.setenv(name, value)
+    return f"{server.uri}/{uuid.uuid4().hex}"
+
+
+def delta(root: Location, name: str) -> DeltaTable:
+    return DeltaTable(table_uri(root, name))
+
+
+def groups(*names: str, members: int = 1) -> pa.Table:
+    return to_arrow(GROUPS, [{"cluster": "c1", "group_id": name, "members": members} for name in names])
+
+
+def among(*names: str) -> RowFilter:
+    return RowFilter({"cluster": ["c1"], "group_id": list(names)})
+
+
+def replacing(table: TableWriter, name: str, coming: pa.Table) -> Callable[[], Edit]:
+    return lambda: Edit(table.read(among(name)), coming)
+
+
+def found(root: Location) -> list[tuple[str, int]]:
+    rows = from_arrow(GROUPS, delta(root, "groups").to_pyarrow_table())
+    return sorted((row["group_id"], row["members"]) for row in rows)
+
+
+def names(root: Location) -> list[str]:
+    return [name for name, _ in found(root)]
+
+
+def rows_of(batches: Iterable[pa.RecordBatch]) -> list[dict[str, object]]:
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    return sorted(rows, key=lambda row: [str(value) for value in row.values()])
+
+
+# -- exactly once ----------------------------------------------------------------------------------------------------
+
+
+def test_rows_under_one_mark_are_written_once(opened: Open, root: Location) -> None:
+    table = opened(root, GROUPS)
+    assert table.append(groups("a"), Mark("job", 0))
+    assert not table.append(groups("b"), Mark("job", 0))
+    assert not opened(root, GROUPS).append(groups("c"), Mark("job", 0))
+    assert table.append(groups("d"), Mark("other job", 0))
+    assert names(root) == ["a", "d"]
+
+
+def test_an_older_mark_writes_nothing(opened: Open, root: Location) -> None:
+    table = opened(root, GROUPS)
+    table.append(groups("a"), Mark("job", 7))
+    assert not opened(root, GROUPS).append(groups("b"), Mark("job", 3))
+    assert table.mark("job") == 7
+    assert table.mark("nobody") is None
+
+
+def test_a_merge_under_one_mark_is_done_once(opened: Open, root: Location) -> None:
+    table = opened(root, GROUPS)
+    table.append(groups("a", "b", "c"), Mark("job", 0))
+    assert table.merge(replacing(table, "b", groups("b", members=7)), Mark("present", 1))
+    assert not table.merge(replacing(table, "b", groups("b", members=9)), Mark("present", 1))
+    assert found(root) == [("a", 1), ("b", 7), ("c", 1)]
+
+
+def test_marks_of_other_tables_ride_in_the_same_commit(opened: Open, root: Location) -> None:
+    table = opened(root, GROUPS)
+    before = table.version
+    table.merge(lambda: Edit(groups(), groups("a")), Mark("one", 1), [Mark("two", 5)])
+    table.merge(replacing(table, "a", groups("a", members=2)), Mark("one", 2), [Mark("two", 6), Mark("three", 1)])
+    assert table.version == before + 2
+    again = opened(root, GROUPS)
+    assert [again.mark(app_id) for app_id in ("one", "two", "three")] == [2, 6, 1]
+
+
+def test_what_changes_nothing_commits_nothing(opened: Open, root: Location) -> None:
+    table = opened(root, GROUPS)
+    before = table.version
+    assert not table.merge(lambda: Edit(groups(), groups()), Mark("present", 1))
+    assert table.version == before
+
+
+def test_a_stream_of_rows_is_one_commit(opened: Open, root: Location) -> None:
+    table = opened(root, GROUPS)
+    before = table.version
+
+    def stream() -> pa.RecordBatchReader:
+        batches = (batch for name in ("a", "b", "c") for batch in groups(name).to_batches())
+        return pa.RecordBatchReader.from_batches(GROUPS.schema, batches)
+
+    assert table.append(stream, Mark("job", 0))
+    assert not table.append(stream, Mark("job", 0))
+    assert names(root) == ["a", "b", "c"]
+    assert table.version == before + 1
+
+
+# -- merges ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_merge_updates_deletes_and_inserts_and_the_feed_holds_these_rows_alone(opened: Open, root: Location) -> None:
+    table = opened(root, GROUPS)
+    table.append(groups("a", "b", "c"), Mark("job", 0))
+    first = table.version
+    table.merge(replacing(table, "b", groups("b", members=7)), Mark("present", 1))
+    table.merge(replacing(table, "c", groups("d")), Mark("present", 2))
+    feed = pa.table(delta(root, "groups").load_cdf(starting_version=first)).to_pylist()
+    assert sorted(
+        (row["_commit_version"] - first, row["_change_type"], row["group_id"], row["members"]) for row in feed
+    ) == [
+        (0, "insert", "a", 1),
+        (0, "insert", "b", 1),
+        (0, "insert", "c", 1),
+        (1, "update_postimage", "b", 7),
+        (1, "update_preimage", "b", 1),
+        (2, "delete", "c", 1),
+        (2, "insert", "d", 1),
+    ]
+
+
+def test_keys_with_nulls_quotes_and_long_texts_are_met(opened: Open, root: Location) -> None:
+    table = opened(root, ASSIGNMENTS)
+    odd = ["it's", 'a "b" `c`', "back\\slash", "g" * 200, "ü\u2028x"]
+    spans = [
+        {"cluster": "c1", "group_id": name, "topic": "t", "queue_id": 1, "valid_from": 5, "broker": broker}
+        for name in odd
+        for broker in (None, "b")
+    ]
+    table.append(to_arrow(ASSIGNMENTS, spans), Mark("job", 0))
+    wanted = RowFilter({"group_id": odd}, ends="valid_to")
+    assert table.read(wanted).num_rows == len(spans)
+    ended = to_arrow(ASSIGNMENTS, [{**span, "valid_to": 9} for span in spans])
+    table.merge(lambda: Edit(table.read(wanted), ended), Mark("present", 1))
+    assert table.read(wanted).num_rows == 0
+    rows = from_arrow(ASSIGNMENTS, delta(root, "assignments").to_pyarrow_table())
+    assert [row["valid_to"] for row in rows] == [9] * len(spans)
+
+
+def test_a_merge_of_many_rows_is_a_merge_of_few(opened: Open, root: Location) -> None:
+    table = opened(root, GROUPS)
+    every = [f"g{number:05d}" for number in range(3_000)]
+    table.append(groups(*every), Mark("job", 0))
+    table.merge(lambda: Edit(table.read(among(*every[::2])), groups(*every[::2], members=2)), Mark("present", 1))
+    assert found(root) == [(name, 2 - number % 2) for number, name in enumerate(every)]
+
+
+def test_a_filter_reads_what_matches_and_nothing_else(opened: Open, root: Location) -> None:
+    table = opened(root, ASSIGNMENTS)
+    spans = [
+        {"cluster": "c1", "group_id": name, "valid_from": begin, "valid_to": end}
+        for name, begin, end in (("a", 1, None), ("a", 2, 5), ("a", 3, 6), ("b", 4, None))
+    ]
+    table.append(to_arrow(ASSIGNMENTS, spans), Mark("job", 0))
+
+    def begins(wanted: RowFilter) -> list[int]:
+        return sorted(row["valid_from"] for row in from_arrow(ASSIGNMENTS, table.read(wanted)))
+
+    assert begins(among("a")) == [1, 2, 3]
+    assert begins(RowFilter({"group_id": ["a"]}, ends="valid_to")) == [1]
+    assert begins(RowFilter({"group_id": ["a"]}, ends="valid_to", ended_since=6)) == [1, 3]
+    assert begins(RowFilter({"group_id": ["a", "b"]}, {"valid_from": (2, 4)})) == [2, 3, 4]
+    assert begins(RowFilter({"group_id": []})) == []
+    assert begins(RowFilter({"group_id": [f"g{n}" for n in range(2_000)]})) == []
+
+
+# -- races -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_loser_of_a_race_starts_over_and_nothing_is_lost(opened: Open, root: Location) -> None:
+    first, second = opened(root, GROUPS), opened(root, GROUPS)
+    first.append(groups("a", "b"), Mark("first", 0))
+    calls = 0
+
+    def late() -> Edit:
+        nonlocal calls
+        calls += 1
+        edit = Edit(second.read(among("a")), groups("a", members=2))
+        if calls == 1:
+            first.merge(replacing(first, "b", groups("b", members=3)), Mark("first", 1))
+        return edit
+
+    assert second.merge(late, Mark("second", 0))
+    assert calls == 2
+    assert found(root) == [("a", 2), ("b", 3)]
+
+
+def test_of_two_commits_with_one_mark_that_race_one_is_written(opened: Open, root: Location) -> None:
+    first, second = opened(root, GROUPS), opened(root, GROUPS)
+    raced = False
+
+    def stream() -> pa.RecordBatchReader:
+        nonlocal raced
+        if not raced:
+            raced = True
+            assert first.append(groups("a"), Mark("job", 0))
+        return pa.RecordBatchReader.from_batches(GROUPS.schema, groups("a").to_batches())
+
+    assert not second.append(stream, Mark("job", 0))
+    assert names(root) == ["a"]
+
+
+@pytest.mark.parametrize("commits", [8, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
+def test_two_writers_on_one_table_lose_nothing(opened: Open, root: Location, commits: int) -> None:
+    """One adds and changes rows, as the job does; one compacts and clears beside it, as `optimize` does."""
+    job, upkeep = opened(root, GROUPS), opened(root, GROUPS)
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for number in range(commits):
+                job.append(groups(f"g{number:03d}"), Mark("job", number))
+                job.merge(replacing(job, "g000", groups("g000", members=number + 2)), Mark("present", number))
+        except BaseException as failure:  # noqa: BLE001 - shown below
+            failures.append(failure)
+
+    working = threading.Thread(target=work)
+    working.start()
+    rounds = 0
+    while working.is_alive() or rounds < commits:
+        upkeep.maintain(vacuum_after_ms=86_400_000)
+        rounds += 1
+    working.join()
+    assert failures == []
+    assert rounds >= commits
+    expected = [("g000", commits + 1), *((f"g{number:03d}", 1) for number in range(1, commits))]
+    assert found(root) == expected
+
+
+# -- the journal -----------------------------------------------------------------------------------------------------
+
+
+def test_added_rows_are_read_by_version_and_upkeep_adds_none(opened: Open, root: Location) -> None:
+    table = opened(root, CHANGES)
+    start = table.version
+    for number in range(3):
+        rows = [{"cluster": "c1", "number": number, "event_time": number * 1_000, "body": "{}"}]
+        table.append(to_arrow(CHANGES, rows), Mark("job", number))
+    table.maintain(vacuum_after_ms=86_400_000, drop_before_ms=1_000)
+    end = table.refresh()
+    assert end > start + 3
+    told = rows_of(table.appended(start + 1, end, ["number", "cluster"]))
+    assert told == [{"number": number, "cluster": "c1", COMMIT_VERSION: start + 1 + number} for number in (1, 2)]
+    assert rows_of(table.appended(end, end, ["number"])) == []
+    assert rows_of(table.rows_at(end, ["number"])) == [{"number": number, COMMIT_VERSION: end} for number in (1, 2)]
+
+
+def test_a_log_that_goes_back_no_further_says_so(opened: Open, tmp_path: Path) -> None:
+    table = opened(tmp_path, CHANGES)
+    for number in range(2):
+        table.append(to_arrow(CHANGES, [{"cluster": "c1", "number": number}]), Mark("job", number))
+    DeltaTable(str(tmp_path / "changes")).create_checkpoint()
+    *old, _ = sorted((tmp_path / "changes/_delta_log").glob("*.json"))
+    for file in old:
+        file.unlink()
+    again = opened(tmp_path, CHANGES)
+    with pytest.raises(LogTruncatedError):
+        list(again.appended(0, again.version, ["number"]))
+
+
+# -- upkeep ----------------------------------------------------------------------------------------------------------
+
+
+def test_many_small_files_become_few_and_the_log_gets_checkpoints(opened: Open, tmp_path: Path) -> None:
+    table = opened(tmp_path, GROUPS)
+    every = [f"g{number:03d}" for number in range(CHECKPOINT_INTERVAL + 5)]
+    for number, name in enumerate(every):
+        assert table.append(groups(name), Mark("job", number))
+    assert names(tmp_path) == every
+    assert len(DeltaTable(str(tmp_path / "groups")).file_uris()) < delta_rs.SMALL_FILES
+    log = tmp_path / "groups" / "_delta_log"
+    assert list(log.glob("*.checkpoint.parquet"))
+    # Whoever opens the table from the checkpoint alone still knows what was written.
+    for old in sorted(log.glob("*.json"))[: CHECKPOINT_INTERVAL - 1]:
+        old.unlink()
+    assert not opened(tmp_path, GROUPS).append(groups("again"), Mark("job", CHECKPOINT_INTERVAL + 4))
+
+
+def test_upkeep_of_a_table_that_is_in_order_commits_nothing(opened: Open, root: Location) -> None:
+    table = opened(root, GROUPS)
+    for number in range(3):
+        table.append(groups("a", f"g{number}"), Mark("job", number))
+    done = table.maintain(vacuum_after_ms=86_400_000)
+    assert (done.files_before, done.files_after) == (3, 1)
+    version = table.refresh()
+    table.maintain(vacuum_after_ms=86_400_000)
+    assert table.refresh() == version
+
+
+# -- what others see -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_delta_rs_and_duckdb_read_every_table_even_empty(opened: Open, root: Location, name: str) -> None:
+    table = opened(root, TABLES[name])
+    there = delta(root, name)
+    assert there.to_pyarrow_table().num_rows == 0
+    assert there.protocol().min_reader_version == 1
+    assert there.metadata().description == TABLES[name].comment
+    assert there.metadata().configuration.items() >= PROPERTIES.items()
+    with duckdb.connect() as connection:
+        connection.register("rows", pa.table(there.scan()))
+        assert connection.execute("select count(*) from rows").fetchall() == [(0,)]
+    table.append(to_arrow(table.table, [{"cluster": "c1"}]), Mark("job", 0))
+    assert delta(root, name).to_pyarrow_table()["cluster"].to_pylist() == ["c1"]
+
+
+def test_texts_that_hardly_repeat_have_no_dictionary(opened: Open, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    opened(tmp_path, CHANGES).append(to_arrow(CHANGES, [{"cluster": "c1", "body": "{}"}]), Mark("job", 0))
+    (file,) = (tmp_path / "changes").glob("*.parquet")
+    group = pq.ParquetFile(file).metadata.row_group(0)
+    columns = {group.column(index).path_in_schema: group.column(index) for index in range(group.num_columns)}
+    assert not columns["body"].has_dictionary_page
+    assert columns["cluster"].has_dictionary_page
+
+
+def test_a_table_of_an_older_release_gets_the_columns_that_it_lacks(opened: Open, root: Location) -> None:
+    older = GROUPS._replace(columns=tuple(one for one in GROUPS.columns if one.name not in ("mode", "members")))
+    before = opened(root, older)
+    before.append(to_arrow(older, [{"cluster": "c1", "group_id": "old"}]), Mark("job", 0))
+    assert Reader(root).read("groups")["members"].to_pylist() == [None]
+    table = opened(root, GROUPS)
+    assert (table.identity, table.mark("job")) == (before.identity, 0)
+    table.append(groups("new", members=3), Mark("job", 1))
+    rows = delta(root, "groups").to_pyarrow_table()
+    assert dict(zip(rows["group_id"].to_pylist(), rows["members"].to_pylist(), strict=True)) == {"old": None, "new": 3}
+    table.merge(replacing(table, "old", groups("old", members=4)), Mark("present", 0))
+    assert found(root) == [("new", 3), ("old", 4)]
+    assert opened(root, GROUPS).version == table.version
+
+
+def test_columns_that_somebody_added_stay(opened: Open, root: Location) -> None:
+    wider = GROUPS._replace(columns=(*GROUPS.columns, GROUPS.columns[0]._replace(name="team")))
+    opened(root, wider).append(
+        to_arrow(wider, [{"cluster": "c1", "group_id": name, "team": "t"} for name in "ac"]), Mark("job", 0)
+    )
+    table = opened(root, GROUPS)
+    table.append(groups("b"), Mark("job", 1))
+    table.merge(replacing(table, "c", groups("c", members=5)), Mark("present", 1))
+    rows = delta(root, "groups").to_pyarrow_table().sort_by("group_id")
+    assert rows["team"].to_pylist() == ["t", None, "t"]
+    assert rows["members"].to_pylist() == [None, 1, 5]
+
+
+def test_a_folder_with_another_table_is_refused(opened: Open, root: Location) -> None:
+    opened(root, GROUPS._replace(columns=(GROUPS.columns[0]._replace(type=pa.int64()), *GROUPS.columns[1:])))
+    with pytest.raises(TableError, match=r"column cluster is long, not string.*--tables"):
+        opened(root, GROUPS)
+
+
+def test_a_table_does_not_change_its_writer(opened: Open, root: Location) -> None:
+    opened(root, GROUPS)
+    table = delta(root, "groups")
+    table.alter.set_table_properties({WRITER_PROPERTY: "another"}, raise_if_not_exists=False)
+    with pytest.raises(TableError, match=r"is written by another, not by .*tables\.writer"):
+        opened(root, GROUPS)
+
+
+def test_a_place_where_nothing_can_be_written_is_named(opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(TableError, match=r"file/groups cannot be used.*--tables"):
+        opened(tmp_path / "file", GROUPS)
