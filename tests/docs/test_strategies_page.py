@@ -71,5 +71,5 @@ def test_the_example_strategy_keeps_the_laws() -> None:
         members=tuple(Participant(member_id=name, name=name, subscriptions=("t",)) for name in "abc"),
         topics={"t": Topic(name="t", queues=tuple(QueueInfo(queue_id=number) for number in range(4)))},
     )
-    held = guarded("rocketmq.MINE", names_of_example["deal"])(problem)
-    assert [len(held[name]) for name in "abc"] == [2, 1, 1]
+    owned = guarded("rocketmq.MINE", names_of_example["allocate"])(problem)
+    assert [len(owned[name]) for name in "abc"] == [2, 1, 1]

@@ -1,0 +1,36 @@
+"""Files and settings that the documents name exist."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")])
+_NAMED_PATH = re.compile(r"`((?:bench|conf|docs|streaming|tests|udfs)/[\w./-]+)`")
+_SETTING_ROW = re.compile(r"^\| (`\w+\.\w+`(?:, `\w+\.\w+`)*) \|", re.MULTILINE)
+
+
+def named_settings() -> list[str]:
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    return [name for row in _SETTING_ROW.findall(page) for name in re.findall(r"[\w.]+", row)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_named_file_exists(page: Path) -> None:
+    named = [path for path in _NAMED_PATH.findall(page.read_text(encoding="utf-8")) if "SYSTEM" not in path]
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_every_setting_of_the_page_of_performance_exists() -> None:
+    defaults = tomllib.loads((ROOT / "conf" / "default.toml").read_text(encoding="utf-8"))
+    named = named_settings()
+    assert len(named) > 10
+    assert [name for name in named if name.split(".")[1] not in defaults[name.split(".")[0]]] == []
+
+
+def test_the_page_of_performance_names_every_benchmark() -> None:
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    benchmarks = {path.stem.removesuffix("_bench") for path in (ROOT / "bench").glob("*_bench.py")}
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == benchmarks
