@@ -67,7 +67,7 @@ def shard_function(rules: CoreConfig, logic: GroupLogic = coordinator, *, checkp
             return
         data = bytes(state.get[0]) if state.exists else None
         try:
-            # What no checksum vouches for may turn out to be damaged when it is used.
+            # States of older versions have no checksum: damage may show only when they are used.
             with refusing("the state") if data and not is_checked(data) else nullcontext():
                 shard = Shard(cluster, number, data, rules, logic)
                 yield from _frames(cluster, shard.advance(packets, state.getCurrentProcessingTimeMs()))

@@ -2,7 +2,7 @@
 
 Of lines of one length, the first is read as every line is. Where all others have the same bytes outside of its
 time, group, member id and event id, they are equal there; inside, digits and plain characters mean themselves.
-What is not like that is left to be read one by one.
+All other lines are left to be parsed one by one.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class Combiner:
                 self._reject(Rejection("unreadable_control_mark", str(error)), raw, rows, index)
 
     def refuse(self, row: Rejected) -> None:
-        """Add an input that is already known to be unreadable."""
+        """Add an input that the reader has already found unreadable."""
         self._rejected.append(row)
 
     def packets(self) -> list[Packed]:
@@ -300,7 +300,7 @@ def line_position(place: str, raw: bytes) -> str:
 
 
 def _mark(packet: Packet, mark: ControlMark) -> None:
-    # "resume" says nothing: that it comes makes the batch in which groups go on that had to stop.
+    # "resume" has no content: its arrival triggers the batch in which groups with remaining input continue.
     if mark.control == "flush":
         packet.flush = True
     elif mark.control == "lost":

@@ -3,10 +3,10 @@
 One property of such a map is visible: the order in which it iterates, slot after slot, and in a slot along a chain
 of keys. These rules give the chain:
 
-- A new key goes to the end of its slot's chain.
+- A new key is appended to its slot's chain.
 - The ninth key of a slot turns it into a search tree by (hash as a signed number, key). While the table has fewer
   than 64 slots, such a key doubles the table instead.
-- In a tree a new key goes right behind its parent in the chain; then the tree's root goes to the front.
+- In a tree a new key is inserted right after its parent in the chain; then the tree's root moves to the front.
 - When the table doubles, each chain is divided in two that keep their order. A part of up to six keys is no tree any
   more. A larger part of a tree is rebuilt as a tree, from the first key of its chain to the last; a tree whose keys all
   stay together stays as it is.

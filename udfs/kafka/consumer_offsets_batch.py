@@ -2,7 +2,7 @@
 
 Nearly all records are offset commits, and of a commit only its key and its time travel on. So their keys are
 decoded once for each distinct key, and their values are only measured: what has not exactly the length that its
-version and the length of its text ask for is decoded in full, and validated.
+version and the length of its text require is decoded in full, and validated.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _key_types(keys: pa.BinaryArray) -> Int64:
 
 
 def _have_valid_lengths(values: pa.BinaryArray, rows: Int64) -> Booleans:
-    """Return which values of commits are exactly as long as their version and their text ask for."""
+    """Return which values of commits are exactly as long as their version and their text require."""
     starts, lengths, content = _layout(values)
     starts, lengths = starts[rows], lengths[rows]
     sound = np.zeros(len(rows), np.bool_)

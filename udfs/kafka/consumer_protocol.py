@@ -28,7 +28,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     """What a member reported when it joined.
 
     Attributes:
-        version: As written, also one above the newest known.
+        version: As written, even if it is newer than the newest supported one.
         topics: Sorted, distinct.
         owned: Its partitions, in the reported order; None where the format has none.
         owned_generation: The generation of ``owned``; None where it is not reported.

@@ -76,7 +76,7 @@ class WireReader:
         raise WireError(f"a varint at byte {self._place} is longer than {_MAX_UVARINT_BYTES} bytes")
 
     def string(self) -> str:
-        """Read a text that is there."""
+        """Read a text that is not null."""
         text = self.nullable_string()
         if text is None:
             raise WireError(f"a text before byte {self._place} is null")
@@ -93,7 +93,7 @@ class WireReader:
             raise WireError(f"a text before byte {self._place} is not UTF-8") from error
 
     def data(self) -> bytes:
-        """Read bytes that are there."""
+        """Read bytes that are not null."""
         data = self.nullable_data()
         if data is None:
             raise WireError(f"bytes before byte {self._place} are null")
@@ -114,7 +114,7 @@ class WireReader:
         return struct.unpack(f">{count}i", self._take(count * _INT32_BYTES))
 
     def skip_tagged_fields(self) -> None:
-        """Pass over the tagged fields at the end of a flexible struct; a plain one has none."""
+        """Skip the tagged fields at the end of a flexible struct; a plain one has none."""
         if not self.flexible:
             return
         for _ in range(self.uvarint()):

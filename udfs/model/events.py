@@ -258,7 +258,7 @@ AnyEvent: TypeAlias = (
     | AssignmentReported
 )
 
-# The order in which events of one moment apply.
+# The order in which events of one event time apply.
 ORDER_AT_ONE_MOMENT: dict[type[Event] | type[MemberEvent], int] = {
     TopicQueues: 0,
     GroupSettings: 1,

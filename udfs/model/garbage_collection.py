@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 def makes_no_cycles(function: Callable[P, T]) -> Callable[P, T]:
-    """Return the function, with the search put off until it returns.
+    """Return the function, run with the cycle collector paused.
 
-    The search goes through what is new every 700 objects, and now and then through everything: a third of the time of
+    The collector scans new objects after every 700 of them, and sometimes all objects: a third of the time of
     a group of thousands of members.
     """
 

@@ -39,13 +39,13 @@ class TopicsView(Protocol):
     """The cluster's topics as the events so far describe them."""
 
     def at(self, topic: str, time_ms: int) -> tuple[QueueInfo, ...] | None:
-        """Return the topic's queues as known at that time (events of that event time included).
+        """Return the topic's queues at that time (events of that event time included).
 
-        Returns: queues by (broker, queue_id); ``()`` when deleted; None when not known yet.
+        Returns: queues by (broker, queue_id); ``()`` when deleted; None when not reported yet.
         """
 
     def first_description(self, topic: str) -> tuple[QueueInfo, ...] | None:
-        """Return the first known queues of the topic since it was last unknown."""
+        """Return the first reported queues of the topic since it was last unknown."""
 
     def topic_id(self, topic: str) -> str | None:
         """Return Kafka's UUID of the topic where it was reported."""
@@ -73,9 +73,9 @@ class GroupInput(msgspec.Struct, kw_only=True):
             member of the group subscribes to (now or as of events in this list) are among them.
         heartbeats: Heartbeats without a description that are due: member id -> distinct times, ascending.
         last_heartbeat: Last applied heartbeat of each member that lives by heartbeats.
-        work_limit: The group stops between two moments once it has done so much work: members and queues that it went
+        work_limit: The group stops between two event times after so much work: members and queues that it went
             through. None: it does not stop.
-        progress: Commit times by ``packing.queue_key``: what was known before and what is due, ascending.
+        progress: Commit times by ``packet.queue_key``: those applied before and those due, ascending.
     """
 
     cluster: str
@@ -100,11 +100,11 @@ class GroupOutput(msgspec.Struct, kw_only=True):
         topics: Topics that the group's members subscribe to: sorted, distinct.
         wake_at: The group must be advanced again once the clock is past this, even if nothing is due.
         last_applied_ms: The time of the last change that makes a rebalance, expiry or snapshot.
-        unheeded: Ids of late events that changed nothing, as a heartbeat of a member that had left: they are not
-            late after all, and are not listed.
+        unheeded: Ids of late events that changed nothing, such as a heartbeat of a departed member: they are
+            not listed as late.
         outdated: Ids of events that carried something older than what stays in its place: that part changes nothing.
         work: How many members and queues it went through.
-        stopped_at: What lies at or after this time was not applied, for the work reached its limit; all that lies
+        stopped_at: Input at or after this time was not applied, because the work reached its limit; all input
             before it was. None: everything was applied.
         rebalances, changes, rejected: In the order in which they were decided. Late events are listed by the shard.
     """

@@ -153,12 +153,12 @@ class QueueAssigned(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_a
     rebalance_id: str
     valid_from: int
     inferred: bool = False
-    pause_ms: int | None = None  # for how long the queue had no owner before, where that was seen
+    pause_ms: int | None = None  # for how long the queue had no owner before, where that was observed
     pause_estimated_ms: int | None = None  # where it was not
 
 
 class QueueResumed(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_resumed"):
-    """The owner of the open span of (queue, member, origin) is seen to read the queue, some time after taking it."""
+    """The owner of the open span of (queue, member, origin) is observed to pull the queue after taking it over."""
 
     topic: str
     broker: str | None
@@ -183,7 +183,7 @@ class QueueReleased(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_r
 
 
 class SpansWithdrawn(msgspec.Struct, kw_only=True, tag_field="kind", tag="spans_withdrawn"):
-    """The computed spans from ``since`` on were guessed: those before go on, and what is right follows."""
+    """The computed spans from ``since`` on were provisional: those before continue, and the correct ones follow."""
 
     since: int
 
@@ -192,8 +192,8 @@ class ReleasedRun(msgspec.Struct, array_like=True, gc=False):
     """Neighbouring queues whose open spans end.
 
     Attributes:
-        member: Whose spans end, as its place in ``QueuesReassigned.members``; None: of everybody who does not get the
-            queue by the same change.
+        member: The owner whose spans end, as its place in ``QueuesReassigned.members``; None: every owner that does
+            not get the queue by the same change.
     """
 
     first: int
@@ -205,7 +205,7 @@ class AssignedRun(msgspec.Struct, array_like=True, gc=False):
     """Neighbouring queues for which spans open.
 
     Attributes:
-        member: Who gets them, as its place in ``QueuesReassigned.members``. None: each goes to the member that held,
+        member: The new owner, as its place in ``QueuesReassigned.members``. None: each goes to the member that owned,
             before this change, the queue ``shift`` ids below it.
         pause_ms, pause_estimated_ms: Of each of these queues: as in ``QueueAssigned``.
     """
@@ -229,7 +229,7 @@ class ReassignedTopic(msgspec.Struct, array_like=True):
 
 
 class QueuesReassigned(msgspec.Struct, kw_only=True, tag_field="kind", tag="queues_reassigned"):
-    """All spans of one origin that end and open at one moment: at most one span is open for each (queue, member).
+    """All spans of one origin that end and open at one event time: at most one span is open for each (queue, member).
 
     Attributes:
         members: Each member that is named, with its instance id.

@@ -15,7 +15,7 @@ import msgspec
 from udfs.model.journal import FindingOpened
 
 KIND = "events_lost"
-# It cannot be repaired: the finding closes when so much time has passed since the loss was noticed.
+# It cannot be repaired: the finding closes when so much time has passed since the loss was detected.
 CLOSES_AFTER_MS = 86_400_000
 _ADVICE = (
     "Events of that span are unknown: rebalances in it are missing, and causes after it may be."
@@ -29,10 +29,10 @@ class Loss(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Lost input of a cluster.
 
     Attributes:
-        what: What was deleted or passed over, as a sentence without its full stop.
+        what: What was deleted or skipped, as a sentence without its full stop.
         since_ms: Everything written before was read; None = unknown.
-        until_ms: All written after can be read; None: nothing is left, so it is the time of noticing.
-        noticed_ms: When the loss was noticed.
+        until_ms: All written after can be read; None: nothing is left, so it is the time of detection.
+        noticed_ms: When the loss was detected.
     """
 
     what: Annotated[str, msgspec.Meta(max_length=1_000)]

@@ -24,7 +24,7 @@ def racks_of(queue: QueueInfo) -> tuple[str, ...]:
 
 
 def shortened(queues: Queues) -> int | Queues:
-    """Return queues, or only their count where nothing else is known of them."""
+    """Return queues, or only their count where nothing else was reported."""
     plain = all(queue == QueueInfo(index) for index, queue in enumerate(queues))
     return len(queues) if plain else queues
 

@@ -114,7 +114,7 @@ def _each_by_its_own(system: System, named: str | None, problem: Problem) -> All
 
 
 def _own_answer(name: str, system: System, asked: Problem) -> Assignment | None:
-    """Return the queues that a member's own strategy computes; None where they cannot be known."""
+    """Return the queues that a member's own strategy computes; None where they cannot be computed."""
     if name in _MADE_WITH and not any(setting in asked.settings for setting in _MADE_WITH[name]):
         return None
     try:

@@ -74,7 +74,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
         members: In the order in which they joined (it matters in Java's HashMaps).
         topics: Existing topics; a subscribed topic that is missing or empty assigns nothing.
         settings: The strategy's settings, e.g. ``virtual_nodes``.
-        leader: The leader's member id, where known.
+        leader: The leader's member id, if reported.
         previous: For server-side strategies: the target assignment before.
     """
 

@@ -127,7 +127,7 @@ class _Shares:
         for partition, racks in enumerate(self._near):
             first = []
             for line in filter(None, map(lines.get, (None, *racks))):
-                # Room is never given back: a taker without room leaves for good.
+                # Room is never given back: a member without room is not considered again.
                 while line and not self._has_room(line[-1]):
                     line.pop()
                 first += line[-1:]

@@ -123,7 +123,7 @@ class _Passes:
         """Return the member that a partition should go to; None where it should stay.
 
         Raises:
-            StrategyError: ``null_pointer`` where the real class meets a member that has no part.
+            StrategyError: ``null_pointer`` where the real class reaches a member without an assignment.
         """
         loads, held = self._loads, self._loads.held
         topic = self._group.topic_of[number]

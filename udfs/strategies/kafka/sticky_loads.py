@@ -132,7 +132,7 @@ class Loads:
             del self._line[place]
 
     def settle(self, is_shared: Sequence[bool]) -> None:
-        """Let members leave the line that hold all of their topics, none of them shared.
+        """Remove members from the line that own all partitions of their topics, none of them shared.
 
         Args:
             is_shared: For each topic, whether it has more than one subscriber.

@@ -70,7 +70,7 @@ def _ring(ids: Sequence[str], virtual_nodes: int) -> Ring:
     owners: dict[int, str] = {}
     seen: set[str] = set()
     for name in ids:
-        # An id that is there twice continues after the points that it has on the ring.
+        # An id that is listed twice continues after the points that it has on the ring.
         before = sum(owner == name for owner in owners.values()) if name in seen else 0
         seen.add(name)
         for number in range(before, before + virtual_nodes):

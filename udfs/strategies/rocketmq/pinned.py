@@ -15,7 +15,7 @@ def rocketmq_pinned(problem: Problem) -> Assignment:
     """Return each topic by ``AVG`` over the ids whose machine is named in ``machines``; the others get no queues.
 
     An id's machine is the part before its first ``@`` (the client's address); a whole id may be named as well.
-    When no named machine is there, no id gets anything: every queue is unassigned until one comes back, and messages
+    When no named machine is a member, no id gets anything: every queue is unassigned until one rejoins, and messages
     wait. The same holds when no machine is named at all.
 
     Among the named machines each topic is even to one queue. Known imbalance: the other machines are idle.
