@@ -21,7 +21,7 @@ class CollectorStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         cluster: Its name in the events.
-        state: ``starting``; ``connected``; ``away``: it cannot be reached; ``refused``: it does not let us in;
+        state: ``starting``; ``connected``; ``away``: it cannot be reached; ``refused``: it refuses access;
             ``unwritable``: the log of events cannot be written.
         since_ms: When that began.
         detail: The problem, as text, when there is one.
@@ -59,7 +59,7 @@ class Collector(Protocol):
         """Begin, in threads of its own."""
 
     def stop(self) -> None:
-        """End, and wait for the end; what was seen is written."""
+        """Stop, and wait for the end; observed events are written."""
 
     def observe_once(self) -> bool:
         """Read everything once, in this thread, and write it, its ``clock`` last; return whether it answered."""
@@ -69,7 +69,7 @@ class Collector(Protocol):
 
 
 class AttachedCluster(Protocol):
-    """One live cluster beside the job, created before Spark starts, once it is known that it can be followed.
+    """One live cluster beside the job, created before Spark starts, once it has been checked.
 
     Its collector appends to the checkpoint's folder of collected events, which the query reads.
     """
@@ -78,11 +78,11 @@ class AttachedCluster(Protocol):
         """Return the raw rows that Spark reads itself; None where the collector reports everything.
 
         Args:
-            is_tolerant: What was deleted before it was read is passed over; else the query fails.
+            is_tolerant: Records that were deleted before they were read are skipped; else the query fails.
         """
 
     def start(self) -> None:
-        """Let the collector run beside the job."""
+        """Start the collector beside the job."""
 
     def stop(self) -> None:
         """Stop the collector; what it saw is written."""
@@ -125,7 +125,7 @@ class CollectorCluster:
         return None
 
     def start(self) -> None:
-        """Let the collector run beside the job."""
+        """Start the collector beside the job."""
         self._collector.start()
 
     def stop(self) -> None:

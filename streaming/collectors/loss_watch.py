@@ -56,16 +56,16 @@ class LossWatch:
         self.is_tolerant = False
 
     def before_start(self) -> bool:
-        """Report what is missing; return whether the query must pass over it, and not fail."""
+        """Report what is missing; return whether the query must skip it instead of failing."""
         if self._folder is not None:
             self._folder.step()
-        # A failure that cannot be explained is passed over, too, or it would come again and again.
+        # A failure without an explanation is skipped, too, or it would repeat forever.
         self.is_tolerant = self._is_behind() or self._has_failed
         self._has_failed = False
         return self.is_tolerant
 
     def step(self, *, progressed: bool) -> PassedOver | None:
-        """Take in what was read, every few seconds; return why the query is to start again, if it is."""
+        """Update what was read, every few seconds; return why the query must restart, if it must."""
         if time.monotonic() - self._looked < _LOOK_EVERY_S:
             return None
         self._looked = time.monotonic()
@@ -76,7 +76,7 @@ class LossWatch:
         return None
 
     def after_end(self) -> None:
-        """Take in what was read last."""
+        """Update what was read last."""
         if self._folder is not None:
             self._folder.step()
 

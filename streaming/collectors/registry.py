@@ -46,7 +46,7 @@ def attached_clusters(settings: Settings, folder: Path, offsets_read: OffsetsRea
         offsets_read: Answers up to where the query has read Kafka's ``__consumer_offsets``.
 
     Raises:
-        SetupError: One cannot be reached or does not let us in.
+        SetupError: One cannot be reached or refuses access.
     """
     found: list[AttachedCluster] = []
     for system in settings.followed():

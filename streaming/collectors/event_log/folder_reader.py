@@ -61,7 +61,7 @@ class FolderReader:
         self._reported_ms: dict[str, int] = {}
 
     def step(self) -> None:
-        """Take in what was read and what was deleted since; report what was missed; renew the mark."""
+        """Update what was read and deleted; report losses; renew the mark."""
         self._take_read()
         # Before the marks of deletions are read: from now on writers wait for this reader.
         self._renew(self._answered or {})
@@ -97,7 +97,7 @@ class FolderReader:
             if spans:
                 self._reported_ms[writer] = now
                 losses += [(cluster, self._loss(writer, span, now)) for cluster in mark.clusters for span in spans]
-            # A file is noted before it is deleted, and read after it was listed: losses up to here are known.
+            # A file is noted before it is deleted, and read after it was listed: losses up to here are complete.
             answers[writer] = max({answers.get(writer, 0), *(last for _, last in spans)} | self._read_of(writer))
         self._answered = answers
         if losses or now - self._kept_ms >= _REPORT_EVERY_MS:

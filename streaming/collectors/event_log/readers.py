@@ -61,7 +61,7 @@ class DeletedMark(msgspec.Struct, kw_only=True):
         return self.ranges[-1][1] if self.ranges else 0
 
     def add(self, first: int, last: int, clusters: Iterable[str]) -> None:
-        """Note files that are about to be deleted."""
+        """Record files that are about to be deleted."""
         self.clusters = sorted({*self.clusters, *clusters})
         self.ranges.append((first, last))
         if len(self.ranges) > _RANGES_AT_MOST:

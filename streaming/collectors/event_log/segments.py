@@ -29,7 +29,7 @@ class Segments:
     readers get the order.
 
     Args:
-        name: Of the writer. Files of others in the folder are left alone.
+        name: Of the writer. Files of other writers in the folder are not touched.
     """
 
     def __init__(self, folder: Path, name: str, limits: Limits) -> None:
@@ -48,7 +48,7 @@ class Segments:
         return number, file_of(self._folder, self._name, number)
 
     def add(self, number: int, size: int) -> None:
-        """Take note of a file that was written."""
+        """Record a file that was written."""
         self._last = number
         self._kept.append(_Segment(number, size))
         self._bytes += size
@@ -122,7 +122,7 @@ class Segments:
         return found[0] if found is not None and found[1] == self._name else None
 
     def _found(self) -> list[_Segment]:
-        """Return the files that are there, the oldest first."""
+        """Return the existing files, the oldest first."""
         found = []
         for file in self._folder.glob(f"*-{self._name}.jsonl"):
             number = self._number_of(file.name)

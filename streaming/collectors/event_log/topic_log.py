@@ -1,4 +1,4 @@
-"""Shell: a log of events on a Kafka topic: one a record, in order, whether the broker is there or away for a while."""
+"""Shell: a log of events on a Kafka topic: one event per record, in order, through outages of the broker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streaming.collectors.event_log.log import Limits, Memory, Record
 from streaming.collectors.event_log.write_buffer import Backlog
 from streaming.machine.logs import LIBRDKAFKA, logger
 
-# How long an append waits for the broker; and while it is known to be unavailable.
+# How long an append waits for the broker; and while it is unavailable.
 _WAIT_S = 10.0
 _WAIT_AWAY_S = 0.5
 _POLL_S = 0.1
@@ -104,7 +104,7 @@ class EventTopic(Backlog):
             if error is not None and error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
                 break
             if error is not None:
-                # It would never be taken, and all behind it wait.
+                # The broker would never accept it, and all later events would wait.
                 _log.error("an event is dropped: longer than the topic allows", bytes=len(records[0].value))
             del self._sent[0], records[0]
         failed = next((sent.error for sent in self._sent if not sent.is_open and sent.error is not None), None)

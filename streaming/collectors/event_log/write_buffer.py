@@ -28,7 +28,7 @@ class Backlog:
     """What was taken and is not yet written: appends, and the memories behind them, in their order.
 
     Args:
-        write: Writes records, and takes from the front of the list what is in the log for good. Raises ``OSError``
+        write: Writes records, and removes stored records from the front of the list. Raises ``OSError``
             when it cannot; what is then left in the list comes again.
         memory: Kept behind the records that came before.
         limit_bytes: Of records that may wait. An append that is longer by itself may wait alone.

@@ -5,7 +5,7 @@ broker for the time. A ``clock`` event must not run ahead of that clock, or reco
 from before it. So the time of a ``clock`` event is this machine's, less what it is ahead of the brokers:
 
 - A record was written before it was read: this machine is ahead by at most (time read − the record's time).
-- A record that was not there at one moment was written after it: ahead by at least (that moment − the record's time).
+- A record that did not exist at one time was written after it: ahead by at least (that time − the record's time).
 
 Where the two bounds are close, the upper one is taken: the clock then never runs ahead. Where they are not (nobody has
 written for long), only what is proven, the lower one.
@@ -37,7 +37,7 @@ class BrokerClock:
         return self._ahead_ms
 
     def saw_record(self, record_ms: int, *, written_after_ms: int | None, read_ms: int) -> None:
-        """Take in one record.
+        """Add the evidence of one record.
 
         Args:
             record_ms: Its timestamp.
@@ -54,6 +54,6 @@ class BrokerClock:
         self._ahead_ms = max(0, at_most) if at_most - proven <= self._close_ms else proven
 
     def at(self, local_ms: int) -> int:
-        """Return what the brokers' clock showed at a moment of this machine; never less than was answered before."""
+        """Return the brokers' time at a time of this machine; never less than a previous result."""
         self._newest = max(self._newest, local_ms - self._ahead_ms)
         return self._newest

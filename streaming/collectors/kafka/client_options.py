@@ -191,7 +191,7 @@ def _login(properties: Mapping[str, str]) -> dict[str, str]:
         return told | ({"sasl.oauthbearer.scope": values["scope"]} if "scope" in values else {})
     raise SetupError(
         f"{JAAS} cannot be used: {module or 'it is empty'} with {', '.join(sorted(values)) or 'no values'}",
-        "known are PlainLoginModule and ScramLoginModule (username, password),\n"
+        "supported are PlainLoginModule and ScramLoginModule (username, password),\n"
         "OAuthBearerLoginModule (clientId, clientSecret) and Krb5LoginModule (principal, keyTab)",
     )
 

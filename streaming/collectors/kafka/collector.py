@@ -3,7 +3,7 @@
 Each round, every few seconds, it takes the time, notes the ends of all partitions of ``__consumer_offsets``, and looks
 at the cluster's topics. What changed there is written at once as ``topic_queues``. The round's ``clock`` is written
 only once the query has read everything up to the ends that were noted, so that no record from before it can come after
-it. Its time is the brokers', as far as it is known (``broker_clock``). Records that were written but not yet
+it. Its time is the brokers', as far as it is proven (``broker_clock``). Records that were written but not yet
 copied to all replicas, and brokers whose clocks differ, are what ``allowed_lateness_ms`` is for.
 
 The broker may be unavailable, or refuse: then rounds fail, and are retried with growing pauses; meanwhile the cluster's
@@ -53,7 +53,7 @@ class KafkaStatus(CollectorStatus, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class _Round:
-    """What is owed: a clock of this moment, once the query has read up to these ends."""
+    """A pending clock: to be written with this time, once the query has read up to these ends."""
 
     clock_ms: int
     ends: Mapping[int, int]
@@ -183,7 +183,7 @@ class KafkaCollector(CollectorThread):
 
     def _settle(self) -> bool:
         read = self._offsets_read()
-        # Each round notes at least what the one before noted: those that are allowed come first.
+        # The ends of each poll cover those of the poll before: the permitted ones come first.
         allowed = 0
         for owed in self._owed:
             if any(read.get(number, 0) < end for number, end in owed.ends.items()):

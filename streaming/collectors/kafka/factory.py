@@ -52,7 +52,7 @@ class KafkaCluster(CollectorCluster):
         Args:
             folder: Where the collector writes; the query must read it. offsets_read: As ``KafkaCollector`` takes it.
         Raises:
-            SetupError: It cannot be reached or does not let us in, or a right is missing.
+            SetupError: It cannot be reached or refuses access, or a right is missing.
         """
         options = options_of(settings)
         for missing in require_rights(options):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 OFFSETS_TOPIC = "__consumer_offsets"
 # Spark's consumers name their groups so: one right, for groups that begin with this, does for all of the monitor.
 GROUP_PREFIX = "spark-kafka-source"
-# What the cluster answers when it is there and does not let us in.
+# What the cluster answers when it can be reached but refuses access.
 REFUSALS = frozenset(
     {
         KafkaError._AUTHENTICATION,
@@ -90,7 +90,7 @@ class ClusterView:
         """Return all topics that this user may describe; None for one that cannot be described just now.
 
         Args:
-            known: The previous topics: the ids of topics that are unchanged are taken from there.
+            known: The previous topics: the ids of unchanged topics are taken from there.
         """
         metadata = self._admin.list_topics(timeout=self._timeout_s)
         racks = self._racks()

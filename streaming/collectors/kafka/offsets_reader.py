@@ -41,7 +41,7 @@ class RecordReader:
         self._cluster = options.cluster
         self._patterns = GroupPatterns(options.include_groups, options.exclude_groups)
         self._event_log = log
-        # Read; taken by the log, which may have to wait for its disk; there for good.
+        # Read; taken by the log, which may have to wait for its disk; stored.
         self._read = _remembered(log)
         self._taken = dict(self._read)
         self._written = dict(self._read)
@@ -142,7 +142,7 @@ class RecordReader:
         self._read[partition] = offset + 1
 
     def _pass_over(self, partition: int) -> None:
-        """Go on with the first record that is left, where what was to be read next is not there.
+        """Continue with the first existing record, where the next one to read is gone.
 
         A partition that ends before that was recreated: it is read from its beginning, and nothing is missing.
         """
@@ -195,7 +195,7 @@ def _remembered(log: EventLog) -> dict[int, int]:
 
 
 def fold(events: Sequence[AnyEvent]) -> list[AnyEvent]:
-    """Make one event of the commits that a group made at one moment; the rest stays as it is, in its order."""
+    """Merge the commits of a group at one time into one event; the rest stays as it is, in its order."""
     folded: list[AnyEvent] = []
     commits: dict[tuple[str, int], dict[tuple[str, int], QueueOffset]] = {}
     places: dict[tuple[str, int], int] = {}

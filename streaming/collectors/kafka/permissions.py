@@ -82,17 +82,17 @@ def check_rights(options: KafkaOptions) -> list[Missing]:
     """Try every right; answer those that are missing.
 
     Raises:
-        SetupError: The cluster cannot be reached, or does not let this user in.
+        SetupError: The cluster cannot be reached, or refuses this user.
     """
     with _connected(options) as view:
         return _check(view, options)
 
 
 def require_topic(options: KafkaOptions, topic: str) -> None:
-    """Check that a topic is there and may be described.
+    """Check that a topic exists and may be described.
 
     Raises:
-        SetupError: It is not, or the cluster cannot be reached, or does not let this user in.
+        SetupError: It is not, or the cluster cannot be reached, or refuses this user.
     """
     with _connected(options) as view:
         try:
@@ -110,7 +110,7 @@ def offsets_partitions(options: KafkaOptions) -> int:
     """Return how many partitions ``__consumer_offsets`` has; where there was never a group, have the broker create it.
 
     Raises:
-        SetupError: The cluster cannot be reached, does not let this user in, or has no such topic.
+        SetupError: The cluster cannot be reached, refuses this user, or has no such topic.
     """
     with _connected(options) as view:
         deadline = time.monotonic() + _TOPIC_APPEARS_S
@@ -168,7 +168,7 @@ def _check(view: ClusterView, options: KafkaOptions) -> list[Missing]:
         raise _unusable(options, error.args[0], view.complaints()) from error
     group_error = view.may_use_group()
     if group_error is not None and group_error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
-        # A coordinator that is not there yet is no right that is missing: the reader waits for it.
+        # A coordinator that is not available yet is no missing permission: the reader waits for it.
         group_error = None
     if _denies(topic_error) or (topic_error is None and _denies(view.may_read())):
         missing.append(_READ_OFFSETS)

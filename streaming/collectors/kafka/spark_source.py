@@ -33,7 +33,7 @@ def offsets_source(
 
     Args:
         partitions: How many the topic has; it never changes while the cluster lives.
-        is_tolerant: Records that were deleted before they were read are passed over; else the query fails.
+        is_tolerant: Records that were deleted before they were read are skipped; else the query fails.
     """
     spark.conf.set(_READ_INTERNAL_TOPICS, "true")
     spark.conf.set(_STOP_TIMEOUT, _STOP_TIMEOUT_MS)

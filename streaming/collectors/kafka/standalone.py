@@ -26,7 +26,7 @@ class StandaloneKafkaCollector:
         stop: Set by the caller, it ends a full read, too.
 
     Raises:
-        SetupError: The cluster cannot be reached or does not let us in, or a right is missing.
+        SetupError: The cluster cannot be reached or refuses access, or a right is missing.
     """
 
     def __init__(

@@ -53,7 +53,7 @@ class TopicDiff:
         """Compare a read with the reported topics.
 
         Args:
-            seen: Every topic that the cluster showed; None where it could not describe one just then.
+            seen: Every topic that the cluster lists; None for one that could not be described.
             time_ms: The event time of what is new.
         """
         events = []

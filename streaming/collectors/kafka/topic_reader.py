@@ -19,7 +19,7 @@ from udfs.model.losses import Loss
 # Part of every error of Spark on lost records: those of its executors do not carry the condition's name.
 DATA_LOSS = "Some data may have been lost because they are not available in Kafka any more"
 _NAMED_AT_MOST = 8
-_TIMEOUT_S = 5.0  # a broker that is away holds up neither a start nor a stop for long
+_TIMEOUT_S = 5.0  # an unavailable broker does not delay a start or a stop for long
 _log = logger("kafka")
 
 

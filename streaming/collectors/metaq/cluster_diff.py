@@ -31,7 +31,7 @@ class PendingEvents:
     """Events, and the reported state once they are in the log.
 
     Attributes:
-        groups, topics: What changed; None: it is there no more. unread: Groups that changed while they were read.
+        groups, topics: What changed; None: it was deleted. unread: Groups that changed while they were read.
     """
 
     events: list[AnyEvent] = field(default_factory=list)
@@ -76,7 +76,7 @@ class ClusterDiffer:
     # ---- reading
 
     def diff(self, reader: Reader, noticed: FiredWatches) -> PendingEvents:
-        """Read what was noticed, and draft what is new."""
+        """Read the nodes whose watches fired, and prepare the events."""
         draft = PendingEvents()
         began = now_ms()
         if noticed.everything:
@@ -115,7 +115,7 @@ class ClusterDiffer:
         return bool(self._unsettled or self._doubted)
 
     def round(self, reader: Reader, began: int) -> PendingEvents:
-        """Draft commits and the ``clock``: everything that was noticed before ``began`` has been reported."""
+        """Prepare commits and the ``clock``: every change that was noticed before ``began`` has been reported."""
         draft = PendingEvents()
         look = self._read(began)
         for name, told in self._told.groups.items():

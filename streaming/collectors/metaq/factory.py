@@ -22,7 +22,7 @@ def options_of(settings: Metaq) -> MetaqOptions:
 
 
 def checked(settings: Metaq, *, was_seen: bool) -> Callable[[EventLog], MetaqCollector]:
-    """Check that ZooKeeper can be reached, unless the cluster was seen before; return what makes the collector.
+    """Check that ZooKeeper can be reached, unless it was followed before; return the factory of the collector.
 
     Raises:
         SetupError: None of its servers can be.

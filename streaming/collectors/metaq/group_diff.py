@@ -244,7 +244,7 @@ class _Changes:
         if owners is None:
             return self.look.at
         taken = owners.owners.get(partition)
-        # Partitions are released one by one: the watch fired for the first of them, moments before the last.
+        # Partitions are released one by one: the watch fired for the first of them, milliseconds before the last.
         at = self.look.removed_at(owners.folder.pzxid, alone=self.look.continuous)
         return at if taken is None else min(at, taken.since)
 

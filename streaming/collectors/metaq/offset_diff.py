@@ -41,5 +41,5 @@ class OffsetDiff:
         ]
 
     def forget(self, group: str) -> None:
-        """Forget a group that is there no more."""
+        """Forget a deleted group."""
         self._seen.pop(group, None)

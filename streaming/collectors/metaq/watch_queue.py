@@ -37,7 +37,7 @@ class FiredWatches:
 
 
 class WatchQueue:
-    """Collects notices from the client's threads, and lets one thread wait for them."""
+    """Collects fired watches from the client's threads; one thread can wait for them."""
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
@@ -53,7 +53,7 @@ class WatchQueue:
         return self._state
 
     def see_state(self, state: KazooState) -> None:
-        """Take in a change of the connection."""
+        """Record a change of the connection."""
         with self._changed:
             self._state = state
             if state == KazooState.CONNECTED:
@@ -62,7 +62,7 @@ class WatchQueue:
             self._changed.notify_all()
 
     def see_event(self, event: WatchedEvent) -> None:
-        """Take in that a watch fired."""
+        """Record that a watch fired."""
         if event.type == EventType.NONE:
             return  # events of the connection, which ``see_state`` handles
         concern = concern_of(self._paths, event.path)

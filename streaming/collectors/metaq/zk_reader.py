@@ -1,7 +1,7 @@
 """Shell: reads MetaQ's nodes from ZooKeeper, many at a time, and leaves a watch at each.
 
 Watches fire once; the next reading sets them again. The requests of one session are answered in their order, so what
-is asked for in a row is one picture, but for what changed in between; and that is noticed, because the watches are set.
+is requested in one sequence is consistent except for changes in between, and the watches report those.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Reader:
         self.is_old = False  # the brokers are older than 1.4.3
 
     def touch(self) -> None:
-        """Request something small: what changed before the answer is noticed before the answer."""
+        """Send a small request: changes before its answer are noticed before its answer."""
         self._window([self._paths.consumers], lambda path: self._client.exists_async(path, watch=self._watch))
 
     # ---- what there is
@@ -111,7 +111,7 @@ class Reader:
     # ---- topics
 
     def read_topics(self, topics: Sequence[str]) -> dict[str, ObservedTopic | None]:
-        """Read topics; None for one that is not there."""
+        """Read topics; None for one that does not exist."""
         root = self._paths.topics_old if self.is_old else self._paths.topics_sub
         folders = self._children([f"{root}/{topic}" for topic in topics])
         wanted = [f"{path}/{name}" for path, children in folders.items() if children for name in children.names]
@@ -147,7 +147,7 @@ class Reader:
         """Read groups.
 
         Args:
-            known: Those to be read, each with its previous read; unchanged parts are not read again.
+            known: The nodes to be read, each with its previous read; unchanged parts are not read again.
             described: Those of which all members' nodes are read again: they were written, or have no watch.
 
         Returns: None for a group that changed while it was read: its watch has fired, or will.
@@ -200,7 +200,7 @@ class Reader:
     # ---- requests
 
     def _children(self, paths: Sequence[str], *, watched: bool = True) -> dict[str, _Children | None]:
-        """List nodes; None for one that is not there, and its making is watched."""
+        """List nodes; None for one that does not exist; its creation is watched."""
         found: dict[str, _Children | None] = {}
         missing = list(dict.fromkeys(paths))
         while missing:
@@ -220,7 +220,7 @@ class Reader:
         return self._client.get_children_async(path, watch=self._watch if watched else None, include_data=True)
 
     def _request(self, asks: Iterable[Ask]) -> list[_Data | None]:
-        """Read data; None for what is not there any more."""
+        """Read data; None for a node that does not exist any more."""
 
         def get(ask: Ask) -> IAsyncResult:
             return self._client.get_async(ask[1], watch=self._watch if ask[0] == "data" else None)
@@ -267,7 +267,7 @@ class _GroupReading:
         self._faults: list[Violation] = []
 
     def wanted(self) -> list[Ask]:
-        """Return what must be read: what is new, and all of a folder of which more changed than can be seen."""
+        """Return what must be read: new nodes, and all of a folder with more changes than can be observed."""
         before = self._before
         known = before.members if before is not None and not self._all_members else {}
         wanted: list[Ask] = [

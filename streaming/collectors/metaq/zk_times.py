@@ -22,7 +22,7 @@ class TransactionTimes:
         self._known: list[tuple[int, int]] = []
 
     def learn(self, zxid: int, ms: int) -> None:
-        """Take in that a transaction happened at a moment of ZooKeeper's clock."""
+        """Record the time of a transaction by ZooKeeper's clock."""
         place = bisect_left(self._known, (zxid, ms))
         if place < len(self._known) and self._known[place] == (zxid, ms):
             return
@@ -31,12 +31,12 @@ class TransactionTimes:
             del self._known[0]
 
     def not_after(self, zxid: int) -> int | None:
-        """Return a time at which a transaction had happened: the time of the next known one."""
+        """Return a time at which a transaction had happened: that of the next dated one."""
         place = bisect_left(self._known, (zxid,))
         return self._known[place][1] if place < len(self._known) else None
 
     def not_before(self, zxid: int) -> int | None:
-        """Return a time before which a transaction had not happened: the time of the known one before."""
+        """Return a time before which a transaction had not happened: that of the dated one before."""
         place = bisect_right(self._known, (zxid, 2**63))
         return self._known[place - 1][1] if place else None
 
@@ -44,7 +44,7 @@ class TransactionTimes:
 class ServerClock:
     """By how much ZooKeeper's clock is ahead of this machine's, or behind it, as far as that is proven.
 
-    What was noticed had happened, and what was not there at one moment happened after it: so each dated node bounds the
+    A noticed change had happened, and a node that did not exist was created later: so each dated node bounds the
     difference from both sides. Where neither side excludes that the clocks agree, they are taken to.
     """
 
@@ -54,11 +54,11 @@ class ServerClock:
         self.ahead_ms = 0
 
     def saw(self, ms: int, *, noticed_ms: int, absent_ms: int | None) -> None:
-        """Take in a node that is new.
+        """Add the evidence of a new node.
 
         Args:
             ms: When it was made, by ZooKeeper's clock. noticed_ms: When it was noticed, by this machine's.
-            absent_ms: A time of this machine at which it did not exist yet, if known.
+            absent_ms: A time of this machine at which it did not exist yet, or None.
         """
         self._bounds.append((noticed_ms, ms - noticed_ms, None if absent_ms is None else ms - absent_ms))
         while self._bounds[0][0] < noticed_ms - _CLOCK_WINDOW_MS:
@@ -68,7 +68,7 @@ class ServerClock:
         self.ahead_ms = least if least > 0 else min(0, most)
 
     def at(self, local_ms: int) -> int:
-        """Return what ZooKeeper's clock showed at a moment of this machine."""
+        """Return ZooKeeper's time at a time of this machine."""
         return local_ms + self.ahead_ms
 
     def advance(self, local_ms: int) -> int:

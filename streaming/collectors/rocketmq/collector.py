@@ -36,7 +36,7 @@ class RocketMqCollector(CollectorThread):
 
     Args:
         options: The cluster.
-        log: Gets the events, and has the known state of the process before.
+        log: Gets the events, and has the remembered state of the previous process.
 
     Raises:
         SetupError: A TLS file cannot be used.
@@ -199,7 +199,7 @@ class _PollSession:
         )
 
     def idle(self, pause_s: float) -> None:
-        """Let the loop run for a while: members that were slow may still answer."""
+        """Run the loop for a while: slow members may still answer."""
         self._loop.run_until_complete(self._until_interrupted(asyncio.sleep(pause_s)))
 
     def interrupt(self) -> None:

@@ -20,7 +20,7 @@ def options_of(settings: RocketMq) -> RocketMqOptions:
 
 
 def checked(settings: RocketMq, *, was_seen: bool) -> Callable[[EventLog], RocketMqCollector]:
-    """Check that a name server can be reached, unless the cluster was seen before; return what makes the collector.
+    """Check that a name server can be reached, unless it was followed before; return the factory of the collector.
 
     Raises:
         SetupError: None can be, or a TLS file cannot be used.

@@ -114,7 +114,7 @@ def _disagreeing(
 def watch_tables(
     group: RememberedGroup, lists: Mapping[str, ConsumerConnections | None], now_ms: int, *, is_same: bool
 ) -> ObservedTables:
-    """Return the tables that brokers show, those that they showed lately, and when one was last seen to flap.
+    """Return the tables that brokers show, those that they showed lately, and when one flapped last.
 
     A table flaps when it comes back after it was another.
 

@@ -1,6 +1,6 @@
-"""Shell: one round over a RocketMQ cluster compared with the known state: the events, and the new state. Pure.
+"""Shell: one round over a RocketMQ cluster compared with the remembered state: the events, and the new state. Pure.
 
-No event reports that a member is alive: the brokers' lists decide. Without evidence nothing is reported, and the known
+No event reports that a member is alive: the brokers' lists decide. Without evidence nothing is reported; the remembered
 state stays.
 """
 
@@ -36,7 +36,7 @@ class ClusterDiff(msgspec.Struct, frozen=True):
     """The result of a round.
 
     Attributes:
-        events: In the order of their times, the clock last; empty where nothing was seen.
+        events: In the order of their times, the clock last; empty if no broker answered.
         known, passing: The state once they are reported.
     """
 
@@ -48,7 +48,7 @@ class ClusterDiff(msgspec.Struct, frozen=True):
 def diff_cluster(
     known: RememberedState, passing: VolatileState, survey: Survey, options: RocketMqOptions
 ) -> ClusterDiff:
-    """Compare a round with the known state. The arguments are not changed."""
+    """Compare a round with the remembered state. The arguments are not changed."""
     brokers = _brokers(known, survey, options)
     if not survey.is_evidence:
         return ClusterDiff([], msgspec.structs.replace(known, brokers=brokers), passing)
@@ -77,7 +77,7 @@ def diff_cluster(
 
 
 def is_news(before: RememberedState, after: RememberedState) -> bool:
-    """Return whether the known state changed in more than its time."""
+    """Return whether the remembered state changed in more than its time."""
     return (
         before.groups != after.groups
         or before.topics != after.topics

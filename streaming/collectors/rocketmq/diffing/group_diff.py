@@ -43,7 +43,7 @@ _BROADCASTING: Final = "BROADCASTING"
 _POP: Final = "POP"
 _CONSUME_POP: Final = "CONSUME_POP"
 # A new group is held back until its members were queried and its topics read, but no longer than
-# this: reported without them, it would seem to change its strategies and queues. A known group waits for
+# this: reported without them, it would seem to change its strategies and queues. A remembered group waits for
 # two rounds.
 _FIRST_WAIT_MS: Final = 60_000
 _WAIT_ROUNDS: Final = 2
@@ -80,9 +80,9 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 def diff_group(
     name: str, known: RememberedGroup, passing: VolatileGroup, seen: ObservedGroup, context: Context
 ) -> tuple[list[AnyEvent], RememberedGroup, VolatileGroup]:
-    """Compare a group in a round with its known state.
+    """Compare a group in a round with its remembered state.
 
-    Returns: The events, and the known state once they are reported.
+    Returns: The events, and the remembered state once they are reported.
     """
     if not seen.lists and not known.members and known.told is None:
         return [], known, passing

@@ -51,12 +51,12 @@ def connected(
     """Return the current members, sorted, and the departed ones.
 
     A client has one connection to each broker, from another port each time; two members with one client id have two.
-    So the broker with the most connections of an id decides how many members use it, and a member keeps its known
+    So the broker with the most connections of an id decides how many members use it, and a member keeps its previous
     address for as long as any broker lists that, or one that had listed the member cannot be polled.
 
     Args:
         lists: By broker, of those that answered. trusted: Those among them whose silence is evidence.
-        doubted: All others that are there: their silence is none.
+        doubted: All other connected ones: their silence is no evidence.
     """
     by_id: dict[str, dict[str, list[Connection]]] = {}
     for broker in sorted(evidence.lists):
@@ -138,7 +138,7 @@ def _listed(
         member = RememberedMember(info=info)
     info = member.info
     version = version_name(connection.version)
-    # The address by which it was known may be that at a broker that cannot be polled now.
+    # Its previous address may be the one at a broker that cannot be polled now.
     host = info.host if doubted and info.host else connection.client_addr
     told = {"host": host, "client_version": version, "language": connection.language}
     if any(value is not None and getattr(info, name) != value for name, value in told.items()):
@@ -218,7 +218,7 @@ def followed(topics: Iterable[str], options: RocketMqOptions) -> tuple[str, ...]
 
 
 def departure(member: RememberedMember, at_ms: int, restarted: Collection[str]) -> Departure:
-    """Return how a member departed, as far as it can be known, and the evidence.
+    """Return how a member departed, as far as that can be inferred, and the evidence.
 
     A killed process closes its connection and vanishes at once, as one does that is shut down; only one that hangs is
     dropped by its brokers, by default 120 s after its last heartbeat, and does not answer before.

@@ -30,12 +30,12 @@ class RememberedBroker(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RememberedMember(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The known state of a member.
+    """The remembered state of a member.
 
     Attributes:
         info: As in the next snapshot.
         listed_by: The brokers that list it, and those that did before they could not be relied on: when each was
-            started that listed it last, as far as that is known.
+            started that listed it last, if observed.
         is_described: It reported itself at least once; otherwise its group's table is used.
         failures, failing_since_ms, failed_ms, failure: How often in turn it did not, since when, and why, last.
         is_stuck: After it had not answered it was still listed, in a round in which it did not answer either.
@@ -92,13 +92,13 @@ class RememberedGroup(msgspec.Struct, frozen=True, omit_defaults=True):
     """A group.
 
     Attributes:
-        members: Sorted by client id and address; with those that are kept for want of evidence.
+        members: Sorted by client id and address; with those whose departure has no evidence yet.
         gone: Departed members since the last reported snapshot.
-        told: A digest of that snapshot; None: there was none.
+        told: A hash of that snapshot; None: there was none.
         waiting_since_ms: Since when a snapshot is held back, because new members were not queried yet.
         mode, settings: As reported.
-        dealt: The mode where brokers assign themselves, ``PULL`` or ``POP``, by topic.
-        sub_version: The newest version of a subscription that was seen.
+        dealt: The mode where brokers assign the queues, ``PULL`` or ``POP``, by topic.
+        sub_version: The newest observed version of a subscription.
         observations: The current ones.
     """
 
@@ -175,7 +175,7 @@ class VolatileGroup(msgspec.Struct, frozen=True):
 
     Attributes:
         evidence: The last used for its members.
-        offsets: As last seen. offset_brokers: Of those that answered then.
+        offsets: As last observed. offset_brokers: Of those that answered then.
         moves_alone, still_alone: How often in turn offsets moved, or did not, while no member was connected.
         differs: How many rounds in turn the brokers' lists differed. unpolled: How many it was not polled.
         absent: How many no broker had settings of it, nor members.

@@ -60,7 +60,7 @@ class Schedule:
         self._groups[group] = _Group({client_id: _Member() for client_id in client_ids}, sub_version)
 
     def saw(self, group: str, client_ids: set[str], sub_version: int, now_ms: int) -> None:
-        """Take in the lists of a group."""
+        """Update the lists of a group."""
         known = self._groups.setdefault(group, _Group())
         if known.members.keys() != client_ids:
             known.members = {client_id: known.members.get(client_id, _Member()) for client_id in sorted(client_ids)}
@@ -93,13 +93,13 @@ class Schedule:
         return [*_oldest(changed, len(changed)), *_oldest(others, between_generations), *_oldest(silent, len(silent))]
 
     def answered(self, group: str, client_id: str, now_ms: int) -> None:
-        """Take in that a member answered, or that its broker did for it."""
+        """Record that a member answered, or its broker in its place."""
         member = self._member(group, client_id)
         if member is not None:
             member.asked_ms, member.silences, member.not_before_ms = now_ms, 0, 0
 
     def was_silent(self, group: str, client_id: str, now_ms: int) -> None:
-        """Take in that a member did not answer."""
+        """Record that a member did not answer."""
         member = self._member(group, client_id)
         if member is not None:
             member.asked_ms = now_ms

@@ -27,7 +27,7 @@ class ObservedBroker(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         addresses: By broker id, as a name server reported last.
-        problem: Why it did not answer; None: it did. is_refusal: It does not let us in.
+        problem: Why it did not answer; None: it did. is_refusal: It refuses access.
         is_listed: A name server lists it.
         boot_ms: When it was started, by its own clock; None: it did not report it.
         topics: Its topics; None where they were not had.
@@ -73,7 +73,7 @@ class ObservedGroup(msgspec.Struct, kw_only=True):
         members: By client id, of the queried ones.
         offsets: The group's offsets, where requested: on ``offset_brokers``. offsets_at_ms: When the
             last of it came.
-        dealt: The mode where brokers assign themselves: ``PULL`` or ``POP``, by topic.
+        dealt: The mode where brokers assign the queues: ``PULL`` or ``POP``, by topic.
     """
 
     lists: dict[str, ConsumerConnections | None] = msgspec.field(default_factory=dict)
@@ -134,11 +134,11 @@ class Survey(msgspec.Struct, kw_only=True):
 
     @property
     def is_evidence(self) -> bool:
-        """Whether anything was seen at all: at least one broker answered."""
+        """Whether at least one broker answered."""
         return any(broker.problem is None for broker in self.brokers.values())
 
     def unpolled(self) -> int:
-        """Return how many groups were not seen at every broker that answers."""
+        """Return how many groups were not read from every broker that answers."""
         return sum(bool(group.unpolled) for group in self.groups.values())
 
 

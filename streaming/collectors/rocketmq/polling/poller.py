@@ -80,7 +80,7 @@ class Surveyor:
         """Take one round.
 
         Args:
-            addresses: Of the known brokers, by name and broker id. groups, topics: The reported ones.
+            addresses: Of the remembered brokers, by name and broker id. groups, topics: The reported ones.
             gone: Brokers that were unavailable for longer than consumers take to refresh routes.
             complete: Query all members, without a time limit.
         """
@@ -306,7 +306,7 @@ async def _work(jobs: Iterator[Awaitable[None]], until: float | None) -> None:
         async with asyncio.timeout_at(until):
             await asyncio.gather(*workers)
     except TimeoutError:
-        pass  # what is missing is seen to be missing
+        pass  # the missing ones are reported as missing
     finally:
         for worker in workers:
             worker.cancel()

@@ -84,7 +84,7 @@ class RouteSchedule:
         gone: Collection[str],
         now_ms: int,
     ) -> None:
-        """Take in a route."""
+        """Record a route."""
         on = frozenset(data.broker_name for data in route.queues) if route is not None else frozenset()
         before = self._looked.get(topic)
         if before is not None:

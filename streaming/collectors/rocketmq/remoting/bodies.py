@@ -58,7 +58,7 @@ class BodyError(ValueError):
 
     Args:
         code: The request's code.
-        problem: The error, with the field and its place where known.
+        problem: The error, with the field and its position, if it has one.
     """
 
     def __init__(self, code: int, problem: str) -> None:

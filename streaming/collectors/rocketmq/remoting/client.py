@@ -41,7 +41,7 @@ class RocketMqClient:
     """Requests name servers and brokers: one connection for each address, made when it is first needed.
 
     Brokers are named by the addresses of `cluster_info`. Every method may raise `Unreachable`, `TimedOut`,
-    `Refused` or `ProtocolError`, all of them `RemotingError`, and nothing else. Time-outs run from the moment a request
+    `Refused` or `ProtocolError`, all of them `RemotingError`, and nothing else. Time-outs run from the time a request
     is sent, not from when it began to wait for its turn. To be used within one event loop.
 
     Args:

@@ -135,7 +135,7 @@ class Connection(asyncio.Protocol):
             self._lose(str(error), ProtocolError)
             return
         for frame in frames:
-            # A notice of the server is none of ours, an answer to nothing has come too late.
+            # Notices of the server are skipped; an answer without a request has come too late.
             if frame.is_response and (pending := self._pending.pop(frame.opaque, None)) is not None:
                 self.answered += 1
                 _call(pending.on_end)
@@ -156,7 +156,7 @@ class Connection(asyncio.Protocol):
         self._may_write.clear()
 
     def resume_writing(self) -> None:
-        """Let requests go again."""
+        """Allow requests again."""
         self._may_write.set()
 
     def _write(self, data: bytes) -> None:

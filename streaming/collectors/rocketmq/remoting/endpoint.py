@@ -140,7 +140,7 @@ class Server:
         return response
 
     async def close(self) -> None:
-        """Close the connection, for good."""
+        """Close the connection permanently."""
         self._is_closed = True
         if self._connection is not None:
             self._connection.close()

@@ -21,7 +21,7 @@ from streaming.collectors.rocketmq.remoting.codes import CLIENT_VERSION
 
 # com.rocketmq.remoting.frameMaxLength: what RocketMQ's own servers and clients take.
 MAX_FRAME_BYTES: Final = 16 * 1024 * 1024
-# The longest headers seen carry a stack trace as their remark.
+# The longest observed headers carry a stack trace as their remark.
 MAX_HEADER_BYTES: Final = 1024 * 1024
 
 _WORD: Final = struct.Struct(">I")
@@ -125,7 +125,7 @@ def encode(frame: Frame) -> bytes:
 class FrameReader:
     """Cuts what comes over one connection into frames.
 
-    It keeps what has come of an unfinished frame and no more; a frame that claims to be too long is refused before any
+    It keeps only the received part of an unfinished frame; a frame that claims to be too long is refused before any
     of it is kept. After a `FrameError` every further call raises one.
     """
 
@@ -140,7 +140,7 @@ class FrameReader:
         return len(self._buffer)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[Frame]:
-        """Take in what came and return the frames that it completed.
+        """Add received bytes and return the frames that they complete.
 
         Raises:
             FrameError: The bytes are no frames. Complete frames before the error, of the same call, are lost.

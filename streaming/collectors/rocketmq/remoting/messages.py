@@ -223,7 +223,7 @@ class RunningInfo(msgspec.Struct, frozen=True):
     Attributes:
         properties: As it sent them. In Java also every property of the consumer.
         queues: What it holds.
-        pop_queues: From what it pops; the queue id −1 stands for all of a broker's.
+        pop_queues: The queues from which it pops; the queue id −1 is all queues of a broker.
     """
 
     properties: Mapping[str, str]
