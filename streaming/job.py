@@ -320,7 +320,7 @@ class Job:
         return None
 
     def _stop_query(self, query: StreamingQuery) -> None:
-        """Let the running batch end, then stop; what is cut off is done again at the next start."""
+        """Wait for the running batch, then stop; an interrupted batch is repeated at the next start."""
         self.status.state = "finishing the batch"
         deadline = time.monotonic() + self.settings.job.stop_timeout_ms / 1000
         asked_after = _last_batch(query)

@@ -1,4 +1,4 @@
-"""Shell: finds users' own strategies by their entry points and tries each before it is let in."""
+"""Shell: finds custom strategies by their entry points and tests each before it is used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GROUP = "rebalance_monitor.strategies"
 # Importing it and all its trials; one answer. Ours take milliseconds.
 LOAD_LIMIT_S: Final = 30.0
 ANSWER_LIMIT_S: Final = 10.0
-# One that is late again and again would hold up every group behind it.
+# A strategy that times out repeatedly would delay every group behind it.
 LATE_ANSWERS: Final = 3
 
 # Errors of the guard, as opposed to those that the custom function raises itself.
@@ -72,7 +72,7 @@ def _within(limit_s: float, work: Callable[[], _T]) -> _T:
     """Run custom code in its own thread, and wait for it no longer than the limit.
 
     A late call is abandoned: its thread continues beside the job, and ends with the process at the latest. One that
-    never gives Python's lock back holds up the process.
+    never releases Python's lock blocks the process.
 
     Raises:
         TimeoutError: It is late. RuntimeError: In place of what is no ``Exception``, such as ``SystemExit``.

@@ -66,7 +66,7 @@ def run_app() -> None:
 
 
 def _open_what_was_closed() -> None:
-    """Let answers go nowhere where the caller closed what they go to (`>&-`)."""
+    """Discard the output if the caller closed its file (`>&-`)."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for the process

@@ -134,7 +134,7 @@ def _place(
 
 
 def _unfit(settings: Settings, live: LiveOptions, topic: str | None) -> list[str]:
-    """Return what is wrong with settings that are valid one by one."""
+    """Return what is wrong with settings that are valid each by itself."""
     mistakes = []
     followed = settings.followed()
     if not followed:
@@ -245,7 +245,7 @@ def _collect(settings: Settings, system: str, logs: _Logs, *, once: bool) -> int
         status = collector.status()
         log.error("the cluster did not answer", cluster=status.cluster, state=status.state, detail=status.detail)
     if not written:
-        log.error("observed events could not be written; the next start reads the cluster's state anew")
+        log.error("observed events could not be written; the next start reads the cluster's state again")
     log.info("stopped")
     return 0 if answered and written else FAILED_EXIT
 

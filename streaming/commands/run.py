@@ -134,7 +134,7 @@ def _misused(folder: str | Path | None, has_source: bool, once: bool, flush: boo
             " --cluster NAME"
         )
     if flush and not once:
-        mistakes.append("--flush goes with --once")
+        mistakes.append("--flush needs --once")
     if folder and not Path(folder).is_dir():
         mistakes.append(f"--events {folder}: there is no such folder")
     elif folder and not os.access(folder, os.R_OK | os.X_OK):

@@ -65,7 +65,7 @@ def simulate(
     if live and load:
         mistakes.append("--live and --load cannot go together")
     if until is not None and not live:
-        mistakes.append("--for goes with --live; a recording has its --duration")
+        mistakes.append("--for needs --live; a recording has --duration")
     events = out / "events"
     if (wrong := write_error(events)) is not None:
         mistakes.append(f"--out: {wrong}")

@@ -1,4 +1,4 @@
-"""Shell: a file that is there whole or not at all."""
+"""Shell: a file that exists completely or not at all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_atomically(path: Path, content: bytes, *, modified_ns: int | None = No
         with contextlib.suppress(OSError):
             hidden.unlink()
         raise
-    # The name too; not every file system can sync folders: the file is there all the same.
+    # The name too; not every file system can sync folders: the file exists anyway.
     with contextlib.suppress(OSError):
         _sync(path.parent)
 

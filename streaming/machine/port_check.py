@@ -11,7 +11,7 @@ _TIMEOUT_S = 3.0
 
 
 def require_reachable(addresses: Sequence[str], *, what: str, remedy: str) -> None:
-    """Connect to the first of the addresses that lets us.
+    """Connect to the first address that accepts a connection.
 
     Args:
         addresses: ``host:port`` each.

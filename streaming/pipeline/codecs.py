@@ -82,6 +82,6 @@ _READERS: dict[str, Callable[[BinaryIO], Iterator[bytes]]] = {
     ".zst": _zstandard,
     ".zstd": _zstandard,
 }
-# The ends of names by which a compressed file is known, in small letters: those that are read, and those that are not.
+# Suffixes of compressed files in lower case: those that are read, and those that are rejected.
 DECOMPRESSED = tuple(_READERS)
 REFUSED = (".lz4", ".snappy", ".deflate", ".zip", ".7z", ".rar", ".tar", ".tgz", ".br", ".lzo", ".z")

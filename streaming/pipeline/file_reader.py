@@ -1,4 +1,4 @@
-"""Shell: files that a worker reads by itself: what Spark's reader of text would choke on, or pass over in silence.
+"""Shell: files that a worker reads itself: those on which Spark's text reader fails, or which it skips silently.
 
 The lines of one file come in blocks of any file size; a line too long to be an event is measured, not held.
 """

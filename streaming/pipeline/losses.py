@@ -1,6 +1,6 @@
 """Shell: a job's lost input: kept until the query has received it, so that each loss is reported once.
 
-`<checkpoint>/losses.json` holds up to where the job has answered for what was deleted, and the marks that are not in
+`<checkpoint>/losses.json` holds the position up to which deletions were reported, and the marks that are not in
 the control folder yet. A mark that comes there twice, after a crash, opens the same finding.
 """
 

@@ -39,12 +39,12 @@ class ProgressListener:
         self.progressed = False
 
     def begin(self, tables: Location) -> None:
-        """Take in what the tables hold from earlier runs."""
+        """Read the totals of the tables from earlier runs."""
         self._totals.count(tables)
         self._show_totals()
 
     def decided(self, batch: Decided) -> None:
-        """Take in what a batch decided; called by the sink."""
+        """Update with the decisions of a batch; called by the sink."""
         for cluster, changed_ms in batch.changed_ms.items():
             self._changed_ms[cluster] = max(changed_ms, self._changed_ms.get(cluster, 0))
         self._status.rejected += batch.rejected
@@ -54,7 +54,7 @@ class ProgressListener:
         self._show_totals()
 
     def replaced(self, table: Table, gone: pa.Table, come: pa.Table) -> None:
-        """Take in a commit to one of the tables that follow the journal."""
+        """Update with a commit to one of the tables that follow the journal."""
         self._totals.replaced(table, gone, come)
         self._show_totals()
 
@@ -70,7 +70,7 @@ class ProgressListener:
         )
 
     def progress(self, query: StreamingQuery) -> None:
-        """Take in the query's last progress, once."""
+        """Update with the query's last progress, once."""
         java = query._jsq.lastProgress()
         # The whole is a long text; it is compared far more often than it changes.
         if java is None or (progress := (java.batchId(), java.timestamp())) == self._progress:

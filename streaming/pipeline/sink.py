@@ -33,9 +33,9 @@ DRIVER_ROWS = 20_000
 DRIVER_REJECTED = 500
 SLICE_ROWS = 100_000
 SLICE_REJECTED = 500
-# So many rows come with the job that computes the batch; of a larger batch they would come for nothing.
+# This many rows come to the driver with the job that computes the batch.
 FIRST_ROWS = 2_000
-# So many rebalances of one batch are reported one by one.
+# At most this many rebalances of one batch are listed in the live view.
 NEWEST_REBALANCES = 200
 
 

@@ -31,7 +31,7 @@ RAW_COLUMNS = {
 _UNFINISHED = r"(\.tmp|\.part|\.partial|\.crdownload|\.swp|~|\._COPYING_)$"
 # What a path would mean to Spark beside itself.
 _GLOB_CHARACTER = re.compile(r"[\[\]{}*?\\]")
-# Longer than any recording is old. Spark's default ignores files a week older than the newest one seen.
+# Longer than any recording is old. Spark's default ignores files a week older than the newest one.
 _ANY_AGE = "36500d"
 
 
@@ -146,7 +146,7 @@ def topic_source(
     """Read the records of a Kafka topic, from the earliest that is left.
 
     Args:
-        is_tolerant: Records that were deleted before they were read are passed over; else the query fails.
+        is_tolerant: Records that were deleted before they were read are skipped; else the query fails.
         options: For Spark's Kafka source; those of the client begin with ``kafka.``. They go before our own.
     """
     reader = (

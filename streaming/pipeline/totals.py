@@ -47,7 +47,7 @@ class Totals:
                     self._add(table, block, 1)
 
     def replaced(self, table: Table, gone: pa.Table, come: pa.Table) -> None:
-        """Take in a commit that put some rows in the place of others."""
+        """Update with a commit that replaced some rows by others."""
         if table.name in _COLUMNS:
             with self._lock:
                 self._add(table, gone, -1)

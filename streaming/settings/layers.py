@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 ENVIRONMENT_PREFIX = "REBALANCE_MONITOR_"
 # Variables of the same prefix that are not settings of the job.
 _OTHER_VARIABLES = frozenset({"CACHE"})
-# Properties of others' clients: their names have dots of their own.
+# Properties of client libraries: their names contain dots.
 _PROPERTIES = (("kafka", "options"), ("kafka_events", "options"), ("spark", "conf"))
 
 Layer: TypeAlias = dict[str, Any]
@@ -86,7 +86,7 @@ def read_dotted(dotted: Mapping[str, object]) -> Layer:
 
 
 def lay_over(under: Layer, over: Layer, origin: str, origins: Origins, path: tuple[str, ...] = ()) -> None:
-    """Merge one layer over another, key by key, and note the origin of each."""
+    """Merge one layer over another, key by key, and record the origin of each."""
     for key, value in over.items():
         here = (*path, key)
         if isinstance(value, dict):

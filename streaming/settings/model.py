@@ -152,7 +152,7 @@ def load(
     Args:
         config: A user's TOML file.
         overrides: ``section.key`` -> value, from the command line; None values are left out.
-        env: Environment variables; those of others are ignored.
+        env: Environment variables; those of other programs are ignored.
 
     Raises:
         SettingsError: With every mistake: unreadable files, unknown keys, ill-typed or senseless values.

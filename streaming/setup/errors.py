@@ -5,7 +5,7 @@ class SetupError(Exception):
     """Something outside the project is missing or unsuitable, and a user can fix it.
 
     Args:
-        problem: what is wrong, with the path or version seen, one sentence.
+        problem: what is wrong, with the path or version found, one sentence.
         remedy: what to do about it, one or more lines.
     """
 

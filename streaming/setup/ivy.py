@@ -81,7 +81,7 @@ def _is_whole(folder: Path, sums: dict[str, str]) -> bool:
 
 @contextlib.contextmanager
 def _one_at_a_time(root: Path, name: str) -> Iterator[None]:
-    """Let one process fetch while the others that want the same jars wait."""
+    """Hold a lock: one process fetches while others that need the same jars wait."""
     partial = root / "partial"
     try:
         partial.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Shell: one simulated cluster: its topics, its source of events with all its faults, its silences."""
+"""Shell: one simulated cluster: its topics, its source of events with delays, losses and repeats, its silences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from udfs.model.events import AnyEvent, Clock, QueueInfo, System, TopicQueues
 CLOCK_INTERVAL_MS = 5_000
 # Disorder stays below the default of allowed_lateness (2 s); what comes later is scripted, never chance.
 USUAL_DELAY_MS, LONGEST_DELAY_MS = 400, 1_900
-# Topics change half a second past a full second, groups never do: so both fall on one moment only on purpose.
+# Topics change half a second past a full second, groups never do: so both have the same time only on purpose.
 TOPIC_MOMENT_MS = 500
 # Repeats stay below the default of repeat_span (10 minutes).
 LONGEST_REPEAT_MS = 240_000
@@ -37,13 +37,13 @@ class GroupOfCluster(Protocol):
         """Begin to live."""
 
     def on_topic_changed(self, topic: str) -> None:
-        """Note that the source has now reported other queues of a topic."""
+        """Record that the source has reported other queues of a topic."""
 
     def topic_grown(self, topic: str) -> None:
-        """Note that the topic itself has other queues."""
+        """Record that the topic itself has other queues."""
 
     def source_falls_silent(self) -> None:
-        """Note that nothing is reported from now on."""
+        """Record that nothing is reported from now on."""
 
 
 class Topic:
@@ -100,7 +100,7 @@ class Cluster:
     # -- life ------------------------------------------------------------------------------------------------
 
     def start(self, late_topic: str | None) -> None:
-        """Report the topics, all but one at once, and let everything begin."""
+        """Report the topics, all but one at once, and start everything."""
         for topic in self.topics.values():
             if topic.name == late_topic:
                 self._at_topic_time(self.now + 15_000, partial(self._emit_topic, topic))
@@ -176,7 +176,7 @@ class Cluster:
         self._at_topic_time(self.now + poll_delay_ms, lambda: self._emit_topic(topic))
 
     def steady(self, topics: list[str]) -> bool:
-        """Return whether these topics are known, have queues, and have no change on its way."""
+        """Return whether these topics are reported, have queues, and have no pending change."""
         return all(self.topics[name].told == self.topics[name].count != 0 for name in topics)
 
     def hold_topics(self, topics: list[str], until_ms: int) -> None:

@@ -89,7 +89,7 @@ class Fleet:
     # -- reading ---------------------------------------------------------------------------------------------
 
     def events_until(self, time_ms: int) -> Iterator[AnyEvent]:
-        """Let life go on until then, and return the events that reach a reader by then, in that order."""
+        """Simulate until then, and return the events that reach a reader by then, in that order."""
         for delivery in self.deliveries_until(time_ms):
             yield delivery.event
 

@@ -60,7 +60,7 @@ class Member:
 
 
 class HeartbeatMembers(GroupLife):
-    """Members join, beat and leave, each by events of its own; its generations are counted."""
+    """Members join, send heartbeats and leave, each by its own events; generations are counted."""
 
     def __init__(
         self, cluster: Cluster, group_id: str, topics: list[str], rng: random.Random, size: int, timeout_ms: int | None

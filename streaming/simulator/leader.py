@@ -28,7 +28,7 @@ def assign_range(members: list[Member], counts: dict[str, int]) -> dict[str, Par
 
 
 def assign_roundrobin(members: list[Member], counts: dict[str, int]) -> dict[str, Partitions]:
-    """Assign all partitions one by one over all members, passing over those that do not subscribe."""
+    """Assign all partitions one by one over all members, skipping those that do not subscribe."""
     dealt: dict[str, Partitions] = {member[0]: [] for member in members}
     circle = in_order(members)
     place = 0

@@ -14,7 +14,7 @@ from streaming.simulator.fleet import RECORDINGS_START_MS
 
 CLUSTER = "kafka-load"
 TOPICS = 1_000
-# As if each member beat every three seconds.
+# As if each member sent a heartbeat every three seconds.
 ROUND_MS = 3_000
 SESSION_TIMEOUT_MS = 45_000
 LINES_PER_FILE = 50_000

@@ -31,7 +31,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def record(fleet: Fleet, out: Path, duration_ms: int) -> Recording:
-    """Let a fleet live for so long and write it down: ``out/events/*.jsonl`` and ``out/truth.jsonl``.
+    """Simulate a fleet for this long and record it: ``out/events/*.jsonl`` and ``out/truth.jsonl``.
 
     Files are closed by rename. Their modification times ascend in the order of delivery, which is the order in
     which folders are read; their bytes depend on nothing but the fleet.

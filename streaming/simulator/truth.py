@@ -23,11 +23,11 @@ class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ExpectedRebalance(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One rebalance that the tables must hold; ``causes`` are all that fell on its moment.
+    """One rebalance that the tables must hold; ``causes`` are all causes at its event time.
 
     Attributes:
         event_time: Epoch ms; RFC 3339 in the file.
-        generation: Where it can be known.
+        generation: None where it cannot be known.
         members_after: Where it does not depend on when late events are read.
         late_until: The evidence comes late. A job that reads it together with its neighbours finds the rebalance at
             ``event_time``; else it is within (``event_time``, ``late_until``] with ``late_evidence``.
@@ -56,7 +56,7 @@ class SilentSource(msgspec.Struct, kw_only=True):
 
 
 class Truth:
-    """Takes causes in as the script makes them and folds those of one group and moment."""
+    """Collects causes as the script makes them and merges those of one group and event time."""
 
     def __init__(self) -> None:
         self._counted: dict[tuple[str, str, int], ExpectedRebalance] = {}
@@ -66,13 +66,13 @@ class Truth:
         self.silences: list[SilentSource] = []
 
     def reported(self, cluster: str, event_time: int) -> None:
-        """Note that the cluster reported an event of that time: later times cannot be known yet."""
+        """Record that the cluster reported an event of that time: later times are not known yet."""
         self.newest[cluster] = max(event_time, self.newest.get(cluster, event_time))
 
     def counted(
         self, cluster: str, system: str, group_id: str, event_time: int, cause: Cause, members_after: int | None
     ) -> None:
-        """Add one cause to the rebalance of that moment; moments come in order."""
+        """Add one cause to the rebalance of that event time; times come in order."""
         key = (cluster, group_id, event_time)
         found = self._counted.get(key)
         if found is None:

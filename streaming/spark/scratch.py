@@ -69,7 +69,7 @@ def _remove_own(folder: Path) -> None:
 
 
 def _end_jvm() -> None:
-    """Let the JVM that this process started clean up and end: it writes into the folder until then."""
+    """Wait until the JVM that this process started has cleaned up and ended: it writes into the folder until then."""
     from pyspark import SparkContext
 
     jvm = getattr(SparkContext._gateway, "proc", None)

@@ -32,7 +32,7 @@ _ALWAYS = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Only to count the keys, each write of a shard's state would first read the whole state that is there.
+    # Each write of a shard's state would first read the whole old state, only to count the keys.
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     # The way of reading Kafka's offsets that sees internal topics too.
     "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true",
@@ -155,7 +155,7 @@ def _handler_of_sigint_kept() -> Iterator[None]:
 
 @contextmanager
 def _stderr_into(file: Path | None) -> Iterator[None]:
-    """Let the processes that start inside write their standard error into the file."""
+    """Redirect the standard error of processes that start inside into the file."""
     if file is None:
         yield
         return
@@ -174,7 +174,7 @@ def _stderr_into(file: Path | None) -> Iterator[None]:
 
 
 def _name_files_in_utf8() -> None:
-    """Let Java see files whose names are not ASCII: with the locale C it skips them silently.
+    """Make Java find files whose names are not ASCII: with the locale C it skips them silently.
 
     Python handles all other ways to set it.
     """

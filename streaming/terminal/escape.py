@@ -1,4 +1,4 @@
-"""Shell: names of others as a terminal may show them."""
+"""Shell: untrusted names, escaped for a terminal."""
 
 from __future__ import annotations
 

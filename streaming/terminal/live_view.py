@@ -120,7 +120,7 @@ class ObservedRebalance:
 
 @dataclass(frozen=True)
 class ClusterStatus:
-    """One cluster now. ``changed_ms`` is the event time of its last change; None = not known."""
+    """One cluster now. ``changed_ms`` is the event time of its last change; None = unknown."""
 
     name: str
     system: str
@@ -163,7 +163,7 @@ class LiveStatus:
     notes: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_NOTES))
 
     def saw(self, rows: Iterable[Mapping[str, Any]], count: int | None = None) -> None:
-        """Take in the rebalances of one batch, in any order; of so many when these are only the newest."""
+        """Add the rebalances of one batch, in any order; ``count`` is their number if these are only the newest."""
         ordered = sorted(rows, key=lambda one: (one["event_time"], one["cluster"], one["group_id"]))
         self.rebalances_seen += len(ordered) if count is None else count
         self.rebalances.extendleft(map(ObservedRebalance.of, ordered[-KEPT_REBALANCES:]))

@@ -100,7 +100,7 @@ _NEEDED = {
 
 
 def summarise(tables_root: Location) -> Summary:
-    """Return what the tables below ``tables_root`` hold; a table that is not there yet counts as empty.
+    """Return what the tables below ``tables_root`` hold; a table that does not exist yet counts as empty.
 
     No table is in memory as a whole: DuckDB reads each as a stream, and puts on disk what it cannot hold.
     """

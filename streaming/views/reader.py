@@ -48,7 +48,7 @@ class Reader:
         where: Mapping[str, Any] | None = None,
         keep: Keep | None = None,
     ) -> pa.Table:
-        """Read a table, or what of it fits; a table that is not there yet is empty.
+        """Read a table, or the rows that match; a table that does not exist yet is empty.
 
         Args:
             where: Column -> the value that it must have, or a set of those that it may have; None = any.

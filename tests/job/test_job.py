@@ -150,10 +150,10 @@ def test_every_mistake_of_usage_is_named_at_once(runs: ManyRuns, tmp_path: Path)
     mistaken.write_text('[time]\nallowed_lateness_ms = -1\nsilence = "perhaps"\n[jop]\ntables = "t"\n')
     nowhere = tmp_path / "nowhere"
     settings = ["time.allowed_lateness_ms", "time.silence", "jop", "state.shards"]
-    usage = ["--flush goes with --once", f"--events {nowhere}"]
+    usage = ["--flush needs --once", f"--events {nowhere}"]
     asked = {
         ("--config", mistaken, "--shards", "0", "--flush", "--events", nowhere): [*settings, *usage],
-        ("--shards", "0", "--flush"): ["state.shards", "nothing to read", "--flush goes with --once"],
+        ("--shards", "0", "--flush"): ["state.shards", "nothing to read", "--flush needs --once"],
         ("--allowed-lateness", "2x", "--kafka-option", "a", "--kafka", "127.0.0.1:1", "--events", nowhere): [
             "--allowed-lateness: '2x'",
             "--kafka-option 'a'",

@@ -18,12 +18,12 @@ from streaming.settings.model import Settings
     ("arguments", "mistakes"),
     [
         ("run", ["nothing to read"]),
-        ("run --rocketmq h --metaq z --cluster c --flush", ["ambiguous", "--rocketmq needs", "--flush goes with"]),
+        ("run --rocketmq h --metaq z --cluster c --flush", ["ambiguous", "--rocketmq needs", "--flush needs"]),
         ("run --kafka h --tables /dev/null --checkpoint /dev/null/x", ["'h' is not HOST:PORT", "--kafka needs"]),
         ("run --kafka h:1 --tables /dev/null --checkpoint /dev/null/x", ["--tables", "--checkpoint", "--kafka needs"]),
         ("run --metaq z --exclude-topic ( --events /nowhere", ["(", "no such folder", "--metaq needs --cluster"]),
         ("run --kafka-events t --allowed-lateness soon", ["--kafka-events needs a broker", "--allowed-lateness"]),
-        ("run --events /nowhere --shards 0 --flush", ["state.shards", "no such folder", "--flush goes with --once"]),
+        ("run --events /nowhere --shards 0 --flush", ["state.shards", "no such folder", "--flush needs --once"]),
     ],
 )
 def test_every_mistake_is_named_at_once(arguments: str, mistakes: list[str], complaint: Callable[..., str]) -> None:
