@@ -24,7 +24,11 @@ def jars_of(ivy_file):
 
 @pytest.mark.parametrize(("ivy_file", "sums"), IVY_FILES, ids=lambda file: file.name)
 def test_every_jar_that_is_named_has_a_sum_and_no_other(ivy_file, sums):
-    named = sorted(f"{name}-{revision}.jar" for name, revision in jars_of(ivy_file).items())
+    classifiers = {
+        one.attrib["name"]: f"-{one.attrib['{http://ant.apache.org/ivy/maven}classifier']}"
+        for one in ElementTree.parse(ivy_file).iter("artifact")
+    }
+    named = sorted(f"{name}-{revision}{classifiers.get(name, '')}.jar" for name, revision in jars_of(ivy_file).items())
     assert sorted(line.split()[1] for line in sums.read_text().splitlines()) == named
 
 

@@ -13,14 +13,14 @@ from udfs.strategies.rocketmq.averagely import by_circle
 
 def test_broadcasting_gives_every_subscriber_every_queue() -> None:
     problem = group({"a": ["t"], "b": ["t"], "c": []}, {"t": 2})
-    dealt = allocate(system="rocketmq", mode="broadcasting", strategy=None, problem=problem)
+    dealt = allocate(system="rocketmq", mode="broadcasting", strategy=None, problem=problem, tie_order="4.x")
     assert as_text(dealt.assignment) == {"a": "t-0 t-1", "b": "t-0 t-1", "c": ""}
     assert dealt.strategy is None
 
 
 def test_message_mode_gives_every_subscriber_queue_minus_one_of_each_broker() -> None:
     problem = group({"a": ["t"], "b": ["t"], "c": []}, {"t": 2}, broker="x")
-    held = allocate(system="rocketmq", mode="message", strategy="AVG", problem=problem).assignment
+    held = allocate(system="rocketmq", mode="message", strategy="AVG", problem=problem, tie_order="4.x").assignment
     assert {member: [(queue.broker, queue.queue_id) for queue in queues] for member, queues in held.items()} == {
         "a": [("x", -1)],
         "b": [("x", -1)],
@@ -37,13 +37,13 @@ def test_message_mode_with_a_share_number_adds_the_slices_of_the_next_members(
     share_number: int, queues: list[str]
 ) -> None:
     problem = group({member: ["t"] for member in "abc"}, {"t": 4}, settings={"share_number": share_number})
-    held = allocate(system="rocketmq", mode="message", strategy="AVG", problem=problem).assignment
+    held = allocate(system="rocketmq", mode="message", strategy="AVG", problem=problem, tie_order="4.x").assignment
     assert [" ".join(str(queue.queue_id) for queue in held[member]) for member in "abc"] == queues
 
 
 def test_message_mode_with_fewer_queues_than_members_gives_each_one_queue() -> None:
     problem = group({member: ["t"] for member in "abcd"}, {"t": 2}, settings={"share_number": 1})
-    held = allocate(system="rocketmq", mode="message", strategy=None, problem=problem).assignment
+    held = allocate(system="rocketmq", mode="message", strategy=None, problem=problem, tie_order="4.x").assignment
     assert as_text(held) == {"a": "t-0", "b": "t-1", "c": "t-0", "d": "t-1"}
 
 

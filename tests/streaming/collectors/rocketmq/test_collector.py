@@ -397,7 +397,7 @@ def test_started_it_tells_by_itself_and_stops_at_once_also_while_a_server_says_n
             self.appended.release()
 
     log = Watched(tmp_path, "rocketmq", Limits())
-    options = rocketmq_options(*cluster.name_servers, cluster="test", poll_interval_ms=50, broker_timeout_ms=120_000)
+    options = rocketmq_options(*cluster.name_servers, cluster="test", poll_interval_ms=100, broker_timeout_ms=120_000)
     with RocketMqCollector(options, log):
         for _ in range(3):
             assert log.appended.acquire(timeout=60)

@@ -50,11 +50,11 @@ class Member(NamedTuple):
 def test_members_vote_in_the_order_of_the_coordinators_map_and_not_in_that_of_their_joining() -> None:
     # "Aa" and "BB" share a slot of a HashMap: there the first to be voted for wins a tie.
     members = [Member("2", ("BB", "Aa")), Member("1", ("Aa", "BB"))]
-    assert vote([("BB", "Aa"), ("Aa", "BB")]) == "BB"
-    assert vote_of(members) == vote_of(members[::-1]) == "Aa"
+    assert vote([("BB", "Aa"), ("Aa", "BB")], "4.x") == "BB"
+    assert vote_of(members, "4.x") == vote_of(members[::-1], "4.x") == "Aa"
 
 
 def test_a_member_without_a_list_supports_nothing() -> None:
     with pytest.raises(StrategyError) as failed:
-        vote_of([Member("1", ("range",)), Member("2", None)])
+        vote_of([Member("1", ("range",)), Member("2", None)], "4.x")
     assert failed.value.code == "no_common_strategy"
