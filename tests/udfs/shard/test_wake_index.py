@@ -72,9 +72,9 @@ def test_topics_that_do_not_fit_their_groups_are_damage() -> None:
     index = WakeIndex(1)
     written(index, [0], [(5, ["t", "u"])])
     index.counts[0] = 1
-    with pytest.raises(StateVersionError, match="topics do not fit"):
+    with pytest.raises(StateVersionError, match="topics do not match"):
         WakeIndex(1, index.encode())
     index.counts = np.asarray([3, -1])
     index.wake_at = np.asarray([5, 5])
-    with pytest.raises(StateVersionError, match="topics do not fit"):
+    with pytest.raises(StateVersionError, match="topics do not match"):
         WakeIndex(2, index.encode())
