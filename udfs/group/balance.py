@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from udfs.group.assignment_diff import Balance, measure_balance
-from udfs.group.context import GroupContext
 from udfs.group.state import Member, Owners, Queue
+from udfs.group.view import GroupView
 
 
-def balance_of(turn: GroupContext, owners: Owners, queues: Sequence[Queue]) -> Balance:
+def balance_of(turn: GroupView, owners: Owners, queues: Sequence[Queue]) -> Balance:
     """Return the figures of an assignment over these queues of subscribed topics; topics for retries are left out."""
     members = turn.group.members.values()
     topics = {topic for subscriptions in distinct_subscriptions(members) for topic in subscriptions}

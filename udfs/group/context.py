@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Callable
 
 import msgspec
 
-from udfs.group.assignment_diff import Changed, changed_queues
+from udfs.group.event_queue import EventQueue
+from udfs.group.event_time import BeforeEventTime
 from udfs.group.findings import Found
-from udfs.group.state import MAX_EVIDENCE, Departed, Evidence, Group, Member, OpenFinding, Owners, Pending, Queue
+from udfs.group.kind import GroupKind
+from udfs.group.state import MAX_EVIDENCE, Departed, Evidence, Group, Member, OpenFinding, Pending, Queue
+from udfs.group.view import GroupView
 from udfs.model.config import CoreConfig
-from udfs.model.events import Mode, QueueInfo, System
-from udfs.model.group_api import DueEvent, GroupInput, GroupOutput, TopicsView
+from udfs.model.errors import InvariantError
+from udfs.model.events import Mode
+from udfs.model.group_api import GroupInput, GroupOutput, TopicsView
 from udfs.model.ids import finding_id
 from udfs.model.journal import (
     Body,
@@ -24,118 +29,51 @@ from udfs.model.journal import (
     MemberClosed,
     MemberOpened,
     MemberReopened,
+    MemberReplaced,
+    QueuesReassigned,
     Trigger,
     TriggerKind,
 )
-from udfs.strategies.registry import DEFAULTS, qualified_name
-from udfs.strategies.rocketmq.all_members import RETRY_TOPIC_PREFIX
 
 
-class GroupContext:
+class GroupContext(GroupView):
     """One group through one batch.
 
     Attributes:
-        seen: Members that live by heartbeats, with the last heartbeat that was applied one by one; those of
-            ``facts.heartbeats`` are added by ``last_heartbeat``.
-        touched: Members that joined, or whose timeout changed: their deadline is to be recomputed.
-        departed_now: Members that departed: their next heartbeat is a join, or takes the departure back.
-        before: State of the members that events of this event time touched, before it; None: no member then.
-            before_itself: the member objects. settings_before: The same for the group's settings.
-        exempt: Members that were replaced by another id, which both report: their changes never cancel out.
-        triggers_before, changed_before, changes_before: What was pending and written before this event time.
-        first_change: How many changes were written before it, even if the group is deleted at that time.
-        outdated: The event being applied carries a field older than the stored one, which stays.
-        work: How many members and queues were processed: this bounds a batch.
-        pulled: When the reporting member last pulled each queue.
-        reports: What members report at this event time without a generation.
+        output: What is written. queue: What is due in this batch.
+        before: The group before the events of this time. first_change: How many changes had been written then, even if
+            the group is deleted at that time.
+        outdated: The event that is being applied carries something older than what stays in its place.
+        work: How many members and queues were gone through: what a batch is bounded by.
     """
 
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
-        self.group = group
-        self.facts = facts
-        self.topics = topics
-        self.rules = rules
-        self.seen: dict[str, int] = dict(facts.last_heartbeat)
-        self.answer = GroupOutput()
-        self.touched: list[str] = []
-        self.departed_now: list[tuple[str, int]] = []
+        super().__init__(group, facts, topics, rules)
+        self.output = GroupOutput()
+        self.queue = EventQueue()
+        self.first_change = 0
         self.heeded = False
         self.outdated = False
         self.work = 0
-        self._compared: list[tuple[Owners, Owners, list[Changed]]] = []
-        self.pulled: dict[Queue, int] = {}
-        self.reports: list[DueEvent] = []
-        self.first_change = 0
         self.begin_event_time()
         self._caused: set[tuple[str, str | None, str | None]] = set()  # what is pending names already
 
     def begin_event_time(self) -> None:
         """Record the state before the first event of one event time."""
-        pending = self.group.pending
-        self.before: dict[str, Member | None] = {}
-        self.before_itself: dict[str, Member] = {}
-        self.settings_before: object = None
-        self.exempt: set[str] = set()
-        self.triggers_before = 0 if pending is None else len(pending.triggers)
-        self.changed_before = 0 if pending is None else pending.changed_at
-        self.changes_before = len(self.answer.changes)
+        self.before = BeforeEventTime(self.group, len(self.output.changes))
 
-    def note_member(self, member_id: str) -> None:
-        """Keep a member's state before the first event of this event time that touches it."""
-        if member_id in self.before:
-            return
-        member = self.group.members.get(member_id)
-        self.before[member_id] = None if member is None else msgspec.structs.replace(member)
-        if member is not None:
-            self.before_itself[member_id] = member
-
-    def note_settings(self) -> None:
+    def note_settings(self, at: int) -> None:
         """Keep the group's settings before the first event of this event time that changes them."""
-        if self.settings_before is None:
-            self.settings_before = self.settings_now()
-
-    def settings_now(self) -> object:
-        """Return the settings of the group."""
-        group = self.group
-        return (self.strategy_now(), self.mode, group.strategy_settings or {})
-
-    def strategy_now(self) -> str | None:
-        """Return the group's own strategy, else the one last used; None: its members' vote failed."""
-        group = self.group
-        name = group.strategy or group.last_strategy
-        if name is None and group.row is not None and group.row.state == "failed":
-            return None
-        return qualified_name(name or DEFAULTS[self.system], self.system)
-
-    @property
-    def system(self) -> System:
-        """Return the group's system."""
-        return self.facts.system
-
-    @property
-    def mode(self) -> Mode:
-        """Return how queues are shared."""
-        return self.group.mode or "clustering"
-
-    def is_quiet(self, topic: str) -> bool:
-        """Return whether a topic is assigned like others, but not evaluated in figures and findings."""
-        return self.system == "rocketmq" and topic.startswith(RETRY_TOPIC_PREFIX)
-
-    def changed_queues(self, before: Owners, after: Owners) -> list[Changed]:
-        """Return what changed between two assignments; the result for the last two is cached."""
-        for former, latter, changed in self._compared:
-            if former is before and latter is after:
-                return changed
-        changed = changed_queues(before, after)
-        self._compared = [*self._compared[-1:], (before, after, changed)]
-        return changed
+        self.group.touched_at = max(at, self.group.touched_at or at)
+        if self.before.settings is None:
+            self.before.settings = self.settings_now()
 
     # ---- writing
 
     def write(self, at: int, body: Body) -> None:
         """Write one change of the group's history."""
         self.group.number += 1
-        self.answer.changes.append(
+        self.output.changes.append(
             Change(
                 cluster=self.facts.cluster,
                 group_id=self.facts.group_id,
@@ -145,6 +83,25 @@ class GroupContext:
                 body=body,
             )
         )
+
+    def computed_spans_of_now(self) -> list[QueuesReassigned | MemberReplaced]:
+        """Return what became of computed spans at this event time so far."""
+        bodies = [change.body for change in self.output.changes[self.first_change :]]
+        return [
+            body
+            for body in bodies
+            if isinstance(body, MemberReplaced) or (isinstance(body, QueuesReassigned) and body.origin == "computed")
+        ]
+
+    def take_back_changes(self, counts: Callable[[Body], bool]) -> None:
+        """Strike changes of this event time that do not count, and number the others anew."""
+        written = self.output.changes[self.before.changes :]
+        left = [change for change in written if counts(change.body)]
+        number = self.group.number - len(written)
+        self.output.changes[self.before.changes :] = [
+            msgspec.structs.replace(one, number=number + place) for place, one in enumerate(left, start=1)
+        ]
+        self.group.number = number + len(left)
 
     def write_row(self, at: int, row: GroupChanged) -> None:
         """Write the group's current row, if it changed."""
@@ -158,38 +115,89 @@ class GroupContext:
         self.group.last_applied = max(at, self.group.last_applied or at)
         self.group.touched_at = max(at, self.group.touched_at or at)
 
-    # ---- time
+    # ---- what the group remembers of its events
 
-    def timeout_of(self, member: Member) -> int:
-        """Return a member's session timeout."""
-        told = member.session_timeout_ms
-        return self.rules.session_timeouts_ms[self.system] if told is None else told
+    def follow(self) -> None:
+        """Note that the group is of a kind that is followed."""
+        self.group.followed = True
 
-    def deadline_of(self, member: Member) -> int:
-        """Return when a member's session ends, by the heartbeats applied so far.
+    def note_preparing(self, at: int) -> None:
+        """Note that a coordinator has begun a rebalance."""
+        if self.group.preparing_since is None:
+            self.group.preparing_since = at
 
-        Up to a change of its timeout the old one counted: where the new one would have passed already, the session
-        ends at the change.
-        """
-        deadline = self.seen[member.member_id] + self.timeout_of(member)
-        changed_at = member.told_at.get("session_timeout_ms", deadline)
-        return max(deadline, changed_at, member.timeout_since or deadline)
+    def note_snapshot(self, at: int) -> None:
+        """Note the time of a snapshot that was applied."""
+        self.group.last_snapshot_at = max(at, self.group.last_snapshot_at or at)
 
-    def last_heartbeat(self, member_id: str, until: int) -> int:
-        """Return the last heartbeat, at or before ``until``, of a member that lives by heartbeats."""
-        last = self.seen[member_id]
-        times = self.facts.heartbeats.get(member_id)
-        if times:
-            place = bisect.bisect_right(times, until)
-            if place:
-                last = max(last, times[place - 1])
-        return last
+    def note_poll(self, leader: str | None, strategy: str | None) -> None:
+        """Note the leader and the strategy that a poll reports."""
+        if leader is not None:
+            self.group.leader = leader
+        if strategy:
+            self.group.reported_strategy = strategy
 
-    def last_heartbeat_or_none(self, member_id: str, until: int) -> int | None:
-        """Return the last heartbeat of any member; None: it never sent one."""
-        if member_id in self.seen:
-            return self.last_heartbeat(member_id, until)
-        return self.group.last_heartbeats.get(member_id)
+    def set_strategy(self, strategy: str, inferred: bool, own: int) -> None:
+        """Set the group's strategy, as an event of that time carries it."""
+        self.group.strategy, self.group.strategy_inferred = strategy, inferred
+        self.group.settings_at["strategy"] = own
+
+    def set_mode(self, mode: Mode, own: int) -> None:
+        """Set how the group shares its queues; None stands for the default as long as no other was set."""
+        if mode != self.mode:
+            self.group.mode = mode
+        self.group.settings_at["mode"] = own
+
+    def set_strategy_settings(self, settings: dict[str, object], own: int) -> None:
+        """Set the settings of the group's strategy."""
+        if settings != (self.group.strategy_settings or {}):
+            self.group.strategy_settings = settings
+        self.group.settings_at["strategy_settings"] = own
+
+    def note_late_event(self) -> None:
+        """Count an event that came late."""
+        self.group.late_events += 1
+
+    # ---- what becomes due later in this batch
+
+    def not_before_applied(self, at: int) -> int:
+        """Return when something of that time applies: not before what was applied already."""
+        return max(at, self.group.last_applied or at)
+
+    def watch(self, member_id: str) -> None:
+        """Have a member's session end at its deadline, as it is known now, where that is past."""
+        last = self.seen.get(member_id)
+        if last is None:
+            return
+        member = self.group.members.get(member_id)
+        if member is None:
+            raise InvariantError(f"group {self.facts.group_id}", "a member", member_id)
+        if last + self.timeout_of(member) >= self.facts.clock:
+            return
+        deadline = self.deadline_of(member)
+        if deadline < self.facts.clock:
+            self.queue.push_expiry(self.not_before_applied(deadline), deadline, member_id)
+
+    def await_heartbeat(self, member_id: str, after: int) -> None:
+        """Have the next heartbeat of a departed member apply: it is a join, or takes the departure back."""
+        times = self.facts.heartbeats.get(member_id, ())
+        place = bisect.bisect_right(times, after)
+        if place < len(times):
+            self.queue.push_heartbeat(self.not_before_applied(times[place]), times[place], member_id)
+
+    # ---- heartbeats
+
+    def begin_heartbeats(self, member: Member, at: int) -> None:
+        """Have a member live by its heartbeats from now on, if it did not."""
+        was_heartbeats, member.by_heartbeats = member.by_heartbeats, True
+        self.saw(member.member_id, at)
+        if not was_heartbeats:
+            self.watch(member.member_id)
+
+    def end_heartbeats(self, member_id: str) -> None:
+        """Have a member of a reported generation live by snapshots: it is silent, and no generation has shown that."""
+        self.group.members[member_id].by_heartbeats = False
+        self.group.last_heartbeats[member_id] = self.seen.pop(member_id)
 
     def saw(self, member_id: str, at: int) -> None:
         """Record a heartbeat of a member that lives by heartbeats."""
@@ -211,7 +219,7 @@ class GroupContext:
     ) -> None:
         """Record one cause of the next counted rebalance; for reported generations, evidence for one."""
         group = self.group
-        if group.generation is not None:
+        if self.kind is GroupKind.REPORTED:
             self.learn(Evidence(kind, at, member_id, topic, event_id))
             return
         self.applied(at)
@@ -228,12 +236,12 @@ class GroupContext:
 
     def rename_joiner(self, former_id: str, member_id: str) -> None:
         """Replace the id of a member that joined and rejoined under another id at this event time."""
-        self.before.setdefault(member_id, None)
+        self.before.members.setdefault(member_id, None)
         pending = self.group.pending
         if pending is None:
             return
         for place, trigger in enumerate(pending.triggers):
-            if place >= self.triggers_before and (trigger.kind, trigger.member_id) == ("member_joined", former_id):
+            if place >= self.before.triggers and (trigger.kind, trigger.member_id) == ("member_joined", former_id):
                 pending.triggers[place] = msgspec.structs.replace(trigger, member_id=member_id)
                 self._caused = set()
 
@@ -249,18 +257,49 @@ class GroupContext:
         del known[:-MAX_EVIDENCE]
         return True
 
+    def note_pending_assignment(self, told: list[tuple[Queue, tuple[str, ...]]]) -> None:
+        """Note the whole assignment that was reported with the pending changes."""
+        if self.group.pending is not None:
+            self.group.pending.told = told
+
+    def put_off_pending(self, at: int) -> None:
+        """Have the pending rebalance, where there is one, carry this time at least."""
+        if self.group.pending is not None:
+            self.group.pending.changed_at = max(at, self.group.pending.changed_at)
+
+    def cancel_pending(self) -> None:
+        """Drop the pending rebalance: its changes have cancelled out."""
+        self.group.pending = None
+
+    def make_pending_evidence(self, pending: Pending, at: int) -> None:
+        """Drop the pending rebalance: its causes are evidence for the reported generation that is about to come."""
+        self.group.pending = None
+        for trigger in pending.triggers:
+            self.learn(Evidence(trigger.kind, at, trigger.member_id, trigger.topic, trigger.event_id))
+
+    def take_back_evidence(self, member_id: str, at: int) -> None:
+        """Forget departures of a member that has been alive since."""
+        self.group.evidence = [
+            one
+            for one in self.group.evidence
+            if one.member_id != member_id or one.kind not in ("member_left", "session_expired") or one.time >= at
+        ]
+
+    def use_up_evidence(self, left: list[Evidence]) -> None:
+        """Keep the evidence that a generation does not show."""
+        self.group.evidence = left
+
     # ---- sessions
 
     def open_session(self, member: Member, at: int, former: str | None = None) -> None:
         """Begin a member's session; ``former`` is the id that a static member had before."""
         group = self.group
-        self.note_member(member.member_id)
+        self.before.note_member(member.member_id)
         member.joined_at = at
         member.holds_since = at
         group.members[member.member_id] = member
         group.departed.pop(member.member_id, None)
-        if member.by_heartbeats:
-            self.touched.append(member.member_id)
+        self.watch(member.member_id)
         self.write(at, MemberOpened(**self.session_of(member), former_member_id=former))  # type: ignore[arg-type]
 
     def change_session(self, member: Member, at: int) -> None:
@@ -270,7 +309,7 @@ class GroupContext:
     def close_session(self, member_id: str, at: int, left_at: int, reason: LeftReason) -> None:
         """End a member's session."""
         group = self.group
-        self.note_member(member_id)
+        self.before.note_member(member_id)
         member = group.members.pop(member_id)
         last = self.last_heartbeat_or_none(member_id, at)
         self.seen.pop(member_id, None)
@@ -278,14 +317,36 @@ class GroupContext:
         left_at = max(left_at, member.joined_at)
         self.write(at, closed(member, left_at, reason, last))
         self.remember(Departed(member=member, left_at=left_at, left_reason=reason, last_heartbeat_at=last))
-        self.departed_now.append((member_id, at))
+        self.await_heartbeat(member_id, at - 1)
+
+    def replace_session(self, former_id: str, member_id: str, at: int) -> int:
+        """End the session of a static member under its former id; return when. It is in its new place already."""
+        group, member = self.group, self.group.members[member_id]
+        if self.before.joined(former_id):
+            self.rename_joiner(former_id, member_id)
+        else:
+            self.before.exempt |= {former_id, member_id}
+        last = self.last_heartbeat_or_none(former_id, at)
+        self.seen.pop(former_id, None)
+        group.last_heartbeats.pop(former_id, None)
+        left_at = max(at, member.joined_at)
+        self.write(at, closed(member, left_at, "replaced", last))
+        former = msgspec.structs.replace(member, told_at=dict(member.told_at))
+        self.remember(Departed(member=former, left_at=left_at, left_reason="replaced", last_heartbeat_at=last))
+        self.await_heartbeat(former_id, at - 1)
+        member.member_id = member.name = member_id
+        return left_at
+
+    def drop_member(self, member_id: str) -> None:
+        """Drop a member whose session lies in the past."""
+        del self.group.members[member_id]
 
     def reopen_session(self, departed: Departed, at: int) -> None:
         """Resume a session that had ended by mistake."""
         member = departed.member
         self.group.departed.pop(member.member_id, None)
         self.group.members[member.member_id] = member
-        self.touched.append(member.member_id)
+        self.watch(member.member_id)
         self.write(at, MemberReopened(member_id=member.member_id, joined_at=member.joined_at))
 
     def remember(self, departed: Departed) -> None:
@@ -295,45 +356,6 @@ class GroupContext:
         gone[departed.member.member_id] = departed
         while len(gone) > self.rules.max_departed_members:
             del gone[next(iter(gone))]
-
-    def session_of(self, member: Member) -> dict[str, object]:
-        """Return a session as the journal writes it."""
-        return {
-            "member_id": member.member_id,
-            "joined_at": member.joined_at,
-            "client_id": member.client_id,
-            "host": member.host,
-            "instance_id": member.instance_id,
-            "rack": member.rack,
-            "client_version": member.client_version,
-            "language": member.language,
-            "subscriptions": None if member.subscriptions is None else list(member.subscriptions),
-            "strategies": None if member.strategies is None else list(member.strategies),
-            "lives_by": "heartbeats" if member.by_heartbeats else "snapshots",
-            "session_timeout_ms": self.timeout_of(member) if member.by_heartbeats else member.session_timeout_ms,
-        }
-
-    # ---- topics
-
-    def queues_at(self, topic: str, at: int) -> tuple[QueueInfo, ...] | None:
-        """Return a topic's queues as known then; a partition of Kafka has no broker."""
-        return self._as_named(self.topics.at(topic, at))
-
-    def first_queues(self, topic: str, at: int) -> tuple[QueueInfo, ...] | None:
-        """Return the first known queues of a topic if it was known by then; else None."""
-        known = self.queues_at(topic, at)
-        if known is None or self.topics.at(topic, at - 1) is None:
-            return known
-        return self._as_named(self.topics.first_description(topic))
-
-    def _as_named(self, queues: tuple[QueueInfo, ...] | None) -> tuple[QueueInfo, ...] | None:
-        if queues is None or self.system != "kafka" or all(queue.broker is None for queue in queues):
-            return queues
-        # Only states of older versions contain a partition under two brokers.
-        partitions = {queue.queue_id: queue for queue in reversed(queues)}
-        return tuple(
-            QueueInfo(number, None, partitions[number].rack, partitions[number].racks) for number in sorted(partitions)
-        )
 
     # ---- findings
 

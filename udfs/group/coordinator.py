@@ -1,28 +1,65 @@
-"""Core: applies one group's due events in order and decides its rebalances, sessions and spans. No I/O.
+"""Core: the coordinator of one group: an event, what it changes, the rebalance, its commit. No I/O.
 
-The output is a pure function of the events in the order of their event times; at one event time in the order of their
-types, then expiries, then the one rebalance that covers all of them. How events were cut into batches does not matter.
+Read it from top to bottom:
+
+1. ``advance`` gets what one batch brought for a group. What came late applies first; then events and timers, in the
+   order of their times.
+2. An event changes the group: members, topics, settings. Each change is noted as a cause of the pending rebalance;
+   where a coordinator reports generations, as evidence that its next generation may show.
+3. When all events of one time are applied, what cancelled out within it is struck.
+4. When the settling time of the pending changes is over, or a reported generation comes, ``rebalance`` computes what
+   follows from them and changes nothing; ``commit`` applies it.
+
+The result is a function of the events in the order of their times. How they were cut into batches leaves no trace.
 """
 
 from __future__ import annotations
 
-import bisect
-import heapq
-
+from udfs.group.commit import commit, end_group
 from udfs.group.context import GroupContext
-from udfs.group.due_events import apply_event, apply_late, decide_pending, take_reports
-from udfs.group.event_order import BEAT, EXPIRY, generation_of, order_of
-from udfs.group.lifecycle import forget
-from udfs.group.membership import on_expiry, on_heartbeat
-from udfs.group.reported_assignment import awaits_comparison, compare_with_reports
+from udfs.group.event_order import generation_of, is_bare, order_of
+from udfs.group.event_queue import MemberDue
+from udfs.group.findings import late_found
+from udfs.group.kind import GroupKind
+from udfs.group.lifecycle import (
+    change_settings,
+    close_all_sessions,
+    mark_not_followed,
+    register_empty_group,
+    take_observations,
+    was_made_again,
+)
+from udfs.group.membership import on_expiry, on_heartbeat, on_join, on_leave, on_snapshot
+from udfs.group.rebalance import rebalance
+from udfs.group.rebalance_plan import plan_counted
+from udfs.group.reported_assignment import (
+    compare_with_reports,
+    take_report,
+    take_snapshot_assignment,
+    take_waiting_reports,
+)
+from udfs.group.reported_generations import is_under_way, take_generation, update_existing
+from udfs.group.restore import restore
 from udfs.group.same_time import end_event_time
 from udfs.group.snapshot import snapshot_of
 from udfs.group.state import Group
 from udfs.group.state_format import decode_group, encode_group
-from udfs.group.topic_changes import learn_topic
+from udfs.group.static_members import under_present_ids
+from udfs.group.timers import Timer, TimerKind, next_timer
+from udfs.group.topic_changes import change_topic, learn_topic
 from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
-from udfs.model.events import GroupSnapshot, Heartbeat, MemberJoined, MemberLeft, System, TopicQueues
+from udfs.model.events import (
+    AssignmentReported,
+    GroupDeleted,
+    GroupSettings,
+    GroupSnapshot,
+    Heartbeat,
+    MemberJoined,
+    MemberLeft,
+    System,
+    TopicQueues,
+)
 from udfs.model.garbage_collection import makes_no_cycles
 from udfs.model.group_api import DedupView, DueEvent, GroupInput, GroupOutput, TopicsView
 
@@ -36,15 +73,14 @@ __all__ = [
     "snapshot_of",
 ]
 
-# What a generation of the same event time may show already.
+# Mean nothing in a group that is not followed.
+_OF_MEMBERS = (MemberLeft, MemberJoined, Heartbeat, AssignmentReported)
+# What a generation of the same time may show already.
 _EVIDENCE = (TopicQueues, MemberLeft, MemberJoined, Heartbeat)
-
-# Time, order within one event time, the event's own time, generation, id, number; what to do.
-_Entry = tuple[int, int, int, int, str, int, "DueEvent | str"]
 
 
 def new_group(cluster: str, system: System, group_id: str) -> Group:  # noqa: ARG001
-    """Return an empty group; its name and system come with the facts."""
+    """Make a group of which nothing is known yet; what it is called comes with the facts."""
     return Group()
 
 
@@ -55,226 +91,282 @@ def members_by_heartbeat(group: Group) -> list[str]:
 
 @makes_no_cycles
 def advance(group: Group, facts: GroupInput, topics: TopicsView, ledger: DedupView, rules: CoreConfig) -> GroupOutput:
-    """Apply everything that is due to a group, in place, and return what was decided."""
-    return EventLoop(GroupContext(group, facts, topics, rules), ledger).run()
+    """Apply all that is due for a group, which is changed, and return what it decided."""
+    return Coordinator(GroupContext(group, facts, topics, rules), ledger).run()
 
 
-class EventLoop:
-    """Event times of one batch, in order."""
+class Coordinator:
+    """One group through one batch."""
 
-    def __init__(self, turn: GroupContext, ledger: DedupView) -> None:
-        self.turn = turn
+    def __init__(self, context: GroupContext, ledger: DedupView) -> None:
+        self.context = context
         self.ledger = ledger
-        self.clock = turn.facts.clock
-        self.heap: list[_Entry] = []
-        self.pushed = 0
-        self.generations: set[int] = set()
-        self.moment: int | None = None  # the event time whose events are being applied
+        self.clock = context.facts.clock
+        self.event_time: int | None = None  # whose events are being applied
         self.done_at: int | None = None
+        self.generation_times: set[int] = set()
+        # What members report at this event time without a generation.
+        self.reports: list[DueEvent] = []
 
     def run(self) -> GroupOutput:
-        apply_late(self.turn, self.ledger)
+        """Apply what came late, then all events and timers in the order of their times."""
+        self._apply_late()
         self._schedule()
         while self._step():
             pass
-        for topic in list(self.turn.group.topics_without_metadata):
-            learn_topic(self.turn, topic, self.clock - 1)
-        return self._answer()
+        for topic in list(self.context.group.topics_without_metadata):
+            learn_topic(self.context, topic, self.clock - 1)
+        return self._output()
 
-    # ---- scheduling
+    # ---- 1. What comes next
+
+    def _apply_late(self) -> None:
+        """Apply what came late, at the clock as it stood before the batch."""
+        context, at = self.context, self.context.facts.clock_before
+        late = [due for due in context.facts.events if due.late]
+        if not late or at is None:
+            return
+        for due in sorted(
+            late, key=lambda due: (generation_of(due), due.event.event_time, order_of(due), due.event_id)
+        ):
+            if context.kind is GroupKind.NOT_FOLLOWED and isinstance(due.event, _OF_MEMBERS):
+                context.output.ignored_event_ids.append(due.event_id)
+                continue
+            context.heeded = False
+            if not self._apply_event(due, at):
+                continue
+            if isinstance(due.event, Heartbeat) and not context.heeded and due.event_id not in context.output.outdated:
+                context.output.ignored_event_ids.append(due.event_id)
+                continue
+            context.note_late_event()
+            context.set_finding("events_late", late_found(at, context.group.late_events, due.event_id), at)
+        context.queue.clear()
 
     def _schedule(self) -> None:
-        turn, group = self.turn, self.turn.group
-        for due in turn.facts.events:
+        """Queue the events that are not late, the heartbeats of unknown members, and the ends of sessions."""
+        context = self.context
+        for due in context.facts.events:
             if due.late:
                 continue
-            own = due.event.event_time
-            at = max(own, group.last_applied or own)
-            event = due.event
+            at, event = context.not_before_applied(due.event.event_time), due.event
             if isinstance(event, GroupSnapshot) and event.generation is not None and not event.restored:
-                self.generations.add(at)
-            self._push(at, order_of(due), own, due.event_id, due, generation_of(due))
-        for member_id, times in turn.facts.heartbeats.items():
-            if member_id not in turn.seen and times:
-                self._push_beat(member_id, times[0])
-        for member_id, seen in turn.seen.items():
-            member = group.members.get(member_id)
-            if member is None or seen + turn.timeout_of(member) < self.clock:
-                self._watch(member_id)
-        turn.touched.clear()
-
-    def _push(self, at: int, order: int, own: int, tie: str, what: DueEvent | str, generation: int = 0) -> None:
-        self.pushed += 1
-        heapq.heappush(self.heap, (at, order, own, generation, tie, self.pushed, what))
-
-    def _push_beat(self, member_id: str, own: int) -> None:
-        at = max(own, self.turn.group.last_applied or own)
-        self._push(at, BEAT, own, member_id, member_id)
-
-    def _push_next_beat(self, member_id: str, after: int) -> None:
-        times = self.turn.facts.heartbeats.get(member_id, ())
-        place = bisect.bisect_right(times, after)
-        if place < len(times):
-            self._push_beat(member_id, times[place])
-
-    def _watch(self, member_id: str) -> None:
-        """Schedule a check of a member at its deadline as it is known now, if that has passed."""
-        turn = self.turn
-        member = turn.group.members.get(member_id)
-        if member is None:
-            raise InvariantError(f"group {turn.facts.group_id}", "a member", member_id)
-        deadline = turn.deadline_of(member)
-        if deadline < self.clock:
-            self._push(max(deadline, turn.group.last_applied or deadline), EXPIRY, deadline, member_id, member_id)
+                self.generation_times.add(at)
+            context.queue.push_event(at, order_of(due), generation_of(due), due)
+        for member_id, times in context.facts.heartbeats.items():
+            if member_id not in context.seen and times:
+                context.queue.push_heartbeat(context.not_before_applied(times[0]), times[0], member_id)
+        for member_id in context.seen:
+            context.watch(member_id)
 
     def _step(self) -> bool:
-        """Apply the next step: events first, then a rebalance whose settling time is over, then the other timers."""
-        turn, group = self.turn, self.turn.group
-        if self.moment is not None and (not self.heap or self.heap[0][0] != self.moment):
-            end_event_time(turn, self.moment)
-            take_reports(turn, self.moment)
-            self.moment = None
-        times = [self.heap[0][0] if self.heap else self.clock, self.clock, self.clock, self.clock, self.clock]
-        if group.pending is not None:
-            times[1] = group.pending.opened_at + turn.rules.settle_ms
-        closing = [(one.closes_at, kind) for kind, one in group.findings.items() if one.closes_at is not None]
-        if closing:
-            times[2] = min(closing)[0]
-        forget_at = self._forget_at()
-        if forget_at is not None:
-            times[3] = forget_at
-        if self._compare_at() is not None:
-            times[4] = group.compare_at or 0
-        at = min(times)
-        # After a late event, with the clock unchanged, due steps apply at the clock itself: they are not due again.
-        if at >= self.clock and not self.heap:
+        """Do what comes next; return whether anything was left to do."""
+        context = self.context
+        event_at = context.queue.next_at()
+        if self.event_time is not None and self.event_time != event_at:
+            end_event_time(context, self.event_time)
+            self._take_reports(self.event_time)
+            self.event_time = None
+        timer = next_timer(context)
+        if timer is not None and timer.at >= (self.clock if event_at is None else event_at):
+            timer = None  # it ends later, or with the next event, which goes first
+        at = event_at if timer is None else timer.at
+        if at is None:
             return False
         if self._must_stop(at):
-            # The rest is at or after this time: as if the clock had advanced no further.
-            self.clock = turn.answer.stopped_at = at
+            # What is left lies at or after this time: as if the clock had come no further.
+            self.clock = context.output.stopped_at = at
             return False
         self.done_at = at
-        which = times.index(at)
-        if which == 0:
+        if timer is None:
             self._apply_next(at)
-        elif which == 1:
-            decide_pending(turn)
-        elif which == 2:
-            turn.set_finding(min(closing)[1], None, at)
-        elif which == 3:
-            forget(turn, at)
         else:
-            compare_with_reports(turn, at)
+            self._on_timer(timer)
         return True
 
     def _must_stop(self, at: int) -> bool:
-        """Return whether the batch's bound is reached and everything before this time is complete."""
-        turn = self.turn
-        if turn.facts.work_limit is None or turn.work < turn.facts.work_limit or self.done_at is None:
+        """Return whether the batch's work is done, and all that belongs to the times before this one."""
+        context = self.context
+        limit = context.facts.work_limit
+        if limit is None or context.work < limit or self.done_at is None:
             return False
-        # Late events were applied at the clock before the batch: what they make due then belongs to them.
-        return all(at > time for time in (self.done_at, turn.group.last_applied, turn.facts.clock_before) if time)
+        # What came late was applied at the clock as it stood before: what that makes due then belongs to it.
+        return all(at > time for time in (self.done_at, context.group.last_applied, context.facts.clock_before) if time)
 
-    def _compare_at(self) -> int | None:
-        """Return by when members should own their computed queues, where all of them report their queues."""
-        return self.turn.group.compare_at if awaits_comparison(self.turn) else None
-
-    def _forget_at(self) -> int | None:
-        group = self.turn.group
-        if group.members or group.pending is not None or not group.followed or group.touched_at is None:
-            return None
-        return group.touched_at + self.turn.rules.forget_after_ms
-
-    # ---- one event time
+    # ---- 2. What it changes
 
     def _apply_next(self, at: int) -> None:
-        if self.moment is None:
-            self.moment = at
-            self.turn.begin_event_time()
-            self.turn.first_change = len(self.turn.answer.changes)
-        if at in self.generations and self.turn.group.generation is not None:
-            self.generations.discard(at)
-            self._show_evidence_first(at)
+        context = self.context
+        if self.event_time is None:
+            self.event_time = at
+            context.begin_event_time()
+            context.first_change = len(context.output.changes)
+        if at in self.generation_times and context.kind is GroupKind.REPORTED:
+            # What was learned at the very time of a new generation may be its cause: it goes first.
+            self.generation_times.discard(at)
+            events = context.queue.pop_events(at)
+            for due in sorted(events, key=lambda due: not isinstance(due.event, _EVIDENCE)):
+                self._apply_event(due, at)
             return
-        _, order, own, _, _, _, what = heapq.heappop(self.heap)
-        if isinstance(what, DueEvent):
-            apply_event(self.turn, self.ledger, what, at)
-        elif order == EXPIRY:
-            self._expire(what, own)
+        entry = context.queue.pop()
+        if isinstance(entry.what, DueEvent):
+            self._apply_event(entry.what, at)
+        elif entry.what.kind == "heartbeat":
+            self._apply_heartbeat(entry.what, at, entry.own)
         else:
-            self._beat(what, at, own)
-        self._follow_members()
+            self._apply_expiry(entry.what, entry.own)
 
-    def _show_evidence_first(self, at: int) -> None:
-        """Apply an event time with a new generation, evidence first: it may be the generation's cause."""
-        dues: list[DueEvent] = []
-        rest: list[_Entry] = []
-        while self.heap and self.heap[0][0] == at:
-            entry = heapq.heappop(self.heap)
-            if isinstance(entry[-1], DueEvent):
-                dues.append(entry[-1])
-            else:
-                rest.append(entry)
-        for entry in rest:
-            heapq.heappush(self.heap, entry)
-        for due in sorted(dues, key=lambda due: not isinstance(due.event, _EVIDENCE)):
-            apply_event(self.turn, self.ledger, due, at)
-            self._follow_members()
+    def _apply_event(self, due: DueEvent, at: int) -> bool:
+        """Apply an event; return whether it was the first of its id."""
+        context, event = self.context, due.event
+        context.work += len(event.members) + 1 if isinstance(event, GroupSnapshot) else 1
+        if isinstance(event, TopicQueues):
+            change_topic(context, due, event, at)
+            return True
+        if context.kind is GroupKind.NOT_FOLLOWED and isinstance(event, _OF_MEMBERS):
+            return True
+        if not is_bare(event) and self.ledger.is_repeat(due.event_id, event.event_time):
+            return False
+        context.outdated = False
+        match event:
+            case GroupSettings():
+                change_settings(context, due, event, at)
+            case GroupDeleted():
+                self._delete(due, at)
+            case GroupSnapshot():
+                self._apply_snapshot(due, event, at)
+            case MemberLeft():
+                on_leave(context, due, event, at)
+            case MemberJoined() | Heartbeat():
+                on_join(context, due, event, at)
+            case AssignmentReported() if (
+                not due.late and event.generation is None and context.kind is not GroupKind.REPORTED
+            ):
+                self.reports.append(due)  # it belongs to the generation that this event time makes, if it makes one
+            case AssignmentReported():
+                take_report(context, event, at)
+            case _:
+                pass
+        if context.outdated:
+            context.output.outdated.append(due.event_id)
+        return True
 
-    # ---- liveness
+    def _take_reports(self, at: int) -> None:
+        """Apply what members reported at an event time that is over: its generation is known now."""
+        reports, self.reports = self.reports, []
+        for due in reports:
+            self.context.outdated = False
+            if isinstance(due.event, AssignmentReported):
+                take_report(self.context, due.event, at)
+            if self.context.outdated:
+                self.context.output.outdated.append(due.event_id)
 
-    def _beat(self, member_id: str, at: int, own: int) -> None:
-        departed = self.turn.group.departed.get(member_id)
-        if departed is not None and own <= departed.left_at and member_id not in self.turn.group.members:
-            # As old as the departure: only a later heartbeat is a join.
-            self._push_next_beat(member_id, departed.left_at)
+    def _apply_snapshot(self, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
+        """Apply what a coordinator or a poll reports of the whole group."""
+        context = self.context
+        if snapshot.restored:
+            restore(context, snapshot, at)
             return
-        if self.turn.group.followed:
-            on_heartbeat(self.turn, member_id, at, own)
-        if member_id not in self.turn.seen:
-            self._push_next_beat(member_id, own)
-
-    def _expire(self, member_id: str, deadline: int) -> None:
-        turn = self.turn
-        if member_id not in turn.seen or member_id not in turn.group.members:
+        snapshot = under_present_ids(context.group, snapshot)
+        context.applied(at)
+        if snapshot.state == "not_followed":
+            mark_not_followed(context, snapshot, at)
             return
-        turn.saw(member_id, turn.last_heartbeat(member_id, deadline))
-        now = turn.deadline_of(turn.group.members[member_id])
+        if is_under_way(snapshot):
+            context.note_preparing(snapshot.event_time)
+            return
+        context.follow()
+        take_observations(context, due, snapshot, at)
+        if snapshot.generation is not None:
+            self._settle_before_generation(at)
+            take_generation(context, due, snapshot, at)
+        elif context.kind is GroupKind.REPORTED:
+            update_existing(context, snapshot, at)
+            take_snapshot_assignment(context, snapshot, at)
+        else:
+            on_snapshot(context, due, snapshot, at)
+            take_snapshot_assignment(context, snapshot, at)
+            register_empty_group(context, at)
+        context.note_snapshot(snapshot.event_time)
+
+    def _apply_heartbeat(self, due: MemberDue, at: int, own: int) -> None:
+        """Apply a bare heartbeat of a member that is unknown, or lives by snapshots."""
+        context, member_id = self.context, due.member_id
+        departed = context.group.departed.get(member_id)
+        if departed is not None and own <= departed.left_at and member_id not in context.group.members:
+            context.await_heartbeat(member_id, departed.left_at)  # as old as its departure: only a later one is a join
+            return
+        if context.kind is not GroupKind.NOT_FOLLOWED:
+            on_heartbeat(context, member_id, at, own)
+        if member_id not in context.seen:
+            context.await_heartbeat(member_id, own)
+
+    def _apply_expiry(self, due: MemberDue, deadline: int) -> None:
+        """End a session at its deadline, unless a heartbeat or another timeout has put it off."""
+        context, member_id = self.context, due.member_id
+        if member_id not in context.seen or member_id not in context.group.members:
+            return
+        context.saw(member_id, context.last_heartbeat(member_id, deadline))
+        now = context.deadline_of(context.group.members[member_id])
         if now > deadline:
-            self._watch(member_id)
+            context.watch(member_id)
         elif now == deadline:
-            on_expiry(turn, member_id, max(deadline, turn.group.last_applied or deadline))
+            on_expiry(context, member_id, context.not_before_applied(deadline))
 
-    def _follow_members(self) -> None:
-        """Schedule the deadlines of members that joined or changed, and the next heartbeats of those that departed."""
-        turn = self.turn
-        while turn.touched:
-            member_id = turn.touched.pop()
-            if member_id in turn.seen:
-                self._watch(member_id)
-        while turn.departed_now:
-            member_id, at = turn.departed_now.pop()
-            self._push_next_beat(member_id, at - 1)
+    def _delete(self, due: DueEvent, at: int) -> None:
+        """End members and spans; what comes next under this name is a new group."""
+        context = self.context
+        if was_made_again(context, due):
+            return
+        close_all_sessions(context, due, at)
+        if context.group.pending is not None:
+            commit(context, rebalance(context, plan_counted(context, context.group.pending)))
+        context.applied(at)
+        end_group(context, at)
+        context.begin_event_time()
 
-    # ---- the output
+    def _on_timer(self, timer: Timer) -> None:
+        match timer.kind:
+            case TimerKind.SETTLE:
+                self._decide()
+            case TimerKind.FINDING:
+                self.context.set_finding(timer.finding, None, timer.at)
+            case TimerKind.FORGET:
+                end_group(self.context, timer.at)
+            case TimerKind.COMPARE:
+                compare_with_reports(self.context, timer.at)
 
-    def _answer(self) -> GroupOutput:
-        turn, group, answer = self.turn, self.turn.group, self.turn.answer
+    # ---- 3. The rebalance and its commit; for reported generations: ``reported_generations.take_generation``
+
+    def _decide(self) -> None:
+        """Decide the pending rebalance, and take in what was reported of it before."""
+        context, pending = self.context, self.context.group.pending
+        if pending is None:
+            raise InvariantError(f"group {context.facts.group_id}", "a pending rebalance", None)
+        result = rebalance(context, plan_counted(context, pending))
+        commit(context, result)
+        take_waiting_reports(context, result.row.event_time)
+
+    def _settle_before_generation(self, at: int) -> None:
+        """Decide what is pending of counted generations before a reported one takes over."""
+        context, pending = self.context, self.context.group.pending
+        if pending is None:
+            return
+        if pending.changed_at < at or not context.group.exists:
+            self._decide()
+        else:
+            context.make_pending_evidence(pending, at)
+
+    # ---- 4. The output
+
+    def _output(self) -> GroupOutput:
+        context, group, output = self.context, self.context.group, self.context.output
         for member in group.members.values():
             if member.by_heartbeats:
-                answer.last_heartbeat[member.member_id] = turn.last_heartbeat(member.member_id, self.clock - 1)
-                answer.session_timeouts_ms[member.member_id] = turn.timeout_of(member)
-        answer.topics = group.subscribed_topics()
-        answer.work = turn.work
-        answer.last_applied_ms = group.last_applied
-        answer.wake_at = _earliest(
-            None if group.pending is None else group.pending.opened_at + turn.rules.settle_ms,
-            self._forget_at(),
-            self._compare_at(),
-            *(finding.closes_at for finding in group.findings.values()),
-        )
-        return answer
-
-
-def _earliest(*moments: int | None) -> int | None:
-    return min((moment for moment in moments if moment is not None), default=None)
+                output.last_heartbeat[member.member_id] = context.last_heartbeat(member.member_id, self.clock - 1)
+                output.session_timeouts_ms[member.member_id] = context.timeout_of(member)
+        timer = next_timer(context)
+        output.topics = group.subscribed_topics()
+        output.work = context.work
+        output.last_applied_ms = group.last_applied
+        output.wake_at = None if timer is None else timer.at
+        return output

@@ -8,6 +8,7 @@ import msgspec
 
 from udfs.group.context import GroupContext
 from udfs.group.state import Member
+from udfs.group.view import GroupView
 from udfs.model.events import MemberFields, MemberInfo
 
 # No table shows these.
@@ -58,12 +59,12 @@ def update_description(turn: GroupContext, member: Member, told: MemberFields, o
 
     A changed timeout counts from then on.
     """
-    turn.note_member(member.member_id)
+    turn.before.note_member(member.member_id)
     changed, outdated = describe(member, told, own)
     turn.outdated |= outdated
     if "session_timeout_ms" in changed and member.by_heartbeats:
-        turn.touched.append(member.member_id)
         member.timeout_since = at if at > own else None
+        turn.watch(member.member_id)
     return changed
 
 
@@ -77,7 +78,7 @@ def update_session(turn: GroupContext, member: Member, told: MemberFields, own: 
     return changed
 
 
-def timeout_with(turn: GroupContext, member: Member, told: MemberFields, own: int) -> int:
+def timeout_with(turn: GroupView, member: Member, told: MemberFields, own: int) -> int:
     """Return a member's session timeout once this event's description is applied."""
     value = told.session_timeout_ms
     if value is None or own < member.told_at.get("session_timeout_ms", own):

@@ -1,18 +1,18 @@
-"""Core: in which order the events of one millisecond apply. No I/O."""
+"""Core: in which order the events of one time apply. No I/O."""
 
 from __future__ import annotations
 
 from udfs.group.descriptions import describes
+from udfs.group.event_queue import HEARTBEAT
 from udfs.model.events import ORDER_AT_ONE_MOMENT, GroupSnapshot, Heartbeat
 from udfs.model.group_api import DueEvent
 
-BEAT = 2 * ORDER_AT_ONE_MOMENT[Heartbeat] + 1  # without a description: after all described ones
-EXPIRY = 100  # after all events of its event time
+_POLLS_LAST = 2**63  # generations fit 63 bits
 
 
 def order_of(due: DueEvent) -> int:
-    """Return the rank of an event among those of its event time."""
-    return BEAT if is_bare(due.event) else 2 * ORDER_AT_ONE_MOMENT[type(due.event)]
+    """Return the place of an event among those of its time."""
+    return HEARTBEAT if is_bare(due.event) else 2 * ORDER_AT_ONE_MOMENT[type(due.event)]
 
 
 def is_bare(event: object) -> bool:
@@ -21,7 +21,7 @@ def is_bare(event: object) -> bool:
 
 
 def generation_of(due: DueEvent) -> int:
-    """Return the sort key of snapshots of one event time, polls last."""
+    """Return what snapshots of one time are sorted by, polls last."""
     if isinstance(due.event, GroupSnapshot) and due.event.generation is not None:
         return due.event.generation
-    return 2**63
+    return _POLLS_LAST

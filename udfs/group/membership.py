@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from udfs.group.client_ids import match_connections, match_departures, replaced, resolve_member_id
+from udfs.group.commit import replace_members
 from udfs.group.context import GroupContext, closed
 from udfs.group.departures import departure_cause
 from udfs.group.descriptions import (
@@ -20,8 +21,10 @@ from udfs.group.descriptions import (
     update_session,
 )
 from udfs.group.findings import counted
+from udfs.group.kind import GroupKind
 from udfs.group.state import Departed, Evidence, Member
-from udfs.group.static_members import place_of, replace_members, returned
+from udfs.group.static_members import place_of, returned
+from udfs.group.view import GroupView
 from udfs.model.events import Departure, GroupSnapshot, Heartbeat, MemberFields, MemberInfo, MemberJoined, MemberLeft
 from udfs.model.group_api import DueEvent
 from udfs.strategies.registry import DEFAULTS, qualified_name
@@ -36,7 +39,7 @@ def on_join(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, 
     host = None if turn.system == "kafka" else event.host
     member_id, name = resolve_member_id(group, event.member_id, host)
     member = group.members.get(member_id)
-    if group.generation is not None:
+    if turn.kind is GroupKind.REPORTED:
         _learn(turn, due, event, member, at)
         return
     if member is None:
@@ -56,10 +59,7 @@ def on_join(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, 
             return
         _arrive(turn, member_id, name, event, at, own, due)
         return
-    if not member.by_heartbeats:
-        member.by_heartbeats = True
-        turn.touched.append(member_id)
-    turn.saw(member_id, own)
+    turn.begin_heartbeats(member, own)
     _apply_description(turn, member, event, at, due)
     if group.revoked_pending and isinstance(event, MemberJoined) and event.owned is not None and not due.late:
         # It released its queues, and rejoins for the second generation of a cooperative rebalance.
@@ -71,8 +71,8 @@ def on_heartbeat(turn: GroupContext, member_id: str, at: int, own: int) -> None:
     """Apply a heartbeat without a description, of a member that may be unknown."""
     group = turn.group
     member = group.members.get(member_id)
-    if group.generation is not None:
-        group.evidence = [one for one in group.evidence if not _is_taken_back(one, member_id, own)]
+    if turn.kind is GroupKind.REPORTED:
+        turn.take_back_evidence(member_id, own)
         if member is None:
             return
     if member is None:
@@ -82,9 +82,7 @@ def on_heartbeat(turn: GroupContext, member_id: str, at: int, own: int) -> None:
         else:
             _arrive(turn, member_id, member_id, None, at, own, None)
     elif not member.by_heartbeats:
-        member.by_heartbeats = True
-        turn.saw(member_id, own)
-        turn.touched.append(member_id)
+        turn.begin_heartbeats(member, own)
 
 
 def on_leave(turn: GroupContext, due: DueEvent, event: MemberLeft, at: int) -> None:
@@ -93,7 +91,7 @@ def on_leave(turn: GroupContext, due: DueEvent, event: MemberLeft, at: int) -> N
     member = group.members.get(member_id)
     if member is None:
         return
-    if group.generation is not None:
+    if turn.kind is GroupKind.REPORTED:
         turn.heeded = True
         turn.learn(Evidence("member_left", event.event_time, member_id, None, due.event_id))
         return
@@ -106,13 +104,11 @@ def on_leave(turn: GroupContext, due: DueEvent, event: MemberLeft, at: int) -> N
 
 def on_expiry(turn: GroupContext, member_id: str, deadline: int) -> None:
     """End the session of a member without a heartbeat for its session timeout."""
-    group = turn.group
-    if group.generation is not None:
+    if turn.kind is GroupKind.REPORTED:
         turn.applied(deadline)
         turn.learn(Evidence("session_expired", deadline, member_id))
-        group.members[member_id].by_heartbeats = False
-        group.last_heartbeats[member_id] = turn.seen.pop(member_id)
-        turn.departed_now.append((member_id, deadline + 1))  # a later heartbeat reverts the expiry
+        turn.end_heartbeats(member_id)
+        turn.await_heartbeat(member_id, deadline)  # a later one takes the expiry back
         return
     turn.cause(deadline, "session_expired", member_id)
     turn.close_session(member_id, deadline, deadline, "expired")
@@ -134,7 +130,7 @@ def on_snapshot(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: 
             late_cause(turn, due, at)
             late_told = True
         if departure is not None:
-            turn.exempt.add(member.member_id)
+            turn.before.exempt.add(member.member_id)
         going = departure_cause(departure, at, event_id)
         turn.cause(at, going.kind, member.member_id, event_id=event_id, detail=going.detail)
         turn.close_session(member.member_id, at, going.at, going.reason)
@@ -164,12 +160,10 @@ def on_snapshot(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: 
             late_told = True
         arrive_by_snapshot(turn, member_id, info, own, at)
         turn.cause(at, "member_joined", member_id, event_id=event_id)
-    if snapshot.leader is not None:
-        group.leader = snapshot.leader
+    before = group.reported_strategy or group.last_strategy
+    turn.note_poll(snapshot.leader, snapshot.strategy)
     if snapshot.strategy:
         named = qualified_name(snapshot.strategy, turn.system)
-        before = group.reported_strategy or group.last_strategy
-        group.reported_strategy = snapshot.strategy
         if group.members_decided and group.members and before and qualified_name(before, turn.system) != named:
             turn.cause(at, "strategy_changed", event_id=event_id, detail=named)
 
@@ -247,8 +241,7 @@ def _arrive(
 
 def _emit_expired_session(turn: GroupContext, member: Member, own: int, at: int) -> None:
     turn.open_session(member, own)
-    del turn.group.members[member.member_id]
-    turn.touched.remove(member.member_id)
+    turn.drop_member(member.member_id)
     left_at = own + turn.timeout_of(member)
     turn.write(at, closed(member, left_at, "expired", own))
     turn.remember(Departed(member=member, left_at=left_at, left_reason="expired", last_heartbeat_at=own))
@@ -288,7 +281,7 @@ def _reopen(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, 
     return True
 
 
-def _liveness_times(turn: GroupContext, event: MemberJoined | Heartbeat, member_id: str) -> list[int]:
+def _liveness_times(turn: GroupView, event: MemberJoined | Heartbeat, member_id: str) -> list[int]:
     """Return when the member of this event was alive in this batch, by heartbeats and other events."""
     times = set(turn.facts.heartbeats.get(member_id, ()))
     for due in turn.facts.events:
@@ -307,7 +300,7 @@ def _may_return(departed: Departed, event: MemberJoined | Heartbeat) -> bool:
     return event.event_time > departed.left_at
 
 
-def _is_alive_after(turn: GroupContext, member: Member, own: int) -> bool:
+def _is_alive_after(turn: GroupView, member: Member, own: int) -> bool:
     """Return whether a member was alive after the time of a late departure."""
     if member.joined_at > own or _shows_itself_after(turn, member, own):
         return True
@@ -316,7 +309,7 @@ def _is_alive_after(turn: GroupContext, member: Member, own: int) -> bool:
     return (turn.group.last_snapshot_at or own) > own
 
 
-def _shows_itself_after(turn: GroupContext, member: Member, own: int) -> bool:
+def _shows_itself_after(turn: GroupView, member: Member, own: int) -> bool:
     """Return whether an event of this batch came from a member after some time."""
     return any(
         isinstance(due.event, Heartbeat | MemberJoined)
@@ -351,7 +344,7 @@ def _apply_description(turn: GroupContext, member: Member, told: MemberFields, a
         turn.cause(at, "settings_changed", member.member_id, event_id=event_id)
 
 
-def _uses_default_strategy(turn: GroupContext, member: Member) -> bool:
+def _uses_default_strategy(turn: GroupView, member: Member) -> bool:
     """Return whether a member reports the strategy that was assumed for it: Kafka's members vote instead."""
     if turn.system == "kafka" or not member.strategies:
         return False
@@ -367,11 +360,8 @@ def _learn(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, m
             turn.heeded |= turn.learn(Evidence("member_joined", own, event.member_id, None, due.event_id))
         return
     before = (member.by_heartbeats, turn.seen.get(member.member_id), len(group.evidence))
-    if not member.by_heartbeats:
-        member.by_heartbeats = True
-        turn.touched.append(member.member_id)
-    turn.saw(member.member_id, own)
-    group.evidence = [one for one in group.evidence if not _is_taken_back(one, event.member_id, own)]
+    turn.begin_heartbeats(member, own)
+    turn.take_back_evidence(event.member_id, own)
     changed = update_session(turn, member, event, own, at)
     turn.heeded |= bool(changed) or before != (
         member.by_heartbeats,
@@ -380,9 +370,3 @@ def _learn(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, m
     )
     if event.subscriptions is not None and distinct(event.subscriptions) != member.subscriptions:
         turn.heeded |= turn.learn(Evidence("subscription_changed", own, member.member_id, None, due.event_id))
-
-
-def _is_taken_back(evidence: Evidence, member_id: str, at: int) -> bool:
-    """Return whether a departed member has been alive since."""
-    gone = evidence.kind in ("member_left", "session_expired") and evidence.member_id == member_id
-    return gone and evidence.time < at

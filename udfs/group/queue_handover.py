@@ -9,7 +9,8 @@ own timings give an estimate.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from udfs.group.assignment_diff import Changed
 from udfs.group.client_timings import (
@@ -20,15 +21,10 @@ from udfs.group.client_timings import (
     queue_wait_ms,
     whole_wait_ms,
 )
-from udfs.group.context import GroupContext
 from udfs.group.state import MAX_IDLE_QUEUES, IdleQueue, Owners, Queue, key_of
+from udfs.group.view import GroupView
 from udfs.model.events import HeldQueue
 from udfs.model.journal import QueueResumed
-
-
-def is_timed(turn: GroupContext) -> bool:
-    """Return whether members of this group take over queues by themselves, at times that are known or estimated."""
-    return turn.group.generation is None and turn.system != "kafka" and turn.mode == "clustering"
 
 
 def moved_queues(changed: Iterable[Changed]) -> dict[Queue, tuple[str, str]]:
@@ -45,9 +41,7 @@ def moved_queues(changed: Iterable[Changed]) -> dict[Queue, tuple[str, str]]:
 # ---- estimates
 
 
-def expected_waits(
-    turn: GroupContext, moved: Mapping[Queue, tuple[str, str]], kinds: Collection[str]
-) -> dict[Queue, int]:
+def expected_waits(turn: GroupView, moved: Mapping[Queue, tuple[str, str]], kinds: Collection[str]) -> dict[Queue, int]:
     """Estimate for each queue that moves how long it has no owner."""
     group = turn.group
     learning = learning_ms(turn.system, kinds)
@@ -61,7 +55,7 @@ def expected_waits(
 
 
 def estimates(
-    turn: GroupContext, before: Owners, after: Owners, waits: Mapping[Queue, int], kinds: Collection[str]
+    turn: GroupView, before: Owners, after: Owners, waits: Mapping[Queue, int], kinds: Collection[str]
 ) -> dict[str, int]:
     """Estimate an unobserved duration of a rebalance; nothing where there were or are no owners."""
     if not before or not after:
@@ -75,7 +69,7 @@ def estimates(
     }
 
 
-def _loss(turn: GroupContext, loser: str) -> Loss:
+def _loss(turn: GroupView, loser: str) -> Loss:
     if loser in turn.group.members:
         return "alive"
     departed = turn.group.departed.get(loser)
@@ -84,7 +78,7 @@ def _loss(turn: GroupContext, loser: str) -> Loss:
     return departed.left_reason
 
 
-def _unnoticed(turn: GroupContext, loser: str) -> int:
+def _unnoticed(turn: GroupView, loser: str) -> int:
     """Return how long the broker takes to notice an expiry that follows from the member's own heartbeats."""
     departed = None if loser in turn.group.members else turn.group.departed.get(loser)
     by_itself = departed is not None and departed.left_reason == "expired" and departed.member.by_heartbeats
@@ -94,26 +88,23 @@ def _unnoticed(turn: GroupContext, loser: str) -> int:
 # ---- observed pauses
 
 
-def first_pulls(turn: GroupContext, queues: Iterable[HeldQueue]) -> dict[Queue, int]:
+def first_pulls(turn: GroupView, queues: Iterable[HeldQueue]) -> dict[Queue, int]:
     """Return the time of each pull that a member reports with its queues."""
-    told: dict[Queue, int] = {}
+    pulls: dict[Queue, int] = {}
     for queue in queues:
         at = queue.last_pull_at if queue.held_since is None else queue.held_since
         if at is not None:
-            told[key_of(queue, turn.system)] = at
-    return told
+            pulls[key_of(queue, turn.system)] = at
+    return pulls
 
 
-def keep_pulls(turn: GroupContext, queues: Iterable[HeldQueue]) -> None:
-    """Remember when each queue was last pulled, until its owner changes."""
-    pulls = turn.group.pulls
-    for queue in queues:
-        if queue.last_pull_at is not None:
-            pulls[key_of(queue, turn.system)] = queue.last_pull_at
+def latest_pulls(view: GroupView, queues: Iterable[HeldQueue]) -> dict[Queue, int]:
+    """Return when each queue was last pulled, as its member reports it."""
+    return {key_of(queue, view.system): queue.last_pull_at for queue in queues if queue.last_pull_at is not None}
 
 
 def measured_pauses(
-    turn: GroupContext, moved: Mapping[Queue, tuple[str, str]], pulls: Mapping[Queue, tuple[str, int]], at: int
+    turn: GroupView, moved: Mapping[Queue, tuple[str, str]], pulls: Mapping[Queue, tuple[str, int]], at: int
 ) -> dict[str, int]:
     """Measure the pauses of a rebalance if its own event time shows all of them; else return nothing.
 
@@ -138,82 +129,108 @@ def measured_pauses(
     return seen if began is None or began > end else {**seen, "pause_ms": end - began}
 
 
-def expect(turn: GroupContext, waits: Mapping[Queue, int]) -> None:
-    """Remember the moving queues until their new owner is observed; none where members report no queues."""
-    group = turn.group
-    if not group.has_reported:
-        return
+def idle_queues_with(idle: Mapping[Queue, IdleQueue], waits: Mapping[Queue, int]) -> dict[Queue, IdleQueue]:
+    """Return queues between two owners, with those that move now: until their new owner is observed."""
+    found = dict(idle)
     for queue, wait in waits.items():
-        standing = group.standing.get(queue)
-        if standing is not None:
-            standing.estimate, standing.taker = wait, None
-        elif len(group.standing) < MAX_IDLE_QUEUES:
-            group.standing[queue] = IdleQueue(wait)
+        known = found.get(queue)
+        if known is not None:
+            found[queue] = IdleQueue(wait, known.released_at)
+        elif len(found) < MAX_IDLE_QUEUES:
+            found[queue] = IdleQueue(wait)
+    return found
 
 
-def release(turn: GroupContext, queue: Queue, loser: str, at: int, *, seen_without: bool) -> None:
-    """Record that a queue's last owner released it.
+class Handover(NamedTuple):
+    """What reports show of queues that go from member to member.
+
+    Attributes:
+        pauses: For how long each queue had no owner before a member got it: measured, estimated.
+        idle_queues, pulls: What the group remembers of them from now on.
+    """
+
+    pauses: dict[tuple[Queue, str], tuple[int | None, int | None]]
+    idle_queues: dict[Queue, IdleQueue]
+    pulls: dict[Queue, int]
+
+
+def hand_over(view: GroupView, changed: Sequence[Changed], pulled: Mapping[Queue, int], at: int) -> Handover:
+    """Return what a report shows of the queues whose owners differ from those reported before.
 
     Args:
-        seen_without: The queue is now reported without an owner; else it already has its next one.
+        pulled: When the reporting member last pulled each queue.
     """
-    group = turn.group
-    standing = group.standing.get(queue)
-    if standing is None:
-        if len(group.standing) >= MAX_IDLE_QUEUES:
-            return
-        standing = group.standing[queue] = IdleQueue()
-    released = _released_at(turn, queue, loser, at)
-    standing.released_at = at if released is None and seen_without else released
-    standing.taker = None
-    group.pulls.pop(queue, None)
+    group = view.group
+    found = Handover({}, dict(group.idle_queues), dict(group.pulls))
+    for queue, old, new in changed:
+        # Of several owners that all lose it, the last one's departure counts.
+        if old and not set(old) & set(new):
+            _release(view, found, queue, old[-1], at, seen_without=not new)
+    for queue, old, new in changed:
+        for member in new:
+            if member not in old:
+                found.pauses[queue, member] = _take_over(view, found, queue, member, pulled.get(queue), at)
+    return found
 
 
-def take_over(turn: GroupContext, queue: Queue, taker: str, at: int) -> tuple[int | None, int | None]:
-    """Record a queue's new owner; return how long it had none: measured, estimated."""
-    group = turn.group
-    standing = group.standing.get(queue)
-    pulled = turn.pulled.get(queue)
-    if pulled is None and turn.system == "metaq":
+def _release(view: GroupView, found: Handover, queue: Queue, loser: str, at: int, *, seen_without: bool) -> None:
+    """Note that a queue's last owner holds it no more.
+
+    Args:
+        seen_without: The queue is without any owner now; else it has its next one already.
+    """
+    known = found.idle_queues.get(queue)
+    if known is None and len(found.idle_queues) >= MAX_IDLE_QUEUES:
+        return
+    released = _released_at(view, queue, loser, at)
+    found.idle_queues[queue] = IdleQueue(
+        None if known is None else known.estimate, at if released is None and seen_without else released
+    )
+    found.pulls.pop(queue, None)
+
+
+def _take_over(
+    view: GroupView, found: Handover, queue: Queue, taker: str, pulled: int | None, at: int
+) -> tuple[int | None, int | None]:
+    """Note that a queue has a new owner; return for how long it had none: measured, estimated."""
+    known = found.idle_queues.get(queue)
+    if pulled is None and view.system == "metaq":
         pulled = at  # an owner's node is the owning itself
-    if standing is None:
+    if known is None:
         return None, None
-    released = standing.released_at
-    if pulled is not None and released is not None and pulled >= released:
-        del group.standing[queue]
-        return pulled - released, None
+    released = known.released_at
     if released is None or pulled is not None:
-        # Its release was not observed, or it was pulled before that: both happened between two polls.
-        del group.standing[queue]
+        del found.idle_queues[queue]
     else:
-        standing.taker = taker
-    return None, standing.estimate
+        found.idle_queues[queue] = IdleQueue(known.estimate, released, taker)
+    if pulled is not None and released is not None and pulled >= released:
+        return pulled - released, None
+    # Its release was not observed, or it was pulled before that: both happened between two polls.
+    return None, known.estimate
 
 
-def resume(turn: GroupContext, member_id: str, at: int) -> None:
-    """Write the pauses of queues taken over earlier whose new owner now reports its first pull."""
-    group = turn.group
-    for queue, pulled in turn.pulled.items():
-        standing = group.standing.get(queue)
-        if standing is None or standing.taker != member_id or standing.released_at is None:
+def resumed(view: GroupView, member_id: str, pulled: Mapping[Queue, int]) -> list[QueueResumed]:
+    """Return the queues that a member took over before and is now known to have pulled."""
+    found: list[QueueResumed] = []
+    for queue, pulled_at in pulled.items():
+        idle = view.group.idle_queues.get(queue)
+        if idle is None or idle.taker != member_id or idle.released_at is None or pulled_at < idle.released_at:
             continue
-        if pulled >= standing.released_at:
-            topic, broker, queue_id = queue
-            del group.standing[queue]
-            turn.write(
-                at,
-                QueueResumed(
-                    topic=topic,
-                    broker=broker,
-                    queue_id=queue_id,
-                    member_id=member_id,
-                    origin="reported",
-                    pause_ms=pulled - standing.released_at,
-                ),
+        topic, broker, queue_id = queue
+        found.append(
+            QueueResumed(
+                topic=topic,
+                broker=broker,
+                queue_id=queue_id,
+                member_id=member_id,
+                origin="reported",
+                pause_ms=pulled_at - idle.released_at,
             )
+        )
+    return found
 
 
-def _released_at(turn: GroupContext, queue: Queue, loser: str, at: int) -> int | None:
+def _released_at(turn: GroupView, queue: Queue, loser: str, at: int) -> int | None:
     """Return when an owner released a queue; None where only a report at ``at`` without the queue shows it."""
     departed = None if loser in turn.group.members else turn.group.departed.get(loser)
     if departed is None:
@@ -226,7 +243,7 @@ def _released_at(turn: GroupContext, queue: Queue, loser: str, at: int) -> int |
     return departed.left_at if departed.left_at < at else None
 
 
-def _last_pull(turn: GroupContext, queue: Queue, until: int, span: int) -> int | None:
+def _last_pull(turn: GroupView, queue: Queue, until: int, span: int) -> int | None:
     """Return an owner's last known pull if it is recent enough to have been its last one."""
     last = turn.group.pulls.get(queue)
     return last if last is not None and until - span <= last <= until else None

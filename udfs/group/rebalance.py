@@ -1,4 +1,4 @@
-"""Core: one rebalance: its plan, its spans, its row, its findings. No I/O."""
+"""Core: a rebalance as it follows from a group and its changes: computed here, applied by ``commit``. No I/O."""
 
 from __future__ import annotations
 
@@ -9,264 +9,185 @@ import msgspec
 
 from udfs.group.assignment_diff import (
     Balance,
+    Changed,
     changed_queues,
     count_moves,
     held_only_by,
-    owners_of,
 )
 from udfs.group.balance import balance_of, distinct_subscriptions
-from udfs.group.client_ids import reporting_member
 from udfs.group.client_timings import settled_after_ms
-from udfs.group.context import GroupContext
-from udfs.group.findings import FLAPPING_REBALANCES, RULES, Outcome
-from udfs.group.queue_handover import (
-    estimates,
-    expect,
-    expected_waits,
-    first_pulls,
-    is_timed,
-    measured_pauses,
-    moved_queues,
-)
-from udfs.group.spans import note_holdings, write_spans
-from udfs.group.state import Awaited, Group, Owners, Pending, Queue, key_of, keys_of
-from udfs.group.static_members import split_spans
+from udfs.group.findings import FLAPPING_REBALANCES, RULES, Found, Outcome
+from udfs.group.kind import GroupKind
+from udfs.group.rebalance_plan import RebalancePlan, queues_of
+from udfs.group.state import Owners, Queue
 from udfs.group.target_assignment import (
     NOT_RECOMPUTABLE,
-    QueuesByTopic,
-    TargetAssignment,
-    compute_target_assignment,
     previous_owners,
-    topics_with_metadata,
 )
+from udfs.group.view import GroupView
 from udfs.model.ids import rebalance_id
 from udfs.model.journal import (
     TRIGGER_ORDER,
+    GenerationSource,
     GroupChanged,
     Rebalance,
     Rebalanced,
     Trigger,
 )
 
-COOPERATIVE = "kafka.cooperative-sticky"
 _RANKS = {kind: rank for rank, kind in enumerate(TRIGGER_ORDER)}
 
 
-class RebalancePlan(msgspec.Struct, kw_only=True):
-    """One rebalance, decided but not yet written.
+class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
+    """All that follows from a plan.
 
     Attributes:
-        known: The queues of subscribed topics. guessed: Topics without metadata. awaited: The input for computing the
-            generation once their metadata arrives.
-        reported: The whole reported assignment, if there is one. compared: What all members reported themselves at this
-            event time: the queues that they held at its start.
+        row: Of the table. group_row, rebalanced: What the journal says of it.
+        moves: What changes between the assignment before and this one, as reported where it is.
+        reported: What members report to hold from now on; None: they have reported nothing so far.
+        reporters: Members that have reported what they hold. compare_at: When that should be the target; None: their
+            reports are not compared, or only when more come.
+        recent: Times of the newest rebalances that count as flapping.
+        ordinals: Of this time: how many rebalances of each generation.
+        findings: What each rule found, by kind; None: it found nothing.
     """
 
-    at: int
-    triggers: list[Trigger]
-    known: QueuesByTopic
-    dealt: TargetAssignment
-    guessed: Sequence[str] = ()
-    awaited: Awaited | None = None
-    reported: Owners | None = None
-    compared: Owners | None = None
-    generations_missed: int | None = None
-    pause_ms: int | None = None
-    queue_pause_ms: int | None = None
-    pause_estimated_ms: int | None = None
-    queue_pause_estimated_ms: int | None = None
-    revoked_pending: list[Queue] = msgspec.field(default_factory=list)
+    plan: RebalancePlan
+    row: Rebalance
+    group_row: GroupChanged
+    rebalanced: Rebalanced
+    moves: Sequence[Changed]
+    reported: Owners | None
+    reporters: list[str]
+    compare_at: int | None
+    recent: list[int]
+    ordinals: dict[str, int]
+    findings: Sequence[tuple[str, Found | None]]
 
 
-# ---- counted generations
+def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
+    """Return what follows from a plan: the row, the spans, the figures, the findings. Nothing is changed."""
+    group, at, target = view.group, plan.at, plan.target
+    queues = queues_of(view, plan.known)
+    before, after = group.computed, target.owners
+    if plan.reported is not None:
+        before, after = previous_owners(group), plan.reported
+    moves = view.changed_queues(before, after)
+    balance = _balance(view, plan, after, queues)
+    identity, ordinals = next_identity(view, at, plan.generation)
+    row = _row(view, plan, identity, before, moves, balance, len(queues))
+    reported = plan.reported
+    if reported is None and group.has_reported:
+        reported = held_only_by(group.reported, group.members)
+    reporters, compare_at = _expected_reports(view, plan, reported is not None)
+    is_quiet = all(one.topic is not None and view.is_quiet(one.topic) for one in row.triggers)
+    recent = group.recent if is_quiet else [*group.recent, at][-FLAPPING_REBALANCES:]
+    return RebalanceResult(
+        plan=plan,
+        row=row,
+        group_row=_group_row(row, balance),
+        rebalanced=_rebalanced(row, balance),
+        moves=moves,
+        reported=reported,
+        reporters=reporters,
+        compare_at=compare_at,
+        recent=recent,
+        ordinals=ordinals,
+        findings=_findings(view, plan, row, recent),
+    )
 
 
-def decide_counted(turn: GroupContext) -> None:
-    """Decide and write the pending rebalance."""
-    group = turn.group
-    pending = group.pending or Pending(opened_at=0, changed_at=0)
-    group.pending = None
-    at = pending.changed_at
-    group.counted += 1
-    triggers = list(pending.triggers)
-    if not group.exists:
-        triggers.append(Trigger(kind="group_created"))
-    known = topics_with_metadata(turn, at)
-    dealt = compute_target_assignment(turn, known, None, at)
-    reported = None if pending.told is None else held_only_by(dict(pending.told), group.members)
-    decision = RebalancePlan(at=at, triggers=triggers, known=known, dealt=dealt, reported=reported)
-    if dealt.strategy == COOPERATIVE and not dealt.failed and reported is None:
-        standing = {queue for topic, infos in known.items() for queue in keys_of(infos, turn.system, topic)}
-        decision.revoked_pending = [
-            queue for queue in previous_owners(group) if queue in standing and queue not in dealt.owners
-        ]
-    _attach_reports_and_pauses(turn, decision)
-    apply_rebalance(turn, decision)
-
-
-def _attach_reports_and_pauses(turn: GroupContext, decision: RebalancePlan) -> None:
-    """Attach the members' own reports of this event time, and the pauses of their queues."""
-    group, at = turn.group, decision.at
-    held: dict[str, list[Queue]] = {}
-    pulls: dict[Queue, tuple[str, int]] = {}
-    for report in group.waiting_reports:
-        member = reporting_member(group, report.member_id, report.host)
-        if report.generation == group.counted and report.time >= at and member is not None:
-            held[member.member_id] = [key_of(queue, turn.system) for queue in report.queues]
-            pulled = first_pulls(turn, report.queues)
-            pulls.update({queue: (member.member_id, time) for queue, time in pulled.items()})
-    if decision.reported is None and held.keys() >= group.members.keys() and turn.mode == "clustering":
-        decision.compared = owners_of(held)
-    if not is_timed(turn):
-        return
-    before, after = group.computed, decision.dealt.owners
-    moved = moved_queues(turn.changed_queues(before, after))
-    if decision.reported is not None and turn.system == "metaq":  # an owner's node is the owning itself
-        pulls = {queue: (holders[0], at) for queue, holders in decision.reported.items()}
-    kinds = {trigger.kind for trigger in decision.triggers}
-    waits = expected_waits(turn, moved, kinds)
-    told = {**estimates(turn, before, after, waits, kinds), **measured_pauses(turn, moved, pulls, at)}
-    for name, seen in (("pause_estimated_ms", "pause_ms"), ("queue_pause_estimated_ms", "queue_pause_ms")):
-        setattr(decision, seen, told.get(seen))
-        setattr(decision, name, told.get(name) if seen not in told else None)
-    if group.standing or group.pulls:
-        queues = {queue for topic, infos in decision.known.items() for queue in keys_of(infos, turn.system, topic)}
-        group.standing = {queue: one for queue, one in group.standing.items() if queue in queues}
-        group.pulls = {queue: pulled_at for queue, pulled_at in group.pulls.items() if queue in queues}
-    expect(turn, waits)
-
-
-# ---- writing
-
-
-def apply_rebalance(turn: GroupContext, decision: RebalancePlan) -> Rebalance:
-    """Write a decided rebalance: its row, the changed spans, the group's current row, its findings."""
-    group, at, dealt = turn.group, decision.at, decision.dealt
-    generation, source = group.current_generation, group.source
-    queues = [queue for topic, infos in decision.known.items() for queue in keys_of(infos, turn.system, topic)]
-    before, after = group.computed, dealt.owners
-    if decision.reported is not None:
-        before, after = previous_owners(group), decision.reported
-    changed = turn.changed_queues(before, after)
-    moves = count_moves(before, changed)
-    balance = _balance(turn, decision, after, queues)
-    differing: int | None = None
-    awaited = decision.awaited
-    told = decision.compared if decision.reported is None else decision.reported
-    if told is not None and dealt.recomputed and group.members:
-        differing = differing_from(turn, dealt.owners, told)
-        if differing and any(topic in decision.known for topic in decision.guessed):
-            differing = None  # metadata of an existing topic is still missing: evaluated when it arrives
-    triggers = in_order(decision.triggers)
-    row = Rebalance(
-        rebalance_id=next_id(turn, at),
-        cluster=turn.facts.cluster,
-        system=turn.system,
-        group_id=turn.facts.group_id,
-        generation=generation,
-        generation_source=source,
-        event_time=at,
-        detected_at=turn.facts.detected_at,
+def _row(
+    view: GroupView,
+    plan: RebalancePlan,
+    identity: str,
+    before: Owners,
+    moves: Sequence[Changed],
+    balance: Balance,
+    queues: int,
+) -> Rebalance:
+    group, target = view.group, plan.target
+    triggers = in_order(plan.triggers)
+    counts = count_moves(before, moves)
+    differing = _differing(view, plan)
+    return Rebalance(
+        rebalance_id=identity,
+        cluster=view.facts.cluster,
+        system=view.system,
+        group_id=view.facts.group_id,
+        generation=plan.generation,
+        generation_source=source_of(view),
+        event_time=plan.at,
+        detected_at=view.facts.detected_at,
         trigger=triggers[0].kind,
         triggers=triggers,
-        strategy=dealt.strategy,
+        strategy=target.strategy,
         leader=group.leader if group.leader in group.members else None,
-        mode=turn.mode,
-        status="failed" if dealt.failed else "completed",
-        error=dealt.error,
+        mode=view.mode,
+        status="failed" if target.failed else "completed",
+        error=target.error,
         members_before=group.members_decided,
         members_after=len(group.members),
         queues_before=sum(group.counts.values()),
-        queues_after=len(queues),
-        queues_kept=moves.kept,
-        queues_assigned=moves.assigned,
-        queues_revoked=moves.revoked,
-        queues_moved=moves.moved,
-        generations_missed=decision.generations_missed,
+        queues_after=queues,
+        queues_kept=counts.kept,
+        queues_assigned=counts.assigned,
+        queues_revoked=counts.revoked,
+        queues_moved=counts.moved,
+        generations_missed=plan.generations_missed,
         idle_members=balance.idle,
         unassigned_queues=balance.unassigned,
         spread=balance.spread,
         agrees=None if differing is None else differing == 0,
         queues_differing=differing,
-        pause_ms=decision.pause_ms,
-        queue_pause_ms=decision.queue_pause_ms,
-        pause_estimated_ms=decision.pause_estimated_ms,
-        queue_pause_estimated_ms=decision.queue_pause_estimated_ms,
+        **msgspec.structs.asdict(plan.pauses),
     )
-    turn.work += len(group.members) + len(queues)
-    turn.answer.rebalances.append(row)
-    turn.applied(at)
-    note_holdings(group, changed, at)
-    group.last_rebalance_at, group.last_rebalance_id = at, row.rebalance_id
-    write_spans(turn, "computed", dealt.owners, at, guessed=decision.guessed)
-    if decision.reported is not None:
-        write_spans(turn, "reported", decision.reported, at)
-        group.has_reported = True
-    elif group.has_reported:
-        write_spans(turn, "reported", held_only_by(group.reported, group.members), at)
-    split_spans(turn, None)
-    group.replaced = []
-    group.exists = True
-    if awaited is None:
-        forget_owned(group)
-    group.members_decided = len(group.members)
-    group.counts = {topic: len(infos) for topic, infos in decision.known.items()}
-    group.topics_without_metadata, group.awaited = list(decision.guessed), awaited
-    group.revoked_pending = decision.revoked_pending
-    group.last_strategy = dealt.strategy
-    group.recomputable = dealt.error != NOT_RECOMPUTABLE
-    _expect_agreement(turn, decision)
-    if not all(one.topic is not None and turn.is_quiet(one.topic) for one in triggers):
-        group.recent = [*group.recent, at][-FLAPPING_REBALANCES:]
-    _emit_group_changed(turn, row, balance)
-    _evaluate_findings(turn, row, decision)
-    return row
 
 
-def forget_owned(group: Group) -> None:
-    """Drop the owned queues that members reported before a rebalance: they are out of date."""
-    for member in group.members.values():
-        member.forget_owned()
+def _differing(view: GroupView, plan: RebalancePlan) -> int | None:
+    """Return on how many queues the reported assignment differs from the computed one; None: not comparable."""
+    told = plan.compared if plan.reported is None else plan.reported
+    if told is None or not plan.target.recomputed or not view.group.members:
+        return None
+    differing = differing_from(view, plan.target.owners, told)
+    if differing and any(topic in plan.known for topic in plan.guessed):
+        return None  # metadata of a topic that exists is still to come: then it is evaluated
+    return differing
 
 
-def _balance(turn: GroupContext, decision: RebalancePlan, after: Owners, queues: Sequence[Queue]) -> Balance:
-    """Return the figures of the new assignment, as far as it is known."""
-    group = turn.group
-    if decision.awaited is not None and decision.reported is None and decision.known:
-        return Balance()  # existing queues are not computed yet
-    if decision.dealt.error == NOT_RECOMPUTABLE and decision.reported is None:
+def _balance(view: GroupView, plan: RebalancePlan, after: Owners, queues: Sequence[Queue]) -> Balance:
+    """Return how evenly the new assignment is spread, as far as it is known."""
+    group = view.group
+    if plan.awaited is not None and plan.reported is None and plan.known:
+        return Balance()  # nothing is computed yet of queues that exist
+    if plan.target.error == NOT_RECOMPUTABLE and plan.reported is None:
         if not group.has_reported:
             return Balance()
         after = group.reported
-    return balance_of(turn, after, queues)
+    return balance_of(view, after, queues)
 
 
-def _expect_agreement(turn: GroupContext, decision: RebalancePlan) -> None:
-    """Record which members have reported their queues, and when those must equal the computed ones."""
-    group = turn.group
-    group.compare_at = None
-    if not is_timed(turn):
-        group.reporters = sorted(group.members) if decision.reported is not None else []
-        group.standing, group.pulls = {}, {}
-        return
-    # A member without a new report keeps its last one: reports come when something changed.
-    kept = group.members if decision.reported is not None else [one for one in group.reporters if one in group.members]
-    group.reporters = sorted(kept)
-    if group.has_reported:  # else nothing to compare until a member reports its queues
-        group.compare_at = settled_at(turn, decision.at, {trigger.kind for trigger in decision.triggers})
+def _expected_reports(view: GroupView, plan: RebalancePlan, has_reported: bool) -> tuple[list[str], int | None]:
+    """Return which members have reported what they hold, and when that should be what the strategy gives them."""
+    group = view.group
+    if view.kind is not GroupKind.CLIENT_ASSIGNED:
+        return (sorted(group.members) if plan.reported is not None else []), None
+    # A member that reports nothing holds what it reported last: reports come when something changed.
+    kept = group.members if plan.reported is not None else [one for one in group.reporters if one in group.members]
+    kinds = {trigger.kind for trigger in plan.triggers}
+    return sorted(kept), settled_at(view, plan.at, kinds) if has_reported else None
 
 
-def settled_at(turn: GroupContext, at: int, kinds: Collection[str]) -> int:
-    """Return by when members should own what a rebalance assigned to them."""
-    members = turn.group.members.values()
-    timeout = max((turn.timeout_of(member) for member in members), default=0)
-    return at + settled_after_ms(turn.system, kinds, any(member.ordered for member in members), timeout)
+def settled_at(view: GroupView, at: int, kinds: Collection[str]) -> int:
+    """Return by when members should hold what a rebalance gave them."""
+    members = view.group.members.values()
+    timeout = max((view.timeout_of(member) for member in members), default=0)
+    return at + settled_after_ms(view.system, kinds, any(member.ordered for member in members), timeout)
 
 
-def differing_from(turn: GroupContext, computed: Owners, reported: Owners) -> int:
+def differing_from(view: GroupView, computed: Owners, reported: Owners) -> int:
     """Count the queues on which members differ; topics for retries are left out."""
-
-    return sum(not turn.is_quiet(queue[0]) for queue, _, _ in changed_queues(computed, reported))
+    return sum(not view.is_quiet(queue[0]) for queue, _, _ in changed_queues(computed, reported))
 
 
 def in_order(triggers: Sequence[Trigger]) -> list[Trigger]:
@@ -276,84 +197,93 @@ def in_order(triggers: Sequence[Trigger]) -> list[Trigger]:
     )
 
 
-def next_id(turn: GroupContext, at: int) -> str:
-    """Return the id of the next rebalance; several may share one event time."""
-    group = turn.group
-    generation, source = group.current_generation, group.source
-    if group.last_rebalance_at != at:
-        group.rebalance_ordinals = {}
+def source_of(view: GroupView) -> GenerationSource:
+    """Return who counts the generations: the coordinator or the monitor."""
+    return "reported" if view.kind is GroupKind.REPORTED else "counted"
+
+
+def next_identity(view: GroupView, at: int, generation: int) -> tuple[str, dict[str, int]]:
+    """Return the id of the next rebalance, which may be one of several at that time, and how many there are then."""
+    group, source = view.group, source_of(view)
+    ordinals = dict(group.rebalance_ordinals) if group.last_rebalance_at == at else {}
     key = f"{source} {generation}"
-    ordinal = group.rebalance_ordinals.get(key, 0)
-    group.rebalance_ordinals[key] = ordinal + 1
-    return rebalance_id(turn.facts.cluster, turn.facts.group_id, at, source, generation, ordinal)
+    ordinal = ordinals.get(key, 0)
+    ordinals[key] = ordinal + 1
+    return rebalance_id(view.facts.cluster, view.facts.group_id, at, source, generation, ordinal), ordinals
 
 
-def _emit_group_changed(turn: GroupContext, row: Rebalance, balance: Balance) -> None:
-    turn.write_row(
-        row.event_time,
-        GroupChanged(
-            system=turn.system,
-            state="failed" if row.status == "failed" else "stable" if row.members_after else "empty",
-            mode=row.mode,
-            strategy=row.strategy,
-            generation=row.generation,
-            generation_source=row.generation_source,
-            members=row.members_after,
-            queues=row.queues_after,
-            idle_members=balance.idle,
-            unassigned_queues=balance.unassigned,
-            spread=balance.spread,
-            last_rebalance_at=row.event_time,
-            last_rebalance_id=row.rebalance_id,
-        ),
-    )
-    turn.write(
-        row.event_time,
-        Rebalanced(
-            rebalance_id=row.rebalance_id,
-            members=row.members_after,
-            queues_moved=row.queues_moved,
-            # Where members take over queues by themselves, each span carries its own pause.
-            queue_pause_ms=row.queue_pause_ms if row.generation_source == "reported" else None,
-            idle_members=balance.idle,
-            unassigned_queues=balance.unassigned,
-            spread=balance.spread,
-        ),
+def _group_row(row: Rebalance, balance: Balance) -> GroupChanged:
+    return GroupChanged(
+        system=row.system,
+        state="failed" if row.status == "failed" else "stable" if row.members_after else "empty",
+        mode=row.mode,
+        strategy=row.strategy,
+        generation=row.generation,
+        generation_source=row.generation_source,
+        members=row.members_after,
+        queues=row.queues_after,
+        idle_members=balance.idle,
+        unassigned_queues=balance.unassigned,
+        spread=balance.spread,
+        last_rebalance_at=row.event_time,
+        last_rebalance_id=row.rebalance_id,
     )
 
 
-def _evaluate_findings(turn: GroupContext, row: Rebalance, decision: RebalancePlan) -> None:
-    """Apply the finding rules: open and close findings."""
-    group = turn.group
-    names = Counter(member.name for member in group.members.values())
+def _rebalanced(row: Rebalance, balance: Balance) -> Rebalanced:
+    return Rebalanced(
+        rebalance_id=row.rebalance_id,
+        members=row.members_after,
+        queues_moved=row.queues_moved,
+        # Where members take queues over by themselves, each span has its own.
+        queue_pause_ms=row.queue_pause_ms if row.generation_source == "reported" else None,
+        idle_members=balance.idle,
+        unassigned_queues=balance.unassigned,
+        spread=balance.spread,
+    )
+
+
+def _findings(
+    view: GroupView, plan: RebalancePlan, row: Rebalance, recent: Sequence[int]
+) -> list[tuple[str, Found | None]]:
+    """Return what the rules find, but for those that cannot be evaluated yet."""
+    outcome = _outcome(view, plan, row, recent)
+    takes_time = view.kind is GroupKind.CLIENT_ASSIGNED and bool(view.group.members)
+    is_followed_later = takes_time and row.status == "completed"
+    found: list[tuple[str, Found | None]] = []
+    for kind, rule in RULES:
+        if kind == "expected_differs" and is_followed_later:
+            if row.agrees or not plan.target.recomputed:
+                found.append((kind, None))
+            continue  # else it is evaluated once members had time to follow
+        if kind == "idle_members" and plan.revoked_pending:
+            continue  # a member that takes part in a cooperative move has nothing yet: its second half shows it
+        found.append((kind, rule(outcome)))
+    return found
+
+
+def _outcome(view: GroupView, plan: RebalancePlan, row: Rebalance, recent: Sequence[int]) -> Outcome:
+    members = view.group.members.values()
+    names = Counter(member.name for member in members)
     subscriptions = {
-        frozenset(topic for topic in topics if not turn.is_quiet(topic))
-        for topics in distinct_subscriptions(group.members.values())
+        frozenset(topic for topic in topics if not view.is_quiet(topic)) for topics in distinct_subscriptions(members)
     }
-    outcome = Outcome(
-        system=turn.system,
+    return Outcome(
+        system=view.system,
         at=row.event_time,
         generation=row.generation,
         members=row.members_after,
-        queues=sum(len(infos) for topic, infos in decision.known.items() if not turn.is_quiet(topic)),
+        queues=sum(len(infos) for topic, infos in plan.known.items() if not view.is_quiet(topic)),
         error=row.error,
         agrees=row.agrees,
         queues_differing=row.queues_differing,
         generations_missed=row.generations_missed,
         names=sorted(name for name, connections in names.items() if connections > 1),
-        strategies=(row.strategy or "").split(", ") if turn.mode == "clustering" else (),
+        strategies=(row.strategy or "").split(", ") if view.mode == "clustering" else (),
         subscription_sets=len(subscriptions - {frozenset()}),
         unassigned=row.unassigned_queues,
-        handing_over=bool(decision.revoked_pending),
+        handing_over=bool(plan.revoked_pending),
         idle=row.idle_members,
-        recent=group.recent,
+        recent=recent,
         evidence=sorted({one.event_id for one in row.triggers if one.event_id}),
     )
-    for kind, rule in RULES:
-        if kind == "expected_differs" and is_timed(turn) and group.members and row.status == "completed":
-            if row.agrees or not decision.dealt.recomputed:
-                turn.set_finding(kind, None, row.event_time)
-            continue  # else evaluated once members had time to follow
-        if kind == "idle_members" and decision.revoked_pending:
-            continue  # new members of a cooperative rebalance get queues in its second generation
-        turn.set_finding(kind, rule(outcome), row.event_time)

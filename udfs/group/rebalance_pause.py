@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from udfs.group.context import GroupContext
 from udfs.group.state import Owners, Queue
 from udfs.group.triggers import Causes, newest_commits
+from udfs.group.view import GroupView
 from udfs.model.events import GroupSnapshot
 
 
-def began_at(turn: GroupContext, snapshot: GroupSnapshot, causes: Causes, at: int) -> int | None:
+def began_at(turn: GroupView, snapshot: GroupSnapshot, causes: Causes, at: int) -> int | None:
     """Return the first evidence that the rebalance began."""
     since = turn.group.last_rebalance_at
     for moment in (snapshot.joined_at, turn.group.preparing_since):
@@ -19,7 +19,7 @@ def began_at(turn: GroupContext, snapshot: GroupSnapshot, causes: Causes, at: in
 
 
 def queue_pause(
-    turn: GroupContext,
+    turn: GroupView,
     before: Owners,
     told: Owners | None,
     pause: int | None,
@@ -42,7 +42,7 @@ def queue_pause(
 
 
 def estimated_pause(
-    turn: GroupContext, before: Owners, told: Owners | None, pause: int | None, cooperative: bool, at: int
+    turn: GroupView, before: Owners, told: Owners | None, pause: int | None, cooperative: bool, at: int
 ) -> dict[str, int]:
     """Estimate a pause whose start was not observed: it began no later than the members' last commits."""
     since = turn.group.last_rebalance_at

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import bisect
-
-from udfs.group.assignment_diff import by_owner, owners_of
+from udfs.group.assignment_diff import by_owner, held_only_by, owners_of
 from udfs.group.client_ids import reporting_member
+from udfs.group.commit import (
+    commit_pulls,
+    commit_reports,
+    commit_spans,
+    end_comparison,
+    keep_waiting_report,
+    newest_reports,
+    take_out_waiting_reports,
+)
 from udfs.group.context import GroupContext
 from udfs.group.findings import differing_found
-from udfs.group.queue_handover import first_pulls, is_timed, keep_pulls, resume
+from udfs.group.kind import GroupKind
+from udfs.group.queue_handover import first_pulls
 from udfs.group.rebalance import differing_from, settled_at
-from udfs.group.spans import write_spans
-from udfs.group.state import MAX_WAITING_REPORTS, Group, Owners, WaitingReport, key_of
-from udfs.model.events import AssignmentReported
+from udfs.group.state import Group, Owners, WaitingReport, key_of, queue_order
+from udfs.group.view import GroupView
+from udfs.model.events import AssignmentReported, GroupSnapshot
 
 
 def take_report(turn: GroupContext, event: AssignmentReported, at: int) -> None:
@@ -24,9 +32,7 @@ def take_report(turn: GroupContext, event: AssignmentReported, at: int) -> None:
     if generation is not None and generation > group.current_generation:
         turn.heeded = True
         report = WaitingReport(generation, event.member_id, event.queues, event.event_time, event.host)
-        if report not in group.waiting_reports:
-            bisect.insort(group.waiting_reports, report, key=lambda one: one.time)
-            del group.waiting_reports[:-MAX_WAITING_REPORTS]
+        keep_waiting_report(turn, report)
         return
     if generation is not None and generation < group.current_generation:
         return
@@ -36,25 +42,46 @@ def take_report(turn: GroupContext, event: AssignmentReported, at: int) -> None:
 
 def take_waiting_reports(turn: GroupContext, at: int) -> None:
     """Apply the reports that waited for the current generation; drop older ones."""
-    group = turn.group
-    waiting, group.waiting_reports = group.waiting_reports, []
-    for report in waiting:
-        if report.generation > group.current_generation:
-            group.waiting_reports.append(report)
-        elif report.generation == group.current_generation:
-            since = max(at, report.time) if group.generation is None else at
-            _hold(turn, report, since)
-    if is_timed(turn):
+    for report in take_out_waiting_reports(turn):
+        since = at if turn.kind is GroupKind.REPORTED else max(at, report.time)
+        _hold(turn, report, since)
+    if turn.kind is GroupKind.CLIENT_ASSIGNED:
         compare_with_reports(turn, at)  # the reported assignment may already equal the computed one
+
+
+def take_snapshot_assignment(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
+    """Take in the assignment that a poll carries: with the pending rebalance, where there is one, else at once."""
+    group = turn.group
+    if snapshot.assignments is None:
+        return
+    told = held_only_by(reported_owners(turn, snapshot) or {}, group.members)
+    if snapshot.event_time < (group.assigned_at or snapshot.event_time):
+        turn.outdated |= told != group.reported
+        return
+    told = newest_reports(turn, told, snapshot.event_time)
+    if group.pending is not None:
+        turn.note_pending_assignment(sorted(told.items(), key=lambda one: queue_order(one[0])))
+    elif group.last_rebalance_id is not None:
+        take_reported_assignment(turn, told, at)
+
+
+def reported_owners(view: GroupView, snapshot: GroupSnapshot) -> Owners | None:
+    """Return the assignment that a snapshot carries, None where it carries none.
+
+    Without members there are no owners; this is information only where assignments are reported at all.
+    """
+    if snapshot.assignments is None:
+        return {} if view.group.has_reported and not snapshot.members else None
+    return owners_of(
+        {member: [key_of(queue, view.system) for queue in queues] for member, queues in snapshot.assignments.items()}
+    )
 
 
 def take_reported_assignment(turn: GroupContext, told: Owners, at: int) -> None:
     """Apply the whole assignment of a poll in which nothing else changed."""
-    group = turn.group
-    write_spans(turn, "reported", told, at)
-    _begin_to_compare(turn)
-    group.reporters = sorted(group.members)
-    if is_timed(turn):
+    commit_spans(turn, "reported", told, at)
+    commit_reports(turn, turn.group.members, _compare_at(turn))
+    if turn.kind is GroupKind.CLIENT_ASSIGNED:
         compare_with_reports(turn, at)
 
 
@@ -64,7 +91,7 @@ def compare_with_reports(turn: GroupContext, at: int) -> None:
     if not awaits_comparison(turn) or _awaits_topics(group):
         return
     if group.compare_at is not None and at >= group.compare_at:
-        group.compare_at = None
+        end_comparison(turn)
     failed = group.row is not None and group.row.state == "failed"
     if failed or not group.computed or not group.recomputable:
         return
@@ -75,7 +102,7 @@ def compare_with_reports(turn: GroupContext, at: int) -> None:
         turn.set_finding("expected_differs", differing_found(differing), at)
 
 
-def awaits_comparison(turn: GroupContext) -> bool:
+def awaits_comparison(turn: GroupView) -> bool:
     """Return whether every member has reported its queues."""
     group = turn.group
     return bool(group.members) and turn.mode == "clustering" and set(group.reporters) >= group.members.keys()
@@ -89,27 +116,12 @@ def _awaits_topics(group: Group) -> bool:
     )
 
 
-def _begin_to_compare(turn: GroupContext) -> None:
-    """Record that members report their queues; the rebalance before the first report is evaluated as well."""
+def _compare_at(turn: GroupView) -> int | None:
+    """Return when reports are to be compared; the rebalance before the first report is evaluated like any other."""
     group = turn.group
-    if not group.has_reported and is_timed(turn) and group.last_rebalance_at is not None:
-        group.compare_at = settled_at(turn, group.last_rebalance_at, ())
-    group.has_reported = True
-
-
-def newest_reports(group: Group, told: Owners, own: int) -> Owners:
-    """Return a whole assignment that was reported at a time, with what members have reported since in its place."""
-    group.assigned_at = own
-    newer: list[str] = []
-    for member_id, member in group.members.items():
-        if member.reported_at is not None and member.reported_at > own:
-            newer.append(member_id)
-        else:
-            member.reported_at = None
-    if not newer:
-        return told
-    held, standing = by_owner(told), by_owner(group.reported)
-    return owners_of({**held, **{member_id: standing.get(member_id, []) for member_id in newer}})
+    if not group.has_reported and turn.kind is GroupKind.CLIENT_ASSIGNED and group.last_rebalance_at is not None:
+        return settled_at(turn, group.last_rebalance_at, ())
+    return group.compare_at
 
 
 def _hold(turn: GroupContext, report: WaitingReport, at: int) -> bool:
@@ -124,18 +136,14 @@ def _hold(turn: GroupContext, report: WaitingReport, at: int) -> bool:
     member_id, queues = member.member_id, [key_of(queue, turn.system) for queue in told]
     turn.heeded = True
     turn.work += len(group.reported)
-    timed = is_timed(turn)
-    turn.pulled = first_pulls(turn, told) if timed else {}
+    takes_over = turn.kind is GroupKind.CLIENT_ASSIGNED
+    pulled = first_pulls(turn, told) if takes_over else {}
     if {queue for queue, holders in group.reported.items() if member_id in holders} != set(queues):
         held = by_owner(group.reported)
         held[member_id] = queues
-        write_spans(turn, "reported", owners_of(held), at)
-    if timed:
-        resume(turn, member_id, at)
-        keep_pulls(turn, told)
-    turn.pulled = {}
-    _begin_to_compare(turn)
-    if member_id not in group.reporters:
-        group.reporters = sorted([*group.reporters, member_id])
+        commit_spans(turn, "reported", owners_of(held), at, pulled=pulled)
+    if takes_over:
+        commit_pulls(turn, member_id, pulled, told, at)
+    commit_reports(turn, {*group.reporters, member_id}, _compare_at(turn))
     compare_with_reports(turn, at)
     return True

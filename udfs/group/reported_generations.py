@@ -6,23 +6,35 @@ from collections.abc import Mapping
 
 import msgspec
 
-from udfs.group.assignment_diff import held_only_by, owners_of
+from udfs.group.assignment_diff import held_only_by
 from udfs.group.client_ids import match_connections
+from udfs.group.commit import (
+    begin_generation,
+    commit,
+    commit_generation_zero,
+    commit_overtaken,
+    commit_reports,
+    commit_spans,
+    newest_reports,
+    overtake_awaited,
+    replace_members,
+)
 from udfs.group.context import GroupContext
 from udfs.group.descriptions import SILENT_FIELDS, update_description, update_session
 from udfs.group.findings import counted
 from udfs.group.membership import arrive_by_snapshot
-from udfs.group.rebalance import COOPERATIVE, RebalancePlan, apply_rebalance, in_order, next_id
+from udfs.group.rebalance import in_order, next_identity, rebalance
 from udfs.group.rebalance_pause import began_at, estimated_pause, queue_pause
-from udfs.group.reported_assignment import newest_reports, take_waiting_reports
-from udfs.group.spans import write_spans
-from udfs.group.state import Owners, Queue, key_of
-from udfs.group.static_members import overtake_awaited, replace_members, returned
+from udfs.group.rebalance_plan import COOPERATIVE, Pauses, RebalancePlan
+from udfs.group.reported_assignment import reported_owners, take_waiting_reports
+from udfs.group.state import Owners, Queue
+from udfs.group.static_members import returned
 from udfs.group.topic_changes import compute_generation, queues_shown, sizes
 from udfs.group.triggers import Causes, compare, released
+from udfs.group.view import GroupView
 from udfs.model.events import GroupSnapshot, MemberInfo
 from udfs.model.group_api import DueEvent
-from udfs.model.journal import GroupChanged, Rebalance, Trigger
+from udfs.model.journal import Rebalance, Trigger
 from udfs.strategies.registry import qualified_name
 
 # The coordinator is in the middle of a rebalance: the members are not final (DescribeGroups, GroupState).
@@ -43,7 +55,7 @@ def take_generation(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, 
         _write_overtaken_generation(turn, due, snapshot, at)
         return
     if generation == 0 and not snapshot.members:
-        _take_generation_zero(turn, at)
+        commit_generation_zero(turn, at)
         return
     if standing == generation and group.exists:
         if snapshot.event_time < (group.last_snapshot_at or 0):
@@ -56,7 +68,7 @@ def take_generation(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, 
     _take_new_generation(turn, due, snapshot, names, at)
 
 
-def _with_resolved_ids(turn: GroupContext, snapshot: GroupSnapshot) -> tuple[GroupSnapshot, dict[str, str]]:
+def _with_resolved_ids(turn: GroupView, snapshot: GroupSnapshot) -> tuple[GroupSnapshot, dict[str, str]]:
     """Return the snapshot with one member id per connection, and the client id of each."""
     matched = match_connections(turn.group, snapshot.members)
     names = {member_id: info.member_id for member_id, info in matched.items()}
@@ -72,76 +84,63 @@ def _take_new_generation(
     group, standing = turn.group, turn.group.generation
     generation = snapshot.generation or 0
     overtake_awaited(turn)
-    told = _reported_owners(turn, snapshot)
+    told = reported_owners(turn, snapshot)
     subscribed_before = set(group.subscribed_topics())
     after = {topic for info in snapshot.members for topic in _subscriptions(turn, info)}
     known, guessed = queues_shown(turn, after, told, at)
     resized = {topic: sizes(turn, topic, known, guessed) for topic in after & subscribed_before}
     grown = {topic: (was, now) for topic, (was, now) in resized.items() if was != now}
     causes = compare(turn, snapshot, due.event_id, at, grown)
+    turn.use_up_evidence(causes.evidence_left)
     before = group.reported if group.has_reported else group.computed
     _move_members(turn, snapshot, names, causes, at)
-    group.generation = generation
-    group.leader = snapshot.leader
+    begin_generation(turn, generation, snapshot.leader, [info.member_id for info in snapshot.members])
     if told is not None:
-        told = newest_reports(group, held_only_by(told, group.members), snapshot.event_time)
+        told = newest_reports(turn, held_only_by(told, group.members), snapshot.event_time)
     handed = _add_generation_triggers(turn, due, snapshot, standing, told, causes, at)
     missed = generation - standing - 1 if standing is not None and generation > standing + 1 else None
-    dealt, awaited = compute_generation(turn, known, guessed, told, snapshot.strategy or None, at)
+    target, awaited = compute_generation(
+        turn, known, guessed, told, snapshot.strategy or None, at, turn.computed_spans_of_now()
+    )
     began = began_at(turn, snapshot, causes, at)
     pause = None if began is None else at - began
-    cooperative = COOPERATIVE in (dealt.strategy, snapshot.strategy)
+    cooperative = COOPERATIVE in (target.strategy, snapshot.strategy)
     handing_over = released(before, told) if cooperative and told is not None and group.members else []
     handing_over = [queue for queue in handing_over if queue[0] in known]
-    decision = RebalancePlan(
-        at=at,
-        triggers=causes.triggers,
-        known=known,
-        dealt=dealt,
-        guessed=guessed,
-        awaited=awaited,
-        reported=told,
-        compared=None,
-        generations_missed=missed,
+    measured = Pauses(
         pause_ms=pause,
         queue_pause_ms=queue_pause(turn, before, told, pause, cooperative, handing_over, handed, at),
         **estimated_pause(turn, before, told, pause, cooperative, at),
+    )
+    plan = RebalancePlan(
+        at=at,
+        generation=generation,
+        triggers=causes.triggers,
+        known=known,
+        target=target,
+        guessed=guessed,
+        awaited=awaited,
+        reported=told,
+        generations_missed=missed,
+        pauses=measured,
         revoked_pending=handing_over,
     )
-    group.preparing_since = None
-    apply_rebalance(turn, decision)
+    commit(turn, rebalance(turn, plan))
     take_waiting_reports(turn, at)
 
 
 # ---- evidence in the generation
 
 
-def _subscriptions(turn: GroupContext, info: MemberInfo) -> tuple[str, ...]:
+def _subscriptions(turn: GroupView, info: MemberInfo) -> tuple[str, ...]:
     if info.subscriptions is not None:
         return info.subscriptions
     known = turn.group.members.get(info.member_id)
     return (known.subscriptions or ()) if known is not None else ()
 
 
-def _reported_owners(turn: GroupContext, snapshot: GroupSnapshot) -> Owners | None:
-    """Return the assignment that a snapshot carries, None where it carries none.
-
-    Without members there are no owners; this is information only where assignments are reported at all.
-    """
-    if snapshot.assignments is None:
-        return {} if turn.group.has_reported and not snapshot.members else None
-    return owners_of(
-        {member: [key_of(queue, turn.system) for queue in queues] for member, queues in snapshot.assignments.items()}
-    )
-
-
-def owners_in_snapshot(turn: GroupContext, snapshot: GroupSnapshot) -> Owners | None:
-    """Return the assignment that a poll carries; None where it carries none."""
-    return None if snapshot.assignments is None else _reported_owners(turn, snapshot)
-
-
 def _add_generation_triggers(
-    turn: GroupContext,
+    turn: GroupView,
     due: DueEvent,
     snapshot: GroupSnapshot,
     standing: int | None,
@@ -186,7 +185,6 @@ def _move_members(
             arrive_by_snapshot(turn, info.member_id, info, snapshot.event_time, at).name = names[info.member_id]
         elif update_description(turn, member, info, snapshot.event_time, at) - set(SILENT_FIELDS):
             turn.change_session(member, at)
-    group.members = {info.member_id: group.members[info.member_id] for info in snapshot.members}
 
 
 def _rename_static_members(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
@@ -210,11 +208,11 @@ def _take_same_generation(turn: GroupContext, snapshot: GroupSnapshot, at: int) 
     group = turn.group
     update_existing(turn, snapshot, at)
     if snapshot.assignments is not None:
-        told = held_only_by(_reported_owners(turn, snapshot) or {}, group.members)
-        told = newest_reports(group, told, snapshot.event_time)
+        told = held_only_by(reported_owners(turn, snapshot) or {}, group.members)
+        told = newest_reports(turn, told, snapshot.event_time)
         if told != group.reported or not group.has_reported:
-            write_spans(turn, "reported", told, at)
-            group.has_reported = True
+            commit_spans(turn, "reported", told, at)
+            commit_reports(turn, group.reporters, group.compare_at)
 
 
 def update_existing(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
@@ -225,21 +223,7 @@ def update_existing(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> Non
             update_session(turn, member, info, snapshot.event_time, at)
 
 
-# ---- generation 0, and overtaken generations
-
-
-def _take_generation_zero(turn: GroupContext, at: int) -> None:
-    """Apply generation 0, a new group without members: no rebalance."""
-    group = turn.group
-    for member_id in sorted(group.members):
-        turn.close_session(member_id, at, at, "absent_from_snapshot")
-    write_spans(turn, "computed", {}, at)
-    write_spans(turn, "reported", {}, at)
-    group.generation, group.members_decided = 0, 0
-    group.counts, group.revoked_pending, group.topics_without_metadata, group.awaited = {}, [], [], None
-    row = GroupChanged(system=turn.system, state="empty", generation=0, generation_source="reported", mode=turn.mode)
-    row.last_rebalance_at, row.last_rebalance_id = group.last_rebalance_at, group.last_rebalance_id
-    turn.write_row(at, row)
+# ---- generations that newer ones overtook
 
 
 def _write_overtaken_generation(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
@@ -247,15 +231,15 @@ def _write_overtaken_generation(turn: GroupContext, due: DueEvent, snapshot: Gro
     group, generation = turn.group, snapshot.generation or 0
     if generation == 0:
         return
-    standing, group.generation = group.generation, generation
-    identity = next_id(turn, at)
-    group.generation = standing
+    standing = group.generation
+    identity, ordinals = next_identity(turn, at, generation)
     detail = (
         f"reported late: happened at {snapshot.event_time}, applied at {at}; generation {standing} was already known"
     )
     triggers = in_order([Trigger(kind="late_evidence", detail=detail, event_id=due.event_id)])
-    owners = _reported_owners(turn, snapshot) or {}
-    turn.answer.rebalances.append(
+    owners = reported_owners(turn, snapshot) or {}
+    commit_overtaken(
+        turn,
         Rebalance(
             rebalance_id=identity,
             cluster=turn.facts.cluster,
@@ -275,6 +259,6 @@ def _write_overtaken_generation(turn: GroupContext, due: DueEvent, snapshot: Gro
             queues_before=len(owners),
             queues_after=len(owners),
             queues_kept=len(owners),
-        )
+        ),
+        ordinals,
     )
-    group.last_rebalance_at = at if group.last_rebalance_at is None else max(at, group.last_rebalance_at)

@@ -7,9 +7,8 @@ after it are removed from the output.
 
 from __future__ import annotations
 
-import msgspec
-
 from udfs.group.context import GroupContext
+from udfs.group.kind import GroupKind
 from udfs.group.reported_assignment import take_reported_assignment
 from udfs.group.state import Member
 from udfs.model.journal import MemberChanged, MemberClosed, MemberOpened, Trigger, TriggerKind
@@ -24,11 +23,11 @@ _DESCRIBED: dict[TriggerKind, str] = {
 
 def end_event_time(turn: GroupContext, at: int) -> None:
     """Remove what cancelled out within the event time that just ended."""
-    group, before = turn.group, turn.before
+    group, before = turn.group, turn.before.members
     pending = group.pending
-    if pending is None or group.generation is not None:
+    if pending is None or turn.kind is GroupKind.REPORTED:
         return
-    first = turn.triggers_before
+    first = turn.before.triggers
     kept = [
         trigger for place, trigger in enumerate(pending.triggers) if place < first or not _cancels_out(turn, trigger)
     ]
@@ -37,7 +36,7 @@ def end_event_time(turn: GroupContext, at: int) -> None:
     struck = len(kept) < len(pending.triggers)
     pending.triggers[:] = kept
     fleeting = {
-        one for one, was in before.items() if was is None and one not in group.members and one not in turn.exempt
+        one for one, was in before.items() if was is None and one not in group.members and one not in turn.before.exempt
     }
     if stayed or fleeting:
         _strike_sessions(turn, fleeting, stayed)
@@ -46,27 +45,27 @@ def end_event_time(turn: GroupContext, at: int) -> None:
     if not struck or pending.triggers[first:]:
         return
     if first:
-        pending.changed_at = turn.changed_before
+        pending.changed_at = turn.before.changed_at
         return
-    group.pending = None
+    turn.cancel_pending()
     if pending.told is not None and group.last_rebalance_id is not None:
         take_reported_assignment(turn, dict(pending.told), at)
 
 
 def _left_and_rejoined(turn: GroupContext, member_id: str) -> bool:
-    was, now = turn.before[member_id], turn.group.members.get(member_id)
-    if member_id in turn.exempt:
+    was, now = turn.before.members[member_id], turn.group.members.get(member_id)
+    if member_id in turn.before.exempt:
         return False
-    return was is not None and now is not None and now is not turn.before_itself.get(member_id)
+    return was is not None and now is not None and now is not turn.before.objects.get(member_id)
 
 
 def _cancels_out(turn: GroupContext, trigger: Trigger) -> bool:
     kind, member_id = trigger.kind, trigger.member_id
     if member_id is None:
-        return kind in ("strategy_changed", "settings_changed") and turn.settings_before == turn.settings_now()
-    if member_id not in turn.before or member_id in turn.exempt:
+        return kind in ("strategy_changed", "settings_changed") and turn.before.settings == turn.settings_now()
+    if member_id not in turn.before.members or member_id in turn.before.exempt:
         return False
-    was, now = turn.before[member_id], turn.group.members.get(member_id)
+    was, now = turn.before.members[member_id], turn.group.members.get(member_id)
     if kind == "member_joined":
         return now is None or was is not None
     if kind in _DEPARTURES:
@@ -90,7 +89,7 @@ def _differ(was: Member, now: Member, kind: TriggerKind) -> bool:
 
 def _name_changes(turn: GroupContext, member_id: str, event_id: str | None, at: int) -> None:
     """Add the changed descriptions of a member that left and rejoined within one event time, as causes."""
-    was, now = turn.before[member_id], turn.group.members[member_id]
+    was, now = turn.before.members[member_id], turn.group.members[member_id]
     if was is None:
         return
     now.joined_at, now.holds_since = was.joined_at, was.holds_since
@@ -103,15 +102,10 @@ def _name_changes(turn: GroupContext, member_id: str, event_id: str | None, at: 
 
 def _strike_sessions(turn: GroupContext, fleeting: set[str], stayed: list[str]) -> None:
     """Remove from the output sessions that began and ended at this event time, and session ends that were undone."""
-    group, changes = turn.group, turn.answer.changes
 
     def counts(body: object) -> bool:
         if not isinstance(body, MemberOpened | MemberChanged | MemberClosed):
             return True
         return body.member_id not in fleeting and not (body.member_id in stayed and not isinstance(body, MemberChanged))
 
-    first = turn.changes_before
-    left = [change for change in changes[first:] if counts(change.body)]
-    number = group.number - len(changes[first:])
-    changes[first:] = [msgspec.structs.replace(one, number=number + place + 1) for place, one in enumerate(left)]
-    group.number = number + len(left)
+    turn.take_back_changes(counts)

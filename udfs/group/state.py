@@ -184,7 +184,7 @@ class Group(msgspec.Struct, kw_only=True):
         recomputable: The result of the group's own strategies is known.
         compare_at: By when members should own what the last rebalance assigned to them.
             pulls: When reporting owners last pulled each queue, where they report it.
-        standing: Queues whose next owner was not observed, or has not pulled them, so far.
+        idle_queues: Queues whose next owner was not observed yet, or has not pulled them yet.
         recent: Times of the newest rebalances, ascending, at most as many as the finding ``flapping`` needs.
         touched_at: The time of the last applied event; ``forget_after`` counts from it.
         last_heartbeats: Last heartbeats of members whose expiry no generation has shown yet.
@@ -231,7 +231,7 @@ class Group(msgspec.Struct, kw_only=True):
     recomputable: bool = True
     compare_at: int | None = None
     pulls: dict[Queue, int] = msgspec.field(default_factory=dict)
-    standing: dict[Queue, IdleQueue] = msgspec.field(default_factory=dict)
+    idle_queues: dict[Queue, IdleQueue] = msgspec.field(default_factory=dict)
     recent: list[int] = msgspec.field(default_factory=list)
     row: GroupChanged | None = None
     last_heartbeats: dict[str, int] = msgspec.field(default_factory=dict)

@@ -117,8 +117,8 @@ def encode_group(group: Group) -> bytes:
         },
         _pack_row(group),
     ]
-    if group.pulls or group.standing or awaited is not None:
-        body += [_pack_times(group.pulls, table, base), _pack_idle_queues(group.standing, table, base)]
+    if group.pulls or group.idle_queues or awaited is not None:
+        body += [_pack_times(group.pulls, table, base), _pack_idle_queues(group.idle_queues, table, base)]
     if awaited is not None:
         body.append(_pack_awaited(group, awaited, [*group.members, *others], table, base))
     return msgspec.msgpack.encode([GROUP_VERSION, table.values, body])
@@ -171,7 +171,7 @@ def _unpack(values: list[Any], body: list[Any]) -> Group:
     if taken_over:
         pulls, standing, *awaited = taken_over
         group.pulls = {queue: base - ago for queue, ago in unpack_by_queue(pulls, values)}
-        group.standing = {
+        group.idle_queues = {
             queue: IdleQueue(estimate, None if ago is None else base - ago, taker)
             for queue, (estimate, ago, taker) in unpack_by_queue(standing, values)
         }

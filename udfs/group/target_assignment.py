@@ -8,9 +8,10 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from udfs.group.assignment_diff import by_owner, held_only_by, owners_of
-from udfs.group.context import GroupContext
+from udfs.group.kind import GroupKind
 from udfs.group.state import Group, Member, Owners, Queue, keys_of
 from udfs.group.static_members import ids_at
+from udfs.group.view import GroupView
 from udfs.model.errors import StrategyError
 from udfs.model.events import QueueInfo, QueueRef, System
 from udfs.strategies.allocate import allocate, select_protocol
@@ -39,7 +40,7 @@ class TargetAssignment(msgspec.Struct, kw_only=True):
     recomputed: bool = True
 
 
-def topics_with_metadata(turn: GroupContext, at: int) -> dict[str, tuple[QueueInfo, ...]]:
+def topics_with_metadata(turn: GroupView, at: int) -> dict[str, tuple[QueueInfo, ...]]:
     """Return the queues of subscribed topics that are known then; deleted topics are not."""
     found: dict[str, tuple[QueueInfo, ...]] = {}
     for topic in turn.group.subscribed_topics():
@@ -50,14 +51,20 @@ def topics_with_metadata(turn: GroupContext, at: int) -> dict[str, tuple[QueueIn
 
 
 def compute_target_assignment(
-    turn: GroupContext, known: QueuesByTopic, strategy: str | None, at: int, previous: Owners | None = None
+    turn: GroupView,
+    known: QueuesByTopic,
+    strategy: str | None,
+    at: int,
+    generation: int,
+    previous: Owners | None = None,
 ) -> TargetAssignment:
     """Compute the assignment by the group's strategy.
 
     Args:
-        strategy: The reported one; None: the one in the group's settings or its members' lists.
-        previous: The queues members owned before, by their ids of that time; None: the current ones.
-        Returns: an assignment by current member ids.
+        strategy: The reported one; None: that of the group's settings and members.
+        generation: The one that is computed.
+        previous: What members held before, by the ids that they had then; None: what they hold now.
+    Returns: an assignment by the ids that members have now.
     """
     group = turn.group
     named = strategy or group.reported_strategy or group.strategy
@@ -71,13 +78,13 @@ def compute_target_assignment(
             chosen = named or select_protocol(voters, tie_order)
             may_use_owned = not ignores_owned(chosen, turn.system)
         before = previous_owners(group) if previous is None else previous
-        problem = _problem(turn, known, _by_member(before) if may_use_owned else {}, names)
+        problem = _problem(turn, known, _by_member(before) if may_use_owned else {}, names, generation)
         dealt = allocate(system=turn.system, mode=turn.mode, strategy=chosen, problem=problem, tie_order=tie_order)
     except StrategyError as error:
         if error.code == "unknown_strategy" and (strategy or group.reported_strategy):
             return TargetAssignment(owners={}, strategy=_named(turn, named), error=NOT_RECOMPUTABLE, recomputed=False)
-        if error.code == "unknown_strategy" and named is None and group.generation is not None:
-            chosen = select_protocol(voters, tie_order)  # its members support it and the coordinator selected it
+        if error.code == "unknown_strategy" and named is None and turn.kind is GroupKind.REPORTED:
+            chosen = select_protocol(voters, tie_order)  # its members know it, the coordinator took it
             return TargetAssignment(owners={}, strategy=chosen, error=NOT_RECOMPUTABLE, recomputed=False)
         return TargetAssignment(
             owners=current_owners(turn, at),
@@ -104,7 +111,7 @@ def _keys(queues: Iterable[QueueRef], system: System) -> list[Queue]:
     return [(queue.topic, queue.broker, queue.queue_id) for queue in queues]
 
 
-def _named(turn: GroupContext, strategy: str | None) -> str | None:
+def _named(turn: GroupView, strategy: str | None) -> str | None:
     return qualified_name(strategy, turn.system) if strategy else None
 
 
@@ -123,13 +130,15 @@ def _voters(group: Group, names: Mapping[str, str]) -> Collection[Voter]:
     return [_PastVoter(names.get(one.member_id, one.member_id), one.strategies) for one in members]
 
 
-def _problem(turn: GroupContext, known: QueuesByTopic, previous: Previous, names: Mapping[str, str]) -> Problem:
+def _problem(
+    turn: GroupView, known: QueuesByTopic, previous: Previous, names: Mapping[str, str], generation: int
+) -> Problem:
     group = turn.group
-    standing = max(group.current_generation - 1, 0)  # the one in which they owned it
+    former = max(generation - 1, 0)  # the one in which they held it
     return Problem(
         group=turn.facts.group_id,
         members=tuple(
-            _participant(turn.system, member, names.get(member.member_id), previous, standing)
+            _participant(turn.system, member, names.get(member.member_id), previous, former)
             for member in group.members.values()
         ),
         topics={
@@ -174,7 +183,7 @@ def previous_owners(group: Group) -> Owners:
     return group.reported if group.has_reported else group.computed
 
 
-def current_owners(turn: GroupContext, at: int) -> Owners:
+def current_owners(turn: GroupView, at: int) -> Owners:
     """Return the computed assignment without departed members and deleted queues."""
     group = turn.group
     staying = held_only_by(group.computed, group.members)

@@ -13,17 +13,17 @@ import msgspec
 
 from udfs.group.assignment_diff import resized
 from udfs.group.balance import balance_of
+from udfs.group.commit import commit_awaited, commit_topic
 from udfs.group.context import GroupContext
 from udfs.group.findings import RULES, Outcome
-from udfs.group.rebalance import forget_owned
+from udfs.group.kind import GroupKind
 from udfs.group.reported_assignment import compare_with_reports
-from udfs.group.spans import note_holdings, write_spans
 from udfs.group.state import Awaited, Owners, Queue, key_of, queue_order
-from udfs.group.static_members import ids_at, split_span_of
 from udfs.group.target_assignment import QueuesByTopic, TargetAssignment, compute_target_assignment, current_owners
+from udfs.group.view import GroupView
 from udfs.model.events import QueueInfo, TopicQueues
 from udfs.model.group_api import DueEvent
-from udfs.model.journal import GroupChanged, MemberReplaced, QueuesReassigned, SpansWithdrawn
+from udfs.model.journal import GroupChanged, MemberReplaced, QueuesReassigned
 from udfs.model.queues import shortened, spelled
 
 
@@ -32,7 +32,7 @@ def change_topic(turn: GroupContext, due: DueEvent, event: TopicQueues, at: int)
     group, topic = turn.group, event.topic
     if not any(topic in (member.subscriptions or ()) for member in group.members.values()):
         return
-    if group.generation is not None and topic in group.topics_without_metadata:
+    if turn.kind is GroupKind.REPORTED and topic in group.topics_without_metadata:
         learn_topic(turn, topic, at, due.event_id)
         return
     before, after = turn.queues_at(topic, event.event_time - 1), turn.queues_at(topic, at)
@@ -49,7 +49,7 @@ def change_topic(turn: GroupContext, due: DueEvent, event: TopicQueues, at: int)
 
 
 def queues_shown(
-    turn: GroupContext, topics: Iterable[str], told: Owners | None, at: int
+    turn: GroupView, topics: Iterable[str], told: Owners | None, at: int
 ) -> tuple[dict[str, tuple[QueueInfo, ...]], list[str]]:
     """Return the queues of each topic as known to the leader of this generation.
 
@@ -98,7 +98,7 @@ def _up_to(topic: str, used: Iterable[Queue]) -> list[Queue]:
     return [(topic, broker, number) for broker in sorted(highest, key=str) for number in range(highest[broker] + 1)]
 
 
-def sizes(turn: GroupContext, topic: str, known: QueuesByTopic, guessed: Iterable[str]) -> tuple[int | None, int]:
+def sizes(turn: GroupView, topic: str, known: QueuesByTopic, guessed: Iterable[str]) -> tuple[int | None, int]:
     """Return how many queues a topic had in the current generation and has in this one; None: unknown."""
     group, now = turn.group, len(known.get(topic, ()))
     before = group.counts.get(topic)
@@ -112,42 +112,41 @@ def sizes(turn: GroupContext, topic: str, known: QueuesByTopic, guessed: Iterabl
 
 
 def compute_generation(
-    turn: GroupContext, known: QueuesByTopic, guessed: list[str], told: Owners | None, strategy: str | None, at: int
+    turn: GroupView,
+    known: QueuesByTopic,
+    guessed: list[str],
+    told: Owners | None,
+    strategy: str | None,
+    at: int,
+    again: list[QueuesReassigned | MemberReplaced],
 ) -> tuple[TargetAssignment, Awaited | None]:
     """Compute a reported generation whose members are set; nothing if both topics and an assignment are missing.
 
+    Args:
+        again: What became of computed spans at this event time so far.
     Returns: the assignment, and the input for computing it again once its topics are known.
     """
     group = turn.group
-    dealt = compute_target_assignment(turn, known, strategy, at)
+    generation = group.current_generation
+    target = compute_target_assignment(turn, known, strategy, at, generation)
     if not guessed or not group.members:
-        return dealt, None
-    if dealt.failed:
-        dealt = compute_target_assignment(turn, {}, strategy, at, {})  # it may fail for missing topics only
-    if not dealt.recomputed:
-        return dealt, None
+        return target, None
+    if target.failed:  # perhaps only for want of the topics
+        target = compute_target_assignment(turn, {}, strategy, at, generation, {})
+    if not target.recomputed:
+        return target, None
     awaited = Awaited(
         since=at,
         known={topic: shortened(queues) for topic, queues in known.items()},
         guessed=told is not None,
         before=group.computed,
         previous=group.reported if group.has_reported else None,
-        again=_written_now(turn),
+        again=again,
     )
     if told is None:
         owners = current_owners(turn, at)
-        dealt = msgspec.structs.replace(dealt, owners=owners, recomputed=False)
-    return dealt, awaited
-
-
-def _written_now(turn: GroupContext) -> list[QueuesReassigned | MemberReplaced]:
-    """Return what became of computed spans at this event time so far."""
-    bodies = [change.body for change in turn.answer.changes[turn.first_change :]]
-    return [
-        body
-        for body in bodies
-        if isinstance(body, MemberReplaced) or (isinstance(body, QueuesReassigned) and body.origin == "computed")
-    ]
+        target = msgspec.structs.replace(target, owners=owners, recomputed=False)
+    return target, awaited
 
 
 # ---- topics known only later
@@ -159,13 +158,10 @@ def learn_topic(turn: GroupContext, topic: str, at: int, event_id: str | None = 
     first = turn.first_queues(topic, at)
     if first is None or not group.members:
         return
-    group.topics_without_metadata = [other for other in group.topics_without_metadata if other != topic]
-    known = {} if awaited is None else awaited.known
     # Queues of the assignment exist, even if metadata lacks them.
-    listed = {key_of(info, turn.system, topic): info for info in (*(spelled(known.get(topic)) or ()), *first)}
-    if listed:
-        known[topic] = shortened(tuple(listed[queue] for queue in sorted(listed, key=queue_order)))
-        group.counts[topic] = len(listed)
+    named = () if awaited is None else spelled(awaited.known.get(topic)) or ()
+    listed = {key_of(info, turn.system, topic): info for info in (*named, *first)}
+    commit_topic(turn, topic, [listed[queue] for queue in sorted(listed, key=queue_order)])
     if awaited is not None and not group.topics_without_metadata:
         _compute_awaited(turn, awaited, at, event_id)
     elif group.row is not None:
@@ -177,16 +173,13 @@ def _compute_awaited(turn: GroupContext, awaited: Awaited, at: int, event_id: st
     group, since = turn.group, awaited.since
     known = {topic: spelled(awaited.known[topic]) or () for topic in sorted(awaited.known)}
     previous = awaited.previous if awaited.previous is not None else awaited.before
-    dealt = compute_target_assignment(turn, known, group.last_strategy, since, previous)
-    forget_owned(group)
-    if dealt.recomputed:
-        _correct_spans(turn, awaited, dealt.owners)
-    group.awaited, group.replaced = None, []
+    target = compute_target_assignment(turn, known, group.last_strategy, since, group.current_generation, previous)
+    commit_awaited(turn, awaited, target.owners if target.recomputed else None)
     compare_with_reports(turn, at)
     if group.row is None:
         return
     row = msgspec.structs.replace(group.row, queues=sum(group.counts.values()))
-    if dealt.recomputed:
+    if target.recomputed:
         queues = [key_of(info, turn.system, name) for name, infos in known.items() for info in infos]
         balance = balance_of(turn, group.reported if awaited.guessed else group.computed, queues)
         row.idle_members, row.unassigned_queues, row.spread = balance.idle, balance.unassigned, balance.spread
@@ -211,24 +204,3 @@ def _evaluate_balance(turn: GroupContext, row: GroupChanged, at: int, event_id: 
     for kind, rule in RULES:
         if kind == "unassigned_queues" or (kind == "idle_members" and not group.revoked_pending):
             turn.set_finding(kind, rule(outcome), at)
-
-
-def _correct_spans(turn: GroupContext, awaited: Awaited, owners: Owners) -> None:
-    group, since = turn.group, awaited.since
-    if owners == group.computed:
-        return  # as guessed
-    before = group.computed
-    if awaited.before is not None and (awaited.before or before):
-        turn.write(since, SpansWithdrawn(since=since))
-        for body in awaited.again:
-            turn.write(since, body)
-        now = {then: member for member, then in ids_at(group, since).items()}
-        before = {
-            queue: tuple(sorted(now.get(one, one) for one in holders)) for queue, holders in awaited.before.items()
-        }
-        group.computed = before
-    write_spans(turn, "computed", owners, since, inferred=True)
-    if not group.has_reported:
-        note_holdings(group, turn.changed_queues(before, owners), since)
-    for one in group.replaced:
-        split_span_of(turn, one)

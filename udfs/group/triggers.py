@@ -6,10 +6,10 @@ from collections.abc import Container, Mapping, Sequence
 
 from udfs.group.assignment_diff import by_owner
 from udfs.group.client_ids import match_departures
-from udfs.group.context import GroupContext
 from udfs.group.departures import INFERRED, DepartureCause, departure_cause
 from udfs.group.descriptions import distinct
 from udfs.group.state import Evidence, Member, Owners, Queue
+from udfs.group.view import GroupView
 from udfs.model.events import Departure, GroupSnapshot, MemberInfo
 from udfs.model.journal import Trigger, TriggerKind
 from udfs.packets.packet import queue_keys
@@ -26,12 +26,14 @@ class Causes:
     Attributes:
         triggers: What was observed. goings: How each missing member departed.
         began_at: The first evidence that the rebalance began; None when there is none.
+        evidence_left: What was learned and this generation does not show.
     """
 
     def __init__(self) -> None:
         self.triggers: list[Trigger] = []
         self.goings: dict[str, DepartureCause] = {}
         self.began_at: int | None = None
+        self.evidence_left: list[Evidence] = []
 
     def add(self, kind: TriggerKind, evidence: Evidence | None = None, **fields: str | None) -> None:
         """Add one cause; evidence of its own names its event."""
@@ -45,9 +47,9 @@ class Causes:
 
 
 def compare(
-    turn: GroupContext, snapshot: GroupSnapshot, event_id: str, at: int, grown: Mapping[str, tuple[int | None, int]]
+    turn: GroupView, snapshot: GroupSnapshot, event_id: str, at: int, grown: Mapping[str, tuple[int | None, int]]
 ) -> Causes:
-    """Compare a new generation with the current one; the evidence that it confirms is consumed.
+    """Compare a new generation with the current one.
 
     Args:
         grown: Topics subscribed in both generations whose queue count changed: before, now.
@@ -83,7 +85,7 @@ def compare(
         proof = next((one for one in reversed(evidence) if one.topic == topic), None)
         earlier = "unknown" if before is None else before
         causes.add("queue_count_changed", proof, topic=topic, detail=f"{earlier} -> {now}", event_id=event_id)
-    _use_up(turn, causes, infos, at)
+    causes.evidence_left = _evidence_left(group.evidence, causes, infos, at)
     return causes
 
 
@@ -92,7 +94,7 @@ def _subscribes_otherwise(member: Member, info: MemberInfo) -> bool:
 
 
 def _compare_strategies(
-    turn: GroupContext, snapshot: GroupSnapshot, infos: Mapping[str, MemberInfo], event_id: str, causes: Causes
+    turn: GroupView, snapshot: GroupSnapshot, infos: Mapping[str, MemberInfo], event_id: str, causes: Causes
 ) -> None:
     group = turn.group
     if not group.members or not infos:
@@ -130,7 +132,7 @@ def _departure(
     return departure_cause(departure, at, event_id)
 
 
-def _infer_departures(turn: GroupContext, gone: Sequence[str], at: int) -> dict[str, TriggerKind]:
+def _infer_departures(turn: GroupView, gone: Sequence[str], at: int) -> dict[str, TriggerKind]:
     """Infer from commits how members departed.
 
     A member that committed until well within its session timeout cannot have expired: it left. A member whose
@@ -162,8 +164,10 @@ def _holds_since(member: Member) -> int:
     return member.joined_at if member.holds_since is None else member.holds_since
 
 
-def _use_up(turn: GroupContext, causes: Causes, shown_members: Container[str], at: int) -> None:
-    """Drop evidence that this generation shows or disproves, and evidence about members that it lacks."""
+def _evidence_left(
+    evidence: Sequence[Evidence], causes: Causes, shown_members: Container[str], at: int
+) -> list[Evidence]:
+    """Return evidence without what this generation shows, of members that it has no more, and expiries it disproves."""
     shown = {(one.kind, one.member_id, one.topic) for one in causes.triggers}
     gone = set(causes.goings)
 
@@ -174,10 +178,10 @@ def _use_up(turn: GroupContext, causes: Causes, shown_members: Container[str], a
             return False
         return (one.kind, one.member_id, one.topic) not in shown and one.member_id not in gone
 
-    turn.group.evidence = [one for one in turn.group.evidence if is_open(one)]
+    return [one for one in evidence if is_open(one)]
 
 
-def newest_commits(turn: GroupContext, queues: Sequence[Queue], since: int, until: int) -> dict[Queue, int]:
+def newest_commits(turn: GroupView, queues: Sequence[Queue], since: int, until: int) -> dict[Queue, int]:
     """Return the newest commit of each queue from ``since`` on and before ``until``, where there is one."""
     progress = turn.facts.progress
     if not queues or not progress:

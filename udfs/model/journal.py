@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias, get_args
 import msgspec
 
 Origin: TypeAlias = Literal["computed", "reported"]
+GenerationSource: TypeAlias = Literal["reported", "counted"]
 LeftReason: TypeAlias = Literal["left", "expired", "gone", "absent_from_snapshot", "replaced"]
 TriggerKind: TypeAlias = Literal[
     "group_created",
@@ -49,7 +50,7 @@ class Rebalance(msgspec.Struct, kw_only=True):
     system: str
     group_id: str
     generation: int
-    generation_source: Literal["reported", "counted"]
+    generation_source: GenerationSource
     event_time: int
     detected_at: int
     trigger: TriggerKind

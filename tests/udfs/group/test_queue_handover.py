@@ -94,7 +94,7 @@ def test_a_queue_that_was_taken_and_not_read_is_resumed_when_it_is_read() -> Non
         "100500 3 a: None/1000",
         "105000 3 a: +4500",
     ]
-    assert script.group.standing == {}
+    assert script.group.idle_queues == {}
 
 
 def test_a_handover_between_two_polls_is_estimated() -> None:
@@ -116,7 +116,7 @@ def test_a_queue_read_before_its_release_was_observed_is_estimated_once_and_for_
     script.holds(105_010, "a", A + B, dict.fromkeys(B, 105_000))
     script.run(130_000)
     assert pauses(script, 100_000) == ["100010 2 a: None/1000", "100010 3 a: None/1000"]
-    assert script.group.standing == {}
+    assert script.group.idle_queues == {}
 
 
 def test_the_takers_version_decides_what_is_estimated() -> None:
@@ -251,10 +251,10 @@ def test_so_many_queues_stand_still_at_once_and_those_of_no_topic_are_forgotten(
     script.holds(20, "a", [("t", number) for number in range(count)])
     script.holds(1_000, "a", [])
     script.run(2_000)
-    assert len(script.group.standing) == MAX_IDLE_QUEUES
+    assert len(script.group.idle_queues) == MAX_IDLE_QUEUES
     script.queues(3_000, "t", 3)
     script.run(4_000)
-    assert len(script.group.standing) == 3
+    assert len(script.group.idle_queues) == 3
 
 
 # ---- the law

@@ -109,7 +109,7 @@ def test_what_an_earlier_version_wrote_is_read_and_written_as_few_bytes_again() 
     data = base64.b64decode(EARLIER)
     group = decode_group(data)
     assert (group.members["a"].client_version, group.departed["b"].left_reason) == (None, "left")
-    assert (group.pulls, group.standing, group.compare_at, group.recomputable) == ({}, {}, None, True)
+    assert (group.pulls, group.idle_queues, group.compare_at, group.recomputable) == ({}, {}, None, True)
     assert [(one.generation, one.member_id, one.host) for one in group.waiting_reports] == [(9, "b", None)]
     assert len(encode_group(group)) <= len(data) + 1
     assert decode_group(encode_group(group)) == group
@@ -147,7 +147,7 @@ def test_queues_between_two_owners_come_back() -> None:
     script.holds(30, "b", [("t", 3), ("t", 4)])
     script.poll(1_000, "a")
     group = script.run(2_000).group
-    assert (len(group.pulls), len(group.standing)) == (2, 3)
+    assert (len(group.pulls), len(group.idle_queues)) == (2, 3)
     assert decode_group(encode_group(group)) == group
 
 

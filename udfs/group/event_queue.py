@@ -1,0 +1,90 @@
+"""Core: what is due for a group in one batch, in the order of its times. No I/O.
+
+At one time events come in the order of their kinds, then bare heartbeats, then expiries.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Literal, NamedTuple
+
+from udfs.model.events import ORDER_AT_ONE_MOMENT, Heartbeat
+from udfs.model.group_api import DueEvent
+
+# Places of what is no event with a description, after all events with one.
+HEARTBEAT = 2 * ORDER_AT_ONE_MOMENT[Heartbeat] + 1
+EXPIRY = 100
+
+
+class MemberDue(NamedTuple):
+    """A bare heartbeat of a member, or an end of its session to be checked."""
+
+    kind: Literal["heartbeat", "expiry"]
+    member_id: str
+
+
+class Entry(NamedTuple):
+    """Something that is due; entries sort by their fields, the last of which is never compared.
+
+    Attributes:
+        at: When it applies. own: Its own time, where something newer was applied before.
+        tie: The event's id, or the member's. number: In which order it was found.
+    """
+
+    at: int
+    order: int
+    own: int
+    generation: int
+    tie: str
+    number: int
+    what: DueEvent | MemberDue
+
+
+class EventQueue:
+    """What is due, the earliest first."""
+
+    def __init__(self) -> None:
+        self._entries: list[Entry] = []
+        self._pushed = 0
+
+    def push_event(self, at: int, order: int, generation: int, due: DueEvent) -> None:
+        """Add an event: its place among those of its time, and among snapshots."""
+        self._push(at, order, due.event.event_time, due.event_id, due, generation)
+
+    def push_heartbeat(self, at: int, own: int, member_id: str) -> None:
+        """Add a bare heartbeat."""
+        self._push(at, HEARTBEAT, own, member_id, MemberDue("heartbeat", member_id))
+
+    def push_expiry(self, at: int, deadline: int, member_id: str) -> None:
+        """Add the end of a session, as far as it is known now."""
+        self._push(at, EXPIRY, deadline, member_id, MemberDue("expiry", member_id))
+
+    def _push(self, at: int, order: int, own: int, tie: str, what: DueEvent | MemberDue, generation: int = 0) -> None:
+        self._pushed += 1
+        heapq.heappush(self._entries, Entry(at, order, own, generation, tie, self._pushed, what))
+
+    def clear(self) -> None:
+        """Drop all entries."""
+        self._entries.clear()
+
+    def next_at(self) -> int | None:
+        """Return when the next entry applies; None: the queue is empty."""
+        return self._entries[0].at if self._entries else None
+
+    def pop(self) -> Entry:
+        """Take the next entry."""
+        return heapq.heappop(self._entries)
+
+    def pop_events(self, at: int) -> list[DueEvent]:
+        """Take all events of one time that is the next; heartbeats and expiries of that time stay."""
+        events: list[DueEvent] = []
+        others: list[Entry] = []
+        while self.next_at() == at:
+            entry = self.pop()
+            if isinstance(entry.what, DueEvent):
+                events.append(entry.what)
+            else:
+                others.append(entry)
+        for entry in others:
+            heapq.heappush(self._entries, entry)
+        return events
