@@ -13,7 +13,6 @@ import msgspec
 
 from udfs.group.assignment_diff import Changed, by_owner, owners_of
 from udfs.group.context import GroupContext
-from udfs.group.kind import GroupKind
 from udfs.group.queue_handover import Handover, hand_over, latest_pulls, resumed
 from udfs.group.rebalance import RebalanceResult
 from udfs.group.span_runs import pack_reassignment
@@ -27,6 +26,7 @@ from udfs.group.state import (
     Replacement,
     WaitingReport,
 )
+from udfs.group.state_machine import GroupKind
 from udfs.group.static_members import ids_at
 from udfs.group.target_assignment import NOT_RECOMPUTABLE
 from udfs.model.events import HeldQueue, QueueInfo

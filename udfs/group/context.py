@@ -10,8 +10,8 @@ import msgspec
 from udfs.group.event_queue import EventQueue
 from udfs.group.event_time import BeforeEventTime
 from udfs.group.findings import Found
-from udfs.group.kind import GroupKind
 from udfs.group.state import MAX_EVIDENCE, Departed, Evidence, Group, Member, OpenFinding, Pending, Queue
+from udfs.group.state_machine import GroupKind
 from udfs.group.view import GroupView
 from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError

@@ -20,7 +20,6 @@ from udfs.group.context import GroupContext
 from udfs.group.event_order import generation_of, is_bare, order_of
 from udfs.group.event_queue import MemberDue
 from udfs.group.findings import late_found
-from udfs.group.kind import GroupKind
 from udfs.group.lifecycle import (
     change_settings,
     close_all_sessions,
@@ -44,6 +43,7 @@ from udfs.group.same_time import end_event_time
 from udfs.group.snapshot import snapshot_of
 from udfs.group.state import Group
 from udfs.group.state_format import decode_group, encode_group
+from udfs.group.state_machine import GroupKind
 from udfs.group.static_members import under_present_ids
 from udfs.group.timers import Timer, TimerKind, next_timer
 from udfs.group.topic_changes import change_topic, learn_topic

@@ -6,8 +6,8 @@ from udfs.group.commit import stop_following
 from udfs.group.context import GroupContext
 from udfs.group.departures import INFERRED
 from udfs.group.findings import MAX_OBSERVATIONS, observed
-from udfs.group.kind import GroupKind
 from udfs.group.membership import late_cause
+from udfs.group.state_machine import GroupKind
 from udfs.group.view import GroupView
 from udfs.model.events import GroupSettings, GroupSnapshot
 from udfs.model.group_api import DueEvent

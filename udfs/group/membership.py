@@ -21,8 +21,8 @@ from udfs.group.descriptions import (
     update_session,
 )
 from udfs.group.findings import counted
-from udfs.group.kind import GroupKind
 from udfs.group.state import Departed, Evidence, Member
+from udfs.group.state_machine import GroupKind
 from udfs.group.static_members import place_of, returned
 from udfs.group.view import GroupView
 from udfs.model.events import Departure, GroupSnapshot, Heartbeat, MemberFields, MemberInfo, MemberJoined, MemberLeft

@@ -17,9 +17,9 @@ from udfs.group.assignment_diff import (
 from udfs.group.balance import balance_of, distinct_subscriptions
 from udfs.group.client_timings import settled_after_ms
 from udfs.group.findings import FLAPPING_REBALANCES, RULES, Found, Outcome
-from udfs.group.kind import GroupKind
 from udfs.group.rebalance_plan import RebalancePlan, queues_of
 from udfs.group.state import Owners, Queue
+from udfs.group.state_machine import GroupKind
 from udfs.group.target_assignment import (
     NOT_RECOMPUTABLE,
     previous_owners,

@@ -8,7 +8,6 @@ import msgspec
 
 from udfs.group.assignment_diff import held_only_by, owners_of
 from udfs.group.client_ids import reporting_member
-from udfs.group.kind import GroupKind
 from udfs.group.queue_handover import (
     estimates,
     expected_waits,
@@ -18,6 +17,7 @@ from udfs.group.queue_handover import (
     moved_queues,
 )
 from udfs.group.state import Awaited, IdleQueue, Owners, Pending, Queue, key_of, keys_of
+from udfs.group.state_machine import GroupKind
 from udfs.group.target_assignment import (
     QueuesByTopic,
     TargetAssignment,

@@ -15,10 +15,10 @@ from udfs.group.commit import (
 )
 from udfs.group.context import GroupContext
 from udfs.group.findings import differing_found
-from udfs.group.kind import GroupKind
 from udfs.group.queue_handover import first_pulls
 from udfs.group.rebalance import differing_from, settled_at
 from udfs.group.state import Group, Owners, WaitingReport, key_of, queue_order
+from udfs.group.state_machine import GroupKind
 from udfs.group.view import GroupView
 from udfs.model.events import AssignmentReported, GroupSnapshot
 

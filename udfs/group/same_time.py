@@ -8,9 +8,9 @@ after it are removed from the output.
 from __future__ import annotations
 
 from udfs.group.context import GroupContext
-from udfs.group.kind import GroupKind
 from udfs.group.reported_assignment import take_reported_assignment
 from udfs.group.state import Member
+from udfs.group.state_machine import GroupKind
 from udfs.model.journal import MemberChanged, MemberClosed, MemberOpened, Trigger, TriggerKind
 
 _DEPARTURES: tuple[TriggerKind, ...] = ("member_left", "member_gone", "session_expired")

@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from udfs.group.assignment_diff import by_owner, held_only_by, owners_of
-from udfs.group.kind import GroupKind
 from udfs.group.state import Group, Member, Owners, Queue, keys_of
+from udfs.group.state_machine import GroupKind
 from udfs.group.static_members import ids_at
 from udfs.group.view import GroupView
 from udfs.model.errors import StrategyError

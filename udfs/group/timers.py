@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from udfs.group.reported_assignment import awaits_comparison
 from udfs.group.view import GroupView
@@ -13,13 +13,23 @@ class TimerKind(enum.IntEnum):
     """The timers of a group; of those that end at one time the first goes first."""
 
     SETTLE = 1
-    """The settling time of pending changes is over: one rebalance takes them in."""
     FINDING = 2
-    """A finding closes by itself."""
     FORGET = 3
-    """A group that has been empty for long is forgotten."""
     COMPARE = 4
-    """Members have had the time that they need to take over what the last rebalance gave them."""
+
+    @property
+    def meaning(self) -> str:
+        """Return what the documentation says of it."""
+        return _MEANINGS[self]
+
+
+_MEANINGS: Final = {
+    TimerKind.SETTLE: "The settling time of pending changes is over: one rebalance takes them in.",
+    TimerKind.FINDING: "A finding closes by itself.",
+    TimerKind.FORGET: "A group has been empty for `forget_after`: it is forgotten.",
+    TimerKind.COMPARE: "Members have had the time to take over what the last rebalance gave them: what they report is"
+    " compared with it.",
+}
 
 
 class Timer(NamedTuple):

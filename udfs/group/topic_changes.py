@@ -16,9 +16,9 @@ from udfs.group.balance import balance_of
 from udfs.group.commit import commit_awaited, commit_topic
 from udfs.group.context import GroupContext
 from udfs.group.findings import RULES, Outcome
-from udfs.group.kind import GroupKind
 from udfs.group.reported_assignment import compare_with_reports
 from udfs.group.state import Awaited, Owners, Queue, key_of, queue_order
+from udfs.group.state_machine import GroupKind
 from udfs.group.target_assignment import QueuesByTopic, TargetAssignment, compute_target_assignment, current_owners
 from udfs.group.view import GroupView
 from udfs.model.events import QueueInfo, TopicQueues

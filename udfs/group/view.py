@@ -5,8 +5,8 @@ from __future__ import annotations
 import bisect
 
 from udfs.group.assignment_diff import Changed, changed_queues
-from udfs.group.kind import GroupKind, kind_of
 from udfs.group.state import Group, Member, Owners
+from udfs.group.state_machine import GroupKind, kind_of
 from udfs.model.config import CoreConfig
 from udfs.model.events import Mode, QueueInfo, System
 from udfs.model.group_api import GroupInput, TopicsView

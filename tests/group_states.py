@@ -1,0 +1,71 @@
+"""Draws kinds, states and timers of groups into `docs/groups.md`: `python -m tests.group_states`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
+
+from udfs.group.state_machine import KIND_TRANSITIONS, TRANSITIONS, GroupKind, GroupState
+from udfs.group.timers import TimerKind
+
+PAGE = Path(__file__).parents[1] / "docs" / "groups.md"
+_BEGIN, _END = "<!-- drawn by python -m tests.group_states -->\n", "<!-- end of the drawing -->\n"
+
+
+def drawing() -> str:
+    """Return the tables as the page shows them."""
+    return "\n".join(
+        [
+            "### Kinds",
+            "",
+            *_table(("kind", "meaning"), ((f"`{one.value}`", one.meaning) for one in GroupKind)),
+            *_table(
+                ("when", "from", "to"),
+                (
+                    (one.step.value, _names(GroupKind, one.before), _names(GroupKind, one.after))
+                    for one in KIND_TRANSITIONS
+                ),
+            ),
+            "### States",
+            "",
+            *_table(("state", "meaning"), ((f"`{one.value}`", one.meaning) for one in GroupState)),
+            *_table(
+                ("when", "from", "to"),
+                (
+                    (one.step.value, _names(GroupState, one.before), _names(GroupState, one.after))
+                    for one in TRANSITIONS
+                ),
+            ),
+            "### Timers",
+            "",
+            "Of those that end at one time the first goes first; an event of that time goes before all of them.",
+            "",
+            *_table(("timer", "when it ends"), ((f"`{one.name.lower()}`", one.meaning) for one in TimerKind)),
+        ]
+    )
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return [*(f"| {' | '.join(line)} |" for line in lines), ""]
+
+
+def _names(kind: type[Enum], chosen: Iterable[Enum]) -> str:
+    picked = set(chosen)
+    return "any" if picked == set(kind) else ", ".join(f"`{one.value}`" for one in kind if one in picked)
+
+
+def drawn() -> str:
+    """Return the tables that the page has."""
+    return PAGE.read_text(encoding="utf-8").split(_BEGIN)[1].split(_END)[0]
+
+
+def redraw() -> None:
+    """Write the tables into the page."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(_BEGIN)
+    PAGE.write_text(before + _BEGIN + drawing() + _END + rest.split(_END)[1], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    redraw()
