@@ -12,7 +12,7 @@ TESTS ?= tests
 LOCKED := pyproject.toml requirements/build.lock conf/ivy.xml conf/jars.sha256
 KIT := $(wildcard tests/kit/ivy/*) $(wildcard tests/kit/java/*) tests/kit/jars.py
 
-.PHONY: help setup setup-dev demo test lint tidy bench soak story lock clean
+.PHONY: help setup setup-dev demo test lint tidy bench soak mutants story lock clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -49,6 +49,15 @@ differential: setup-dev ## the strategies against the real classes, on fresh ran
 	@$(BIN)/python -m tests.kit.differential $(CASES) $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
 CASES ?= 2000
 
+mutants: setup-dev ## break the core in random places and print how often a test fails (SAMPLE=200 SEED=1 ONLY=udfs.shard)
+	@test -x .mutants/venv/bin/mutmut || { $(BIN)/python -m venv .mutants/venv && \
+	  .mutants/venv/bin/pip install --quiet mutmut==$(MUTMUT) && \
+	  $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+	  > "$$(.mutants/venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project.pth"; }
+	@nice .mutants/venv/bin/python -m tests.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) \
+	  $(if $(ONLY),--only $(ONLY))
+MUTMUT := 3.8.1
+
 story: setup-dev ## play a recorded history through the core, each decision with its causes (FILE=events.jsonl)
 	@$(BIN)/python -m tests.story $(FILE)
 
@@ -59,7 +68,7 @@ lock: ## renew requirements/*.lock from pyproject.toml (needs uv)
 LOCKING := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 clean: ## remove what make made here (the cache of jars stays)
-	@rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutants
 
 setup-dev: $(VENV)/.set-up-dev
 
