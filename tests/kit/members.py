@@ -122,7 +122,7 @@ def start_member(
     instance_id: str | None = None,
     strategies: Sequence[str] = ("range",),
     session_timeout_ms: int = 6000,
-    commit_interval_ms: int = 200,
+    commit_interval_ms: int = 400,
     rack: str | None = None,
     user: str | None = None,
     settings: Mapping[str, str] | None = None,

@@ -19,7 +19,7 @@ from udfs.model.events import Progress
 
 StartMember = Callable[..., Member]
 _COMMITS = 2  # rounds of them: what a member does is seen by its commits
-_STATIC_MS = 15_000  # a static member must be back within it, on a busy machine too
+_STATIC_MS = 30_000  # a static member must be back within it, on a busy machine too
 
 
 @dataclass(frozen=True)
