@@ -21,11 +21,11 @@ from unittest import mock
 
 import psutil
 
-# Settings for small runs.
+# Settings for small runs. Without a pause a query that has nothing to do would look for input a hundred times a second.
 CONFIG = """
 [job]
 materialize_interval_ms = 0
-trigger_interval_ms = 0
+trigger_interval_ms = 200
 
 [spark]
 driver_memory = "1g"
@@ -87,6 +87,10 @@ class Command(ABC):
     @abstractmethod
     def wait(self) -> Ended:
         """Wait for its end."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End it by force, if it has not ended."""
 
     def wait_until(self, holds: Callable[[], bool], what: str, timeout_s: float = _END_TIMEOUT_S) -> None:
         """Return as soon as something holds; fail when the command ends before."""
@@ -232,7 +236,7 @@ class ManyRuns(Command):
         environment: Mapping[str, str] | None = None,
     ) -> Self:
         """Start one command; its end is to be waited for before the next."""
-        self.abandon()
+        self.kill()
         assert self._process.stdin is not None
         self._start = self._said.stat().st_size
         self._is_busy = True
@@ -254,8 +258,8 @@ class ManyRuns(Command):
         self._is_busy = False
         return Ended(int(answer), self.said())
 
-    def abandon(self) -> None:
-        """End the process by force if it is still at a command, whose test must have failed; begin a new one."""
+    def kill(self) -> None:
+        """End the process by force if it is still at a command; another one begins."""
         if self._is_busy:
             self._process.kill()
             self.close()

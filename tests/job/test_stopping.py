@@ -20,32 +20,30 @@ from tests.job.told import differences, rows_of, told
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 _NEVER_BY_ITSELF = CONFIG.replace("materialize_interval_ms = 0", "materialize_interval_ms = 3600000")
 
-STOPS = ("SIGTERM", "SIGINT to the process", "Ctrl-C, which reaches the whole process group")
+STOPS: dict[str, Callable[[Running], None]] = {
+    "SIGTERM": lambda running: running.signal(signal.SIGTERM),
+    "SIGINT to the process": lambda running: running.signal(signal.SIGINT),
+    "Ctrl-C, which reaches the whole process group": lambda running: running.signal_group(signal.SIGINT),
+}
 
 
 def test_a_stop_finishes_the_batch_and_the_tables_and_the_next_start_goes_on(
-    whole: Path, lines: list[Line], runs: ManyRuns, run_once: Callable[..., Ended], tmp_path: Path
+    whole: Path, lines: list[Line], run_once: Callable[..., Ended], tmp_path: Path
 ) -> None:
     config = tmp_path / "monitor.toml"
     config.write_text(_NEVER_BY_ITSELF)
     texts = cut(disordered(lines, seed=6), len(STOPS) + 1)
     query = tmp_path / "checkpoint/query"
-    for batch, name in enumerate(STOPS):
+    for batch, (name, stop) in enumerate(STOPS.items()):
         write_files(tmp_path / "events", texts[batch : batch + 1], first=batch)
-        arguments = follow(tmp_path / "events", tmp_path, config)
-        # Only what a terminal does reaches Spark's JVM too, and needs a process group.
-        running = Running(arguments, tmp_path / "said.txt") if "group" in name else runs.start(arguments)
+        running = Running(follow(tmp_path / "events", tmp_path, config), tmp_path / "said.txt")
         try:
             running.wait_until((query / "offsets" / str(batch)).exists, "a batch began")
             assert not (query / "commits" / str(batch)).exists(), "the stop would come too late to show anything"
-            if isinstance(running, Running):
-                running.signal_group(signal.SIGINT)
-            else:
-                running.signal(signal.SIGTERM if name == "SIGTERM" else signal.SIGINT)
+            stop(running)
             ended = running.wait()
         finally:
-            if isinstance(running, Running):
-                running.kill()
+            running.kill()
         assert ended.exit_code == 0, f"{name}: {ended.said[-3000:]}"
         assert _numbers(query / "commits") == _numbers(query / "offsets") == list(range(batch + 1)), name
         journal = DeltaRsTable(tmp_path / "tables", CHANGES).version

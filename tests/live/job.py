@@ -91,7 +91,7 @@ def job_that_follows(
         job.wait_for(lambda: '"batch"' in job.said(), "the first batch")
         yield job
     finally:
-        runs.abandon()
+        runs.kill()
 
 
 def _options(settings: Mapping[str, str]) -> list[str]:
