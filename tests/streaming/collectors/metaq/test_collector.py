@@ -16,7 +16,6 @@ from pydantic import SecretStr
 from streaming.collectors.event_log import EventFiles, LogFull
 from streaming.collectors.metaq.collector import MetaqCollector
 from streaming.collectors.metaq.options import MetaqOptions
-from streaming.collectors.metaq.zk_reader import Reader
 from tests.cluster_options import metaq_options
 from tests.kit.metaq import client_of
 from tests.kit.zookeeper import ZooKeeper, running_zookeeper
@@ -296,28 +295,6 @@ def test_a_group_that_was_taken_out_is_told_to_be(keeper: ZooKeeper, nodes: Kazo
         nodes.delete(f"{root}/consumers/g", recursive=True)
         wait_for(lambda: log.told("GroupDeleted"), collector, log)
     assert collector.status().groups == 0
-
-
-def test_not_more_is_asked_at_a_time_than_was_said(keeper: ZooKeeper) -> None:
-    class Counting:
-        """Returns when it is waited for, and counts what waits."""
-
-        def __init__(self) -> None:
-            self.waiting = self.most = 0
-
-        def get_async(self, path: str, watch: object) -> Counting:
-            self.waiting += 1
-            self.most = max(self.most, self.waiting)
-            return self
-
-        def get(self, timeout: float) -> tuple[bytes, object]:
-            self.waiting -= 1
-            return b"", object()
-
-    client = Counting()
-    reader = Reader(client, options(keeper, "/meta", requests_in_flight=16), print)
-    assert len(reader._request(("unwatched", f"/{number}") for number in range(1_000))) == 1_000
-    assert client.most == 16
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.collectors.metaq.options import split_address
 from streaming.collectors.metaq.znodes import (
     Concern,
     Paths,
@@ -23,7 +22,6 @@ from streaming.collectors.metaq.znodes import (
     read_subscriptions,
     violation_of,
 )
-from tests.cluster_options import metaq_options
 from udfs.model.events import MAX_INT64, MAX_QUEUE_COUNT
 
 ANY_BYTES = st.binary(max_size=60) | st.text(max_size=40).map(lambda text: text.encode("utf-8", "surrogatepass"))
@@ -137,14 +135,3 @@ def test_no_bytes_are_worse_than_unreadable(data: bytes) -> None:
     for read_a_name in (read_partition, read_broker):
         with contextlib.suppress(UnreadableNode):
             read_a_name(data.decode(errors="replace"))
-
-
-def test_addresses_and_patterns() -> None:
-    assert split_address(" zk:2181 ") == ("zk:2181", "/meta")
-    assert split_address("a:1,b:2/x/meta/") == ("a:1,b:2", "/x/meta")
-    options = metaq_options(
-        "zk:2181", cluster="c", include_groups=("a.*",), exclude_groups=("ab",), exclude_topics=("t",)
-    )
-    assert [options.follows_group(name) for name in ("a", "ab", "b")] == [True, False, False]
-    assert [options.follows_topic(name) for name in ("t", "tt")] == [False, True]
-    assert "secret" not in repr(metaq_options("zk", cluster="c", sasl={}))

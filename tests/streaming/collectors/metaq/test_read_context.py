@@ -1,0 +1,32 @@
+"""When a removal had happened for certain, by what is known around it."""
+
+from __future__ import annotations
+
+import pytest
+
+from streaming.collectors.metaq.read_context import ReadContext
+from streaming.collectors.metaq.zk_times import TransactionTimes
+
+
+@pytest.mark.parametrize(
+    ("known", "alone", "at"),
+    [
+        ((), True, 100),  # the watch fired for it
+        ((), False, 200),  # it fired for the first of several
+        (((7, 150),), False, 150),  # a later transaction has a time
+        (((7, 300),), False, 200),  # it was read before
+        (((5, 150),), False, 200),
+        (((5, 150),), True, 150),  # it was not before an earlier one, whatever the watch's time
+        (((5, 120), (7, 180)), True, 120),
+        (((5, 120), (7, 180)), False, 180),
+        (((6, 170),), True, 170),
+    ],
+)
+def test_a_removal_lies_between_the_known_transactions_around_it(
+    known: tuple[tuple[int, int], ...], alone: bool, at: int
+) -> None:
+    times = TransactionTimes()
+    for zxid, ms in known:
+        times.learn(zxid, ms)
+    context = ReadContext("c", noticed=100, at=200, continuous=True, settle_ms=0, times=times)
+    assert context.removed_at(6, alone=alone) == at

@@ -1,0 +1,52 @@
+"""The reported state as bytes: whole again after a restart, small, and readable by later releases."""
+
+from __future__ import annotations
+
+import msgspec
+
+from streaming.collectors.metaq.departures import GivenBack
+from streaming.collectors.metaq.observed import (
+    Folder,
+    ObservedGroup,
+    ObservedMember,
+    ObservedOwner,
+    ObservedOwners,
+    ObservedShare,
+    ObservedTopic,
+    Violation,
+)
+from streaming.collectors.metaq.remembered import ReportedGroupState, ReportedState, ReportedTopicState
+
+
+def test_what_is_remembered_is_what_was_reported() -> None:
+    member = ObservedMember(("t", "u"), czxid=2**40, joined_at=5, session=-(2**60))
+    owners = ObservedOwners(Folder(-1, 7), {"0-0": ObservedOwner("g_a", 6, 7)})
+    group = ReportedGroupState(
+        seen=ObservedGroup(Folder(2, 3), {"g_a": member}, {"t": owners}, (Violation("/x", "not_utf8", "?"),)),
+        at=9,
+        strategy="metaq.default",
+        given_back=(GivenBack("g_b", "t", "0-1", 8, 9),),
+        observations=(("changes_missed", "2 changes"),),
+        missed_at=10,
+        settled=True,
+    )
+    shares = {"0-m": ObservedShare("0", 4, 5)}
+    topic = ReportedTopicState(
+        seen=ObservedTopic(Folder(1, 1), shares), queues=(("0", 0), ("0", 1)), at=5, doubted_since=6
+    )
+    state = ReportedState(groups={"g": group}, topics={"t": topic})
+    assert msgspec.json.decode(msgspec.json.encode(state), type=ReportedState) == state
+
+
+def test_what_has_its_default_takes_no_room_and_need_not_be_there() -> None:
+    seen = ObservedGroup(Folder(), {}, {})
+    assert set(msgspec.json.decode(msgspec.json.encode(ReportedGroupState(seen=seen, at=5)))) == {"seen", "at"}
+    least = b'{"groups":{"g":{"seen":{"ids":{},"members":{},"topics":{}},"at":5,"of a later release":1}}}'
+    assert msgspec.json.decode(least, type=ReportedState).groups == {"g": ReportedGroupState(seen=seen, at=5)}
+
+
+def test_a_topic_that_was_never_reported_differs_from_one_without_queues() -> None:
+    topic = ObservedTopic(Folder(), {})
+    never, none = ReportedTopicState(seen=topic), ReportedTopicState(seen=topic, queues=())
+    decoded = [msgspec.json.decode(msgspec.json.encode(one), type=ReportedTopicState).queues for one in (never, none)]
+    assert decoded == [None, ()]
