@@ -31,7 +31,7 @@ from streaming.collectors.rocketmq.remoting.messages import (
     TopicRoute,
 )
 from tests.cluster_options import rocketmq_options
-from udfs.model.events import AnyEvent, Clock, GroupSnapshot
+from udfs.model.events import AnyEvent, AssignmentReported, Clock, GroupSettings, GroupSnapshot, Progress
 
 OPTIONS = rocketmq_options("127.0.0.1:9876", cluster="test")
 Lists = Mapping[str, Mapping[str, ConsumerConnections | None]]  # by group, by broker
@@ -77,12 +77,12 @@ def info(
     locked: bool | None = True,
     **properties: str,
 ) -> RunningInfo:
-    """Make what a member says of itself."""
-    told = {"PROP_CONSUMEORDERLY": "false", "messageModel": "CLUSTERING", **properties}
+    """Make a member's own report."""
+    found = {"PROP_CONSUMEORDERLY": "false", "messageModel": "CLUSTERING", **properties}
     if strategy is not None:
-        told["allocateMessageQueueStrategy"] = strategy
+        found["allocateMessageQueueStrategy"] = strategy
     return RunningInfo(
-        properties=told,
+        properties=found,
         subscriptions=tuple(Subscription(topic, "*") for topic in topics),
         queues={MessageQueue(*queue): ProcessQueue(last_pull_timestamp=pulled_ms, locked=locked) for queue in queues},
     )
@@ -109,7 +109,7 @@ def offsets(**by_queue: int | tuple[int, int]) -> dict[MessageQueue, QueueOffset
 
 
 class Rounds:
-    """One round after another, and what each told."""
+    """One round after another, and what each reported."""
 
     def __init__(self, options: RocketMqOptions = OPTIONS) -> None:
         self.options = options
@@ -133,9 +133,9 @@ class Rounds:
         """Take a round, so much later than the one before; return its events without the clock.
 
         Args:
-            groups: By name: by broker: its list. infos: By client id, for the group ``g``: what a member told, or why
-                it did not. offsets, unpolled, dealt: Of the group ``g``. unseen_topics: Nobody looked at their routes
-                yet.
+            groups: By name: by broker: its list. infos: By client id, for the group ``g``: a member's own report, or
+                why there is none. offsets, unpolled, dealt: Of the group ``g``. unseen_topics: Their routes were not
+                read yet.
         """
         self.now_ms += later_ms
         seen_brokers = list(brokers or [broker("a")])
@@ -143,7 +143,7 @@ class Rounds:
         survey.brokers = {one.name: one for one in seen_brokers}
         survey.unseen_topics = set(unseen_topics)
         survey.topics = {
-            name: ObservedTopic(at_ms=self.now_ms - 50, route=told) for name, told in (topics or {}).items()
+            name: ObservedTopic(at_ms=self.now_ms - 50, route=found) for name, found in (topics or {}).items()
         }
         for name in {*(groups or {}), *self.known.groups}:
             lists = dict((groups or {}).get(name, {}))
@@ -151,34 +151,34 @@ class Rounds:
         if "g" in survey.groups:
             group = survey.groups["g"]
             group.members = {
-                client_id: ObservedMember(client_id=client_id, at_ms=self.now_ms - 20, info=told)
-                if isinstance(told, RunningInfo)
-                else ObservedMember(client_id=client_id, at_ms=self.now_ms - 20, failure=told)  # type: ignore[arg-type]
-                for client_id, told in (infos or {}).items()
+                client_id: ObservedMember(client_id=client_id, at_ms=self.now_ms - 20, info=found)
+                if isinstance(found, RunningInfo)
+                else ObservedMember(client_id=client_id, at_ms=self.now_ms - 20, failure=found)  # type: ignore[arg-type]
+                for client_id, found in (infos or {}).items()
             }
             group.offsets, group.offsets_at_ms = offsets, self.now_ms - 10
             group.offset_brokers = frozenset({"a"} if offsets is not None else ())
             group.unpolled = set(unpolled)
             group.dealt = dict(dealt or {})
-        told = self.tell(survey)
-        self.known, self.passing = told.known, told.passing
-        if not told.events:
+        found = self.diff(survey)
+        self.known, self.passing = found.known, found.passing
+        if not found.events:
             return []
-        *events, clock = told.events
+        *events, clock = found.events
         assert isinstance(clock, Clock)
         assert clock.event_time == self.now_ms
         return events
 
-    def tell(self, survey: Survey) -> ClusterDiff:
+    def diff(self, survey: Survey) -> ClusterDiff:
         """Report a survey; what is not allowed to happen in any round is checked here."""
         kept = msgspec.json.encode(self.known)
-        told = diff_cluster(self.known, self.passing, survey, self.options)
-        assert msgspec.json.encode(self.known) == kept, "what was known was changed"
-        times = [event.event_time for event in told.events]
+        found = diff_cluster(self.known, self.passing, survey, self.options)
+        assert msgspec.json.encode(self.known) == kept, "the known state was changed"
+        times = [event.event_time for event in found.events]
         assert times == sorted(times)
         assert all(self.known.clock_ms < time <= survey.ended_ms for time in times)
-        assert RememberedState.decoded(told.known.encoded()) == told.known
-        return told
+        assert RememberedState.decoded(found.known.encoded()) == found.known
+        return found
 
     def restart(self) -> None:
         """Go on as another process would."""
@@ -200,3 +200,46 @@ def observed(event: AnyEvent) -> list[str]:
     """Return the kinds of a snapshot's observations."""
     assert isinstance(event, GroupSnapshot)
     return [one.kind for one in event.observations or ()]
+
+
+A, B = broker("a"), broker("b")
+
+
+ONE = {"g": {"a": connections(["c1"])}}
+
+
+TWO = {"g": {"a": connections(["c1", "c2"])}}
+
+
+def reports(events: list[AnyEvent]) -> list[AssignmentReported]:
+    """Return the reported assignments among events."""
+    return [event for event in events if isinstance(event, AssignmentReported)]
+
+
+def settings(events: list[AnyEvent]) -> list[GroupSettings]:
+    """Return the settings among events."""
+    return [event for event in events if isinstance(event, GroupSettings)]
+
+
+def details(events: list[AnyEvent], kind: str) -> list[str | None]:
+    """Return the details of the observations of one kind in the only snapshot."""
+    (snapshot,) = snapshots(events)
+    return [one.detail for one in snapshot.observations or () if one.kind == kind]
+
+
+def lags(events: list[AnyEvent]) -> dict[int, tuple[int | None, int | None, bool]]:
+    """Return what is reported of offsets, by queue."""
+    queues = [queue for event in events if isinstance(event, Progress) for queue in event.queues]
+    return {one.queue_id: (one.offset, one.end_offset, one.moved) for one in queues}
+
+
+def both(*members: str) -> Lists:
+    """Let two brokers list the same members of the group ``g``."""
+    return {"g": {"a": connections(members), "b": connections(members)}}
+
+
+def first_round(*members: str, rounds: Rounds | None = None) -> Rounds:
+    """Take a first round with two brokers."""
+    rounds = rounds or Rounds()
+    rounds.take(both(*members), brokers=[A, B], infos=dict.fromkeys(members, info()))
+    return rounds

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
-from streaming.collectors.rocketmq.diffing.remembered import RememberedState
 from streaming.collectors.rocketmq.remoting.messages import RunningInfo
 from tests.streaming.collectors.rocketmq.surveys import (
     OPTIONS,
-    Lists,
+    A,
+    B,
     Rounds,
+    both,
     broker,
     connections,
+    first_round,
     ids,
     info,
     observed,
     snapshots,
 )
-from udfs.model.events import AssignmentReported, GroupDeleted, GroupSettings, GroupSnapshot
+from udfs.model.events import AssignmentReported, GroupSettings, GroupSnapshot
 
-A, B = broker("a"), broker("b")
 AWAY = broker("b", problem="no connection")
-
-
-def both(*members: str) -> Lists:
-    return {"g": {"a": connections(members), "b": connections(members)}}
-
-
-def told(*members: str, rounds: Rounds | None = None) -> Rounds:
-    """Take a first round with two brokers."""
-    rounds = rounds or Rounds()
-    rounds.take(both(*members), brokers=[A, B], infos=dict.fromkeys(members, info()))
-    return rounds
 
 
 def test_the_first_round_tells_how_the_group_shares_and_then_who_is_in_it() -> None:
@@ -51,14 +40,8 @@ def test_the_first_round_tells_how_the_group_shares_and_then_who_is_in_it() -> N
     assert {type(report) for report in reports} == {AssignmentReported}
 
 
-def test_nothing_new_tells_nothing_but_the_clock() -> None:
-    rounds = told("c1", "c2")
-    for _ in range(3):
-        assert rounds.take(both("c1", "c2"), brokers=[A, B]) == []
-
-
 def test_a_member_that_left_is_gone_and_nothing_decides_how() -> None:
-    rounds = told("c1", "c2")
+    rounds = first_round("c1", "c2")
     (snapshot,) = snapshots(rounds.take(both("c1"), brokers=[A, B]))
     assert ids(snapshot) == ["c1"]
     assert snapshot.departures is not None
@@ -68,7 +51,7 @@ def test_a_member_that_left_is_gone_and_nothing_decides_how() -> None:
 
 
 def test_one_that_hung_before_its_connection_went_expired() -> None:
-    rounds = told("c1", "c2")
+    rounds = first_round("c1", "c2")
     for _ in range(2):
         rounds.take(both("c1", "c2"), brokers=[A, B], infos={"c2": "silent"})
     (snapshot,) = snapshots(rounds.take(both("c1"), brokers=[A, B]))
@@ -91,7 +74,7 @@ def test_that_it_did_not_answer_again_may_be_known_only_in_the_round_in_which_it
 def test_one_that_was_silent_once_expired_if_it_was_connected_and_silent_afterwards(
     rounds_after: list[RunningInfo | None], kind: str
 ) -> None:
-    rounds = told("c1", "c2")
+    rounds = first_round("c1", "c2")
     rounds.take(both("c1", "c2"), brokers=[A, B], infos={"c2": "silent"})
     for answer in rounds_after:
         rounds.take(both("c1", "c2"), brokers=[A, B], infos={"c2": answer} if answer is not None else None)
@@ -104,7 +87,7 @@ def test_one_that_was_silent_once_expired_if_it_was_connected_and_silent_afterwa
 
 def test_one_that_was_silent_once_or_long_ago_or_answered_since_did_not_expire() -> None:
     for silences, answers, later_ms in ((1, False, 5_000), (2, True, 5_000), (2, False, 600_000)):
-        rounds = told("c1", "c2")
+        rounds = first_round("c1", "c2")
         for _ in range(silences):
             rounds.take(both("c1", "c2"), brokers=[A, B], infos={"c2": "silent"})
         if answers:
@@ -126,7 +109,7 @@ def test_a_broker_that_is_away_is_no_evidence_against_those_whom_only_it_lists()
 
 
 def test_who_is_not_listed_any_more_by_a_broker_that_did_is_gone_though_another_is_away() -> None:
-    rounds = told("c1", "c2")
+    rounds = first_round("c1", "c2")
     (snapshot,) = snapshots(rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A, AWAY]))
     assert ids(snapshot) == ["c1"]
 
@@ -172,27 +155,6 @@ def test_members_that_all_came_back_leave_no_trace_of_a_rebalance() -> None:
     assert all(ids(snapshot) == ["c1", "c2"] for snapshot in heard)
 
 
-def test_nobody_answers_and_nothing_is_told_not_even_the_time() -> None:
-    rounds = told("c1")
-    gone = [broker("a", problem="x"), broker("b", problem="x")]
-    assert rounds.take({}, brokers=gone) == []
-    assert rounds.known.clock_ms < rounds.now_ms
-    assert rounds.take(both("c1"), brokers=[A, B]) == []
-
-
-def test_a_broker_that_nobody_lists_and_that_is_long_away_is_forgotten_with_those_whom_only_it_listed() -> None:
-    rounds = Rounds()
-    lists = {"g": {"a": connections(["c1"]), "b": connections(["c2"])}}
-    rounds.take(lists, brokers=[A, B], infos={"c1": info(), "c2": info()})
-    unlisted = broker("b", problem="x", is_listed=False)
-    rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A, unlisted])
-    assert "b" in rounds.known.brokers
-    later_ms = OPTIONS.forget_broker_ms
-    (snapshot,) = snapshots(rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A, unlisted], later_ms=later_ms))
-    assert ids(snapshot) == ["c1"]
-    assert "b" not in rounds.known.brokers
-
-
 def test_two_connections_with_one_id_are_two_members_told_apart_by_their_addresses() -> None:
     rounds = Rounds()
     twice = connections([("c1", "10.0.0.1:1"), ("c1", "10.0.0.2:1")])
@@ -208,7 +170,7 @@ def test_two_connections_with_one_id_are_two_members_told_apart_by_their_address
 
 
 def test_one_id_at_the_same_address_twice_is_two_members_and_no_crash() -> None:
-    rounds = told("c1")
+    rounds = first_round("c1")
     same = connections([("c1", "c1:1"), ("c1", "c1:1")])
     for _ in range(3):
         rounds.take({"g": {"a": same, "b": same}}, brokers=[A, B])
@@ -260,47 +222,15 @@ def test_a_member_that_cannot_be_asked_has_the_topics_of_its_groups_table() -> N
 
 
 def test_a_newcomer_in_a_group_that_was_told_is_waited_for_and_not_for_ever() -> None:
-    rounds = told("c1")
+    rounds = first_round("c1")
     heard = [rounds.take(both("c1", "c2"), brokers=[A, B]) for _ in range(4)]
     assert heard[0] == []
     assert [ids(one) for one in snapshots(event for events in heard for event in events)] == [["c1", "c2"]]
 
 
-def test_a_group_that_no_broker_knows_any_more_is_deleted_when_two_rounds_agree() -> None:
-    rounds = told("c1")
-    empty = {"g": {"a": None, "b": None}}
-    rounds.take(empty, brokers=[A, B])
-    without = [broker("a", groups=frozenset()), broker("b", groups=frozenset())]
-    assert rounds.take(empty, brokers=without) == []
-    (deleted,) = rounds.take(empty, brokers=without)
-    assert isinstance(deleted, GroupDeleted)
-    assert rounds.known.groups == {}
-
-
-def test_a_group_with_settings_and_without_members_is_not_deleted() -> None:
-    rounds = told("c1")
-    events = [event for _ in range(4) for event in rounds.take({"g": {"a": None, "b": None}}, brokers=[A, B])]
-    assert [ids(event) for event in events] == [[]]
-
-
-def test_another_process_goes_on_without_telling_anything_that_did_not_happen() -> None:
-    rounds = told("c1", "c2")
-    rounds.restart()
-    assert rounds.take(both("c1", "c2"), brokers=[A, B], later_ms=3_600_000) == []
-    rounds.restart()
-    (snapshot,) = snapshots(rounds.take(both("c2"), brokers=[A, B]))
-    assert ids(snapshot) == ["c2"]
-
-
 def test_a_broker_that_was_restarted_while_nobody_looked_is_given_time_too() -> None:
-    rounds = told("c1")
+    rounds = first_round("c1")
     rounds.restart()
     restarted = [broker("a", boot_ms=2), broker("b", boot_ms=2)]
     heard = snapshots(rounds.take({"g": {"a": None, "b": None}}, brokers=restarted, later_ms=3_600_000))
     assert all(ids(snapshot) == ["c1"] for snapshot in heard)
-
-
-def test_what_is_known_of_another_version_is_refused() -> None:
-    content = RememberedState(version=2).encoded()
-    with pytest.raises(msgspec.DecodeError, match="version 2"):
-        RememberedState.decoded(content)

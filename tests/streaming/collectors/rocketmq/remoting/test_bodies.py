@@ -15,7 +15,6 @@ from streaming.collectors.rocketmq.remoting.messages import (
     ProcessQueue,
     QueueData,
     QueueOffsets,
-    StaticMapping,
     TopicRoute,
 )
 from tests.streaming.collectors.rocketmq.golden_answers import VERSIONS, members, recorded
@@ -269,46 +268,6 @@ def test_names_of_queues_may_be_odd():
         key = json.dumps({"brokerName": name, "queueId": 0, "topic": name}, separators=(",", ":"))
         body = '{"offsetTable":{' + key + ':{"brokerOffset":7,"consumerOffset":5}}}'
         assert bodies.consume_stats(body.encode()).offsets == {MessageQueue(name, name, 0): QueueOffsets(7, 5)}
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [("", None), ("x", None), ("-5", None), ("²", None), ("9" * 30, None), ("17", 17)]
-)
-def test_odd_properties_tell_nothing(text, expected):
-    body = {"properties": {"PROP_CONSUMER_START_TIMESTAMP": text, "PROP_CONSUMEORDERLY": text}, "mqTable": {}}
-    info = bodies.running_info(json.dumps(body).encode())
-    assert (info.started_at_ms, info.is_ordered, info.strategy) == (expected, None, None)
-
-
-@pytest.mark.parametrize(
-    ("offsets", "lag"), [(QueueOffsets(9, 4), 5), (QueueOffsets(9, -1), 9), (QueueOffsets(3, 9), 0)]
-)
-def test_lag_is_never_negative(offsets, lag):
-    assert offsets.lag == lag
-
-
-def test_only_readable_queues_are_shared():
-    queues = (QueueData("b", 2, 9, 4), QueueData("a", 1, 0, 7), QueueData("c", 5, 5, 2), QueueData("d", 0, 5, 6))
-    assert TopicRoute("t", (), queues).readable_queues() == (
-        MessageQueue("t", "a", 0),
-        MessageQueue("t", "b", 0),
-        MessageQueue("t", "b", 1),
-    )
-
-
-def test_a_static_topic_has_the_queues_of_its_scopes():
-    mappings = {
-        "a": StaticMapping(2, 1, "__global__"),
-        "b": StaticMapping(3, 2, "__global__"),
-        "c": StaticMapping(1, 1, "blue"),
-        "d": StaticMapping(9, 1, None),
-    }
-    route = TopicRoute("t", (), (QueueData("a", 8, 8, 6),), None, mappings)
-    assert route.is_static
-    assert route.readable_queues() == (
-        MessageQueue("t", "__syslo__blue", 0),
-        *(MessageQueue("t", "__syslo__global__", number) for number in range(3)),
-    )
 
 
 def test_a_static_topic_is_read_from_its_route():

@@ -2,14 +2,13 @@ import asyncio
 import itertools
 import json
 import random
-import re
 import ssl
 
 import pytest
 
 from streaming.collectors.rocketmq.remoting.client import Limits, RocketMqClient
 from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
-from streaming.collectors.rocketmq.remoting.errors import ProtocolError, Refused, RemotingError, TimedOut, Unreachable
+from streaming.collectors.rocketmq.remoting.errors import ProtocolError, Refused, RemotingError, Unreachable
 from streaming.collectors.rocketmq.remoting.frames import FrameReader, encode
 from streaming.collectors.rocketmq.remoting.messages import Assignment, MessageQueue, MessageRequestMode, QueueOffsets
 from streaming.collectors.rocketmq.remoting.signing import Credentials, sign
@@ -271,170 +270,6 @@ def test_a_client_needs_a_name_server():
         RocketMqClient([])
 
 
-def test_many_requests_share_one_connection_and_wait_their_turn():
-    with ScriptedRocketMq(_script()) as cluster:
-        place = cluster.places["broker-a"]
-        place.delay_s = 0.01
-
-        async def ask(client):
-            asked = [client.connections(place.address, "billing") for _ in range(300)]
-            assert len(await asyncio.gather(*asked)) == 300
-
-        _run(cluster, ask, limits=Limits(request_timeout_s=_LONG_S, requests_in_flight=7))
-        assert place.waiting_most <= 7
-        assert (place.accepted, cluster.connections_most) == (1, 1)
-
-
-def test_silent_members_hold_only_the_places_of_members():
-    script = _script(members=3)
-    silent, still, well = script.groups["billing"].members
-    silent.is_silent = still.is_silent = True
-    with ScriptedRocketMq(script, relay_s=_LONG_S) as cluster:
-        broker = cluster.address_of("broker-a")
-
-        async def ask(client):
-            ids = [silent.client_id, still.client_id]
-            asked = [client.running_info(broker, "billing", one, timeout_s=1.0) for one in ids]
-            asking = asyncio.gather(*asked, return_exceptions=True)
-            await until(lambda: [cluster.relayed[one] for one in ids] == [1, 1])
-            pass_time(1.0)
-            assert [type(one) for one in await asking] == [TimedOut] * 2
-            # Both places are held until the broker itself gives up; what is no business of members goes on.
-            next_one = asyncio.create_task(client.running_info(broker, "billing", well.client_id))
-            for _ in range(20):
-                assert await client.connections(broker, "billing")
-            assert cluster.relayed[well.client_id] == 0
-            cluster.give_up_silent_members()
-            assert (await next_one).strategy is not None
-            # To whom waits long enough, the broker's own word comes.
-            waiting = asyncio.create_task(_failure(client.running_info(broker, "billing", silent.client_id)))
-            await until(lambda: cluster.relayed[silent.client_id] == 2)
-            cluster.give_up_silent_members()
-            failure = await waiting
-            assert (type(failure), failure.code) == (Refused, ResponseCode.CONSUME_MSG_TIMEOUT)
-
-        _run(cluster, ask, limits=Limits(request_timeout_s=_LONG_S, relayed_timeout_s=_LONG_S, relayed_in_flight=2))
-
-
-def test_a_cancelled_request_gives_its_place_back():
-    with ScriptedRocketMq(_script()) as cluster:
-        place = cluster.places["broker-a"]
-        place.is_frozen = True
-
-        async def ask(client):
-            for number in range(3):
-                asking = asyncio.create_task(client.broker_runtime(place.address))
-                await until(lambda number=number: cluster.asked["broker-a", 28] > number)
-                asking.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await asking
-            place.is_frozen = False
-            assert await client.broker_runtime(place.address)
-
-        _run(cluster, ask, limits=Limits(request_timeout_s=_LONG_S, requests_in_flight=1))
-
-
-def test_a_broker_that_comes_back_is_asked_again():
-    with ScriptedRocketMq(_script()) as cluster:
-        broker = cluster.address_of("broker-a")
-
-        async def ask(client):
-            assert await client.connections(broker, "billing")
-            await asyncio.to_thread(cluster.stop, "broker-a")
-            for _ in range(5):
-                assert isinstance(await _failure(client.connections(broker, "billing")), Unreachable)
-            await asyncio.to_thread(cluster.start, "broker-a")
-            answered = False
-            while not answered:
-                try:
-                    answered = await client.connections(broker, "billing") is not None
-                except Unreachable:
-                    await asyncio.sleep(0.01)
-            assert client.connections_open == 1
-
-        _run(cluster, ask)
-
-
-def test_a_broker_that_hangs_is_given_up_and_asked_again_when_it_wakes():
-    with ScriptedRocketMq(_script()) as cluster:
-        place = cluster.places["broker-a"]
-
-        async def ask(client):
-            assert await client.connections(place.address, "billing")
-            place.is_frozen = True
-            asking = asyncio.create_task(_failure(client.connections(place.address, "billing")))
-            await until(lambda: cluster.asked["broker-a", RequestCode.GET_CONSUMER_CONNECTION_LIST] == 2)
-            pass_time(_LONG_S)
-            assert isinstance(await asking, TimedOut)
-            assert client.connections_open == 0
-            place.is_frozen = False
-            answered = False
-            while not answered:
-                try:
-                    answered = await client.connections(place.address, "billing") is not None
-                except RemotingError:
-                    await asyncio.sleep(0.01)
-            assert place.accepted >= 2
-
-        _run(cluster, ask, limits=_PATIENT)
-
-
-def test_a_server_that_never_answers_is_tried_ever_less_often():
-    with ScriptedRocketMq(_script()) as cluster:
-        place = cluster.places["broker-a"]
-        place.garbage = b"\xff" * 8
-
-        async def ask(client):
-            began, waits = asyncio.get_running_loop().time(), []
-            failures = [await _failure(client.connections(place.address, "billing"))]
-            assert isinstance(failures[0], ProtocolError)
-            while place.accepted < 5:
-                failure = await _failure(client.connections(place.address, "billing"))
-                waits += [float(text) for text in re.findall(r"tried again in ([\d.]+) s", str(failure))]
-                await asyncio.sleep(0.005)
-            # Each wait is up to twice as long as the one before, less a random half at most.
-            assert asyncio.get_running_loop().time() - began >= (0.1 + 0.2 + 0.4 + 0.8) / 2
-            assert max(waits) <= 0.1 * 2**4
-            # Hundreds of requests that fail without waiting, and not one connection more.
-            accepted = place.accepted
-            asked = [client.connections(place.address, "billing") for _ in range(200)]
-            failures = await asyncio.gather(*asked, return_exceptions=True)
-            assert {type(one) for one in failures} <= {Unreachable, ProtocolError}
-            assert place.accepted <= accepted + 1
-
-        _run(cluster, ask, limits=Limits(request_timeout_s=_LONG_S, first_backoff_s=0.1, longest_backoff_s=_LONG_S))
-
-
-def test_a_connection_that_has_answered_is_made_again_at_once():
-    with ScriptedRocketMq(_script()) as cluster:
-        place = cluster.places["broker-a"]
-
-        async def ask(client):
-            for _ in range(5):
-                assert await client.connections(place.address, "billing")
-                await asyncio.to_thread(cluster.change, lambda: [peer.drop() for peer in place.peers])
-                await until(lambda: client.connections_open == 0)
-            assert place.accepted == 5
-
-        _run(cluster, ask, limits=Limits(request_timeout_s=_LONG_S, first_backoff_s=_LONG_S))
-
-
-def test_a_server_that_shuts_down_says_so():
-    with ScriptedRocketMq(_script()) as cluster:
-        place = cluster.places["broker-a"]
-
-        async def ask(client):
-            assert await client.broker_runtime(place.address)
-            place.override = _always((ResponseCode.GO_AWAY, b"", "please go away"))
-            assert isinstance(await _failure(client.broker_runtime(place.address)), Unreachable)
-            await until(lambda: client.connections_open == 0)
-            place.override = None
-            assert await client.broker_runtime(place.address)
-            assert place.accepted == 2
-
-        _run(cluster, ask)
-
-
 def test_a_broker_under_another_address_leaves_no_connection_behind():
     with ScriptedRocketMq(_script()) as cluster:
         before = cluster.address_of("broker-a")
@@ -449,23 +284,6 @@ def test_a_broker_under_another_address_leaves_no_connection_behind():
             assert list(client._brokers) == [after]
 
         _run(cluster, ask)
-
-
-def test_requests_are_signed():
-    credentials = Credentials("key", "secret", "token")
-    seen = []
-    with ScriptedRocketMq(_script()) as cluster:
-        place = cluster.places["broker-a"]
-        place.override = seen.append
-        broker = place.address
-
-        async def ask(client):
-            await client.connections(broker, "billing")
-            await client.query_assignment(broker, "billing", "orders", "x")
-
-        _run(cluster, ask, credentials=credentials)
-    assert dict(seen[0].fields) == sign({"consumerGroup": "billing"}, b"", credentials)
-    assert dict(seen[1].fields) == sign({}, seen[1].body, credentials)
 
 
 def test_a_closed_client_is_closed():
@@ -486,11 +304,6 @@ def test_a_closed_client_is_closed():
             assert client.connections_open == 0
 
         asyncio.run(main())
-
-
-def test_only_reading_requests_exist():
-    # As RocketMQ's own RequestCode names them.
-    assert all(re.match(r"(GET|QUERY)_", code.name) for code in RequestCode)
 
 
 @pytest.mark.parametrize("seed", range(3))

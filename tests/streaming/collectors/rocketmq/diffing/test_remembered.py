@@ -1,0 +1,50 @@
+"""What is known from one round to the next, and what it proves."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from streaming.collectors.rocketmq.diffing.remembered import Evidence, RememberedMember, RememberedState
+from tests.streaming.collectors.rocketmq.surveys import first_round
+from udfs.model.events import MemberInfo
+
+
+def test_a_state_of_another_version_is_refused() -> None:
+    content = RememberedState(version=2).encoded()
+    with pytest.raises(msgspec.DecodeError, match="version 2"):
+        RememberedState.decoded(content)
+
+
+def evidence(*, settled: str = "", boots: str = "", brokers: str = "ab") -> Evidence:
+    return Evidence({}, dict.fromkeys(boots, 7), frozenset(settled), frozenset(brokers))
+
+
+def test_a_member_is_no_longer_connected_where_a_broker_lists_all_that_are() -> None:
+    assert evidence(settled="a").is_against("a", 1)
+    # One that has just started lacks members, but none that it has listed since.
+    assert evidence(boots="a").is_against("a", 7)
+    assert not evidence(boots="a").is_against("a", 6)
+    assert not evidence().is_against("a", 7)
+
+
+def test_a_broker_that_was_taken_out_leaves_no_doubt() -> None:
+    assert evidence().is_doubted("a", 7)
+    assert not evidence(settled="a").is_doubted("a", 7)
+    assert not evidence(brokers="b").is_doubted("a", 7)
+
+
+def test_what_is_remembered_is_whole_again_and_the_process_own_state_is_not_part_of_it() -> None:
+    rounds = first_round("c1", "c2")
+    assert rounds.known.groups
+    assert rounds.known.brokers
+    assert RememberedState.decoded(rounds.known.encoded()) == rounds.known
+    assert b"evidence" not in rounds.known.encoded()
+
+
+def test_only_an_unanswered_request_makes_a_member_silent() -> None:
+    member = RememberedMember(info=MemberInfo(member_id="c1"))
+    found = {
+        failure: msgspec.structs.replace(member, failure=failure).is_silent for failure in (None, "silent", "offline")
+    }
+    assert (found, member.client_id) == ({None: False, "silent": True, "offline": False}, "c1")

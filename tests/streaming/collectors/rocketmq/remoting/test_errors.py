@@ -1,0 +1,37 @@
+"""Errors between the monitor and a server: each names the server, and what happened."""
+
+import pytest
+
+from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
+from streaming.collectors.rocketmq.remoting.errors import ProtocolError, Refused, RemotingError, TimedOut, Unreachable
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (Unreachable("h:1", "Connection refused"), "h:1: Connection refused"),
+        (TimedOut("h:1", RequestCode.GET_CONSUME_STATS, 2.5), "h:1: no answer to request 208 within 2.5 s"),
+        (Refused("h:1", 203, 206, "not online"), "h:1: request 203 was refused with code 206: not online"),
+        (Refused("h:1", 203, 1, None), "h:1: request 203 was refused with code 1: no remark"),
+        (ProtocolError("h:1", "no JSON"), "h:1: no JSON"),
+        (ProtocolError("h:1", "no JSON", 203), "h:1: answer to request 203: no JSON"),
+    ],
+)
+def test_each_names_the_server_and_what_happened(error, text):
+    assert isinstance(error, RemotingError)
+    assert (str(error), error.address) == (text, "h:1")
+    assert f"{error.address}: {error.problem}" == text
+
+
+@pytest.mark.parametrize(
+    ("code", "remark", "is_denied"),
+    [
+        (ResponseCode.NO_PERMISSION, None, True),
+        # As 4.9 writes it, whose code is that of any failure.
+        (ResponseCode.SYSTEM_ERROR, "org.apache.rocketmq.acl.common.AclException: No accessKey is configured", True),
+        (ResponseCode.SYSTEM_ERROR, "java.lang.NullPointerException", False),
+        (ResponseCode.CONSUMER_NOT_ONLINE, None, False),
+    ],
+)
+def test_a_missing_permission_is_known_by_its_code_or_its_text(code, remark, is_denied):
+    assert Refused("h:1", 203, code, remark).is_denied is is_denied
