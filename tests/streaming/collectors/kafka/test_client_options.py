@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-
 import pytest
 
 from streaming.collectors.kafka.client_options import KafkaOptions, secrets_of
 from streaming.setup.errors import SetupError
-from streaming.setup.java import find_java
 
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="p\\"w;=";'
 
@@ -102,28 +98,6 @@ def test_pem_files_are_taken_as_they_are() -> None:
         "ssl.key.location": "/me.pem",
         "ssl.key.password": "k",
     }
-
-
-@pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
-def test_the_certificates_of_javas_trust_stores_are_read(tmp_path: Path, kind: str) -> None:
-    keytool = find_java().home / "bin" / "keytool"
-    store = tmp_path / "trust"
-    subprocess.run(
-        [
-            *(keytool, "-genkeypair", "-alias", "ca", "-dname", "CN=ca", "-keyalg", "EC", "-storetype", kind),
-            *("-keystore", store, "-storepass", "secret1", "-keypass", "secret1"),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    made = options(ssl_truststore_location=str(store), ssl_truststore_type=kind, ssl_truststore_password="secret1")
-    assert made.librdkafka()["ssl.ca.pem"].startswith("-----BEGIN CERTIFICATE-----\n")
-    assert made.spark()["kafka.ssl.truststore.location"] == str(store)
-
-
-def test_a_trust_store_that_cannot_be_read_is_said(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="no certificate could be read"):
-        options(ssl_truststore_location=str(tmp_path / "none.jks"), ssl_truststore_password="p").librdkafka()
 
 
 def test_a_key_store_that_only_java_reads_is_said() -> None:

@@ -12,14 +12,13 @@ from streaming.collectors.event_log import EventFiles
 from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.collector import KafkaCollector
 from streaming.collectors.kafka.metadata_client import ClusterView
-from streaming.collectors.kafka.offsets_reader import RecordReader, fold
 from streaming.collectors.kafka.permissions import offsets_partitions
 from streaming.collectors.kafka.topic_diff import ObservedTopic
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.members import Member
 from tests.kit.processes import free_port
 from tests.kit.topics import add_partitions, create_topic, delete_topic
-from udfs.model.events import AnyEvent, Clock, GroupSnapshot, Progress, QueueOffset, TopicQueues
+from udfs.model.events import AnyEvent, Clock, TopicQueues
 
 
 def events_in(folder: Path) -> list[AnyEvent]:
@@ -83,37 +82,6 @@ def test_a_clock_is_written_only_once_all_that_was_there_has_been_read(
 
 
 @pytest.mark.broker
-def test_a_collector_alone_tells_what_a_consumer_was_given(
-    each_kafka: Broker, new_member: Callable[..., Member], tmp_path: Path
-) -> None:
-    topic = f"collected-{each_kafka.version}"
-    create_topic(each_kafka, topic, 3)
-    member = new_member(each_kafka, "collected", [topic], client_id="a", commit_interval_ms=100)
-    member.wait_until(lambda: len(member.owned) == 3)
-    options = options_of(each_kafka)
-    records = EventFiles(tmp_path, "groups")
-    reader = RecordReader(options, records, partitions=offsets_partitions(options))
-    collector = KafkaCollector(options, EventFiles(tmp_path, "kafka"), reader.offsets_read)
-    assert collector.observe_once()
-    while not collector.settle():
-        reader.step()
-    reader.close()
-    collector.stop()
-
-    events = [event for event in events_in(tmp_path) if getattr(event, "group", "collected") == "collected"]
-    snapshots = [event for event in events if isinstance(event, GroupSnapshot) and event.generation]
-    assert [snapshot.generation for snapshot in snapshots] == [1]
-    assert {
-        name: tuple((queue.topic, queue.queue_id) for queue in queues)
-        for name, queues in (snapshots[0].assignments or {}).items()
-    } == {member.member_id: member.owned}
-    assert len([event for event in events if isinstance(event, Clock)]) == 1
-    again = RecordReader(options, records, partitions=1)
-    assert again.offsets_read() == reader.offsets_read()
-    again.close()
-
-
-@pytest.mark.broker
 def test_a_broker_that_is_away_is_visible_and_found_again(tmp_path: Path) -> None:
     with kafka_41(tmp_path / "broker") as broker:
         collector = KafkaCollector(
@@ -129,7 +97,8 @@ def test_a_broker_that_is_away_is_visible_and_found_again(tmp_path: Path) -> Non
         assert collector.status().state == "away"
         assert collector.status().detail
         broker.start()
-        assert collector.observe_once()
+        # A broker that has only just come back may leave a request without an answer.
+        assert any(collector.observe_once() for _ in range(50))
         assert collector.status().state == "connected"
         collector.stop()
 
@@ -215,17 +184,3 @@ def test_a_damaged_memory_makes_all_topics_told_again(tmp_path: Path) -> None:
     )
     assert collector.observe_once()
     assert topic_counts(tmp_path, "a") == [2]
-
-
-def test_commits_of_one_group_at_one_moment_are_one_event() -> None:
-    def commit(time_ms: int, group: str, queue_id: int, offset: int) -> Progress:
-        queue = QueueOffset("t", queue_id, offset=offset)
-        return Progress(schema_version=1, event_time=time_ms, system="kafka", cluster="c", group=group, queues=(queue,))
-
-    folded = fold([commit(1, "a", 1, 5), commit(1, "b", 0, 1), commit(1, "a", 0, 7), commit(2, "a", 0, 8)])
-    assert [(event.event_time, event.group, len(event.queues)) for event in folded] == [  # type: ignore[union-attr]
-        (1, "a", 2),
-        (1, "b", 1),
-        (2, "a", 1),
-    ]
-    assert folded[0].queues == (QueueOffset("t", 0, offset=7), QueueOffset("t", 1, offset=5))  # type: ignore[union-attr]

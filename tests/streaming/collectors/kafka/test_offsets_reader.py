@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from streaming.collectors.event_log import EventFiles, LogFull
-from streaming.collectors.kafka.offsets_reader import RecordReader
+from streaming.collectors.kafka.collector import KafkaCollector
+from streaming.collectors.kafka.offsets_reader import RecordReader, fold
 from streaming.collectors.kafka.permissions import offsets_partitions
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.members import Member
 from tests.kit.topics import create_topic, expire_records
 from tests.streaming.collectors.kafka.test_collector import events_in, options_of
-from udfs.model.events import AnyEvent, Clock, GroupSnapshot
+from udfs.model.events import AnyEvent, Clock, GroupSnapshot, Progress, QueueOffset
 
 _TIMEOUT_S = 120
 
@@ -106,3 +107,48 @@ def test_records_that_were_deleted_while_it_was_down_are_reported_and_the_rest_i
     assert f"(partition 0: offsets {read} to {first - 1})" in loss.what
     generations = {event.generation for event in events_in(tmp_path / "events") if isinstance(event, GroupSnapshot)}
     assert 3 in generations
+
+
+@pytest.mark.broker
+def test_a_collector_alone_tells_what_a_consumer_was_given(
+    each_kafka: Broker, new_member: Callable[..., Member], tmp_path: Path
+) -> None:
+    topic = f"collected-{each_kafka.version}"
+    create_topic(each_kafka, topic, 3)
+    member = new_member(each_kafka, "collected", [topic], client_id="a", commit_interval_ms=100)
+    member.wait_until(lambda: len(member.owned) == 3)
+    options = options_of(each_kafka)
+    records = EventFiles(tmp_path, "groups")
+    reader = RecordReader(options, records, partitions=offsets_partitions(options))
+    collector = KafkaCollector(options, EventFiles(tmp_path, "kafka"), reader.offsets_read)
+    assert collector.observe_once()
+    while not collector.settle():
+        reader.step()
+    reader.close()
+    collector.stop()
+
+    events = [event for event in events_in(tmp_path) if getattr(event, "group", "collected") == "collected"]
+    snapshots = [event for event in events if isinstance(event, GroupSnapshot) and event.generation]
+    assert [snapshot.generation for snapshot in snapshots] == [1]
+    assert {
+        name: tuple((queue.topic, queue.queue_id) for queue in queues)
+        for name, queues in (snapshots[0].assignments or {}).items()
+    } == {member.member_id: member.owned}
+    assert len([event for event in events if isinstance(event, Clock)]) == 1
+    again = RecordReader(options, records, partitions=1)
+    assert again.offsets_read() == reader.offsets_read()
+    again.close()
+
+
+def test_commits_of_one_group_at_one_moment_are_one_event() -> None:
+    def commit(time_ms: int, group: str, queue_id: int, offset: int) -> Progress:
+        queue = QueueOffset("t", queue_id, offset=offset)
+        return Progress(schema_version=1, event_time=time_ms, system="kafka", cluster="c", group=group, queues=(queue,))
+
+    folded = fold([commit(1, "a", 1, 5), commit(1, "b", 0, 1), commit(1, "a", 0, 7), commit(2, "a", 0, 8)])
+    assert [(event.event_time, event.group, len(event.queues)) for event in folded] == [  # type: ignore[union-attr]
+        (1, "a", 2),
+        (1, "b", 1),
+        (2, "a", 1),
+    ]
+    assert folded[0].queues == (QueueOffset("t", 0, offset=7), QueueOffset("t", 1, offset=5))  # type: ignore[union-attr]

@@ -1,0 +1,55 @@
+"""A Kafka cluster as the settings name it, and as the job sees it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from streaming.collectors.kafka import factory
+from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.factory import KafkaCluster, options_of
+from streaming.collectors.kafka.permissions import Missing
+from streaming.settings.model import load
+
+GIVEN = {"kafka.bootstrap_servers": "h:1", "kafka.cluster": "c", "kafka.poll_interval_ms": 100}
+
+
+def test_the_settings_become_the_options_of_the_collector() -> None:
+    settings = load(None, {**GIVEN, "kafka.options.ssl.ca.location": "/ca", "kafka.exclude_groups": ("x.*",)})
+    assert options_of(settings.kafka) == KafkaOptions(
+        "h:1", "c", {"ssl.ca.location": "/ca"}, include_groups=(".*",), exclude_groups=("x.*",)
+    )
+
+
+@pytest.fixture
+def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KafkaCluster:
+    missing = Missing("Describe", "topic", "*", "racks stay unknown", needed=False)
+    monkeypatch.setattr(factory, "require_rights", lambda _: [missing])
+    monkeypatch.setattr(factory, "offsets_partitions", lambda _: 5)
+    with capture_logs() as logged:
+        cluster = KafkaCluster.checked(load(None, GIVEN).kafka, tmp_path / "collected", dict)
+    assert [line["log_level"] for line in logged] == ["warning"]
+    return cluster
+
+
+def test_spark_reads_every_partition_that_was_found(checked: KafkaCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def source(_spark: object, options: KafkaOptions, **how: Any) -> object:
+        return options.bootstrap_servers, how
+
+    monkeypatch.setattr(factory, "offsets_source", source)
+    how = {"max_offsets_per_batch": 9, "is_tolerant": True}
+    assert checked.source(None, **how) == ("h:1", {"partitions": 5, **how})  # type: ignore[arg-type]
+
+
+def test_a_query_that_a_broker_ended_may_start_again_and_any_other_not(checked: KafkaCluster) -> None:
+    away = "org.apache.kafka.common.errors.DisconnectException"
+    assert str(checked.connection_error(RuntimeError(away))).strip() == away
+    assert checked.connection_error(RuntimeError("java.lang.OutOfMemoryError")) is None
+
+
+def test_without_a_round_no_clock_is_owed(checked: KafkaCluster) -> None:
+    assert not checked.flush_clock()
+    checked.stop()
