@@ -1,4 +1,4 @@
-"""The folder as a source: every line once, as the bytes that were written, whatever lies in the folder."""
+"""Sources: every line of a folder and every record of a topic once, as the bytes that were written."""
 
 from __future__ import annotations
 
@@ -19,6 +19,15 @@ from udfs.packets.packet import decode_packet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
+from typing import TYPE_CHECKING
+
+from streaming.pipeline.sources import topic_source
+from tests.kit.topics import create_topic, send
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.kit.brokers import Broker
 
 LONG_AGO = 1_600_000_000_000  # behind any machine's clock
 
@@ -164,22 +173,30 @@ def test_the_name_of_a_folder_is_no_pattern(spark: SparkSession, tmp_path: Path)
     ]
 
 
-def test_combine_runs_inside_spark_over_a_union_of_sources(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.broker
+def test_every_record_of_a_topic_is_read_once_with_its_place(
+    spark: SparkSession, kafka41: Broker, tmp_path: Path
+) -> None:
     from pyspark.sql import functions
 
-    lines = [line({**event, "event_time": LONG_AGO}) for event in SOUND.values()]
-    write(tmp_path / "events" / "a.json", b"\n".join([*lines, b"not an event"]))
-    write(tmp_path / "control" / "1-flush.json", b'{"control":"flush","cluster":"c1"}\n')
-    raw = folder_source(spark, tmp_path / "events", max_files_per_batch=10).unionByName(
-        control_source(spark, tmp_path / "control")
+    create_topic(kafka41, "monitor-events", 2)
+    source = topic_source(
+        spark, "monitor-events", bootstrap_servers=kafka41.bootstrap, options={}, max_offsets_per_batch=1000
     )
-    stamped = raw.withColumn("batch_ms", functions.unix_millis(functions.current_timestamp()))
-    packed = stamped.mapInArrow(combine(core_config(shards=2)), PACKET_SCHEMA)
-    (rows,) = drain(packed, tmp_path / "checkpoint")
-    packets = [(row.cluster, row.shard, decode_packet(bytes(row.payload))) for row in rows]
-    rejected = [row for _, _, packet in packets for row in packet.rejected]
-    carried = {event.event_id for _, _, packet in packets for event in packet.events}
-    assert [row.reason for row in rejected] == ["not_json"]
-    # All sound events but the bare heartbeat and the progress are carried.
-    assert len(carried) == len(SOUND) - 2
-    assert {shard for cluster, shard, packet in packets if cluster == "c1" and packet.flush} == {0, 1}
+    assert dict(source.dtypes) == RAW_COLUMNS
+    packed = source.withColumn("batch_ms", functions.unix_millis(functions.current_timestamp())).mapInArrow(
+        combine(core_config(shards=1)), PACKET_SCHEMA
+    )
+    joined = line({**SOUND["member_joined"], "event_time": LONG_AGO})
+    left = line({**SOUND["member_left"], "event_time": LONG_AGO})
+    positions = []
+    for records in ([joined, b"\xff not an event", b""], [left, joined + b"\n" + left]):
+        send(kafka41, "monitor-events", records, partition=1)
+        packets = [decode_packet(bytes(row.payload)) for rows in drain(packed, tmp_path / "checkpoint") for row in rows]
+        found = [(event.source, event.position) for packet in packets for event in packet.events]
+        found += [(row.source, f"{row.position} {row.reason}") for packet in packets for row in packet.rejected]
+        positions.append(found)
+    assert positions == [
+        [("topic", "monitor-events-1:0"), ("topic", "monitor-events-1:1 not_utf8")],
+        [("topic", "monitor-events-1:3"), ("topic", "monitor-events-1:4 trailing_bytes")],
+    ]

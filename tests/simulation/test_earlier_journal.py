@@ -1,6 +1,6 @@
-"""A journal that a release wrote that told each queue by itself: it is read, and goes on packed.
+"""A journal of a release that wrote each queue by itself: it is read, and continued packed.
 
-``journal_of_single_queues.json`` was written by that release: its changes, and the state in which its shard stood.
+``journal_of_single_queues.json`` was written by that release: its changes, and the state of its shard.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ def changes_of(cluster: Cluster) -> list[journal.Change]:
     return [row for row in cluster.rows if isinstance(row, journal.Change)]
 
 
-def assignments(changes: list[journal.Change], standing: list[Row] | None = None) -> list[Row]:
-    return apply_changes("assignments", changes, standing or [])
+def assignments(changes: list[journal.Change], rows: list[Row] | None = None) -> list[Row]:
+    return apply_changes("assignments", changes, rows or [])
 
 
-def test_an_earlier_journal_gives_the_rows_that_this_one_gives_and_goes_on() -> None:
+def test_an_earlier_journal_gives_the_rows_that_this_one_gives_and_is_continued() -> None:
     kept = json.loads(Path(__file__).with_name("journal_of_single_queues.json").read_text())
     earlier = msgspec.convert(kept["changes"], list[journal.Change])
     assert {type(change.body) for change in earlier} >= {journal.QueueAssigned, journal.QueueReleased}
-    going_on = Cluster(group_logic, RULES)
-    going_on.states[0] = base64.b64decode(kept["state"])
-    going_on.batch(*AFTER)
+    continued = Cluster(group_logic, RULES)
+    continued.states[0] = base64.b64decode(kept["state"])
+    continued.batch(*AFTER)
     whole = Cluster(group_logic, RULES)
     whole.batch(*BEFORE)
     assert not any(isinstance(change.body, journal.QueueAssigned) for change in changes_of(whole))
@@ -54,8 +54,8 @@ def test_an_earlier_journal_gives_the_rows_that_this_one_gives_and_goes_on() -> 
     expected = assignments(changes_of(whole))
     assert len(expected) > 20
     # Whether the earlier changes were followed before or wait in the same piece.
-    assert assignments([*earlier, *changes_of(going_on)]) == expected
-    assert assignments(changes_of(going_on), assignments(earlier)) == expected
+    assert assignments([*earlier, *changes_of(continued)]) == expected
+    assert assignments(changes_of(continued), assignments(earlier)) == expected
 
 
 def test_entries_decode_from_the_text_of_the_journal() -> None:

@@ -1,0 +1,89 @@
+"""The one query: sources, combine, state, sink, in this order, in Spark itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest.mock import MagicMock, call
+
+import pytest
+
+from streaming.pipeline.query import decisions, packets, start_query
+from streaming.pipeline.sources import control_source, folder_source
+from tests.core_config import core_config
+from tests.streaming.pipeline.test_sources import LONG_AGO, drain, write
+from tests.udfs.event_lines import SOUND, line
+from udfs.packets.packet import decode_packet
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+RULES = core_config(shards=2, allowed_lateness_ms=0)
+
+
+@pytest.mark.spark
+def test_combine_runs_inside_spark_over_a_union_of_sources(spark: SparkSession, tmp_path: Path) -> None:
+    lines = [line({**event, "event_time": LONG_AGO}) for event in SOUND.values()]
+    write(tmp_path / "events" / "a.json", b"\n".join([*lines, b"not an event"]))
+    write(tmp_path / "control" / "1-flush.json", b'{"control":"flush","cluster":"c1"}\n')
+    sources = [
+        folder_source(spark, tmp_path / "events", max_files_per_batch=10),
+        control_source(spark, tmp_path / "control"),
+    ]
+    (rows,) = drain(packets(sources, RULES), tmp_path / "checkpoint")
+    found = [(row.cluster, row.shard, decode_packet(bytes(row.payload))) for row in rows]
+    rejected = [row for _, _, packet in found for row in packet.rejected]
+    carried = {event.event_id for _, _, packet in found for event in packet.events}
+    assert [row.reason for row in rejected] == ["not_json"]
+    # All sound events but the bare heartbeat and the progress are carried.
+    assert len(carried) == len(SOUND) - 2
+    assert {shard for cluster, shard, packet in found if cluster == "c1" and packet.flush} == {0, 1}
+
+
+@pytest.mark.spark
+def test_a_query_decides_and_its_next_start_continues_from_its_state(spark: SparkSession, tmp_path: Path) -> None:
+    decided: list[tuple[int, str, str, int]] = []
+
+    def sink(batch: DataFrame, batch_id: int) -> None:
+        for row in batch.collect():
+            body = json.loads(row.body)
+            if row.kind == "rebalance":
+                decided.append((batch_id, row.cluster, body["group_id"], body["generation"]))
+
+    def run(number: int, member: str) -> None:
+        joined = {**SOUND["member_joined"], "event_time": LONG_AGO + number, "member_id": member}
+        joined["event_id"] = f"join-{number}"
+        clock = {**SOUND["clock"], "event_time": LONG_AGO + number + 1, "event_id": f"clock-{number}"}
+        write(tmp_path / "events" / f"{number}.json", b"\n".join(line(event) for event in (joined, clock)))
+        (tmp_path / "control").mkdir(exist_ok=True)
+        sources = [
+            control_source(spark, tmp_path / "control"),
+            folder_source(spark, tmp_path / "events", max_files_per_batch=10),
+        ]
+        start_query(
+            decisions(packets(sources, RULES), RULES),
+            sink,
+            checkpoint=tmp_path / "query",
+            once=True,
+            trigger_interval_ms=0,
+        ).awaitTermination()
+
+    run(100, "a")
+    run(200, "b")
+    group = SOUND["member_joined"]["group"]
+    assert [(cluster, name, generation) for _, cluster, name, generation in decided] == [
+        ("c1", group, 1),
+        ("c1", group, 2),
+    ]
+    assert decided[0][0] < decided[1][0]
+
+
+@pytest.mark.parametrize(
+    ("once", "trigger"), [(True, {"availableNow": True}), (False, {"processingTime": "250 milliseconds"})]
+)
+def test_a_query_runs_once_or_in_its_interval(once: bool, trigger: dict[str, object]) -> None:
+    frame = MagicMock()
+    start_query(frame, print, checkpoint=Path("/c"), once=once, trigger_interval_ms=250)
+    writer = call.writeStream.outputMode("append").option("checkpointLocation", "/c").foreachBatch(print)
+    assert frame.mock_calls == writer.trigger(**trigger).start().call_list()
