@@ -1,4 +1,4 @@
-"""The leaders of simulated groups deal as the real ones do: both are asked the same."""
+"""The leaders of simulated groups assign as the real assignors do: both get the same groups."""
 
 from __future__ import annotations
 
@@ -70,3 +70,22 @@ def test_the_sticky_leader_deals_as_kafkas_does(group: tuple[list[Member], dict[
 def test_the_range_and_the_roundrobin_leader_deal_as_kafkas_do(group: tuple[list[Member], dict[str, int]]) -> None:
     for ours, kafkas in ((assign_range, kafka_range), (assign_roundrobin, kafka_roundrobin)):
         assert {name: sorted(held) for name, held in ours(*group).items()} == _plain(kafkas(_problem(*group)))
+
+
+def test_range_assigns_pieces_and_the_first_get_more() -> None:
+    members = [(name, None, ("t",), []) for name in ("b", "a", "c")]
+    assert assign_range(members, {"t": 7}) == {  # Kafka's RangeAssignor: 7 = 3 + 2 + 2
+        "a": [("t", 0), ("t", 1), ("t", 2)],
+        "b": [("t", 3), ("t", 4)],
+        "c": [("t", 5), ("t", 6)],
+    }
+
+
+def test_roundrobin_passes_over_members_that_do_not_subscribe() -> None:
+    # The example in the javadoc of Kafka's RoundRobinAssignor.
+    members = [("C0", None, ("t0",), []), ("C1", None, ("t0", "t1"), []), ("C2", None, ("t0", "t1", "t2"), [])]
+    assert assign_roundrobin(members, {"t0": 1, "t1": 2, "t2": 3}) == {
+        "C0": [("t0", 0)],
+        "C1": [("t1", 0)],
+        "C2": [("t1", 1), ("t2", 0), ("t2", 1), ("t2", 2)],
+    }
