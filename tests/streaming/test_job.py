@@ -1,0 +1,319 @@
+"""The job without Spark: what it reads in which order, when it ends, and when it begins again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JNetworkError
+from pyspark.errors import PySparkException
+from structlog.testing import capture_logs
+
+from streaming import job as job_module
+from streaming.job import FAILED_EXIT, Job, source_names, supervise
+from streaming.settings.model import Settings, load
+from streaming.setup.errors import SetupError
+from streaming.tables.errors import TableError
+
+AWAY = "org.apache.kafka.common.errors.DisconnectException"
+
+
+def test_sources_have_one_order_whatever_was_given_first() -> None:
+    given = {"metaq.zookeeper": "z", "metaq.cluster": "m", "kafka_events.topic": "t", "events.folder": "/events"}
+    settings = load(None, {**given, "kafka.bootstrap_servers": "k:1", "kafka.cluster": "k"})
+    # A checkpoint remembers them so: this order is part of its format.
+    assert source_names(settings) == [
+        "control",
+        "events:/events",
+        "files:/events",
+        "kafka-events:t",
+        "kafka:k",
+        "metaq:m",
+    ]
+    assert source_names(load()) == ["control"]
+
+
+class FakeQuery:
+    """A query that runs until it fails or is stopped."""
+
+    def __init__(self, error: Exception | None = None, batches: Sequence[int] = ()) -> None:
+        self.isActive = True
+        self.error = error
+        self.batches = list(batches)
+        self.is_stopped = False
+        self.refusal: Exception | None = None
+
+    @property
+    def status(self) -> dict[str, bool]:
+        return {"isTriggerActive": True}
+
+    @property
+    def lastProgress(self) -> dict[str, int] | None:  # noqa: N802 - as Spark names it
+        if not self.batches:
+            return None
+        return {"batchId": self.batches.pop(0) if len(self.batches) > 1 else self.batches[0]}
+
+    def exception(self) -> Exception | None:
+        return self.error
+
+    def stop(self) -> None:
+        self.isActive = False
+        self.is_stopped = True
+        if self.refusal is not None:
+            raise self.refusal
+
+
+class Losses:
+    """No records are lost, unless the test passes over some."""
+
+    passed: Exception | None = None
+    starts_again = False
+
+    def step(self, *, progressed: bool) -> Exception | None:
+        passed, self.passed = self.passed, None
+        return passed
+
+    def may_start_again(self, error: Exception) -> bool:
+        again, self.starts_again = self.starts_again, False
+        return again
+
+
+class Follower:
+    """A live cluster beside the job."""
+
+    def __init__(self) -> None:
+        self.started = 0
+        self.answers = True
+        self.problem: str | None = None
+
+    def start(self) -> None:
+        self.started += 1
+
+    def status(self) -> str | None:
+        return self.problem
+
+    def connection_error(self, error: BaseException) -> str | None:
+        return AWAY if AWAY in str(error) else None
+
+    def poll(self) -> bool:
+        return self.answers
+
+    def flush_clock(self) -> bool:
+        return True
+
+
+class Materialiser:
+    def run_if_due(self) -> None:
+        pass
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    made = Job(load(None, {"job.checkpoint": tmp_path / "c", "job.tables": tmp_path / "t"}))
+    monkeypatch.setattr(made._watch, "progress", lambda _query: None)
+    monkeypatch.setattr(job_module, "_LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(job_module, "_RESTART_AFTER_S", (0.0, 0.0))
+    monkeypatch.setattr(job_module, "caught_up", lambda _query: True)
+    return made
+
+
+def follow(job: Job, queries: list[FakeQuery], followers: Sequence[Follower] = (), losses: Any = None) -> int:
+    """Follow until the last of these queries has been started and stopped; return how many were started."""
+    started = 0
+
+    def start(_once: bool) -> FakeQuery:
+        nonlocal started
+        started += 1
+        if started == len(queries):
+            job.stop.request()
+        query = queries[started - 1]
+        query.isActive = query.error is None
+        return query
+
+    job._follow(start, followers, losses or Losses(), Materialiser())  # type: ignore[arg-type]
+    return started
+
+
+def test_a_query_that_a_broker_ended_is_started_again_and_its_collectors_run_on(job: Job) -> None:
+    cluster = Follower()
+    queries = [FakeQuery(RuntimeError(AWAY)), FakeQuery(RuntimeError(AWAY)), FakeQuery()]
+    with capture_logs() as logged:
+        assert follow(job, queries, [cluster]) == 3
+    assert cluster.started == 1
+    assert [line["reason"] for line in logged if "restarts" in line["event"]] == [AWAY] * 2
+    assert queries[-1].is_stopped
+
+
+def test_any_other_failure_ends_the_job(job: Job) -> None:
+    with pytest.raises(RuntimeError, match="a defect"):
+        follow(job, [FakeQuery(RuntimeError("a defect")), FakeQuery()], [Follower()])
+
+
+def test_a_query_that_ends_without_a_reason_is_a_failure(job: Job) -> None:
+    query = FakeQuery()
+    query.isActive = False
+    with pytest.raises(RuntimeError, match="ended unexpectedly"):
+        job._follow(lambda _once: query, [], Losses(), Materialiser())  # type: ignore[arg-type,return-value]
+
+
+def test_deleted_records_start_the_query_again_at_once(job: Job) -> None:
+    losses = Losses()
+    losses.starts_again = True
+    assert follow(job, [FakeQuery(RuntimeError("records were deleted")), FakeQuery()], losses=losses) == 2
+
+
+def test_the_state_names_the_clusters_with_a_problem(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    well, away = Follower(), Follower()
+    away.problem = "orders away"
+    states: list[str] = []
+
+    def wait(_seconds: float) -> bool:
+        states.append(job.status.state)
+        return len(states) > 2
+
+    monkeypatch.setattr(job.stop, "wait", wait)
+    query, ticker = FakeQuery(), Materialiser()
+    ticker.tick_if_due = lambda _caught_up: None  # type: ignore[attr-defined]
+    assert job._watch_over(query, [well, away], Losses(), Materialiser(), ticker) is None  # type: ignore[arg-type]
+    assert states == ["running", "orders away", "orders away"]
+
+
+def test_the_first_batch_is_announced_once(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    job.when_running(lambda: calls.append("running"))
+    waits = iter([False, False, False, True])
+    monkeypatch.setattr(job.stop, "wait", lambda _seconds: next(waits))
+    progress = iter([False, True, True, True])
+    monkeypatch.setattr(job._watch, "progress", lambda _query: setattr(job._watch, "progressed", next(progress)))
+    ticker = Materialiser()
+    ticker.tick_if_due = lambda _caught_up: None  # type: ignore[attr-defined]
+    job._watch_over(FakeQuery(), [], Losses(), Materialiser(), ticker)  # type: ignore[arg-type]
+    assert calls == ["running"]
+
+
+def test_a_stop_lets_the_running_batch_end_though_another_follows_at_once(job: Job) -> None:
+    query = FakeQuery(batches=[7, 7, 7, 8, 8])
+    with capture_logs() as logged:
+        job._stop_query(query)  # type: ignore[arg-type]
+    assert query.is_stopped
+    assert query.batches == [8]
+    assert logged == []
+
+
+@pytest.mark.parametrize("stop_timeout_ms", [0, 3_600_000])
+def test_a_batch_is_interrupted_after_its_time_or_when_that_is_urgent(tmp_path: Path, stop_timeout_ms: int) -> None:
+    job = Job(load(None, {"job.checkpoint": tmp_path, "job.stop_timeout_ms": stop_timeout_ms}))
+    job._watch.progress = lambda _query: None  # type: ignore[method-assign,assignment]
+    if stop_timeout_ms:
+        job.stop.request()
+        job.stop.request()
+    query = FakeQuery(batches=[7])
+    with capture_logs() as logged:
+        job._stop_query(query)  # type: ignore[arg-type]
+    assert query.is_stopped
+    assert [line["event"] for line in logged] == ["the batch was interrupted; it is repeated at the next start"]
+
+
+def drain(job: Job, monkeypatch: pytest.MonkeyPatch, followers: Sequence[Follower], *, flush: bool) -> list[str]:
+    """Read once; return the passes and the marks in their order."""
+    steps: list[str] = []
+
+    def read_through(_start: object, _losses: object) -> None:
+        steps.append("pass")
+
+    monkeypatch.setattr(job, "_read_through", read_through)
+    monkeypatch.setattr(job_module, "clusters_of", lambda *_: ["b", "a"])
+    mark = job_module.ControlFolder.mark
+    monkeypatch.setattr(
+        job_module.ControlFolder, "mark", lambda _self, kind, marks: steps.append(f"{kind} {sorted(marks)}")
+    )
+    assert mark is not None
+    job._drain(None, lambda _once: None, followers, Losses(), flush=flush)  # type: ignore[arg-type,return-value]
+    return steps
+
+
+def test_a_job_that_reads_once_reads_again_for_clocks_and_for_the_flush(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert drain(job, monkeypatch, [], flush=False) == ["pass"]
+    assert drain(job, monkeypatch, [Follower()], flush=False) == ["pass", "pass"]
+    assert drain(job, monkeypatch, [], flush=True) == ["pass", "flush ['a', 'b']", "pass"]
+
+
+def test_a_cluster_that_does_not_answer_is_logged_and_the_rest_is_read(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = Follower()
+    away.answers, away.problem = False, "orders away"
+    with capture_logs() as logged:
+        assert drain(job, monkeypatch, [away], flush=False)[0] == "pass"
+    assert [line["cluster"] for line in logged] == ["orders away"]
+
+
+def test_groups_with_more_work_than_fits_into_a_batch_get_another_pass(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resume, passes = job._resumer(), []
+
+    def read_through(_start: object, _losses: object) -> None:
+        passes.append(1)
+        if len(passes) < 3:
+            resume(["c1"])
+
+    job._checkpoint.control.mkdir(parents=True)
+    monkeypatch.setattr(job, "_read_through", read_through)
+    job._pass(lambda _once: None, Losses())  # type: ignore[arg-type,return-value]
+    assert len(passes) == 3
+    marks = [file.read_text() for file in sorted(job._checkpoint.control.iterdir())]
+    assert ["resume" in mark and "c1" in mark for mark in marks] == [True, True]
+
+
+class FailingJob:
+    """Fails as the test has it."""
+
+    def __init__(self, settings: Settings, error: Exception, *, has_begun: bool = True) -> None:
+        self.settings, self.error, self.has_begun = settings, error, has_begun
+        self.stop = job_module.StopRequest()
+        self.spark_log = Path("/log")
+
+    def run(self, *, once: bool = False, flush: bool = False) -> None:
+        raise self.error
+
+
+@pytest.fixture
+def failing(tmp_path: Path) -> Callable[..., FailingJob]:
+    def make(error: Exception, **more: bool) -> FailingJob:
+        return FailingJob(load(None, {"job.tables": tmp_path / "t"}), error, **more)
+
+    return make
+
+
+@pytest.mark.parametrize("error", [PySparkException("no space left"), OSError(28, "No space left on device")])
+def test_a_failure_is_one_line_with_its_remedy(error: Exception, failing: Callable[..., FailingJob]) -> None:
+    with capture_logs() as logged:
+        assert supervise(failing(error), once=True) == FAILED_EXIT  # type: ignore[arg-type]
+    [line] = logged
+    assert (line["log_level"], line["event"]) == ("error", "the job failed")
+    assert "space left" in line["reason"]
+    assert line["remedy"]
+
+
+def test_what_fails_before_the_first_batch_is_to_be_set_right_by_people(failing: Callable[..., FailingJob]) -> None:
+    with pytest.raises(SetupError, match=r"the job cannot start: .*No space left"):
+        supervise(failing(OSError(28, "No space left on device"), has_begun=False), once=True)  # type: ignore[arg-type]
+    with pytest.raises(TableError):
+        supervise(failing(TableError("written by a newer release"), has_begun=False), once=True)  # type: ignore[arg-type]
+
+
+def test_a_jvm_that_ends_with_a_stop_is_no_failure_and_one_that_ends_by_itself_is(
+    failing: Callable[..., FailingJob],
+) -> None:
+    ended = Py4JNetworkError("Answer from Java side is empty")
+    for is_requested, exit_code in ((True, 0), (False, FAILED_EXIT)):
+        job = failing(ended)
+        if is_requested:
+            job.stop.request()
+        with capture_logs():
+            assert supervise(job, once=True) == exit_code  # type: ignore[arg-type]
