@@ -109,6 +109,28 @@ def test_a_producer_that_is_always_ahead_decides_nothing_either() -> None:
     assert rows_of_crew(CornerRun([*events, *ahead], soon=True)) == without
 
 
+@pytest.mark.parametrize("lag_ms", [0, 60_000])
+def test_two_clocks_ahead_of_their_batch_decide_nothing_while_others_are_in_time(lag_ms: int) -> None:
+    events = crew(lag_ms)
+    ahead = [
+        _of("heartbeat", name, FIRST_BATCH_MS + wave * STEP_MS + 120_000 + number, "other", wave=wave)
+        for wave in range(1, 9)
+        for number, name in enumerate(("x", "y"))
+    ]
+    without = rows_of_crew(CornerRun(events, soon=True))
+    assert rows_of_crew(CornerRun([*events, *ahead], soon=True)) == without
+
+
+def test_two_producers_ahead_of_a_source_that_lags_are_the_rest_of_the_cluster_to_each_other() -> None:
+    """Nobody can tell them from two that are in time, the others being late; either of them alone moves nothing."""
+    others = [(BASE_MS + 1_000, 1), (BASE_MS + 2_000, 2)]
+    ahead = [(BASE_MS + 40_000, 3), (BASE_MS + 50_000, 4)]
+    for spoken, supported in ((ahead[:1], 2_000), (ahead[1:], 2_000), (ahead, 40_000)):
+        packet = Packet(newest_ms=BASE_MS + 50_000, speakers=[*others, *spoken])
+        found, _ = ClusterTime().advance([packet], BASE_MS + 50_000, BASE_MS + 60_000, RULES)
+        assert found == BASE_MS + supported
+
+
 def test_what_was_ahead_applies_when_the_cluster_has_come_to_it() -> None:
     events = crew(60_000, rounds=20)
     ahead = foreign(100_000, 1, "member_joined")
