@@ -33,7 +33,7 @@ lint: setup-dev ## style, types, import rules
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-tidy: setup-dev ## let ruff mend what it can
+tidy: setup-dev ## fix what ruff can fix
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format .
 
 bench: setup-dev ## benchmarks, each a ratio measured in one run

@@ -11,7 +11,7 @@ import numpy as np
 
 from streaming.machine.atomic_file import write_atomically
 
-# Long enough for the fleet to be seen after the ids of its joins are forgotten.
+# Long enough to measure the fleet after the ids of its joins are forgotten.
 SESSION_TIMEOUT_MS = 1_800_000
 SPREAD_MS = 9_000  # the heartbeats of one batch come from so long a time, as a fleet sends them
 
@@ -69,7 +69,7 @@ def heartbeats(shape: FleetShape, numbers: range, time_ms: int) -> list[str]:
     """Return a heartbeat of each of these members, in random order, at random times of the span before ``time_ms``.
 
     Args:
-        numbers: Which beat, counted over the whole run: all members beat once, in one random order, then again in
+        numbers: Which heartbeats, counted over the whole run: all members send one, in one random order, then again in
             another.
     """
     chances = np.random.default_rng(numbers.start)
@@ -101,5 +101,5 @@ def write_heartbeats(
 
 
 def write_clock(shape: FleetShape, folder: Path, time_ms: int) -> None:
-    """Write that the source has told everything up to then."""
+    """Write that the source has reported everything up to then."""
     write_atomically(folder / f"clock-{time_ms}.jsonl", f"{_common('clock', shape.cluster, time_ms)}}}\n".encode())

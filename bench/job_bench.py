@@ -139,7 +139,7 @@ def _measure(spark: SparkSession, rules: CoreConfig, work: Path) -> None:
     commits = _commits(tables) - before
     last = queries["job"].lastProgress
     assert last is not None
-    # The clock goes past the last heartbeats: nothing waits, everybody is silent.
+    # The clock moves past the last heartbeats: nothing waits, all members are silent.
     write_clock(shape, folders["job"], now_ms + 10_000)
     queries["job"].processAllAvailable()
     _report(median, last, shape, commits, _state_bytes(spark, work / "checkpoint-job"))

@@ -5,7 +5,7 @@ over the time in which msgspec parses the joins of all its members from JSON lin
 beside it the bytes that it adds to the journal. Medians over joins of random ids.
 
 The backlog: joins one after another, all due in one batch, with the bound on a group's work in a batch and without;
-each in a process of its own, whose peak is told above what it takes before the backlog.
+each in its own process; the peak is reported above what it takes before the backlog.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class LargeGroup:
         self._state: bytes | None = None
 
     def topics(self) -> list[TopicQueues]:
-        """Return the events that tell of the topics."""
+        """Return the events that report the topics."""
         return [self._topic(name) for name in self._topics]
 
     def _topic(self, name: str) -> TopicQueues:
@@ -129,7 +129,7 @@ def _one_join(system: System, strategy: str, topics: int) -> None:
 
 
 def _backlog(work: int) -> None:
-    """Make a backlog and work it off; print the peak of memory above what stood before, in MB, and the batches."""
+    """Apply a backlog; print the peak of memory above the level before, in MB, and the number of batches."""
     group = LargeGroup("kafka", "range", _QUEUES, 1, work)
     group.batch([*group.topics(), *(group.join(1) for _ in range(_BACKLOG_MEMBERS))], 2)
     before = _peak_mb()

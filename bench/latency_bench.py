@@ -60,7 +60,7 @@ class Source:
         folder.mkdir()
 
     def join(self, groups: int = 1) -> dict[str, int]:
-        """Let a member join each of so many new groups; return the event time of each."""
+        """Write a join to each of this many new groups; return the event time of each."""
         joins = {}
         for _ in range(groups):
             self._groups += 1

@@ -71,7 +71,7 @@ def _measure(options: RocketMqOptions, log: EventFiles, server: psutil.Process) 
                 f"{status.groups:,} groups; {status.detail or 'nothing missing'}"
             )
     collector.stop()
-    first = len(walls) // 4  # before, members are told for the first time
+    first = len(walls) // 4  # before, members are reported for the first time
     print(
         f"  settled: median {statistics.median(walls[first:]):.2f} s, longest {max(walls[first:]):.2f} s: "
         f"{statistics.median(walls[first:]) * 1_000 / _INTERVAL_MS:.2f} of the interval; computing "

@@ -2,7 +2,7 @@
 
 `python -m bench.strategies [PART OF A NAME]` prints a line for each strategy and group: our time, Java's, the ratio.
 
-Both are asked the same question again and again. Before Java's time is taken, its image of the topics is there, its
+Both compute the same allocation repeatedly. Before Java's time is taken, its image of the topics is there, its
 message queues are made and sorted, and the target assignment before is a map of sets. Here a topic keeps the names of
 its queues once they are made; what members owned before is read in each call. The ratio is that of such calls. What a
 first call takes, one that makes the names as well, is printed beside it.
@@ -38,7 +38,7 @@ _OWNED = ("kafka.sticky", "kafka.cooperative-sticky", "kafka.server.uniform")
 
 
 class Group(NamedTuple):
-    """One group to deal."""
+    """One group to allocate."""
 
     name: str
     members: int
@@ -116,7 +116,7 @@ class Ours(NamedTuple):
 
 
 def our_times(name: str, case: AskedCase) -> Ours:
-    """Measure calls with questions never asked before, and calls with one that was."""
+    """Measure first calls with new problems, and later calls with the same one."""
     answer = strategy(name, name.split(".", 1)[0])
 
     def called(problem: Problem) -> float:
@@ -153,7 +153,7 @@ def java_time_s(running: Running, case: dict[str, Any]) -> float | None:
 
 
 def measure(oracle: Oracle, name: str) -> None:
-    """Measure one strategy on each of its groups; tell how both times grow from one size to the next."""
+    """Measure one strategy on each of its groups; print how both times grow from one size to the next."""
     before: dict[tuple[bool, bool], tuple[float, float]] = {}
     for group in groups(name):
         case = case_of(name, group)
