@@ -44,7 +44,7 @@ _decode = msgspec.json.Decoder(_Wire).decode
 
 
 def unwrap(text: bytes) -> Envelope | None:
-    """Take the envelope off; None when there is none."""
+    """Remove the envelope; None if there is none."""
     try:
         wire = _decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -87,7 +87,7 @@ class Combiner:
         self._marks: list[ControlMark] = []
 
     def read_lines(self, rows: Rows) -> None:
-        """Take rows that are JSON events, one each."""
+        """Add rows with one JSON event each."""
         alike, others = parse_uniform_lines(rows.values, self._rules.max_event_bytes)
         left = [others]
         for part in alike:
@@ -100,7 +100,7 @@ class Combiner:
             self._read_singly(rows, indexes)
 
     def _read_singly(self, rows: Rows, indexes: Int64) -> None:
-        """Take some of the rows, of which each is read by itself."""
+        """Add rows that are parsed one by one."""
         some = rows.values.take(pa.array(indexes))
         values = some.fill_null(b"").to_pylist()
         decoded = decode_lines(values)
@@ -121,7 +121,7 @@ class Combiner:
             self._take(outcome, raw, rows, int(indexes[place]))
 
     def read_records(self, rows: Rows, keys: pa.BinaryArray, timestamps: Int64, followed: FollowedCluster) -> None:
-        """Take rows that are records of ``__consumer_offsets``.
+        """Add rows that are records of ``__consumer_offsets``.
 
         Args:
             timestamps: Of the records, epoch ms; -1 where one has none.
@@ -139,7 +139,7 @@ class Combiner:
             self._take(outcome, raw_of(keys[index].as_py(), rows.values[index].as_py()), rows, index)
 
     def read_marks(self, rows: Rows) -> None:
-        """Take rows that are marks of the driver."""
+        """Add rows that are marks of the driver."""
         for index, raw in enumerate(rows.values.to_pylist()):
             if raw is None or is_blank(raw):
                 continue
@@ -153,7 +153,7 @@ class Combiner:
         self._rejected.append(row)
 
     def packets(self) -> list[Packed]:
-        """Return all that was taken, by (cluster, shard), sorted."""
+        """Return all packets, by (cluster, shard), sorted."""
         shards = self._rules.shards
         packets: dict[tuple[str, int], Packet] = {}
 

@@ -1,4 +1,4 @@
-"""Core: names what is wrong with bytes that would not decode into an event. No I/O.
+"""Core: names the problem of bytes that do not decode into an event. No I/O.
 
 It never decides whether an input is an event, only why it is none. Reasons are checked in a fixed order, so that
 the order of an object's keys does not matter: the bytes, the version, the type, then the fields as the contract
@@ -132,7 +132,7 @@ def _named(message: str, field: str) -> Rejection:
 
 
 def _rest(text: bytes, failure: Exception) -> Rejection:
-    """The remaining case: a key that occurs twice, once with a wrong value."""
+    """Return the remaining case: a key that occurs twice, once with a wrong value."""
     repeated: list[str] = []
 
     def note_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Core: from the bytes of one line or record to an event, or to the reason why it is none. No I/O.
 
-``parse`` is the whole truth about one input. ``decode_lines`` is the fast way for many: what it accepts,
+``parse`` defines the outcome of one input. ``decode_lines`` is the fast way for many: what it accepts,
 ``parse`` accepts with the same outcome; all else it leaves to ``parse``.
 """
 
@@ -73,7 +73,7 @@ _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def is_blank(raw: bytes) -> bool:
-    """Return whether a line holds nothing: it is neither an event nor a rejection."""
+    """Return whether a line is blank: it is neither an event nor a rejection."""
     return not raw.removeprefix(BYTE_ORDER_MARK).strip(_BLANK)
 
 
@@ -98,7 +98,7 @@ def parse(raw: bytes, batch_ms: int, rules: CoreConfig) -> AnyEvent | Rejection:
 
 
 def admit(event: AnyEvent, raw: bytes, batch_ms: int, rules: CoreConfig) -> AnyEvent | Rejection:
-    """Finish what ``decode_lines`` began with one line: the same outcome as ``parse`` of it."""
+    """Finish one line of ``decode_lines``, with the same outcome as ``parse``."""
     fault = _bytes_violation(raw, raw, rules)
     return fault if fault is not None else _checked(event, raw, batch_ms, rules)
 
@@ -112,7 +112,7 @@ def decode_lines(lines: Iterable[bytes]) -> list[Line | None]:
     rest: Iterator[bytes] = iter(lines)
     while True:
         try:
-            # What was decoded before a line that cannot be stays in the list.
+            # Lines decoded before an unreadable one stay in the list.
             decoded.extend(map(_decode_line, rest))
         except _UNDECODABLE:
             decoded.append(None)

@@ -1,8 +1,8 @@
 """Core: many records of ``__consumer_offsets`` at once: the commits as columns, the rest one by one. No I/O.
 
-Nearly all records are offset commits, and of a commit only its key and its time travel on. So their keys are
-decoded once for each distinct key, and their values are only measured: what has not exactly the length that its
-version and the length of its text require is decoded in full, and validated.
+Nearly all records are offset commits, and of a commit only its key and its time are used. So each distinct key is
+decoded once, and of values only the length is checked: a value without exactly the length that its version and the
+length of its text require is decoded in full, and validated.
 """
 
 from __future__ import annotations

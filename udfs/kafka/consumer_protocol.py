@@ -58,7 +58,7 @@ def read_subscription(data: bytes, strategy: str | None) -> Subscription:
     rack = reader.nullable_string() if version >= 3 else None
     owned_generation = generation if generation >= 0 else None
     if strategy == STICKY:
-        # It gives everything up before it joins: what it held is in the user data alone.
+        # It revokes everything before it joins: its former queues are in the user data only.
         owned, owned_generation = _sticky_data(user_data)
     elif strategy == COOPERATIVE_STICKY and owned_generation is None and user_data is not None:
         owned_generation = _cooperative_generation(user_data)
@@ -66,7 +66,7 @@ def read_subscription(data: bytes, strategy: str | None) -> Subscription:
 
 
 def read_assignment(data: bytes) -> tuple[QueueRef, ...]:
-    """Read what a member was given, sorted and distinct; no bytes are no queues.
+    """Read the assignment of a member, sorted and distinct; no bytes are no queues.
 
     Raises:
         WireError: It is no assignment.

@@ -25,7 +25,7 @@ class WireError(MonitorError):
 class WireReader:
     """Reads one field after another.
 
-    Every length is held against the bytes that are left before anything is made of it.
+    Every length is compared with the remaining bytes before it is used.
 
     Args:
         flexible: Lengths are unsigned varints and structs end with tagged fields (KIP-482).
@@ -46,7 +46,7 @@ class WireReader:
 
     @property
     def left(self) -> int:
-        """How many bytes have not been read."""
+        """Return the number of unread bytes."""
         return self._end - self._place
 
     def int8(self) -> int:

@@ -6,7 +6,7 @@ import shlex
 
 
 class MonitorError(Exception):
-    """Root of every error that the monitor raises on purpose."""
+    """Root of every error that the monitor raises itself."""
 
 
 class StrategyError(MonitorError):
@@ -35,7 +35,7 @@ class StateVersionError(MonitorError):
 
 
 class StateDamagedError(StateVersionError):
-    """State bytes that are not what was written; nothing of them is used."""
+    """State bytes that differ from the written ones; none of them is used."""
 
     _remedy = (
         ". It was not used. Remedy: `rebalance-monitor state rollback --checkpoint {checkpoint}`, then "
@@ -49,7 +49,7 @@ class PacketDamagedError(MonitorError):
 
 
 class InvariantError(MonitorError):
-    """Something that cannot be; the job stops rather than write what is not true."""
+    """A broken invariant; the job stops rather than write wrong rows."""
 
     def __init__(self, where: str, expected: object, actual: object) -> None:
         super().__init__(f"{where}: expected {expected!r}, got {actual!r}")

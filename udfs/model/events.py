@@ -19,7 +19,7 @@ SCHEMA_VERSION: Final = 1
 
 # Kafka's group ids are strings of at most 32,767 bytes; no other names are longer.
 MAX_NAME_LENGTH = 32_767
-# A count alone makes so many queues in memory; Kafka's largest clusters have fewer partitions in all.
+# A count alone creates as many queues in memory; Kafka's largest clusters have fewer partitions in all.
 MAX_QUEUE_COUNT = 100_000
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1

@@ -1,4 +1,4 @@
-"""Core: Python's search for garbage in cycles, put off while many values without cycles are made. No I/O."""
+"""Core: Python's cycle collector, paused while many values without cycles are created. No I/O."""
 
 from __future__ import annotations
 

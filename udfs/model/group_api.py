@@ -102,7 +102,7 @@ class GroupOutput(msgspec.Struct, kw_only=True):
         last_applied_ms: The time of the last change that makes a rebalance, expiry or snapshot.
         unheeded: Ids of late events that changed nothing, such as a heartbeat of a departed member: they are
             not listed as late.
-        outdated: Ids of events that carried something older than what stays in its place: that part changes nothing.
+        outdated: Ids of events with fields that are older than the current ones: those fields change nothing.
         work: How many members and queues it went through.
         stopped_at: Input at or after this time was not applied, because the work reached its limit; all input
             before it was. None: everything was applied.

@@ -1,4 +1,4 @@
-"""Core: the ids of what is written, each a hash of what makes it one. No I/O."""
+"""Core: ids of rebalances and findings, each a hash of the fields that identify it. No I/O."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import msgspec
 from udfs.model.journal import FindingOpened
 
 KIND = "events_lost"
-# It cannot be repaired: the finding closes when so much time has passed since the loss was detected.
+# It cannot be repaired: the finding closes this long after the loss was detected.
 CLOSES_AFTER_MS = 86_400_000
 _ADVICE = (
     "Events of that span are unknown: rebalances in it are missing, and causes after it may be."

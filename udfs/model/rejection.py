@@ -26,7 +26,7 @@ class Rejection(msgspec.Struct, frozen=True):
 def rejected(
     rejection: Rejection, raw: bytes, *, source: str, position: str, seen_at: int, raw_limit_bytes: int
 ) -> Rejected:
-    """Keep a rejected input: its text cut at the limit, its length and SHA-256 whole.
+    """Keep a rejected input: its text up to the limit, its full length and SHA-256.
 
     Bytes that are not UTF-8 are kept as ``\\xNN``.
     """

@@ -1,6 +1,6 @@
 """Core: the packets that travel from combine to the shards, and the stable hashes behind them. No I/O.
 
-One packet is all that one task read for one shard of one cluster. Heartbeats without a description and
+One packet is everything that one task read for one shard of one cluster. Heartbeats without a description and
 commits travel as packed columns of distinct (member or queue, time); everything else travels as whole events.
 A shard may get several packets in a batch, one for each task; their contents add up.
 """
@@ -29,7 +29,7 @@ from udfs.packets import zstd
 REJECTED_CLUSTER = ""
 Spoken: TypeAlias = tuple[int, int]  # an event time, and the key of its producer
 COLLECTOR = 0  # the key of the sender of ``clock``
-# A batch's timestamp is taken before its newest events are read: what is newer by more comes from a clock ahead.
+# A batch's timestamp is taken before its newest events are read: newer events come from a clock that is ahead.
 READ_AFTER_MS = 1_000
 SYSTEMS = ("kafka", "rocketmq", "metaq")  # the index is the system's byte in a packet
 
@@ -295,7 +295,7 @@ def decode_packet(payload: bytes) -> Packet:
     """Decode what ``encode_packet`` made.
 
     Raises:
-        PacketDamagedError: It is not what was sent.
+        PacketDamagedError: It differs from what was sent.
     """
     content = memoryview(payload)[_CHECKSUM_BYTES:]
     if zlib.crc32(content).to_bytes(_CHECKSUM_BYTES, "little") != payload[:_CHECKSUM_BYTES]:

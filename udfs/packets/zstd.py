@@ -21,7 +21,7 @@ def codec(level: int) -> pa.Codec:
 
 
 def decompress(data: bytes | memoryview, size: int) -> bytes:
-    """Return what a frame holds.
+    """Return the content of a frame.
 
     Args:
         size: Its length, as stored beside the frame.
