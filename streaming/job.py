@@ -132,7 +132,7 @@ class Job:
             spark.stop()
 
     def _resumer(self) -> Callable[[Sequence[str]], None]:
-        """Return what has groups go on that had more to do than fits into a batch: a mark that makes the next one."""
+        """Return what writes the mark ``resume``: it triggers the next batch for groups with remaining input."""
         control = ControlFolder(self._checkpoint.control)
 
         def resume(clusters: Sequence[str]) -> None:
@@ -261,7 +261,7 @@ class Job:
         losses: LossWatch,
         materialiser: Materializer,
     ) -> None:
-        """Keep the query running; survive a broker that is away."""
+        """Keep the query running, also through outages of a broker."""
         ticker = Ticker(self.settings, ControlFolder(self._checkpoint.control), self._watch.clusters)
         for follower in followers:
             follower.start()

@@ -1,4 +1,4 @@
-"""Shell: what a strategy gives a group of so many members and queues, as rows for people."""
+"""Shell: the allocation of a strategy for a group of a given size, as rows for people."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Compared(NamedTuple):
 
 
 def compare(strategy: str, size: Size, before: Size | None) -> Compared:
-    """Assign a group of this size, starting from what it held at the size before."""
+    """Assign a group of this size, starting from its assignment at the size before."""
     owned: Assignment = {}
     # The previous members are the current ones without the last: ids of one width sort in the same order.
     width = len(str(max(size.members, before.members if before else 0)))
@@ -71,7 +71,7 @@ def compare_all(size: Size, before: Size | None) -> list[Compared]:
 
 
 def _settled(strategy: str, size: Size, owned: Assignment, width: int) -> Assignment:
-    """Return what the group holds in the end: a cooperative move takes a second step."""
+    """Return the final assignment of the group: a cooperative move takes a second step."""
     held = _allocate(strategy, size, owned, width)
     if registered(strategy, _system(strategy)).complete or not owned:
         return held
@@ -117,7 +117,7 @@ def _system(strategy: str) -> System:
 
 
 def is_strategy(strategy: str) -> bool:
-    """Whether there is a strategy of this qualified name."""
+    """Return whether there is a strategy of this qualified name."""
     try:
         registered(qualified_name(strategy, _system(strategy)), _system(strategy))
     except StrategyError:

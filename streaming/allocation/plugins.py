@@ -37,7 +37,7 @@ _loaded: set[tuple[str, str]] = set()
 
 @cache
 def installed_user_strategies() -> tuple[str, ...]:
-    """Register what is installed, once for each process; return a sentence for each one that was left out."""
+    """Register the installed strategies, once for each process; return a sentence for each rejected one."""
     return tuple(load_user_strategies())
 
 
@@ -46,7 +46,7 @@ def load_user_strategies(found: Iterable[EntryPoint] | None = None) -> list[str]
 
     An entry point's name is the qualified name (``rocketmq.MINE``), its object a function of a ``Problem`` that
     answers an ``Assignment``, or a ``Registered`` with its promises. One that cannot be loaded, breaks a law, does not
-    come back in time or takes a name that is taken is left out and logged; it never stops the job.
+    return in time or uses an existing name is rejected and logged; it never stops the job.
 
     Returns: a sentence for each one that was left out.
     """
@@ -71,11 +71,11 @@ def _reason(error: Exception) -> str:
 def _within(limit_s: float, work: Callable[[], _T]) -> _T:
     """Run custom code in its own thread, and wait for it no longer than the limit.
 
-    A late call is abandoned: its thread continues beside the job, and ends with the process at the latest. One that
-    never releases Python's lock blocks the process.
+    After a timeout the call is abandoned: its thread continues, and ends with the process at the latest. One that never
+    releases Python's lock blocks the process.
 
     Raises:
-        TimeoutError: It is late. RuntimeError: In place of what is no ``Exception``, such as ``SystemExit``.
+        TimeoutError: It took too long. RuntimeError: It raised no ``Exception``, but e.g. ``SystemExit``.
     """
     told: SimpleQueue[tuple[_T, None] | tuple[None, BaseException]] = SimpleQueue()
 
@@ -104,7 +104,7 @@ def _timely(name: str, answer: Strategy) -> Strategy:
     def call(problem: Problem) -> Assignment:
         nonlocal late
         if late >= LATE_ANSWERS:
-            raise StrategyError("strategy_failed", f"{name} timed out {late} times; this process calls it no more")
+            raise StrategyError("strategy_failed", f"{name} timed out {late} times; this process no longer calls it")
         try:
             return _within(ANSWER_LIMIT_S, partial(answer, problem))
         except StrategyError:

@@ -56,7 +56,7 @@ class Collector(Protocol):
     """
 
     def start(self) -> None:
-        """Begin, in threads of its own."""
+        """Start, in its own threads."""
 
     def stop(self) -> None:
         """Stop, and wait for the end; observed events are written."""
@@ -85,7 +85,7 @@ class AttachedCluster(Protocol):
         """Start the collector beside the job."""
 
     def stop(self) -> None:
-        """Stop the collector; what it saw is written."""
+        """Stop the collector; observed events are written."""
 
     def poll(self) -> bool:
         """Read everything once, for a job that reads once; return whether the cluster answered."""
@@ -129,7 +129,7 @@ class CollectorCluster:
         self._collector.start()
 
     def stop(self) -> None:
-        """Stop the collector; what it saw is written."""
+        """Stop the collector; observed events are written."""
         self._collector.stop()
         self._log.flush()
 
@@ -138,7 +138,7 @@ class CollectorCluster:
         return self._collector.observe_once()
 
     def flush_clock(self) -> bool:
-        """Return that no clock is pending: it is written after what it covers."""
+        """Return that no clock is pending: it is written after the events that it covers."""
         return False
 
     def collector_status(self) -> CollectorStatus:
@@ -181,7 +181,7 @@ class CollectorThread:
         self.stop()
 
     def start(self) -> None:
-        """Begin."""
+        """Start."""
         self._thread.start()
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Shell: sees to it that nothing which a job reads is deleted unread without a finding: folders and topics of its own.
+"""Shell: finds input that was deleted before the job read it, in folders and topics, so that it becomes a finding.
 
 Spark stops the query when records are lost (``failOnDataLoss``). Then, and before each start, the loss is
 reported, and the query restarts, tolerant, until it has passed the gap.
@@ -29,7 +29,7 @@ class PassedOver(Exception):  # noqa: N818 - no error: the query is to start aga
 
 
 class LossWatch:
-    """Compares what the job has read with what is deleted.
+    """Compares the job's positions with what was deleted.
 
     Args:
         clusters: Returns the clusters in the checkpoint's state; called only when records are lost.
@@ -56,7 +56,7 @@ class LossWatch:
         self.is_tolerant = False
 
     def before_start(self) -> bool:
-        """Report what is missing; return whether the query must skip it instead of failing."""
+        """Report the losses; return whether the query must skip it instead of failing."""
         if self._folder is not None:
             self._folder.step()
         # A failure without an explanation is skipped, too, or it would repeat forever.
@@ -65,7 +65,7 @@ class LossWatch:
         return self.is_tolerant
 
     def step(self, *, progressed: bool) -> PassedOver | None:
-        """Update what was read, every few seconds; return why the query must restart, if it must."""
+        """Update the positions, every few seconds; return why the query must restart, if it must."""
         if time.monotonic() - self._looked < _LOOK_EVERY_S:
             return None
         self._looked = time.monotonic()
@@ -76,12 +76,12 @@ class LossWatch:
         return None
 
     def after_end(self) -> None:
-        """Update what was read last."""
+        """Update the last positions."""
         if self._folder is not None:
             self._folder.step()
 
     def _is_behind(self) -> bool:
-        # Each of them, for each reports what it misses.
+        # Each of them, because each reports its own losses.
         behind = [reader.is_behind() for reader in self._topics]
         return any(behind)
 

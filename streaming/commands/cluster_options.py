@@ -92,7 +92,7 @@ class LiveOptions:
         self._read_kafka_options(kafka_options)
 
     def missing(self, config: Path | None, env: Mapping[str, str]) -> list[str]:
-        """Return what is certainly missing, also where the settings cannot be loaded: no other check reports it."""
+        """Return what is certainly missing, even if the settings cannot be loaded: no other check reports it."""
         from streaming.settings.layers import is_setting
 
         if config is not None or any(map(is_setting, env)):
@@ -132,7 +132,7 @@ def _nameless(system: str) -> str:
 
 
 def incomplete_clusters(settings: Settings) -> list[str]:
-    """Return what the clusters that are to be followed lack, and what they may not share."""
+    """Return missing settings of the clusters to follow, and names that two of them share."""
     followed = settings.followed()
     mistakes = [_nameless(system) for system, cluster in followed.items() if not cluster]
     for cluster, count in Counter(filter(None, followed.values())).items():

@@ -269,7 +269,7 @@ def _collector(settings: Settings, system: str, logs: _Logs, stop: threading.Eve
 
 
 def _write_the_rest(logs: _Logs) -> bool:
-    """Give what waits in memory a last chance; return whether all is written."""
+    """Try once more to write waiting events; return whether all are written."""
     deadline = time.monotonic() + _LAST_WORDS_S
     while [log for log in logs.made if not log.flush()]:
         if time.monotonic() > deadline:

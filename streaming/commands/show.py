@@ -186,7 +186,7 @@ def show_members(
     tables: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List members with what they hold, now or at a time."""
+    """List members with their queues, now or at a time."""
     from streaming.terminal.output import answering
     from streaming.views.groups import one_group
     from streaming.views.members import members

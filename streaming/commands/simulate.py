@@ -107,7 +107,7 @@ def simulate(
 
 
 def _wait(span_ms: int | None) -> None:
-    """Wait for a signal to stop, no longer than so long."""
+    """Wait for a signal to stop, at most this long."""
     import signal
     import threading
 

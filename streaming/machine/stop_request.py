@@ -29,12 +29,12 @@ class StopRequest:
         return self._requested.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the request, at most so long; return whether it came."""
+        """Wait for the request, at most this long; return whether it came."""
         return self._requested.wait(seconds)
 
     @contextmanager
     def by_signals(self) -> Iterator[None]:
-        """Take SIGTERM and SIGINT as requests while inside."""
+        """Treat SIGTERM and SIGINT as requests while inside."""
 
         def take(number: int, _frame: FrameType | None) -> None:
             _log.info("stop requested", signal=signal.Signals(number).name)

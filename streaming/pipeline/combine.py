@@ -61,7 +61,7 @@ def _combine(
 
 
 def _combine_file(place: str, is_read: bool, batch_ms: int, rules: CoreConfig) -> Iterator[pa.RecordBatch]:
-    """Combine what is in a file that Spark has only named, a block of lines at a time."""
+    """Combine the lines of a file of which Spark has read only the name, block by block."""
     path = local_path(place)
     name = path.name.encode(errors="surrogateescape").decode(errors="backslashreplace")
     if is_read:

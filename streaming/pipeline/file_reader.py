@@ -67,7 +67,7 @@ def local_path(place: str) -> Path:
 
 
 def read_whole(path: Path, *, longest_bytes: int, kept_bytes: int) -> Iterator[Piece]:
-    """Return what is in a file.
+    """Return the content of a file.
 
     Args:
         longest_bytes: A longer line is no event. kept_bytes: How much of what is no event is kept.

@@ -221,7 +221,7 @@ class Sink:
 
 
 def _first(decided: DataFrame, rows: int) -> list[_Decision]:
-    """Return at most so many rows as (kind, body), without what was rejected: those may be long."""
+    """Return at most this many rows as (kind, body), without rejected inputs: those may be long."""
     from pyspark.sql import functions
 
     body = functions.when(functions.col("kind") != "rejected", functions.col("body")).alias("body")
@@ -230,7 +230,7 @@ def _first(decided: DataFrame, rows: int) -> list[_Decision]:
 
 
 def _of_large(decided: DataFrame, counts: Mapping[str, int]) -> Decided:
-    """Return of a large batch what is shown, found by Spark where the rows are."""
+    """Return the rebalances of a large batch that are shown, selected by Spark."""
     from pyspark.sql import functions
 
     event_time = functions.get_json_object("body", "$.event_time").cast("bigint")

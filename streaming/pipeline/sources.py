@@ -161,7 +161,7 @@ def topic_source(
 
 
 def kafka_rows(records: DataFrame, source: str) -> DataFrame:
-    """Bring what Spark's Kafka source answers to the raw columns."""
+    """Convert the columns of Spark's Kafka source to the raw columns."""
     from pyspark.sql import functions
 
     return records.select(

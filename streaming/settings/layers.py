@@ -101,7 +101,7 @@ def lay_over(under: Layer, over: Layer, origin: str, origins: Origins, path: tup
 
 
 def _join_properties(layer: Layer) -> None:
-    """Give properties their names back where these were taken apart: TOML and variables do so at each dot."""
+    """Rejoin names of properties that TOML or variables split at each dot."""
     for section, name in _PROPERTIES:
         found = layer.get(section)
         if isinstance(found, dict) and isinstance(found.get(name), dict):

@@ -94,7 +94,7 @@ class EventLogLimits(Section):
     retention_at_least_ms: Span
 
     def bounds(self) -> dict[str, Any]:
-        """Return the limits as a log of events takes them: what is 0 here, and means no bound, is None."""
+        """Return the limits of the event log: a 0 in the settings, no limit, becomes None."""
         unbounded = ("retention_ms", "unread_retention_ms", "retention_bytes")
         return {name: None if name in unbounded and not value else value for name, value in self}
 

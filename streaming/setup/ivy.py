@@ -34,7 +34,7 @@ def progress(line: str) -> None:
 
 
 def cache_folder() -> Path:
-    """Return the folder for what is fetched: `REBALANCE_MONITOR_CACHE`, else the user's cache."""
+    """Return the folder for fetched jars: `REBALANCE_MONITOR_CACHE`, else the user's cache."""
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:
         return Path(chosen).expanduser().absolute()

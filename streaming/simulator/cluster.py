@@ -34,7 +34,7 @@ class GroupOfCluster(Protocol):
     """The interface of a group for its cluster."""
 
     def start(self) -> None:
-        """Begin to live."""
+        """Start."""
 
     def on_topic_changed(self, topic: str) -> None:
         """Record that the source has reported other queues of a topic."""
@@ -56,7 +56,7 @@ class Topic:
         self.told: int | None = None
 
     def queues(self, count: int) -> tuple[QueueInfo, ...]:
-        """Return the queues at so many for each broker, by broker and id."""
+        """Return this many queues for each broker, by broker and id."""
         return tuple(QueueInfo(queue_id=number, broker=broker) for broker in self.brokers for number in range(count))
 
 

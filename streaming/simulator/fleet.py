@@ -99,14 +99,14 @@ class Fleet:
         return self._post.until(time_ms)
 
     def finish(self) -> Iterator[Delivery]:
-        """End life now, and return what is still on its way."""
+        """End the simulation now, and return the events that are still on their way."""
         for cluster in self.clusters:
             cluster.finish()
         return self._post.until(None)
 
     @property
     def truth(self) -> list[ExpectedRebalance]:
-        """Every rebalance that a reader of all events of life so far must find."""
+        """Every rebalance that a reader of all events so far must find."""
         return self._truth.rebalances()
 
     def take_truth(self) -> list[ExpectedRebalance]:
@@ -115,7 +115,7 @@ class Fleet:
 
     @property
     def silences(self) -> list[SilentSource]:
-        """Every span in which a source was out and came back."""
+        """Every completed outage of a source."""
         return list(self._truth.silences)
 
     @property

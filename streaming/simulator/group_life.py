@@ -45,7 +45,7 @@ class GroupLife:
 
     def _unless_silent(self, action: Callable[[], None]) -> None:
         if self.cluster.is_silent():
-            # By the length of the silence: what was to happen in turn still does.
+            # By the length of the silence: planned actions still happen, in order.
             wait = self.cluster.silent_to - self.cluster.silent_from + 1_000
             self.busy_for(wait + 30_000)
             self.later(wait, action)
@@ -53,7 +53,7 @@ class GroupLife:
             action()
 
     def busy_for(self, span_ms: int) -> None:
-        """Begin nothing else for so long."""
+        """Start nothing else for this long."""
         self.busy_until = max(self.busy_until, self.now + span_ms)
 
     def rest(self) -> None:

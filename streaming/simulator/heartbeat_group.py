@@ -16,7 +16,7 @@ LATE_BY_MS = (15_000, 30_000)
 
 
 class HeartbeatGroup(HeartbeatMembers):
-    """Members come and go, at times together, at times late, at times to the millisecond."""
+    """Members join and leave: sometimes together, sometimes late, sometimes to the millisecond."""
 
     # -- what happens to the group ---------------------------------------------------------------------------
 
@@ -145,7 +145,7 @@ class HeartbeatGroup(HeartbeatMembers):
         self._join_new()
 
     def drain(self) -> None:
-        """All go; later some come, after the group was deleted or not."""
+        """All members leave; later some join, after the group was deleted or not."""
         apart = self.rng.choice((0, 300))
         members = self.settled()
         for number, member in enumerate(members):
@@ -246,7 +246,7 @@ class HeartbeatGroup(HeartbeatMembers):
     # -- at the edge, and late -------------------------------------------------------------------------------
 
     def miss_the_deadline(self) -> None:
-        """One is silent until a millisecond before its deadline, exactly then, or one after."""
+        """One member is silent until a millisecond before its deadline, until exactly then, or until one after."""
         member = self.rng.choice(self.settled())
         self.crash(member)
         moment = member.told_at + self.timeout_ms + self.rng.choice((-1, 0, 1))
@@ -287,7 +287,7 @@ class HeartbeatGroup(HeartbeatMembers):
         self.hold_topics(span)
 
     def lose_heartbeats(self) -> None:
-        """The heartbeats of one are held up past its deadline, then all come at once: it was never away."""
+        """The heartbeats of one member are delayed past its deadline, then all arrive at once: it never departed."""
         member = self.rng.choice(self.settled())
         member.alive = True
         member.life += 1

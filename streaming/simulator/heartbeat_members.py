@@ -37,7 +37,7 @@ class MemberDescription(TypedDict, total=False):
 
 
 class Member:
-    """One consumer; ``alive`` is what it is, ``present`` what a reader of its events must think."""
+    """One consumer; ``alive`` is its real state, ``present`` the one that its events show."""
 
     def __init__(self, member_id: str, client_id: str, host: str, subscriptions: tuple[str, ...]) -> None:
         self.member_id = member_id

@@ -90,7 +90,7 @@ def cooperative(members: list[Member], counts: dict[str, int]) -> dict[str, Part
 
 
 def _place_in_a_java_map(name: str, size: int) -> int:
-    """Return the bucket of a key in a ``java.util.HashMap`` of so many: the iteration order of Kafka's leader."""
+    """Return the bucket of a key in a ``java.util.HashMap`` of this size: the iteration order of Kafka's leader."""
     code = 0
     for unit in name.encode("utf-16-be")[1::2]:  # ids here are ASCII
         code = (31 * code + unit) & 0xFFFFFFFF
@@ -101,7 +101,7 @@ def _place_in_a_java_map(name: str, size: int) -> int:
 
 
 def custom(members: list[Member], counts: dict[str, int]) -> dict[str, Partitions]:
-    """Give everything of a topic to its first subscriber: a custom strategy that only the simulator has."""
+    """Assign all queues of a topic to its first subscriber: a custom strategy that only the simulator has."""
     dealt: dict[str, Partitions] = {member[0]: [] for member in members}
     for topic in sorted(counts):
         for member in in_order(members):

@@ -38,13 +38,13 @@ class LiveWriter:
         self.failure: Exception | None = None
 
     def start(self) -> LiveWriter:
-        """Begin to write, in a thread of its own."""
+        """Start writing, in its own thread."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._thread.start()
         return self
 
     def stop(self) -> None:
-        """Write what has happened so far, and end."""
+        """Write the events so far, and stop."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()

@@ -21,7 +21,7 @@ LINES_PER_FILE = 50_000
 
 
 class LoadFleet:
-    """So many members in so many groups, each named by its number; all as Arrow columns.
+    """Members in groups, each named by its number; all as Arrow columns.
 
     Args:
         groups, members: Members are distributed evenly; the first groups have one more.
@@ -67,7 +67,7 @@ class LoadFleet:
         return self._lines("heartbeat", time_ms, first, count)
 
     def heartbeat_files(self, time_ms: int, first: int, count: int, files: int) -> Iterator[bytes]:
-        """Return heartbeats of ``count`` members, in so many pieces of nearly one size."""
+        """Return heartbeats of ``count`` members, in pieces of nearly the same size."""
         ends = [first + count * piece // files for piece in range(files + 1)]
         for start, end in pairwise(ends):
             yield self.heartbeats(time_ms, start, end - start)
@@ -94,9 +94,9 @@ class LoadFleet:
 
 
 def write_load(folder: Path, *, groups: int, members: int, rounds: int) -> dict[str, object]:
-    """Write the topics, a join of each member, and so many rounds of heartbeats.
+    """Write the topics, a join of each member, and rounds of heartbeats.
 
-    Answers: what was written, by name.
+    Returns: The written counts, by name.
     """
     fleet = LoadFleet(groups, members)
     folder.mkdir(parents=True, exist_ok=True)

@@ -22,7 +22,7 @@ _EVIDENCE: dict[_Known, str] = {
 
 
 class PolledGroup(GroupLife):
-    """Members come and go; what a reader learns, it learns from one poll to the next."""
+    """Members join and leave; a reader finds out only from one poll to the next."""
 
     def __init__(self, cluster: Cluster, group_id: str, topics: list[str], rng: random.Random, size: int) -> None:
         super().__init__(cluster, group_id, topics, rng)

@@ -36,7 +36,7 @@ class Consumer:
         self.instance_id = instance_id
         self.subscriptions = subscriptions
         self.held: Partitions = []
-        self.committed = False  # since it holds what it holds
+        self.committed = False  # since it owns its current queues
         self.alive = True
 
 
@@ -265,7 +265,7 @@ class ReportedGroup(GroupLife):
         return Cause("member_left" if consumer.committed else "member_gone", consumer.member_id)
 
     def leave_some(self) -> None:
-        """One or two close their consumers; those commit as they go."""
+        """One or two members close their consumers, which commit as they leave."""
         if self.static:
             self.crash_one()
             return
@@ -280,7 +280,7 @@ class ReportedGroup(GroupLife):
         self.between_generations(wait, lambda: self.complete([]) if self.pending else None)
 
     def crash_one(self) -> None:
-        """One dies; its coordinator notices when its session ends."""
+        """One member is killed; its coordinator notices when its session ends."""
         consumer = self.rng.choice(self.consumers)
         consumer.alive = False
         wait = self.timeout_ms + self.rng.randrange(*REJOIN_MS)
@@ -326,7 +326,7 @@ class ReportedGroup(GroupLife):
             self.between_generations(1_300, lambda: self._join(1))
 
     def drain(self) -> None:
-        """All go; later some come, after the group was deleted or not."""
+        """All members leave; later some join, after the group was deleted or not."""
         if self.static:
             return
         causes = [self._goodbye(one) for one in list(self.consumers)]
@@ -363,7 +363,7 @@ class ReportedGroup(GroupLife):
             self.complete([Cause("subscription_changed", consumer.member_id)])
 
     def change_strategy(self) -> None:
-        """The group turns to another strategy."""
+        """The group changes its strategy."""
         self.strategy = "roundrobin" if self.strategy == "range" else "range"
         self.complete([Cause("strategy_changed")])
 

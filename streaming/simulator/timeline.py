@@ -22,7 +22,7 @@ class Timeline:
         self._asked = 0
 
     def at(self, time_ms: int, action: Callable[[], None], phase: int = ACTION) -> None:
-        """Have ``action`` run at ``time_ms``, or at once after what runs now when that is past."""
+        """Have ``action`` run at ``time_ms``, or right after the current action when that is past."""
         self._asked += 1
         heapq.heappush(self._queue, (max(time_ms, self.now), phase, self._asked, action))
 
@@ -57,11 +57,11 @@ class Post:
         self._sent = 0
 
     def send(self, delivery: Delivery) -> None:
-        """Take one event in."""
+        """Add one event."""
         self._sent += 1
         heapq.heappush(self._queue, (delivery.deliver_at, self._sent, delivery))
 
     def until(self, time_ms: int | None) -> Iterator[Delivery]:
-        """Hand out what is delivered up to and with ``time_ms``; None = all."""
+        """Return the events delivered up to and including ``time_ms``; None = all."""
         while self._queue and (time_ms is None or self._queue[0][0] <= time_ms):
             yield heapq.heappop(self._queue)[2]

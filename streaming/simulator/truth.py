@@ -29,7 +29,7 @@ class ExpectedRebalance(msgspec.Struct, kw_only=True, omit_defaults=True):
         event_time: Epoch ms; RFC 3339 in the file.
         generation: None where it cannot be known.
         members_after: Where it does not depend on when late events are read.
-        late_until: The evidence comes late. A job that reads it together with its neighbours finds the rebalance at
+        late_until: The evidence arrives late. A job that reads it together with its neighbours finds the rebalance at
             ``event_time``; else it is within (``event_time``, ``late_until``] with ``late_evidence``.
         required: False: found only by jobs that had decided before the late evidence came.
     """
@@ -104,7 +104,7 @@ class Truth:
         return _sorted(one for one in [*self._counted.values(), *self._others] if self._is_decided(one))
 
     def take(self) -> list[ExpectedRebalance]:
-        """Return as ``rebalances``, each only once: what was taken is forgotten here."""
+        """Return as ``rebalances``, each only once: returned ones are forgotten."""
         taken = self.rebalances()
         self._counted = {key: one for key, one in self._counted.items() if not self._is_decided(one)}
         self._others = [one for one in self._others if not self._is_decided(one)]

@@ -128,7 +128,7 @@ class Checkpoint:
         return found
 
     def exclusive_lock(self) -> AbstractContextManager[None]:
-        """Keep other jobs out while inside; it must have been opened."""
+        """Lock the checkpoint while inside; it must have been opened."""
         return exclusive_lock(
             self.root / "lock",
             problem=f"another job runs on {self.root}",
@@ -139,7 +139,7 @@ class Checkpoint:
 class ControlFolder:
     """Marks for the query: one small file each, named so that they are read in the order in which they were made.
 
-    The query deletes what it has read, so names count nanoseconds: none comes twice.
+    The query deletes what it has read, so names count nanoseconds: none occurs twice.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -44,9 +44,9 @@ def read_whole(spark: SparkSession, checkpoint: Checkpoint, batch_id: int | None
 
 
 def roll_back(spark: SparkSession, checkpoint: Checkpoint) -> int:
-    """Take the last batch back, and return its number.
+    """Roll the last batch back, and return its number.
 
-    The next start reads just what that batch read, from the state before it; what it had written to the tables is
+    The next start reads exactly the input of that batch, from the state before it; its rows in the tables are
     there already and not written again. No job may run on the checkpoint.
 
     Raises:

@@ -45,7 +45,7 @@ def scratch_folder() -> Path:
 
 
 def remove_abandoned(temporary: Path) -> None:
-    """Remove the folders of processes of this user that are no more."""
+    """Remove the folders of ended processes of this user."""
     for folder in temporary.glob(f"{_PREFIX}*"):
         try:
             if folder.is_symlink() or folder.stat().st_uid != os.geteuid():

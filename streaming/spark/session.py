@@ -144,7 +144,7 @@ def _local_places(conf: Mapping[str, str], scratch: Path) -> dict[str, str]:
 
 @contextmanager
 def _handler_of_sigint_kept() -> Iterator[None]:
-    """Keep the program's own answer to Ctrl-C: a new SparkContext puts one in its place that cancels the batch."""
+    """Keep the program's own handler of Ctrl-C: a new SparkContext replaces it by one that cancels the batch."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield

@@ -81,7 +81,7 @@ def queue_name(topic: str, broker: str | None, queue_id: int) -> str:
 
 
 def queues_text(queues: Iterable[Mapping[str, Any]] | None) -> str:
-    """Write what a member holds, as Kafka's own tools do.
+    """Write the queues of a member, as Kafka's own tools do.
 
     Example:
         >>> queues_text([{"topic": "t", "broker": None, "queue_id": 0}, {"topic": "t", "broker": None, "queue_id": 2}])

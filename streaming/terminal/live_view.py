@@ -137,7 +137,7 @@ class LiveStatus:
     Attributes:
         state: A short text: starting, running, catching up, reconnecting, stopping.
         events_per_second: Over the last batches.
-        delay_ms: From something that happens to its row in ``rebalances``: the age of what was last decided.
+        delay_ms: From an event to its row in ``rebalances``: the age of the last decision.
         batch, batch_ms: The last batch's number and how long it took.
         clusters: By name.
         rebalances: Newest first, by the batch that decided them.

@@ -19,7 +19,7 @@ def assignments(
     origin: str | None = None,
     at_ms: int | None = None,
 ) -> list[Row]:
-    """Return the spans that hold at a time (None = now): valid_from <= T < valid_to; by group, queue and owner."""
+    """Return the spans that are open at a time (None = now): valid_from <= T < valid_to; by group, queue and owner."""
     wanted = {"cluster": cluster, "group_id": group, "topic": topic, "member_id": member, "origin": origin}
     found = reader.rows("assignments", where=wanted, keep=holds_at("valid_from", "valid_to", at_ms))
     return sorted(found, key=_place)
@@ -62,7 +62,7 @@ def who_owned(
 
 
 def _session_at(sessions: list[Row], span: Row, at_ms: int | None) -> Row:
-    """Return the owner's last session that had begun by then."""
+    """Return the owner's last session that had started by then."""
     key = ("cluster", "group_id", "member_id")
     of_owner = [session for session in sessions if all(session[name] == span[name] for name in key)]
     begun = [session for session in of_owner if at_ms is None or session["joined_at"] <= at_ms]

@@ -73,7 +73,7 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
 
 
 def _touch(rows: pa.Table, at: pa.Scalar) -> pa.ChunkedArray:
-    """Report the spans that begin, end or hold at a time."""
+    """Return the spans that begin, end or are open at a time."""
     not_over = pc.or_kleene(rows["valid_to"].is_null(), pc.greater_equal(rows["valid_to"], at))
     return pc.and_kleene(pc.less_equal(rows["valid_from"], at), not_over)
 

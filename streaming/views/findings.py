@@ -1,4 +1,4 @@
-"""Shell: what is or was wrong."""
+"""Shell: current and past problems."""
 
 from __future__ import annotations
 

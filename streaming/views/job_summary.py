@@ -102,7 +102,7 @@ _NEEDED = {
 def summarise(tables_root: Location) -> Summary:
     """Return what the tables below ``tables_root`` hold; a table that does not exist yet counts as empty.
 
-    No table is in memory as a whole: DuckDB reads each as a stream, and puts on disk what it cannot hold.
+    No table is in memory completely: DuckDB reads each as a stream, and spills to disk.
     """
     import duckdb
 
@@ -260,7 +260,7 @@ def _print_causes(causes: list[CauseCount], console: Console) -> None:
 
 
 def _print_rows(console: Console, headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    """Print rows below their headings; what is too long for the screen is cut at its end."""
+    """Print rows below their headings; long values are cut at the width of the screen."""
     if not rows:
         return
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
@@ -278,7 +278,7 @@ def _print_rows(console: Console, headings: tuple[str, ...], rows: list[tuple[st
 
 
 def called_as() -> str:
-    """Return how this program was called, so that what is printed can be copied: its name where the PATH finds it."""
+    """Return how this program was called, so that printed commands can be copied: its name if it is on the PATH."""
     called = Path(sys.argv[0])
     if called.name != PROGRAM or shutil.which(PROGRAM) == str(called):
         return PROGRAM

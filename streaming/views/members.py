@@ -1,4 +1,4 @@
-"""Shell: members, each with the queues that the strategy gives it and those that it is reported to hold."""
+"""Shell: members, each with its computed and its reported queues."""
 
 from __future__ import annotations
 

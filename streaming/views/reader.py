@@ -52,7 +52,7 @@ class Reader:
 
         Args:
             where: Column -> the value that it must have, or a set of those that it may have; None = any.
-            keep: What must hold beside that.
+            keep: A further condition.
         """
         names = list(columns or TABLES[name].names)
         schema = pa.schema([TABLES[name].schema.field(column) for column in names])
@@ -82,7 +82,7 @@ class Reader:
 
 
 def time_scalar(epoch_ms: int) -> pa.Scalar:
-    """Return the time as the tables hold it."""
+    """Return the time as the tables store it."""
     # Not pa.scalar(): making Arrow's values of Python's imports pandas.
     raw = pa.py_buffer((epoch_ms * 1_000).to_bytes(8, sys.byteorder, signed=True))
     return pa.Array.from_buffers(TIME, 1, [None, raw])[0]

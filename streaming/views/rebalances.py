@@ -40,7 +40,7 @@ def rebalances(
         rows = rows.filter(pc.less(rows["event_time"], time_scalar(until_ms)))
     newest_first = rows.sort_by(order)
     found: list[Row] = []
-    # As plain rows only so many as are needed: the table may hold years.
+    # Only the needed rows become Python values: the table may have years of them.
     for offset in range(0, newest_first.num_rows, _ROWS_AT_ONCE):
         plain = from_arrow(REBALANCES, newest_first.slice(offset, _ROWS_AT_ONCE))
         found += [row for row in plain if trigger is None or trigger in _kinds(row)]

@@ -15,8 +15,8 @@ from streaming.machine.atomic_file import write_atomically
 class EventFiles(Backlog):
     """Appends events to a folder. One writer for each name.
 
-    What is appended at once is a file of its own, or several when it is long: closed by a rename before ``append``
-    returns, and never changed again. So readers see each round of a collector at once, whole.
+    One append is a file of its own, or several when it is long: closed by a rename before ``append``
+    returns, and never changed again. So readers see each poll of a collector completely.
 
     Args:
         folder: Made when missing.
@@ -47,7 +47,7 @@ class EventFiles(Backlog):
         return self._folder
 
     def _put(self, records: list[Record]) -> None:
-        """Write segment after segment; what is written is taken from the front."""
+        """Write segment after segment; written events are removed from the front."""
         self._segments.retain(time.time_ns(), {record.key.decode() for record in records})
         while records:
             count = _as_many_as_fit(records, self._limits.segment_bytes)

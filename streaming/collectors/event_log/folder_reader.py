@@ -1,4 +1,4 @@
-"""Shell: the job as a reader of a folder of events: how far it has read, and what was deleted before it could."""
+"""Shell: the job as a reader of a folder of events: how far it has read, and which files were deleted unread."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class EventLog(Protocol):
         """Append events in this order. When it returns they are durable, unless ``trouble`` is set.
 
         Raises:
-            LogFull: None of them was taken; the same ones, or newer ones in their place, may come again later.
+            LogFull: None of them was accepted; the same ones, or newer ones, may be appended later.
         """
 
     def read_memory(self) -> bytes | None:
@@ -43,7 +43,7 @@ class EventLog(Protocol):
         """Return why events wait in memory; None when all are in the log. At any time, from any thread."""
 
     def flush(self) -> bool:
-        """Try to write what waits; return whether nothing waits any more."""
+        """Try to write the waiting events; return whether none waits any more."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Record(NamedTuple):
     """One event as it is written.
 
     Attributes:
-        key: Of the cluster: what has the same key stays in its order.
+        key: Of the cluster: events with the same key stay in order.
         value: The event as JSON, without a line feed.
     """
 
@@ -88,12 +88,12 @@ class Memory:
         self._path = path
 
     def read(self) -> bytes | None:
-        """Return what was kept last."""
+        """Return the last stored memory."""
         try:
             return self._path.read_bytes()
         except FileNotFoundError:
             return None
 
     def keep(self, content: bytes) -> None:
-        """Keep this instead."""
+        """Replace it by this."""
         write_atomically(self._path, content)

@@ -87,7 +87,7 @@ def number_and_writer(name: str) -> tuple[int, str] | None:
 
 
 def write_reader(folder: Path, reader: str, mark: ReaderMark) -> None:
-    """Write how far a reader has come.
+    """Write the position of a reader.
 
     Raises:
         OSError: The folder cannot be written.

@@ -64,7 +64,7 @@ class Segments:
     def retain(self, now_ns: int, clusters: Iterable[str] = ()) -> None:
         """Delete what need not be kept any longer, the oldest first; every few seconds is often enough.
 
-        Which files are deleted is written down before: a job that has not read them reports what it missed.
+        The deleted files are recorded before: a job that has not read them reports the loss.
 
         Args:
             clusters: The clusters of the writer's events.

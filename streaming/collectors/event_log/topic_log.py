@@ -68,7 +68,7 @@ class EventTopic(Backlog):
         super().__init__(self._put, Memory(memory), limit_bytes=limit, log_name=f"topic {topic}")
 
     def _put(self, records: list[Record]) -> None:
-        """Produce what is not produced yet, and wait; what was delivered is taken from the front."""
+        """Produce the remaining events, and wait; delivered ones are removed from the front."""
         deadline = time.monotonic() + (_WAIT_AWAY_S if self._away else self._wait_s)
         try:
             self._produce(records, deadline)
@@ -98,7 +98,7 @@ class EventTopic(Backlog):
             self._sent.append(delivery)
 
     def _take_delivered(self, records: list[Record]) -> str | None:
-        """Take what was delivered from the front, up to the first that was not; answer why that one failed."""
+        """Remove delivered events from the front, up to the first failed one; return why that one failed."""
         while self._sent and not self._sent[0].is_open:
             error = self._sent[0].error
             if error is not None and error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
@@ -113,7 +113,7 @@ class EventTopic(Backlog):
         if not any(sent.is_open for sent in self._sent):
             # Events after a failed one are produced again after it: repeats have no effect, another order has.
             self._sent.clear()
-            # A client that was refused keeps its old login, and for minutes what it knows of topics.
+            # A refused client keeps its old login, and its cached metadata of topics for minutes.
             self._producer = self._make_producer(dict(self._settings))
         return str(failed.str())
 

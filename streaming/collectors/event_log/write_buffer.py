@@ -29,9 +29,9 @@ class Backlog:
 
     Args:
         write: Writes records, and removes stored records from the front of the list. Raises ``OSError``
-            when it cannot; what is then left in the list comes again.
+            when it cannot; the rest of the list is tried again.
         memory: Kept behind the records that came before.
-        limit_bytes: Of records that may wait. An append that is longer by itself may wait alone.
+        limit_bytes: Of records that may wait. A single append that is longer may wait alone.
         log_name: For messages.
     """
 
@@ -49,7 +49,7 @@ class Backlog:
         self._turn = threading.RLock()
 
     def append(self, events: Sequence[AnyEvent]) -> None:
-        """Take events, and write what can be written.
+        """Add events, and write as many as possible.
 
         Raises:
             LogFull: Too much waits already.
@@ -66,7 +66,7 @@ class Backlog:
             self.flush()
 
     def keep_memory(self, content: bytes) -> None:
-        """Take what is to be remembered; the newest is enough."""
+        """Set the memory to store; only the newest is needed."""
         with self._turn:
             if self._waiting and isinstance(self._waiting[-1], bytes):
                 self._waiting.pop()
@@ -74,7 +74,7 @@ class Backlog:
             self.flush()
 
     def read_memory(self) -> bytes | None:
-        """Return what was to be remembered last, written or not."""
+        """Return the newest memory, written or not."""
         with self._turn:
             waiting = (entry for entry in reversed(self._waiting) if isinstance(entry, bytes))
             newest = next(waiting, None)

@@ -1,8 +1,8 @@
 """Shell: the brokers' clock, as far as the records of a topic show it.
 
 A record of ``__consumer_offsets`` carries the clock of the coordinator that wrote it; Kafka has no request for a
-broker for the time. A ``clock`` event must not run ahead of that clock, or records that come after it would seem to be
-from before it. So the time of a ``clock`` event is this machine's, less what it is ahead of the brokers:
+broker for the time. A ``clock`` event must not run ahead of that clock, or later records would seem to be
+older than it. So the time of a ``clock`` event is this machine's, minus its lead over the brokers:
 
 - A record was written before it was read: this machine is ahead by at most (time read − the record's time).
 - A record that did not exist at one time was written after it: ahead by at least (that time − the record's time).
@@ -33,7 +33,7 @@ class BrokerClock:
 
     @property
     def ahead_ms(self) -> int:
-        """By how much this machine's clock is taken to be ahead of the brokers'."""
+        """The estimate by which this machine's clock is ahead of the brokers'."""
         return self._ahead_ms
 
     def saw_record(self, record_ms: int, *, written_after_ms: int | None, read_ms: int) -> None:

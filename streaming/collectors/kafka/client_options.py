@@ -85,7 +85,7 @@ class KafkaOptions:
 
     @property
     def user(self) -> str | None:
-        """The user that logs in, as far as the options name one; for Kafka the principal ``User:<this>``."""
+        """The user that logs in, if the options name one; for Kafka the principal ``User:<this>``."""
         named = self._clean().get("sasl.username") or _jaas_values(self._clean().get(JAAS, "")).get("username")
         return named or None
 

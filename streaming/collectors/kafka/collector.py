@@ -35,7 +35,7 @@ OffsetsRead = Callable[[], Mapping[int, int]]
 _LOOK_EVERY_S = 0.25  # whether the query has read what a round noted
 _LONGEST_PAUSE_S = 30.0
 _STOP_S = 8.0
-_MAX_WAITING_ROUNDS = 10_000  # about half a day of a query that does not come along; then the oldest go
+_MAX_WAITING_ROUNDS = 10_000  # about half a day of a query that is behind; then the oldest are dropped
 _log = logger("kafka")
 
 
@@ -107,7 +107,7 @@ class KafkaCollector(CollectorThread):
         return status_with_log(self._status, self._log)
 
     def observe_once(self) -> bool:
-        """Take one round now, in this thread; return whether the cluster answered."""
+        """Poll once now, in this thread; return whether the cluster answered."""
         with self._turn:
             try:
                 self._observe()

@@ -71,7 +71,7 @@ class KafkaCluster(CollectorCluster):
         )
 
     def flush_clock(self) -> bool:
-        """Write the clock of the last round, once the query has read all of it; return whether it has."""
+        """Write the clock of the last poll if the query has read everything before it; return whether it has."""
         return self._kafka.settle()
 
     def connection_error(self, error: BaseException) -> str | None:

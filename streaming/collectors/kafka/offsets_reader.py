@@ -20,7 +20,7 @@ from udfs.model.rejection import Rejection
 
 _RECORDS_AT_ONCE = 5_000
 _WAIT_S = 0.5
-# A file for each half second would be many: so long is gathered, unless there is much.
+# A file for each half second would be too many: events are gathered for this long, unless there are many.
 _GATHER_S = 1.0
 _GATHERED_AT_MOST = 50_000
 _SHOWN_RAW = 2_000
@@ -74,7 +74,7 @@ class RecordReader:
         return self._written
 
     def step(self) -> None:
-        """Read what comes within half a second, and append it to the log when it is time.
+        """Read records for half a second, and append them to the log when it is time.
 
         While the log takes nothing more, nothing is read.
         """
@@ -93,7 +93,7 @@ class RecordReader:
         self._note_written()
 
     def write(self) -> bool:
-        """Append all that was read to the log; return whether it took it."""
+        """Append all read events to the log; return whether it accepted them."""
         try:
             self._event_log.append(fold(self._gathered))
         except LogFull:
@@ -109,7 +109,7 @@ class RecordReader:
         return True
 
     def close(self) -> None:
-        """Append what was read, and hang up."""
+        """Append the read events, and close the connection."""
         self.write()
         self._consumer.close()
 
@@ -121,7 +121,7 @@ class RecordReader:
     def _take(self, message: Message) -> None:
         error, partition, offset = message.error(), message.partition(), message.offset()
         if partition is None:
-            return  # An error of the client as a whole: it reconnects by itself.
+            return  # An error of the whole client: it reconnects by itself.
         if error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
             self._stuck.add(partition)
         if offset is None or (error is not None and error.code() != KafkaError._PARTITION_EOF):

@@ -79,7 +79,7 @@ _SEE_TOPICS = Missing(
 
 
 def check_rights(options: KafkaOptions) -> list[Missing]:
-    """Try every right; answer those that are missing.
+    """Try every permission; return the missing ones.
 
     Raises:
         SetupError: The cluster cannot be reached, or refuses this user.
@@ -132,7 +132,7 @@ def offsets_partitions(options: KafkaOptions) -> int:
 
 
 def require_rights(options: KafkaOptions) -> list[Missing]:
-    """Try every right; answer those that are missing and can be done without.
+    """Try every permission; return the missing ones that are optional.
 
     Raises:
         SetupError: One is missing that is needed, each named; or the cluster cannot be used at all.

@@ -27,9 +27,9 @@ def offsets_source(
     max_offsets_per_batch: int,
     is_tolerant: bool = False,
 ) -> DataFrame:
-    """Read all records of ``__consumer_offsets``, from the earliest that is left.
+    """Read all records of ``__consumer_offsets``, from the earliest existing one.
 
-    The partitions are assigned, not subscribed to: so Spark joins no group, and none of its own shows up in the topic.
+    The partitions are assigned, not subscribed to: so Spark joins no group, and has none in the topic.
 
     Args:
         partitions: How many the topic has; it never changes while the cluster lives.

@@ -46,12 +46,12 @@ class StandaloneKafkaCollector:
         self._thread = threading.Thread(target=self._read, name="kafka-records", daemon=True)
 
     def start(self) -> None:
-        """Begin, in threads of its own."""
+        """Start, in its own threads."""
         self._collector.start()
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and wait for the end; what was read is written, and the clock that it allows."""
+        """Stop, and wait for the end; read events are written, and the clock that they allow."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join(_STOP_S)

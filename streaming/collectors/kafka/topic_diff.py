@@ -41,12 +41,12 @@ class TopicDiff:
             self._told = msgspec.json.decode(memory, type=dict[str, ObservedTopic])
 
     def memory(self) -> bytes:
-        """Return what a new watch must be given to go on from here."""
+        """Return the state from which a new instance continues."""
         return msgspec.json.encode(self._told, order="sorted")
 
     @property
     def reported(self) -> Mapping[str, ObservedTopic]:
-        """The topics as they were reported last."""
+        """The topics as last reported."""
         return self._told
 
     def diff(self, seen: Mapping[str, ObservedTopic | None], time_ms: int) -> list[TopicQueues]:
@@ -54,7 +54,7 @@ class TopicDiff:
 
         Args:
             seen: Every topic that the cluster lists; None for one that could not be described.
-            time_ms: The event time of what is new.
+            time_ms: The event time of changes.
         """
         events = []
         doubted: dict[str, ObservedTopic | None] = {}

@@ -39,12 +39,12 @@ class Missed(NamedTuple):
 def missed(
     read: Mapping[int, int], bounds: Mapping[int, tuple[int, int]], answered: Mapping[int, int]
 ) -> tuple[list[Missed], bool]:
-    """Return what is missing and was not reported, and whether the job has still to go over what is missing.
+    """Return unreported losses, and whether the query still has to skip a gap.
 
     Args:
         read: Partition -> next offset. A partition that is not in it is new, and begins at 0.
         bounds: First offset and end of each partition.
-        answered: Up to where was reported; of a partition that was cut back, less than nothing: −1 − its end.
+        answered: Up to where losses were reported; of a truncated partition negative: −1 − its end.
     """
     found = []
     is_behind = False
@@ -78,7 +78,7 @@ class TopicReader:
         self._clusters = clusters
 
     def is_behind(self) -> bool:
-        """Report what is missing, once; return whether the query has still to go over it."""
+        """Report each loss once; return whether the query still has to skip a gap."""
         committed = read_committed(self._query)
         read = {} if committed is None else topic_offsets(committed, self._topic)
         if not read:

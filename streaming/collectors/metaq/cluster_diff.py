@@ -61,16 +61,16 @@ class ClusterDiffer:
 
     @property
     def groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return len(self._told.groups)
 
     @property
     def topics(self) -> int:
-        """How many topics there are."""
+        """The number of topics."""
         return len(self._told.topics)
 
     def memory(self) -> bytes:
-        """Return what a new watch must be given to go on from here."""
+        """Return the state from which a new instance continues."""
         return msgspec.json.encode(self._told, order="deterministic")
 
     # ---- reading
@@ -98,7 +98,7 @@ class ClusterDiffer:
         return draft
 
     def diff_again(self, reader: Reader) -> PendingEvents:
-        """Draft what was unchanged for long enough: removed queues, strategies, assignments."""
+        """Prepare events for what was unchanged for long enough: removed queues, strategies, assignments."""
         draft = PendingEvents()
         if self._doubted:
             self._read_topics(draft, reader, dict.fromkeys(self._doubted, now_ms()))
@@ -111,7 +111,7 @@ class ClusterDiffer:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether ``look_again`` will have something to do."""
+        """Return whether ``look_again`` has something to do."""
         return bool(self._unsettled or self._doubted)
 
     def round(self, reader: Reader, began: int) -> PendingEvents:

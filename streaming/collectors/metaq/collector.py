@@ -1,6 +1,6 @@
 """Shell: the thread that follows a MetaQ cluster through its ZooKeeper and appends events to a log.
 
-Watches notify at once of changes; the changes are read then and reported. Every few seconds a round reads the offsets
+Watches fire at each change; the changes are then read and reported. Every few seconds a round reads the offsets
 and writes the ``clock``. After each lost connection everything is read again. While ZooKeeper is unavailable nothing is
 reported and the cluster's clock does not advance; the end of our own session is no evidence on others. It only reads.
 """
@@ -235,7 +235,7 @@ def _writing() -> Iterator[None]:
 
 
 def _watch_of(options: MetaqOptions, log: EventLog) -> ClusterDiffer:
-    """Begin where the log's memory ends; a memory that cannot be read is none."""
+    """Continue from the memory in the log; start anew if it cannot be read."""
     try:
         return ClusterDiffer(options, log.read_memory())
     except msgspec.DecodeError:

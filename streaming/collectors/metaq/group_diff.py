@@ -201,7 +201,7 @@ class _Changes:
             self.events.append(_snapshot(self.group, self.seen.members, self.look, self.look.noticed, observations))
 
     def _missed(self) -> str | None:
-        """Return, as text, how many changes happened between the two reads beside those that they show."""
+        """Return, as text, how many changes between the two reads were not observed."""
         parts = []
         unseen = self.changes - len(self.gone) - len(self.new) - 2 * len(self.again)
         if 0 < unseen < _RECREATED:

@@ -71,7 +71,7 @@ class ObservedGroup(msgspec.Struct, frozen=True):
                     yield topic, name, owner
 
     def held(self) -> dict[str, dict[tuple[str, str], ObservedOwner]]:
-        """Return what each member owns, by topic and partition, in order; nothing for those that own nothing."""
+        """Return the partitions of each member, by topic and partition, in order; without members that own none."""
         held: dict[str, dict[tuple[str, str], ObservedOwner]] = {name: {} for name in sorted(self.members)}
         for topic, name, owner in self.owned():
             held[owner.member_id][topic, name] = owner

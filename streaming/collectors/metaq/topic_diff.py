@@ -13,10 +13,10 @@ from udfs.model.events import SCHEMA_VERSION, QueueInfo, TopicQueues
 def diff_topic(
     topic: str, before: ReportedTopicState | None, seen: ObservedTopic, look: ReadContext
 ) -> tuple[list[TopicQueues], ReportedTopicState]:
-    """Report what is new of a topic.
+    """Report the changes of a topic.
 
     Removed queues are reported only after ``settle_ms``, with the time at which the removal was noticed:
-    a broker that takes up new settings takes its topics out and puts them in again at once.
+    a broker that reloads its settings removes its topics and adds them again at once.
     """
     queues = seen.queues()
     if before is None:

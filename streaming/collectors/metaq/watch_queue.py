@@ -49,7 +49,7 @@ class WatchQueue:
 
     @property
     def state(self) -> KazooState:
-        """Whether the client is connected."""
+        """Return whether the client is connected."""
         return self._state
 
     def see_state(self, state: KazooState) -> None:
@@ -112,7 +112,7 @@ class WatchQueue:
             self._changed.notify_all()
 
     def wait(self, timeout_s: float) -> None:
-        """Return when something is to be done, or after so long."""
+        """Return when there is something to do, or after the timeout."""
         deadline = time.monotonic() + timeout_s
         with self._changed:
             while not self._is_ready():

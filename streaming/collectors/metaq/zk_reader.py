@@ -57,7 +57,7 @@ class _Data(NamedTuple):
 
 
 class Offset(NamedTuple):
-    """How far a group has come in one partition, and when that was written."""
+    """The committed offset of a group in one partition, and when it was written."""
 
     topic: str
     partition: str
@@ -228,7 +228,7 @@ class Reader:
         return [None if answer is None else _Data(*answer) for answer in self._window(asks, get)]
 
     def _window(self, items: Iterable[_Value], request: Callable[[_Value], IAsyncResult]) -> list[Any]:
-        """Request all, not more than so many at a time; answer in the same order, None where there is no node."""
+        """Request all, a limited number at a time; return answers in the same order, None if there is no node."""
         answers: list[Any] = []
         waiting: deque[IAsyncResult] = deque()
         for item in items:

@@ -80,7 +80,7 @@ def concern_of(paths: Paths, path: str) -> Concern | None:
 
 
 def violation_of(path: str, reason: str, data: bytes) -> Violation:
-    """Return what is wrong with a node, fit to be shown."""
+    """Return the problem of a node as printable text."""
     return Violation(path, reason, data[: 4 * _RAW_CHARACTERS].decode(errors="replace")[:_RAW_CHARACTERS])
 
 

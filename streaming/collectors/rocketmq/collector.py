@@ -1,6 +1,6 @@
 """Shell: polls one RocketMQ cluster, round after round, and appends what changed to the log of events.
 
-Each round ends with its events appended at once, the ``clock`` last, then the state is kept for the next start.
+Each round ends with its events appended at once, the ``clock`` last, then the state is stored for the next start.
 Where no broker answers there is no evidence: no events and no clock, only a later try.
 """
 
@@ -73,7 +73,7 @@ class RocketMqCollector(CollectorThread):
         return self._round(complete=True)
 
     def poll(self) -> bool:
-        """Take one round as the thread would, within the interval; return whether the cluster answered."""
+        """Poll once as the thread does, within the interval; return whether the cluster answered."""
         return self._round(complete=False)
 
     # ---- rounds
@@ -185,7 +185,7 @@ class _PollSession:
         self._is_interrupted = False
 
     def poll(self, known: RememberedState, now_ms: int, *, complete: bool) -> Survey | None:
-        """Take a round; None: it was interrupted."""
+        """Poll once; None: it was interrupted."""
         return self._loop.run_until_complete(
             self._until_interrupted(
                 self.surveyor.poll(
@@ -203,7 +203,7 @@ class _PollSession:
         self._loop.run_until_complete(self._until_interrupted(asyncio.sleep(pause_s)))
 
     def interrupt(self) -> None:
-        """End the round, or the pause, that is under way, and all to come; from any thread."""
+        """Stop the running poll or pause, and all later ones; from any thread."""
         self._is_interrupted = True
         with contextlib.suppress(RuntimeError):  # it is closed
             self._loop.call_soon_threadsafe(self._cancel)

@@ -44,7 +44,7 @@ def observe(
     static_topics: Collection[str],
     now_ms: int,
 ) -> tuple[Observation, ...]:
-    """Return all that is wrong now, sorted.
+    """Return all current problems, sorted.
 
     Args:
         trusted: Brokers whose lists are complete. holders: Those with queues of topics that the group consumes.
@@ -114,9 +114,9 @@ def _disagreeing(
 def watch_tables(
     group: RememberedGroup, lists: Mapping[str, ConsumerConnections | None], now_ms: int, *, is_same: bool
 ) -> ObservedTables:
-    """Return the tables that brokers show, those that they showed lately, and when one flapped last.
+    """Return the current tables of brokers, the recent ones, and when one flapped last.
 
-    A table flaps when it comes back after it was another.
+    A table flaps when it changes and changes back.
 
     Args:
         is_same: The lists are those of the round before.

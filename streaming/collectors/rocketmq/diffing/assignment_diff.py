@@ -28,7 +28,7 @@ _FIRST_PULL_WITHIN_MS: Final = 90_000
 def diff_assignments(
     name: str, known: RememberedGroup, seen: ObservedGroup, at_ms: int, options: RocketMqOptions, *, may_tell: bool
 ) -> tuple[list[AnyEvent], RememberedGroup]:
-    """Report what members hold, where it is news.
+    """Report the queues of members whose queues changed.
 
     Where messages are shared and not queues, no member owns one. Of members with one client id, one answers: reported
     without its address, because it is unknown which of them it was.
@@ -88,7 +88,7 @@ def _report(
 
 
 def _reported(member: RememberedMember, held: tuple[HeldQueue, ...], time_ms: int) -> RememberedMember | None:
-    """Return a member with what it holds, if that is news; None if it is not."""
+    """Return a member with its queues if they changed, else None."""
     if member.held is None or _names(member.held) != _names(held):
         before = {_ref(queue) for queue in member.held or ()}
         is_rebalanced = member.held is not None or member.is_newcomer

@@ -42,7 +42,7 @@ _SYSTEM: Final = "rocketmq"
 _BROADCASTING: Final = "BROADCASTING"
 _POP: Final = "POP"
 _CONSUME_POP: Final = "CONSUME_POP"
-# A new group is held back until its members were queried and its topics read, but no longer than
+# A new group is reported after its members were queried and its topics read, but no later than
 # this: reported without them, it would seem to change its strategies and queues. A remembered group waits for
 # two rounds.
 _FIRST_WAIT_MS: Final = 60_000
@@ -52,7 +52,7 @@ _TABLE_RESTS_MS: Final = 35_000
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for all groups in a round.
+    """Everything that is the same for all groups of a poll.
 
     Attributes:
         brokers: All that there are. boots: When each was started, of those that were the same process all the time.
@@ -194,7 +194,7 @@ def _by_table(known: RememberedGroup, seen: ObservedGroup, at_ms: int, context: 
     return _changed(known, members=members)
 
 
-# ---- what is wrong
+# ---- problems
 
 
 def _counted(

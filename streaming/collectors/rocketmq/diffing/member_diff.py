@@ -82,7 +82,7 @@ def _of_one_id(
 ) -> tuple[list[RememberedMember], list[RememberedMember]]:
     listed_at = {one.client_addr: one for connections in listed.values() for one in connections}
     count = max((len(connections) for connections in listed.values()), default=0)
-    # Those whose address is still listed come first.
+    # Members whose address is still listed are first.
     ordered = sorted(known, key=lambda member: member.info.host not in listed_at)
     staying, missing = ordered[:count], ordered[count:]
     found = [listed_at.get(member.info.host or "") for member in staying]
@@ -153,7 +153,7 @@ def _order(member: RememberedMember) -> tuple[str, str]:
 
 
 def described(member: RememberedMember, seen: ObservedMember, options: RocketMqOptions) -> RememberedMember:
-    """Return a member with its own report, or the lack of it; without its queues."""
+    """Return a member with its own report, if it has one; without its queues."""
     info = seen.info
     if info is None:
         since_ms = member.failing_since_ms if member.failures else seen.at_ms
@@ -189,7 +189,7 @@ def described(member: RememberedMember, seen: ObservedMember, options: RocketMqO
 
 
 def watched(member: RememberedMember, listed: Collection[str], began_ms: int) -> RememberedMember:
-    """Return a member that did not answer as what it is when it is still listed afterwards: connected, and stuck.
+    """Return a member that did not answer, but is listed afterwards: connected and stuck.
 
     A member killed mid-request also fails to reply, but drops off the broker's list.
 
@@ -220,7 +220,7 @@ def followed(topics: Iterable[str], options: RocketMqOptions) -> tuple[str, ...]
 def departure(member: RememberedMember, at_ms: int, restarted: Collection[str]) -> Departure:
     """Return how a member departed, as far as that can be inferred, and the evidence.
 
-    A killed process closes its connection and vanishes at once, as one does that is shut down; only one that hangs is
+    A killed process closes its connection at once, like one that is shut down; only one that hangs is
     dropped by its brokers, by default 120 s after its last heartbeat, and does not answer before.
 
     Args:

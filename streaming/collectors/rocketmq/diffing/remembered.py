@@ -69,7 +69,7 @@ class RememberedMember(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_silent(self) -> bool:
-        """Whether it is connected and did not answer the last request."""
+        """Return whether it is connected and did not answer the last request."""
         return self.failure == "silent"
 
 

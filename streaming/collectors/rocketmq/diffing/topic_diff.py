@@ -92,7 +92,7 @@ def _is_held(
 
 
 def _within_bounds(queues: Mapping[str, int]) -> dict[str, int]:
-    """Return no more queues than an event may carry; what is beyond them is left out."""
+    """Return at most as many queues as an event may carry; the rest is left out."""
     left = MAX_QUEUE_COUNT
     within = {}
     for name in sorted(queues):

@@ -88,7 +88,7 @@ class MemberPoller:
         return unasked
 
     async def close(self) -> None:
-        """Request no more."""
+        """Send no further requests."""
         running = list(self._running.values())
         for task in running:
             task.cancel()

@@ -49,7 +49,7 @@ class ObservedBroker(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_evidence(self) -> bool:
-        """Whether what it did not list can be taken to be missing there."""
+        """Return whether a member that it does not list is missing there."""
         return self.problem is None and self.is_steady
 
 
@@ -134,7 +134,7 @@ class Survey(msgspec.Struct, kw_only=True):
 
     @property
     def is_evidence(self) -> bool:
-        """Whether at least one broker answered."""
+        """Return whether at least one broker answered."""
         return any(broker.problem is None for broker in self.brokers.values())
 
     def unpolled(self) -> int:

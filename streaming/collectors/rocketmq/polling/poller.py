@@ -62,7 +62,7 @@ class Surveyor:
         self._unpolled: set[str] = set()
 
     async def close(self) -> None:
-        """Request no more."""
+        """Send no further requests."""
         for probe in self._probes.values():
             probe.cancel()
         await asyncio.gather(*self._probes.values(), return_exceptions=True)
@@ -77,7 +77,7 @@ class Surveyor:
         *,
         complete: bool = False,
     ) -> Survey:
-        """Take one round.
+        """Poll once.
 
         Args:
             addresses: Of the remembered brokers, by name and broker id. groups, topics: The reported ones.
@@ -291,7 +291,7 @@ def _own_names(listed: Mapping[str, tuple[Mapping[int, str], str]]) -> set[str]:
 
 
 async def _work(jobs: Iterator[Awaitable[None]], until: float | None) -> None:
-    """Do jobs, so many at a time, until the loop's time is ``until``; those that were not begun are dropped."""
+    """Run jobs, a limited number at a time, until the loop's time is ``until``; unstarted ones are dropped."""
     loop = asyncio.get_running_loop()
 
     async def work() -> None:

@@ -70,7 +70,7 @@ class RocketMqClient:
 
     @property
     def connections_open(self) -> int:
-        """The number of open connections: at most one for each name server and broker."""
+        """The number of open connections: at most one to each name server and broker."""
         return sum(server.is_connected for server in (*self._name_servers, *self._brokers.values()))
 
     async def __aenter__(self) -> RocketMqClient:
@@ -172,7 +172,7 @@ class RocketMqClient:
         strategy: str = "AVG",
         message_model: str = "CLUSTERING",
     ) -> tuple[Assignment, ...] | None:
-        """Request a broker what it gives a member; () means to drop all, None that it decides nothing (also 4.x).
+        """Query a broker for a member's assignment; () means none, None that the broker does not decide (also 4.x).
 
         It is unknown whether the member uses it: only those with ``clientRebalance=false`` do.
         """

@@ -51,12 +51,12 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether requests can be sent."""
+        """Return whether requests can be sent."""
         return self._transport is not None and self._lost is None
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for their answer, given up ones that still hold something included."""
+        """The number of requests without an answer, including abandoned ones that still use memory."""
         return len(self._pending)
 
     async def request(
@@ -117,7 +117,7 @@ class Connection(asyncio.Protocol):
             await asyncio.shield(self._closed)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take over a new connection."""
+        """Set a new connection."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         if (raw := transport.get_extra_info("socket")) is not None:

@@ -71,12 +71,12 @@ class Server:
 
     @property
     def is_connected(self) -> bool:
-        """Whether its connection is open."""
+        """Return whether its connection is open."""
         return self._connection is not None and self._connection.is_open
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request waits for it."""
+        """Return whether no request waits for it."""
         return self._asking == 0
 
     async def request(

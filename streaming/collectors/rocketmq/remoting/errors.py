@@ -52,7 +52,7 @@ class Refused(RemotingError):  # noqa: N818
 
     @property
     def is_denied(self) -> bool:
-        """Whether the caller lacks the permission or the right key: 5.x has a code for that, 4.x only a text."""
+        """Return whether the caller lacks the permission or the right key: 5.x has a code for that, 4.x only a text."""
         return self.code == ResponseCode.NO_PERMISSION or _DENIED_4 in (self.remark or "")
 
 

@@ -157,7 +157,7 @@ class _Reading:
             self._put(container, position)
 
     def _put(self, value: Any, position: int) -> None:
-        """Give a finished value to what waits for it."""
+        """Add a finished value to its container."""
         if not self._open:
             self._root, self._is_done = value, True
             return

@@ -69,12 +69,12 @@ class Frame(msgspec.Struct, frozen=True):
 
     @property
     def is_response(self) -> bool:
-        """Whether it answers something; otherwise it is a request, or a notice, of the other side."""
+        """Return whether it is a response; otherwise it is a request or notice of the server."""
         return bool(self.flag & _RESPONSE)
 
     @property
     def is_one_way(self) -> bool:
-        """Whether no response is expected."""
+        """Return whether no response is expected."""
         return bool(self.flag & _ONE_WAY)
 
     def answer(self, code: int, body: bytes = b"", **rest: Mapping[str, str] | str | None) -> Frame:
@@ -136,7 +136,7 @@ class FrameReader:
 
     @property
     def waiting_bytes(self) -> int:
-        """How much of an unfinished frame is kept."""
+        """The bytes of an unfinished frame so far."""
         return len(self._buffer)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[Frame]:

@@ -36,7 +36,7 @@ class BrokerData(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def master(self) -> str | None:
-        """The master's address; None while there is none."""
+        """The master's address, or None."""
         return self.broker_addrs.get(MASTER_ID)
 
     @property
@@ -68,7 +68,7 @@ class QueueData(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def is_readable(self) -> bool:
-        """Whether consumers may read from it."""
+        """Return whether consumers may read from it."""
         return bool(self.perm & PERM_READ)
 
 
@@ -91,7 +91,7 @@ class TopicRoute(msgspec.Struct, frozen=True):
 
     @property
     def is_static(self) -> bool:
-        """Whether its queues are logical ones, under broker names that no broker has."""
+        """Return whether its queues are logical ones, under broker names that no broker has."""
         return bool(self.mappings)
 
     def readable_queues(self) -> tuple[MessageQueue, ...]:
@@ -243,7 +243,7 @@ class RunningInfo(msgspec.Struct, frozen=True):
 
     @property
     def is_ordered(self) -> bool | None:
-        """Whether it consumes in order, with locks; None: it does not report it."""
+        """Return whether it consumes in order, with locks; None: it does not report it."""
         return _flag(self.properties.get("PROP_CONSUMEORDERLY"))
 
     @property
@@ -263,7 +263,7 @@ class RunningInfo(msgspec.Struct, frozen=True):
 
     @property
     def started_at_ms(self) -> int | None:
-        """When it was started, by its own clock; None: it does not report it."""
+        """Its start time by its own clock; None: it does not report it."""
         text = self.properties.get("PROP_CONSUMER_START_TIMESTAMP", "")
         return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
@@ -278,7 +278,7 @@ class QueueOffsets(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def lag(self) -> int:
-        """How many messages wait, never negative."""
+        """The number of waiting messages, never negative."""
         return max(0, self.broker_offset - max(0, self.consumer_offset))
 
 
@@ -318,7 +318,7 @@ class BrokerRuntime(msgspec.Struct, frozen=True):
 
     @property
     def boot_timestamp_ms(self) -> int | None:
-        """When it was started, by its own clock."""
+        """Its start time by its own clock."""
         text = self.table.get("bootTimestamp", "")
         return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
