@@ -60,7 +60,7 @@ def test_one_that_hung_before_its_connection_went_expired() -> None:
 
 
 def test_that_it_did_not_answer_again_may_be_known_only_in_the_round_in_which_it_is_gone() -> None:
-    rounds = told("c1", "c2")
+    rounds = first_round("c1", "c2")
     # Its connection goes between two requests that it does not answer: in no round before is it known to be stuck.
     rounds.take(both("c1", "c2"), brokers=[A, B], infos={"c2": "silent"})
     (snapshot,) = snapshots(rounds.take(both("c1"), brokers=[A, B], infos={"c2": "silent"}))
