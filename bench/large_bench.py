@@ -23,8 +23,9 @@ import msgspec
 
 from streaming.settings.model import load
 from udfs.group import coordinator as group_logic
-from udfs.model.events import AnyEvent, MemberJoined, QueueInfo, System, TopicQueues
+from udfs.model.events import AnyEvent, MemberJoined, QueueInfo, TopicQueues
 from udfs.model.journal import Change, Rebalance, Unfinished
+from udfs.model.systems import System
 from udfs.packets.packet import Packet, carry_event
 from udfs.shard.shard import Shard
 

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 from streaming.collectors.collector import AttachedCluster
 from streaming.collectors.loss_watch import LossWatch
-from streaming.collectors.registry import attached_clusters, check_events_topic, cluster_sources
+from streaming.collectors.registry import attached_clusters, check_events_topic
 from streaming.machine import logs
 from streaming.machine.logs import logger
 from streaming.machine.stop_request import StopRequest
@@ -21,7 +21,7 @@ from streaming.pipeline.idle_ticks import Ticker
 from streaming.pipeline.progress import ProgressListener, caught_up
 from streaming.pipeline.query import decisions, packets, start_query
 from streaming.pipeline.sink import Sink
-from streaming.pipeline.sources import collected_source, control_source, folder_source, topic_source
+from streaming.pipeline.source_order import QuerySource, names_of, query_sources, rows_of
 from streaming.settings.locations import absolute, hand_on
 from streaming.settings.model import Settings
 from streaming.setup.errors import SetupError
@@ -36,24 +36,13 @@ from udfs.ingest.combiner import FollowedCluster
 from udfs.kafka.consumer_offsets import GroupPatterns
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
 FAILED_EXIT = 1
 _LOOK_EVERY_S = 0.25
 _RESTART_AFTER_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 _log = logger("job")
-
-
-def source_names(settings: Settings) -> list[str]:
-    """Return what the query reads, as the checkpoint remembers it, in the order of the union."""
-    names = ["control"]
-    if settings.events.folder:
-        # Its lines and its files.
-        names += [f"{kind}:{Path(settings.events.folder).absolute()}" for kind in ("events", "files")]
-    if settings.kafka_events.topic:
-        names.append(f"kafka-events:{settings.kafka_events.topic}")
-    return names + cluster_sources(settings)
 
 
 class Job:
@@ -76,6 +65,7 @@ class Job:
         self._watch = ProgressListener(self.status)
         self._when_running: Callable[[], None] = lambda: None
         self._unfinished = False
+        self._sources: list[QuerySource] = []
         self.has_begun = False
 
     def run(self, *, once: bool = False, flush: bool = False) -> None:
@@ -89,10 +79,11 @@ class Job:
         if self.settings.followed():
             self.status.state = "checking clusters"
         followers = attached_clusters(self.settings, self._checkpoint.collected, self._watch.offsets_read)
+        self._sources = list(query_sources(self.settings, self._checkpoint, followers))
         identity = self._checkpoint.open(
             shards=self.settings.state.shards,
             shuffle_partitions=self.settings.state.shuffle_partitions,
-            sources=source_names(self.settings),
+            sources=names_of(self._sources),
         )
         with self._checkpoint.exclusive_lock():
             self._run_alone(identity, followers, once=once, flush=flush)
@@ -114,7 +105,7 @@ class Job:
             losses = LossWatch(
                 self.settings, self._checkpoint, identity, lambda: clusters_of(spark, self._checkpoint.query)
             )
-            start = self._starter(spark, sink, followers, losses)
+            start = self._starter(spark, sink, losses)
             self.has_begun = True
             try:
                 if once:
@@ -152,9 +143,7 @@ class Job:
 
     # -- what is started ----------------------------------------------------------------------------------------
 
-    def _starter(
-        self, spark: SparkSession, sink: Sink, followers: Sequence[AttachedCluster], losses: LossWatch
-    ) -> Callable[[bool], StreamingQuery]:
+    def _starter(self, spark: SparkSession, sink: Sink, losses: LossWatch) -> Callable[[bool], StreamingQuery]:
         """Return what starts the query, or starts it again."""
 
         def start(once: bool) -> StreamingQuery:
@@ -162,7 +151,7 @@ class Job:
             followed = None
             if kafka.bootstrap_servers:
                 followed = FollowedCluster(kafka.cluster, GroupPatterns(kafka.include_groups, kafka.exclude_groups))
-            found = self._sources(spark, followers, is_tolerant=losses.before_start())
+            found = rows_of(self._sources, spark, is_tolerant=losses.before_start())
             packed = packets(found, self._rules, followed=followed)
             return start_query(
                 decisions(packed, self._rules, checkpoint=self._checkpoint.root),
@@ -173,36 +162,6 @@ class Job:
             )
 
         return start
-
-    def _sources(
-        self, spark: SparkSession, followers: Sequence[AttachedCluster], *, is_tolerant: bool
-    ) -> list[DataFrame]:
-        """Return the sources in the order of ``source_names``; it is fixed for the life of a checkpoint."""
-        settings = self.settings
-        found = [control_source(spark, self._checkpoint.control)]
-        if settings.events.folder:
-            found.append(
-                folder_source(spark, settings.events.folder, max_files_per_batch=settings.job.max_files_per_batch)
-            )
-        if settings.kafka_events.topic:
-            found.append(
-                topic_source(
-                    spark,
-                    settings.kafka_events.topic,
-                    bootstrap_servers=settings.kafka_events.bootstrap_servers or settings.kafka.bootstrap_servers,
-                    options=settings.kafka_events.plain_options(),
-                    max_offsets_per_batch=settings.job.max_offsets_per_batch,
-                    is_tolerant=is_tolerant,
-                )
-            )
-        for follower in followers:
-            most = settings.job.max_offsets_per_batch
-            rows = follower.source(spark, max_offsets_per_batch=most, is_tolerant=is_tolerant)
-            if rows is not None:
-                found.append(rows)
-        if followers:
-            found.append(collected_source(spark, self._checkpoint.collected))
-        return found
 
     # -- one pass -----------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import msgspec
@@ -9,9 +10,12 @@ import msgspec
 from streaming.settings.model import load
 from udfs.model.config import CoreConfig
 
-DEFAULTS = load().rules()
+
+@functools.cache
+def _defaults() -> CoreConfig:
+    return load().rules()
 
 
 def core_config(**changed: Any) -> CoreConfig:
     """Return the settings of ``conf/default.toml``, but for these."""
-    return msgspec.structs.replace(DEFAULTS, **changed)
+    return msgspec.structs.replace(_defaults(), **changed)

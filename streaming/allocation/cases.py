@@ -10,12 +10,13 @@ import msgspec
 
 from streaming.settings.defaults import default
 from udfs.model.errors import StrategyError
-from udfs.model.events import Mode, OwnedGeneration, QueueCount, QueueInfo, QueueRef, System
+from udfs.model.events import Mode, OwnedGeneration, QueueCount, QueueInfo, QueueRef
+from udfs.model.systems import KAFKA, System, system_of
 from udfs.strategies.allocate import allocate
 from udfs.strategies.kafka.vote import vote_of
 from udfs.strategies.modes import WHOLE_BROKER
 from udfs.strategies.problem import Assignment, Participant, Problem, Topic
-from udfs.strategies.registry import SYSTEMS, qualified_name
+from udfs.strategies.registry import qualified_name
 
 VOTE = "kafka.vote"
 # All topics of a case together: more would not fit into memory with their answer.
@@ -180,11 +181,11 @@ def _queues(topic: CaseTopic, of_kafka: bool) -> tuple[QueueInfo, ...]:
 
 def _chosen(case: Case, problem: Problem) -> tuple[System, str]:
     if case.strategy == VOTE:
-        return "kafka", qualified_name(vote_of(problem.members, _tie_order(problem)), "kafka")
-    system = case.strategy.split(".", 1)[0]
-    if system not in SYSTEMS:
+        return KAFKA.name, qualified_name(vote_of(problem.members, _tie_order(problem)), KAFKA.name)
+    system = system_of(case.strategy)
+    if system is None:
         raise StrategyError("unknown_strategy", f"there is no strategy {case.strategy}")
-    return system, qualified_name(case.strategy, system)  # type: ignore[return-value]
+    return system, qualified_name(case.strategy, system)
 
 
 def _tie_order(problem: Problem) -> str:

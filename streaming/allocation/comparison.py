@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from streaming.settings.defaults import default
 from udfs.model.errors import StrategyError
-from udfs.model.events import QueueInfo, QueueRef, System
+from udfs.model.events import QueueInfo, QueueRef
+from udfs.model.systems import SYSTEMS, System, SystemProfile, system_of
 from udfs.strategies.allocate import allocate
 from udfs.strategies.problem import Assignment, Participant, Problem, Topic
 from udfs.strategies.registry import names, qualified_name, registered
@@ -81,8 +82,9 @@ def _settled(strategy: str, size: Size, owned: Assignment, width: int) -> Assign
 def _allocate(strategy: str, size: Size, owned: Assignment, width: int) -> Assignment:
     topics = tuple(TOPIC if size.topics == 1 else f"{TOPIC}-{number}" for number in range(size.topics))
     system = _system(strategy)
-    broker = None if system == "kafka" else "0" if system == "metaq" else f"{_ROOM}@broker-a"
-    ids = [_member(system, f"{number:0{width}}") for number in range(1, size.members + 1)]
+    profile = SYSTEMS[system]
+    broker = (f"{_ROOM}@broker-a" if profile.has_rooms_in_names else "0") if profile.counts_queues_per_broker else None
+    ids = [_member(profile, f"{number:0{width}}") for number in range(1, size.members + 1)]
     members = tuple(
         Participant(
             member_id=member, name=member, subscriptions=topics, owned=tuple(owned[member]) if member in owned else None
@@ -100,8 +102,8 @@ def _allocate(strategy: str, size: Size, owned: Assignment, width: int) -> Assig
     return allocate(system=system, mode=None, strategy=strategy, problem=problem, tie_order=tie_order).assignment
 
 
-def _member(system: System, number: str) -> str:
-    return f"{_ROOM}@{number}" if system == "rocketmq" else f"consumer-{number}"
+def _member(profile: SystemProfile, number: str) -> str:
+    return f"{_ROOM}@{number}" if profile.has_rooms_in_names else f"consumer-{number}"
 
 
 def _moved(before: Assignment, after: Assignment) -> int:
@@ -110,10 +112,10 @@ def _moved(before: Assignment, after: Assignment) -> int:
 
 
 def _system(strategy: str) -> System:
-    system = strategy.split(".", 1)[0]
-    if system not in ("kafka", "rocketmq", "metaq"):
+    system = system_of(strategy)
+    if system is None:
         raise StrategyError("unknown_strategy", f"there is no strategy {strategy}")
-    return system  # type: ignore[return-value]
+    return system
 
 
 def is_strategy(strategy: str) -> bool:

@@ -14,9 +14,10 @@ import msgspec
 
 from udfs.model.errors import StrategyError
 from udfs.model.events import QueueInfo, QueueRef
+from udfs.model.systems import SYSTEMS, system_of
 from udfs.strategies.laws import guarded
 from udfs.strategies.problem import Assignment, Participant, Problem, Strategy, Topic
-from udfs.strategies.registry import SYSTEMS, Registered, register
+from udfs.strategies.registry import Registered, register
 
 GROUP = "rebalance_monitor.strategies"
 
@@ -118,7 +119,7 @@ def _timely(name: str, answer: Strategy) -> Strategy:
 
 def _tried(point: EntryPoint) -> Registered:
     """Load a strategy and return it, guarded, if it keeps the laws in every trial."""
-    if point.name.split(".", 1)[0] not in SYSTEMS or "." not in point.name:
+    if system_of(point.name) is None:
         raise StrategyError("illegal_name", f"its name must start with one of {', '.join(SYSTEMS)} and a dot")
     loaded = point.load()
     entry = (

@@ -1,22 +1,121 @@
-"""Shell: the live clusters that a job follows: what each is to the job, and which there are."""
+"""Shell: the systems whose live clusters can be followed: one entry each, which imports nothing until it is used.
+
+The name of a profile is that of the section of its settings (``streaming/settings/clusters.py``), of its option, e.g.
+``--kafka``, and of its folder beside this module.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from streaming.collectors.collector import AttachedCluster, Collector, CollectorCluster
-from streaming.collectors.event_log import EventFiles, EventLog
+from udfs.model.systems import KAFKA, METAQ, ROCKETMQ, SystemProfile
 
 if TYPE_CHECKING:
+    from streaming.collectors.collector import AttachedCluster, Collector
+    from streaming.collectors.event_log import EventLog
     from streaming.collectors.kafka.collector import OffsetsRead
     from streaming.settings.model import Settings
 
 
-def cluster_sources(settings: Settings) -> list[str]:
-    """Return the names under which a checkpoint remembers the clusters that are followed, in a fixed order."""
-    return [f"{system}:{cluster}" for system, cluster in settings.followed().items()]
+class CollectorLogs(Protocol):
+    """What ``collect`` gives a collector to append to."""
+
+    def log(self, part: str = "") -> EventLog:
+        """Return a log for the cluster, or for a part of its events, with its own remembered state."""
+
+    def remember(self) -> bool:
+        """Return whether an earlier start left a memory of the cluster."""
+
+
+class FollowedSystem:
+    """A system whose collector reports everything.
+
+    The module ``factory`` in its folder has ``checked(section, was_seen=)``: it checks that a cluster can be reached,
+    unless an earlier start saw it, and returns what makes the collector of a log.
+
+    Args:
+        metavar: Of its address on the command line.
+    """
+
+    def __init__(self, profile: SystemProfile, metavar: str) -> None:
+        self.profile = profile
+        self.metavar = metavar
+
+    def attached(self, settings: Settings, folder: Path, offsets_read: OffsetsRead) -> AttachedCluster:  # noqa: ARG002
+        """Return what follows the cluster of the settings beside the job.
+
+        Args:
+            folder: Where the collector writes; the query must read it.
+            offsets_read: Answers up to where the query has read Kafka's ``__consumer_offsets``.
+
+        Raises:
+            SetupError: It cannot be reached or refuses access.
+        """
+        from streaming.collectors.collector import CollectorCluster
+        from streaming.collectors.event_log import EventFiles
+
+        make_collector = self._checked(settings, was_seen=EventFiles.knows(folder, self.profile.name))
+        log = EventFiles(folder, self.profile.name)
+        return CollectorCluster(make_collector(log), log)
+
+    def alone(self, settings: Settings, logs: CollectorLogs, stop: threading.Event) -> Collector:  # noqa: ARG002
+        """Return the collector of the cluster of the settings, without a job.
+
+        Args:
+            stop: Set by the caller, it ends a full read, too.
+
+        Raises:
+            SetupError: It cannot be reached or refuses access.
+        """
+        return self._checked(settings, was_seen=logs.remember())(logs.log())
+
+    def _checked(self, settings: Settings, *, was_seen: bool) -> Callable[[EventLog], Collector]:
+        checked: Callable[..., Callable[[EventLog], Collector]] = import_module(
+            f"streaming.collectors.{self.profile.name}.factory"
+        ).checked
+        return checked(settings.cluster(self.profile.name), was_seen=was_seen)
+
+
+class _FollowedKafka(FollowedSystem):
+    """Kafka: beside a job, Spark reads the group records itself."""
+
+    def attached(self, settings: Settings, folder: Path, offsets_read: OffsetsRead) -> AttachedCluster:
+        from streaming.collectors.kafka.factory import KafkaCluster
+
+        return KafkaCluster.checked(settings.kafka, folder, offsets_read)
+
+    def alone(self, settings: Settings, logs: CollectorLogs, stop: threading.Event) -> Collector:
+        from streaming.collectors.kafka.factory import options_of
+        from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
+
+        interval_ms = settings.kafka.poll_interval_ms
+        topics, groups = logs.log("topics"), logs.log("groups")
+        return StandaloneKafkaCollector(
+            options_of(settings.kafka), topics, groups, poll_interval_ms=interval_ms, stop=stop
+        )
+
+
+FOLLOWED: dict[str, FollowedSystem] = {
+    one.profile.name: one
+    for one in (
+        _FollowedKafka(KAFKA, "HOST:PORT"),
+        FollowedSystem(ROCKETMQ, "NAMESRV[;NAMESRV]"),
+        FollowedSystem(METAQ, "ZK[/root]"),
+    )
+}
+
+
+def attached_clusters(settings: Settings, folder: Path, offsets_read: OffsetsRead) -> list[AttachedCluster]:
+    """Check that each cluster of the settings can be followed, and return what follows it; as ``attached`` does.
+
+    Raises:
+        SetupError: One cannot be reached or refuses access.
+    """
+    return [FOLLOWED[system].attached(settings, folder, offsets_read) for system in settings.followed()]
 
 
 def check_events_topic(settings: Settings, *, was_read: bool) -> None:
@@ -36,45 +135,3 @@ def check_events_topic(settings: Settings, *, was_read: bool) -> None:
 
     servers = events.bootstrap_servers or settings.kafka.bootstrap_servers
     require_topic(KafkaOptions(servers, events.topic, events.plain_options()), events.topic)
-
-
-def attached_clusters(settings: Settings, folder: Path, offsets_read: OffsetsRead) -> list[AttachedCluster]:
-    """Check that each cluster of the settings can be followed, and return what follows it.
-
-    Args:
-        folder: Where collectors write; the query must read it.
-        offsets_read: Answers up to where the query has read Kafka's ``__consumer_offsets``.
-
-    Raises:
-        SetupError: One cannot be reached or refuses access.
-    """
-    found: list[AttachedCluster] = []
-    for system in settings.followed():
-        if system == "kafka":
-            from streaming.collectors.kafka.factory import KafkaCluster
-
-            found.append(KafkaCluster.checked(settings.kafka, folder, offsets_read))
-        else:
-            make_collector = validated_collector(system, settings, was_seen=EventFiles.knows(folder, system))
-            log = EventFiles(folder, system)
-            found.append(CollectorCluster(make_collector(log), log))
-    return found
-
-
-def validated_collector(system: str, settings: Settings, *, was_seen: bool) -> Callable[[EventLog], Collector]:
-    """Check that a cluster can be reached, and return what makes its collector.
-
-    Args:
-        system: One whose collector reports everything: ``rocketmq`` or ``metaq``.
-        was_seen: An earlier start saw it: now it may be away.
-
-    Raises:
-        SetupError: It cannot be reached.
-    """
-    if system == "rocketmq":
-        from streaming.collectors.rocketmq.factory import checked as validated_rocketmq
-
-        return validated_rocketmq(settings.rocketmq, was_seen=was_seen)
-    from streaming.collectors.metaq.factory import checked as validated_metaq
-
-    return validated_metaq(settings.metaq, was_seen=was_seen)

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
+
+from streaming.collectors.registry import FOLLOWED
 
 if TYPE_CHECKING:
     from streaming.settings.model import Settings
 
-KafkaAddress: TypeAlias = Annotated[
-    str | None, typer.Option("--kafka", metavar="HOST:PORT", help="Follow this live Kafka cluster.")
-]
-RocketMqAddress: TypeAlias = Annotated[
-    str | None, typer.Option("--rocketmq", metavar="NAMESRV[;NAMESRV]", help="Follow this live RocketMQ cluster.")
-]
-MetaqAddress: TypeAlias = Annotated[
-    str | None, typer.Option("--metaq", metavar="ZK[/root]", help="Follow this live MetaQ cluster.")
-]
 ClusterNames: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
@@ -53,20 +47,58 @@ ExcludeTopics: TypeAlias = Annotated[
     typer.Option("--exclude-topic", metavar="REGEX", help="Exclude topics that match (RocketMQ, MetaQ). Repeatable."),
 ]
 
-ADDRESSES = {"kafka": "kafka.bootstrap_servers", "rocketmq": "rocketmq.name_servers", "metaq": "metaq.zookeeper"}
-_WITH_TOPICS = ("rocketmq", "metaq")
+# Where each system's cluster is, as ``with_addresses`` hands it to a command: system -> address, if given.
+Addresses: TypeAlias = Mapping[str, str | None]
+EACH_ADDRESS = [f"--{system}" for system in FOLLOWED]
+
+
+def with_addresses(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each system, e.g. ``--kafka``, in place of its parameter ``addresses``."""
+
+    def with_each(**given: Any) -> None:
+        command(addresses={system: given.pop(system) for system in FOLLOWED}, **given)
+
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        parameters += _address_parameters() if parameter.name == "addresses" else [parameter]
+    with_each.__name__, with_each.__doc__ = command.__name__, command.__doc__
+    with_each.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    with_each.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return with_each
+
+
+def _address_parameters() -> list[inspect.Parameter]:
+    return [
+        inspect.Parameter(
+            system,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                str | None,
+                typer.Option(f"--{system}", metavar=one.metavar, help=f"Follow this live {one.profile.title} cluster."),
+            ],
+        )
+        for system, one in FOLLOWED.items()
+    ]
+
+
+def address_settings() -> dict[str, str]:
+    """Return the setting that holds the address of each system's cluster."""
+    from streaming.settings.clusters import SECTIONS
+
+    return {system: f"{system}.{section.address}" for system, section in SECTIONS.items()}
 
 
 class LiveOptions:
     """The command line's live clusters, as settings, and its mistakes.
 
     Args:
-        addresses: ``kafka``, ``rocketmq``, ``metaq`` -> where, if given.
+        addresses: As ``with_addresses`` hands them.
     """
 
     def __init__(
         self,
-        addresses: Mapping[str, str | None],
+        addresses: Addresses,
         clusters: Sequence[str],
         *,
         include_groups: Sequence[str],
@@ -75,20 +107,24 @@ class LiveOptions:
         exclude_topics: Sequence[str],
         kafka_options: Sequence[str],
     ) -> None:
+        from streaming.settings.clusters import with_topics
+
         self.mistakes: list[str] = []
+        places = address_settings()
         self.given = [system for system, address in addresses.items() if address is not None]
         # Without an address here, it is in the settings.
-        meant = self.given or list(ADDRESSES)
-        self.settings: dict[str, object] = {ADDRESSES[system]: address for system, address in addresses.items()}
+        meant = self.given or list(FOLLOWED)
+        self.settings: dict[str, object] = {places[system]: address for system, address in addresses.items()}
         self._name_clusters(clusters, meant)
         for system in meant:
             self.settings[f"{system}.include_groups"] = list(include_groups) or None
             self.settings[f"{system}.exclude_groups"] = list(exclude_groups) or None
-        for system in filter(meant.__contains__, _WITH_TOPICS):
+        for system in filter(meant.__contains__, with_topics()):
             self.settings[f"{system}.include_topics"] = list(include_topics) or None
             self.settings[f"{system}.exclude_topics"] = list(exclude_topics) or None
-        if (include_topics or exclude_topics) and self.given == ["kafka"]:
-            self.mistakes.append("--include-topic and --exclude-topic go with --rocketmq or --metaq")
+        if (include_topics or exclude_topics) and self.given and not set(self.given) & set(with_topics()):
+            options = " or ".join(f"--{system}" for system in with_topics())
+            self.mistakes.append(f"--include-topic and --exclude-topic go with {options}")
         self._read_kafka_options(kafka_options)
 
     def missing(self, config: Path | None, env: Mapping[str, str]) -> list[str]:
@@ -103,7 +139,7 @@ class LiveOptions:
         named: set[str] = set()
         for text in clusters:
             system, equals, name = text.partition("=")
-            if equals and system in ADDRESSES:
+            if equals and system in FOLLOWED:
                 self.settings[f"{system}.cluster"] = name
                 named_now = {system}
                 if system not in meant:
@@ -138,7 +174,6 @@ def incomplete_clusters(settings: Settings) -> list[str]:
     for cluster, count in Counter(filter(None, followed.values())).items():
         if count > 1:
             mistakes.append(f"--cluster {cluster}: names {count} clusters; each needs a unique name")
-    rocketmq = settings.rocketmq
-    if bool(rocketmq.access_key) != bool(rocketmq.secret_key.get_secret_value()):
-        mistakes.append("rocketmq.access_key and rocketmq.secret_key go together")
+    for system in FOLLOWED:
+        mistakes += settings.cluster(system).mistakes()
     return mistakes

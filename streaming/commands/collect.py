@@ -16,27 +16,28 @@ from urllib.parse import quote
 
 import typer
 
+from streaming.collectors.registry import FOLLOWED
 from streaming.commands.cluster_options import (
-    ADDRESSES,
+    EACH_ADDRESS,
+    Addresses,
     ClusterNames,
     ExcludeGroups,
     ExcludeTopics,
     IncludeGroups,
     IncludeTopics,
-    KafkaAddress,
     KafkaProperties,
     LiveOptions,
-    MetaqAddress,
-    RocketMqAddress,
+    address_settings,
     incomplete_clusters,
+    with_addresses,
 )
 from streaming.commands.options import ConfigOption, path_option
 from streaming.machine.file_lock import exclusive_lock
 from streaming.settings.errors import SettingsError
 from streaming.setup.errors import SetupError
+from udfs.model.systems import KAFKA
 
 if TYPE_CHECKING:
-    from streaming.collectors.collector import Collector
     from streaming.collectors.event_log import EventLog
     from streaming.settings.model import Settings
 
@@ -48,11 +49,10 @@ _LAST_WORDS_S = 8.0
 _RETRY_S = 0.25
 
 
+@with_addresses
 def collect(
     *,
-    kafka: KafkaAddress = None,
-    rocketmq: RocketMqAddress = None,
-    metaq: MetaqAddress = None,
+    addresses: Addresses,
     cluster: ClusterNames = None,
     out: Annotated[
         str | None,
@@ -81,9 +81,10 @@ def collect(
     mistakes: list[str] = []
     folder, topic = _place(out, events, kafka_events, mistakes)
     # Beside another system's cluster, --kafka only gives the topic's broker.
-    only_topic = topic is not None and "/" not in topic and bool(rocketmq or metaq)
+    others = [system for system, address in addresses.items() if address and system != KAFKA.name]
+    only_topic = topic is not None and "/" not in topic and bool(others)
     live = LiveOptions(
-        {"kafka": None if only_topic else kafka, "rocketmq": rocketmq, "metaq": metaq},
+        {**addresses, KAFKA.name: None} if only_topic else addresses,
         cluster or [],
         include_groups=include_group or [],
         exclude_groups=exclude_group or [],
@@ -95,7 +96,7 @@ def collect(
     if len(live.given) > 1:
         mistakes.append(f"one cluster at a time: {' or '.join(f'--{system}' for system in live.given)}")
     try:
-        servers = {"kafka_events.bootstrap_servers": kafka if only_topic else None}
+        servers = {"kafka_events.bootstrap_servers": addresses[KAFKA.name] if only_topic else None}
         settings = load(config, _with_nothing_else(live) | servers, os.environ)
     except SettingsError as error:
         raise SettingsError([*mistakes, *error.mistakes, *live.missing(config, os.environ)]) from error
@@ -112,7 +113,8 @@ def collect(
 
 def _with_nothing_else(live: LiveOptions) -> dict[str, object]:
     """Return the settings of the command line; a cluster that is named there is the only one."""
-    others = {ADDRESSES[system]: "" for system in ADDRESSES if live.given and system not in live.given}
+    places = address_settings()
+    others = {places[system]: "" for system in places if live.given and system not in live.given}
     return live.settings | others
 
 
@@ -138,14 +140,15 @@ def _unfit(settings: Settings, live: LiveOptions, topic: str | None) -> list[str
     mistakes = []
     followed = settings.followed()
     if not followed:
-        mistakes.append("nothing to follow: give one of --kafka, --rocketmq and --metaq, with --cluster NAME")
+        either = f"{', '.join(EACH_ADDRESS[:-1])} and {EACH_ADDRESS[-1]}"
+        mistakes.append(f"nothing to follow: give one of {either}, with --cluster NAME")
     elif len(followed) > 1 and len(live.given) < 2:
         mistakes.append(
             f"the settings name several clusters; choose one: {' or '.join(f'--{one}' for one in followed)}"
         )
     else:
         mistakes += incomplete_clusters(settings)
-    if topic is not None and "/" not in topic and "kafka" not in followed and not _events_servers(settings):
+    if topic is not None and "/" not in topic and KAFKA.name not in followed and not _events_servers(settings):
         mistakes.append(f"--out {_TO_TOPIC}{topic}: the broker is missing: write {_TO_TOPIC}HOST:PORT/{topic}")
     return mistakes
 
@@ -203,7 +206,7 @@ class _Logs:
         from streaming.collectors.kafka.client_options import KafkaOptions
 
         settings = self._settings
-        followed = settings.kafka if self._system == "kafka" else None
+        followed = settings.kafka if self._system == KAFKA.name else None
         properties = followed.plain_options() if followed else settings.kafka_events.plain_options()
         self._keep_others_out(self._topic_memory(part).with_suffix(".lock"))
         servers = self._servers or (followed.bootstrap_servers if followed else _events_servers(settings))
@@ -232,7 +235,7 @@ def _collect(settings: Settings, system: str, logs: _Logs, *, once: bool) -> int
 
     log = logger("collect")
     stop = _stopped_by_signals()
-    collector = _collector(settings, system, logs, stop)
+    collector = FOLLOWED[system].alone(settings, logs, stop)
     answered = True
     if once:
         answered = collector.observe_once()
@@ -248,24 +251,6 @@ def _collect(settings: Settings, system: str, logs: _Logs, *, once: bool) -> int
         log.error("observed events could not be written; the next start reads the cluster's state again")
     log.info("stopped")
     return 0 if answered and written else FAILED_EXIT
-
-
-def _collector(settings: Settings, system: str, logs: _Logs, stop: threading.Event) -> Collector:
-    if system == "kafka":
-        from streaming.collectors.kafka.factory import options_of
-        from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
-
-        return StandaloneKafkaCollector(
-            options_of(settings.kafka),
-            logs.log("topics"),
-            logs.log("groups"),
-            poll_interval_ms=settings.kafka.poll_interval_ms,
-            stop=stop,
-        )
-    from streaming.collectors.registry import validated_collector
-
-    make_collector = validated_collector(system, settings, was_seen=logs.remember())
-    return make_collector(logs.log())
 
 
 def _write_the_rest(logs: _Logs) -> bool:

@@ -10,32 +10,32 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streaming.commands.cluster_options import (
+    EACH_ADDRESS,
+    Addresses,
     ClusterNames,
     ExcludeGroups,
     ExcludeTopics,
     IncludeGroups,
     IncludeTopics,
-    KafkaAddress,
     KafkaProperties,
     LiveOptions,
-    MetaqAddress,
-    RocketMqAddress,
     incomplete_clusters,
+    with_addresses,
 )
 from streaming.commands.options import ConfigOption, TablesOption, path_option, span_ms
 from streaming.machine.folder_check import write_error
 from streaming.settings.errors import SettingsError
+from udfs.model.systems import KAFKA
 
 if TYPE_CHECKING:
     from streaming.settings.model import Settings
 
 
+@with_addresses
 def run(
     *,
     events: Annotated[Path | None, path_option("Read events from this folder of JSON lines.")] = None,
-    kafka: KafkaAddress = None,
-    rocketmq: RocketMqAddress = None,
-    metaq: MetaqAddress = None,
+    addresses: Addresses,
     cluster: ClusterNames = None,
     kafka_events: Annotated[
         str | None, typer.Option(metavar="[HOST:PORT/]TOPIC", help="Read events of the contract from this Kafka topic.")
@@ -71,7 +71,7 @@ def run(
     # With a topic of events and no cluster to name, --kafka only gives the topic's broker.
     only_topic = bool(topic) and not any(name.startswith("kafka=") or "=" not in name for name in cluster or [])
     live = LiveOptions(
-        {"kafka": None if only_topic else kafka, "rocketmq": rocketmq, "metaq": metaq},
+        {**addresses, KAFKA.name: None} if only_topic else addresses,
         cluster or [],
         include_groups=include_group or [],
         exclude_groups=exclude_group or [],
@@ -91,7 +91,7 @@ def run(
             {
                 "events.folder": None if events is None else str(events.absolute()),
                 "kafka_events.topic": topic,
-                "kafka_events.bootstrap_servers": servers or (kafka if topic else None),
+                "kafka_events.bootstrap_servers": servers or (addresses[KAFKA.name] if topic else None),
                 "job.tables": tables,
                 "job.checkpoint": checkpoint,
                 "job.max_files_per_batch": max_files_per_batch,
@@ -130,8 +130,8 @@ def _misused(folder: str | Path | None, has_source: bool, once: bool, flush: boo
     mistakes = []
     if not has_source:
         mistakes.append(
-            "nothing to read: give --events DIR, --kafka-events TOPIC, or one of --kafka, --rocketmq and --metaq with"
-            " --cluster NAME"
+            f"nothing to read: give --events DIR, --kafka-events TOPIC, or one of {', '.join(EACH_ADDRESS[:-1])} and"
+            f" {EACH_ADDRESS[-1]} with --cluster NAME"
         )
     if flush and not once:
         mistakes.append("--flush needs --once")

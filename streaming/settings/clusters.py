@@ -22,6 +22,10 @@ class LiveCluster(Section):
     exclude_groups: tuple[str, ...]
     poll_interval_ms: Annotated[Span, Field(ge=100)]
 
+    def mistakes(self) -> list[str]:
+        """Return what is wrong with settings that are valid one by one."""
+        return []
+
     @field_validator(*_PATTERNS, mode="before", check_fields=False)
     @classmethod
     def _list(cls, patterns: object) -> object:
@@ -72,6 +76,12 @@ class RocketMq(LiveCluster, _Encrypted):
     secret_key: SecretStr
     security_token: SecretStr
 
+    def mistakes(self) -> list[str]:
+        """Return what is wrong with settings that are valid one by one."""
+        if bool(self.access_key) == bool(self.secret_key.get_secret_value()):
+            return []
+        return ["rocketmq.access_key and rocketmq.secret_key go together"]
+
 
 class Metaq(LiveCluster, _Encrypted):
     address = "zookeeper"
@@ -103,5 +113,13 @@ class Clusters(Section):
 
     def followed(self) -> dict[str, str]:
         """Return the live clusters to follow: system -> name, always in the same order."""
-        sections = {system: self.cluster(system) for system in Clusters.model_fields}
+        sections = {system: self.cluster(system) for system in SECTIONS}
         return {system: one.cluster for system, one in sections.items() if getattr(one, one.address)}
+
+
+SECTIONS: dict[str, type[LiveCluster]] = {name: field.annotation for name, field in Clusters.model_fields.items()}  # type: ignore[misc]
+
+
+def with_topics() -> list[str]:
+    """Return the systems whose topics are followed by patterns, too."""
+    return [system for system, section in SECTIONS.items() if "include_topics" in section.model_fields]

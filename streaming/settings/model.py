@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pydantic
 from pydantic import BeforeValidator, Field
@@ -31,6 +31,7 @@ from streaming.settings.sections import (
     Span,
 )
 from udfs.model.config import CoreConfig
+from udfs.model.systems import SYSTEMS
 
 
 class Job(Section):
@@ -53,10 +54,15 @@ class Time(Section):
     forget_after_ms: SomeSpan
 
 
-class SessionTimeouts(Section):
-    kafka_ms: SomeSpan
-    rocketmq_ms: SomeSpan
-    metaq_ms: SomeSpan
+_TIMEOUTS: dict[str, Any] = {f"{system}_ms": (SomeSpan, ...) for system in SYSTEMS}
+
+if TYPE_CHECKING:
+
+    class SessionTimeouts(Section):
+        """One key for each system."""
+
+else:
+    SessionTimeouts = pydantic.create_model("SessionTimeouts", __base__=Section, **_TIMEOUTS)
 
 
 class Limits(Section):

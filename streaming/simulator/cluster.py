@@ -9,7 +9,8 @@ from typing import Literal, NotRequired, Protocol, TypedDict
 
 from streaming.simulator.timeline import Delivery, Post, Timeline
 from streaming.simulator.truth import SilentSource, Truth
-from udfs.model.events import AnyEvent, Clock, QueueInfo, System, TopicQueues
+from udfs.model.events import AnyEvent, Clock, QueueInfo, TopicQueues
+from udfs.model.systems import System
 
 CLOCK_INTERVAL_MS = 5_000
 # Disorder stays below the default of allowed_lateness (2 s); what comes later is scripted, never chance.

@@ -11,7 +11,8 @@ from streaming.simulator.polled_group import ForeignGroup, PolledGroup
 from streaming.simulator.reported_group import CUSTOM_STRATEGY, ReportedGroup
 from streaming.simulator.timeline import Delivery, Post, Timeline
 from streaming.simulator.truth import ExpectedRebalance, SilentSource, Truth
-from udfs.model.events import AnyEvent, System
+from udfs.model.events import AnyEvent
+from udfs.model.systems import System
 
 # Recordings begin here, so that the same seed gives the same bytes.
 RECORDINGS_START_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z

@@ -11,6 +11,7 @@ from streaming.tables.schema import Row
 from streaming.terminal.format import count, queue_name, span_of_time, time_text
 from streaming.views.reader import Reader, time_scalar
 from streaming.views.rebalances import one_rebalance
+from udfs.model.systems import SYSTEMS
 
 MOVES_SHOWN = 40
 
@@ -116,17 +117,17 @@ def _moves(spans: list[Row], rebalance: Row, origin: str) -> list[Move]:
         if span["valid_to"] is None or span["valid_to"] > at:
             after.setdefault(queue, []).append(span)
     queues = sorted(before.keys() | after.keys(), key=lambda queue: (queue[0], queue[1] or "", queue[2]))
-    system = rebalance["system"]
+    is_static = SYSTEMS[rebalance["system"]].has_static_members
     return [
         Move(*queue, *([span["member_id"] for span in owners.get(queue, [])] for owners in (before, after)))
         for queue in queues
-        if _owners_of(system, before.get(queue, [])) != _owners_of(system, after.get(queue, []))
+        if _owners_of(is_static, before.get(queue, [])) != _owners_of(is_static, after.get(queue, []))
     ]
 
 
-def _owners_of(system: str, spans: list[Row]) -> list[str]:
-    """Return the owners of a queue; a static member of Kafka is the same one under any id."""
-    return sorted((system == "kafka" and span.get("instance_id")) or span["member_id"] for span in spans)
+def _owners_of(is_static: bool, spans: list[Row]) -> list[str]:
+    """Return the owners of a queue; a static member is the same one under any id."""
+    return sorted((is_static and span.get("instance_id")) or span["member_id"] for span in spans)
 
 
 # -- as text ------------------------------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ from typing import Any
 
 from udfs.model.errors import StrategyError
 from udfs.model.events import QueueInfo, QueueRef
+from udfs.model.systems import SYSTEMS
 from udfs.strategies.problem import Participant, Problem, Topic
-from udfs.strategies.registry import DEFAULTS, qualified_name, registered
+from udfs.strategies.registry import qualified_name, registered
 
 Queue = tuple[str, str | None, int]
 Held = dict[str, list[Queue]]
@@ -37,8 +38,8 @@ def chosen_strategy(system: str, named: str | None, members: Mapping[str, Mappin
     if system == "kafka":
         if not members:
             raise NoAnswer("a vote over nobody")
-        return f"kafka.{_vote(lists)}" if lists else DEFAULTS[system]
-    return ", ".join(sorted({_own(system, member) for member in members.values()})) or DEFAULTS[system]
+        return f"kafka.{_vote(lists)}" if lists else SYSTEMS[system].default_strategy
+    return ", ".join(sorted({_own(system, member) for member in members.values()})) or SYSTEMS[system].default_strategy
 
 
 def _vote(lists: list[list[str]]) -> str:
@@ -50,7 +51,11 @@ def _vote(lists: list[list[str]]) -> str:
 
 
 def _own(system: str, member: Mapping[str, Any]) -> str:
-    return qualified_name(member["strategies"][0], system) if member.get("strategies") else DEFAULTS[system]
+    return (
+        qualified_name(member["strategies"][0], system)
+        if member.get("strategies")
+        else SYSTEMS[system].default_strategy
+    )
 
 
 def allocate(

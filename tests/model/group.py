@@ -12,7 +12,8 @@ from tests.model.late_events import with_late
 from tests.model.member import DESCRIPTION, Member, is_bare
 from tests.model.rows import GROUP, Tables
 from tests.model.topics import Topics
-from udfs.strategies.registry import DEFAULTS, qualified_name
+from udfs.model.systems import SYSTEMS
+from udfs.strategies.registry import qualified_name
 
 ORDER = (
     "group_created", "session_expired", "member_left", "member_gone", "member_joined", "subscription_changed",
@@ -306,13 +307,13 @@ class Group(GroupRows):
     def lists_differ(self, old: list[str] | None, new: list[str] | None) -> bool:
         """Return whether a member lists other strategies; one that it would have used unnamed is none outside Kafka."""
         if old is None and self.system != "kafka":
-            return self.effective({"": {"strategies": new}}, {}) != DEFAULTS[self.system]
+            return self.effective({"": {"strategies": new}}, {}) != SYSTEMS[self.system].default_strategy
         return old != new
 
     def effective(self, members: dict[str, dict[str, Any]], settings: dict[str, Any]) -> str | None:
         """Return the names of the strategies that these members would use; none allocates but in clustering."""
         if settings.get("mode", "clustering") != "clustering":
-            return qualified_name(settings.get("strategy") or DEFAULTS[self.system], self.system)
+            return qualified_name(settings.get("strategy") or SYSTEMS[self.system].default_strategy, self.system)
         try:
             return chosen_strategy(self.system, settings.get("strategy"), members)
         except NoAnswer:

@@ -12,27 +12,12 @@ from pyspark.errors import PySparkException
 from structlog.testing import capture_logs
 
 from streaming import job as job_module
-from streaming.job import FAILED_EXIT, Job, source_names, supervise
+from streaming.job import FAILED_EXIT, Job, supervise
 from streaming.settings.model import Settings, load
 from streaming.setup.errors import SetupError
 from streaming.tables.errors import TableError
 
 AWAY = "org.apache.kafka.common.errors.DisconnectException"
-
-
-def test_sources_have_one_order_whatever_was_given_first() -> None:
-    given = {"metaq.zookeeper": "z", "metaq.cluster": "m", "kafka_events.topic": "t", "events.folder": "/events"}
-    settings = load(None, {**given, "kafka.bootstrap_servers": "k:1", "kafka.cluster": "k"})
-    # A checkpoint remembers them so: this order is part of its format.
-    assert source_names(settings) == [
-        "control",
-        "events:/events",
-        "files:/events",
-        "kafka-events:t",
-        "kafka:k",
-        "metaq:m",
-    ]
-    assert source_names(load()) == ["control"]
 
 
 class FakeQuery:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Collection
 from typing import Final, Literal, TypeAlias
 
+from udfs.model.systems import SystemProfile
+
 # A client's rebalance loop (RebalanceService#waitInterval); it wakes at once when its broker notifies it (request code
 # 40), and from 5.2.0 on it runs at most once in minInterval, which is also its wait after an unbalanced pass.
 TICK_MS: Final = 20_000
@@ -41,26 +43,26 @@ _NOTIFIED = frozenset({"group_created", "member_joined", "member_left", "member_
 _NUMBER = re.compile(r"\d+")
 
 
-def learning_ms(system: str, kinds: Collection[str]) -> int:
+def learning_ms(system: SystemProfile, kinds: Collection[str]) -> int:
     """Return the span within which all members learn of changes of these kinds, each at its own time.
 
     RocketMQ's brokers notify of connections that come and go and of topics subscribed to, not of members that expire;
     any notification wakes all members. Brokers do not notify of new queues.
     """
-    if system != "rocketmq":
+    if not system.has_rebalance_loop:
         return 0
     if "queue_count_changed" in kinds:
         return ROUTE_REFRESH_MS + TICK_MS
     return 0 if _NOTIFIED & set(kinds) else TICK_MS
 
 
-def queue_wait_ms(system: str, learning: int, loss: Loss, client_version: str | None, ordered: bool) -> int:
+def queue_wait_ms(system: SystemProfile, learning: int, loss: Loss, client_version: str | None, ordered: bool) -> int:
     """Estimate for how long a queue has no owner.
 
     Args:
         learning: From ``learning_ms``. client_version, ordered: Of the new owner; an unknown version counts as new.
     """
-    if system != "rocketmq":
+    if not system.has_rebalance_loop:
         return REOWN_MS
     version = version_of(client_version)
     wait = learning // (6 if loss == "alive" else 2)
@@ -82,9 +84,9 @@ def whole_wait_ms(learning: int, takers: int) -> int:
     return learning * takers // (takers + 1)
 
 
-def settled_after_ms(system: str, kinds: Collection[str], ordered: bool, session_timeout_ms: int) -> int:
+def settled_after_ms(system: SystemProfile, kinds: Collection[str], ordered: bool, session_timeout_ms: int) -> int:
     """Return how long after a rebalance members may still own other queues than computed."""
-    if system == "rocketmq":
+    if system.has_rebalance_loop:
         span = max(TICK_MS, learning_ms(system, kinds)) + _TOLD_AFTER_MS
         return span + LOCK_EXPIRES_MS if ordered else span
     # The owner nodes of a dead consumer are deleted with its ZooKeeper session.

@@ -57,11 +57,11 @@ from udfs.model.events import (
     Heartbeat,
     MemberJoined,
     MemberLeft,
-    System,
     TopicQueues,
 )
 from udfs.model.garbage_collection import makes_no_cycles
 from udfs.model.group_api import DedupView, DueEvent, GroupInput, GroupOutput, TopicsView
+from udfs.model.systems import System
 
 __all__ = [
     "Group",

@@ -24,6 +24,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from udfs.model.systems import SYSTEMS
+
 Severity: TypeAlias = Literal["info", "warning", "critical"]
 
 # Six rebalances within ten minutes: a rolling restart of a small group stays below, a crash loop does not.
@@ -136,7 +138,7 @@ def _duplicate_ids(one: Outcome) -> Found | None:
 
 
 def _strategies_differ(one: Outcome) -> Found | None:
-    if len(one.strategies) < 2 or one.system == "kafka":
+    if len(one.strategies) < 2 or SYSTEMS[one.system].members_vote:
         return None
     return Found(
         severity="critical",
@@ -147,13 +149,13 @@ def _strategies_differ(one: Outcome) -> Found | None:
 
 
 def _subscriptions_differ(one: Outcome) -> Found | None:
-    if one.system != "rocketmq" or one.subscription_sets < 2:
+    if not SYSTEMS[one.system].needs_equal_subscriptions or one.subscription_sets < 2:
         return None
     return Found(
         severity="warning",
         message=f"Members of the group have {one.subscription_sets} different subscriptions.",
-        advice="RocketMQ requires identical subscriptions for all consumers of a group: each heartbeat overwrites the"
-        " previous subscription.",
+        advice=f"{SYSTEMS[one.system].title} requires identical subscriptions for all consumers of a group: each"
+        " heartbeat overwrites the previous subscription.",
         evidence=one.evidence,
     )
 

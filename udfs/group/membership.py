@@ -27,7 +27,7 @@ from udfs.group.static_members import place_of, returned
 from udfs.group.view import GroupView
 from udfs.model.events import Departure, GroupSnapshot, Heartbeat, MemberFields, MemberInfo, MemberJoined, MemberLeft
 from udfs.model.group_api import DueEvent
-from udfs.strategies.registry import DEFAULTS, qualified_name
+from udfs.strategies.registry import qualified_name
 
 # ---- one event at a time
 
@@ -36,7 +36,7 @@ def on_join(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, 
     """Apply a join, or a heartbeat that came as an event of its own."""
     group, own = turn.group, event.event_time
     # Kafka's coordinator generates member ids: no two connections share one.
-    host = None if turn.system == "kafka" else event.host
+    host = None if turn.profile.makes_member_ids else event.host
     member_id, name = resolve_member_id(group, event.member_id, host)
     member = group.members.get(member_id)
     if turn.kind is GroupKind.REPORTED:
@@ -135,7 +135,7 @@ def on_snapshot(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: 
         turn.cause(at, going.kind, member.member_id, event_id=event_id, detail=going.detail)
         turn.close_session(member.member_id, at, going.at, going.reason)
 
-    renamed = returned(group, snapshot.members) if turn.system == "kafka" else {}
+    renamed = returned(group, snapshot.members) if turn.profile.has_static_members else {}
     replace_members(turn, renamed, at)
     for former_id, member_id in sorted(renamed.items()):
         group.members[member_id].by_heartbeats = False
@@ -346,9 +346,9 @@ def _apply_description(turn: GroupContext, member: Member, told: MemberFields, a
 
 def _uses_default_strategy(turn: GroupView, member: Member) -> bool:
     """Return whether a member reports the strategy that was assumed for it: Kafka's members vote instead."""
-    if turn.system == "kafka" or not member.strategies:
+    if turn.profile.members_vote or not member.strategies:
         return False
-    return qualified_name(member.strategies[0], turn.system) == DEFAULTS[turn.system]
+    return qualified_name(member.strategies[0], turn.system) == turn.profile.default_strategy
 
 
 def _learn(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member: Member | None, at: int) -> None:

@@ -44,12 +44,13 @@ def moved_queues(changed: Iterable[Changed]) -> dict[Queue, tuple[str, str]]:
 def expected_waits(turn: GroupView, moved: Mapping[Queue, tuple[str, str]], kinds: Collection[str]) -> dict[Queue, int]:
     """Estimate for each queue that moves how long it has no owner."""
     group = turn.group
-    learning = learning_ms(turn.system, kinds)
+    learning = learning_ms(turn.profile, kinds)
     of_pairs: dict[tuple[str, str], int] = {}
     for loser, taker in moved.values():
         if (loser, taker) not in of_pairs:
             member = group.members[taker]
-            wait = queue_wait_ms(turn.system, learning, _loss(turn, loser), member.client_version, bool(member.ordered))
+            loss, ordered = _loss(turn, loser), bool(member.ordered)
+            wait = queue_wait_ms(turn.profile, learning, loss, member.client_version, ordered)
             of_pairs[loser, taker] = wait + _unnoticed(turn, loser)
     return {queue: of_pairs[pair] for queue, pair in moved.items()}
 
@@ -62,7 +63,7 @@ def estimates(
         return {}
     takers = {one for _, old, new in turn.changed_queues(before, after) for one in new if one not in old}
     # The last of several new owners learns later than the middle one.
-    whole = whole_wait_ms(learning_ms(turn.system, kinds), len(takers))
+    whole = whole_wait_ms(learning_ms(turn.profile, kinds), len(takers))
     return {
         "pause_estimated_ms": max(whole, max(waits.values(), default=0)),
         "queue_pause_estimated_ms": sum(waits.values()),
@@ -82,7 +83,7 @@ def _unnoticed(turn: GroupView, loser: str) -> int:
     """Return how long the broker takes to notice an expiry that follows from the member's own heartbeats."""
     departed = None if loser in turn.group.members else turn.group.departed.get(loser)
     by_itself = departed is not None and departed.left_reason == "expired" and departed.member.by_heartbeats
-    return EXPIRY_SCAN_MS // 2 if by_itself and turn.system == "rocketmq" else 0
+    return EXPIRY_SCAN_MS // 2 if by_itself and turn.profile.has_rebalance_loop else 0
 
 
 # ---- observed pauses
@@ -194,7 +195,7 @@ def _take_over(
 ) -> tuple[int | None, int | None]:
     """Note that a queue has a new owner; return for how long it had none: measured, estimated."""
     known = found.idle_queues.get(queue)
-    if pulled is None and view.system == "metaq":
+    if pulled is None and view.profile.owns_by_node:
         pulled = at  # an owner's node is the owning itself
     if known is None:
         return None, None

@@ -182,7 +182,7 @@ def settled_at(view: GroupView, at: int, kinds: Collection[str]) -> int:
     """Return by when members should hold what a rebalance gave them."""
     members = view.group.members.values()
     timeout = max((view.timeout_of(member) for member in members), default=0)
-    return at + settled_after_ms(view.system, kinds, any(member.ordered for member in members), timeout)
+    return at + settled_after_ms(view.profile, kinds, any(member.ordered for member in members), timeout)
 
 
 def differing_from(view: GroupView, computed: Owners, reported: Owners) -> int:

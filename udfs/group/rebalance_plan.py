@@ -111,7 +111,7 @@ def _with_reports_and_pauses(view: GroupView, plan: RebalancePlan) -> RebalanceP
         return plan
     before, after = group.computed, plan.target.owners
     moved = moved_queues(view.changed_queues(before, after))
-    if plan.reported is not None and view.system == "metaq":  # an owner's node is the owning itself
+    if plan.reported is not None and view.profile.owns_by_node:
         pulls = {queue: (holders[0], at) for queue, holders in plan.reported.items()}
     kinds = {trigger.kind for trigger in plan.triggers}
     waits = expected_waits(view, moved, kinds)

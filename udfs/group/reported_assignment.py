@@ -127,7 +127,7 @@ def _compare_at(turn: GroupView) -> int | None:
 def _hold(turn: GroupContext, report: WaitingReport, at: int) -> bool:
     """Apply what a member holds; return whether nothing newer is known of it."""
     group, told = turn.group, report.queues
-    member = reporting_member(group, report.member_id, None if turn.system == "kafka" else report.host)
+    member = reporting_member(group, report.member_id, None if turn.profile.makes_member_ids else report.host)
     if member is None:
         return True
     if report.time < max(member.reported_at or 0, group.assigned_at or 0):

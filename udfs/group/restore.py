@@ -26,7 +26,7 @@ def restore(context: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
     group.exists = bool(snapshot.generation)
     group.followed = snapshot.state != "not_followed"
     group.leader, group.last_rebalance_id = snapshot.leader, snapshot.last_rebalance_id
-    if not reported and context.system != "kafka":
+    if not reported and not context.profile.members_vote:
         group.strategy = snapshot.strategy
     names = {info.member_id for info in snapshot.members}
     for info in snapshot.members:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from udfs.group.state import Group, Member, queue_order
 from udfs.model.events import GroupSnapshot, MemberInfo, QueueRef
+from udfs.model.systems import KAFKA
 
 
 def snapshot_of(group: Group, last_heartbeat: Mapping[str, int], event_time: int) -> GroupSnapshot:
@@ -20,7 +21,7 @@ def snapshot_of(group: Group, last_heartbeat: Mapping[str, int], event_time: int
     return GroupSnapshot(
         schema_version=1,
         event_time=event_time,
-        system="kafka",
+        system=KAFKA.name,
         cluster="-",
         group="-",
         generation=group.current_generation,

@@ -10,8 +10,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from udfs.model.events import HeldQueue, Mode, QueueInfo, QueueRef, System
+from udfs.model.events import HeldQueue, Mode, QueueInfo, QueueRef
 from udfs.model.journal import GroupChanged, LeftReason, MemberReplaced, QueuesReassigned, Trigger, TriggerKind
+from udfs.model.systems import SYSTEMS, System
 
 # (topic, broker, queue id); Kafka's partitions have no broker.
 Queue: TypeAlias = tuple[str, str | None, int]
@@ -255,14 +256,13 @@ class Group(msgspec.Struct, kw_only=True):
 def key_of(queue: QueueRef | HeldQueue | QueueInfo, system: System, topic: str | None = None) -> Queue:
     """Return the queue's key; a Kafka partition's key has no broker."""
     name = topic or "" if isinstance(queue, QueueInfo) else queue.topic
-    return (name, None if system == "kafka" else queue.broker, queue.queue_id)
+    return (name, queue.broker if SYSTEMS[system].counts_queues_per_broker else None, queue.queue_id)
 
 
 def keys_of(queues: Iterable[QueueInfo], system: System, topic: str) -> list[Queue]:
     """Return the keys of a topic's queues."""
-    if system == "kafka":
-        return [(topic, None, queue.queue_id) for queue in queues]
-    return [(topic, queue.broker, queue.queue_id) for queue in queues]
+    per_broker = SYSTEMS[system].counts_queues_per_broker
+    return [(topic, queue.broker if per_broker else None, queue.queue_id) for queue in queues]
 
 
 def queue_order(queue: Queue) -> tuple[str, str, int]:

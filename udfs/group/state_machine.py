@@ -9,7 +9,7 @@ import enum
 from typing import Final, NamedTuple
 
 from udfs.group.state import Group
-from udfs.model.events import System
+from udfs.model.systems import SYSTEMS, System
 
 
 class GroupKind(enum.Enum):
@@ -42,7 +42,7 @@ def kind_of(group: Group, system: System) -> GroupKind:
         return GroupKind.NOT_FOLLOWED
     if group.generation is not None:
         return GroupKind.REPORTED
-    if system != "kafka" and (group.mode or "clustering") == "clustering":
+    if not SYSTEMS[system].reports_every_generation and (group.mode or "clustering") == "clustering":
         return GroupKind.CLIENT_ASSIGNED
     return GroupKind.COUNTED
 

@@ -13,7 +13,8 @@ from udfs.group.state_machine import GroupKind
 from udfs.group.static_members import ids_at
 from udfs.group.view import GroupView
 from udfs.model.errors import StrategyError
-from udfs.model.events import QueueInfo, QueueRef, System
+from udfs.model.events import QueueInfo, QueueRef
+from udfs.model.systems import SYSTEMS, System
 from udfs.strategies.allocate import allocate, select_protocol
 from udfs.strategies.kafka.vote import Voter
 from udfs.strategies.problem import Participant, Problem, Topic
@@ -74,7 +75,7 @@ def compute_target_assignment(
     voters = _voters(group, names)
     chosen, may_use_owned = named, False
     try:
-        if turn.system == "kafka" and turn.mode == "clustering":
+        if turn.profile.members_vote and turn.mode == "clustering":
             chosen = named or select_protocol(voters, tie_order)
             may_use_owned = not ignores_owned(chosen, turn.system)
         before = previous_owners(group) if previous is None else previous
@@ -106,9 +107,8 @@ def compute_target_assignment(
 
 
 def _keys(queues: Iterable[QueueRef], system: System) -> list[Queue]:
-    if system == "kafka":
-        return [(queue.topic, None, queue.queue_id) for queue in queues]
-    return [(queue.topic, queue.broker, queue.queue_id) for queue in queues]
+    per_broker = SYSTEMS[system].counts_queues_per_broker
+    return [(queue.topic, queue.broker if per_broker else None, queue.queue_id) for queue in queues]
 
 
 def _named(turn: GroupView, strategy: str | None) -> str | None:
@@ -156,7 +156,7 @@ def _participant(system: System, member: Member, then: str | None, before: Previ
     owned, since = member.owned, member.owned_generation
     if owned is None:
         owned, since = previous, generation
-    elif system == "kafka" and any(queue.broker is not None for queue in owned):
+    elif not SYSTEMS[system].counts_queues_per_broker and any(queue.broker is not None for queue in owned):
         owned = tuple(dict.fromkeys(QueueRef(queue.topic, queue.queue_id) for queue in owned))
     return Participant(
         member_id=then or member.member_id,

@@ -8,10 +8,10 @@ from udfs.group.assignment_diff import Changed, changed_queues
 from udfs.group.state import Group, Member, Owners
 from udfs.group.state_machine import GroupKind, kind_of
 from udfs.model.config import CoreConfig
-from udfs.model.events import Mode, QueueInfo, System
+from udfs.model.events import Mode, QueueInfo
 from udfs.model.group_api import GroupInput, TopicsView
-from udfs.strategies.registry import DEFAULTS, qualified_name
-from udfs.strategies.rocketmq.all_members import RETRY_TOPIC_PREFIX
+from udfs.model.systems import SYSTEMS, System, SystemProfile
+from udfs.strategies.registry import qualified_name
 
 
 class GroupView:
@@ -41,12 +41,17 @@ class GroupView:
         name = group.strategy or group.last_strategy
         if name is None and group.row is not None and group.row.state == "failed":
             return None
-        return qualified_name(name or DEFAULTS[self.system], self.system)
+        return qualified_name(name or self.profile.default_strategy, self.system)
 
     @property
     def system(self) -> System:
         """Return the group's system."""
         return self.facts.system
+
+    @property
+    def profile(self) -> SystemProfile:
+        """Return what is particular to the group's system."""
+        return SYSTEMS[self.facts.system]
 
     @property
     def kind(self) -> GroupKind:
@@ -60,7 +65,8 @@ class GroupView:
 
     def is_quiet(self, topic: str) -> bool:
         """Return whether a topic is assigned like others, but not evaluated in figures and findings."""
-        return self.system == "rocketmq" and topic.startswith(RETRY_TOPIC_PREFIX)
+        prefix = self.profile.retry_prefix
+        return prefix is not None and topic.startswith(prefix)
 
     def changed_queues(self, before: Owners, after: Owners) -> list[Changed]:
         """Return what changed between two assignments; the result for the last two is cached."""
@@ -137,7 +143,7 @@ class GroupView:
         return self._as_named(self.topics.first_description(topic))
 
     def _as_named(self, queues: tuple[QueueInfo, ...] | None) -> tuple[QueueInfo, ...] | None:
-        if queues is None or self.system != "kafka" or all(queue.broker is None for queue in queues):
+        if queues is None or self.profile.counts_queues_per_broker or all(queue.broker is None for queue in queues):
             return queues
         # Only states of older versions contain a partition under two brokers.
         partitions = {queue.queue_id: queue for queue in reversed(queues)}

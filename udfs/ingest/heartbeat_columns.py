@@ -17,8 +17,8 @@ from udfs.ingest.block_parser import UniformHeartbeats
 from udfs.ingest.parser import BareHeartbeat
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.events import Heartbeat, Progress
+from udfs.model.systems import SYSTEMS
 from udfs.packets.packet import (
-    SYSTEMS,
     PackedHeartbeats,
     PackedProgress,
     PackedTexts,
@@ -200,7 +200,7 @@ def _table(columns: HeartbeatColumns, shards: int) -> _Table:
     order = order[np.argsort(homes[order].astype(np.min_scalar_type(int(homes.max()))), kind="stable")]
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))
-    codes = np.array([SYSTEMS.index(name) for name in systems.dictionary.to_pylist()], np.uint8)
+    codes = np.array([SYSTEMS[name].number for name in systems.dictionary.to_pylist()], np.uint8)
     return _Table(
         homes[order],
         codes[system_of[order]],

@@ -29,10 +29,10 @@ from udfs.model.events import (
     Moment,
     Name,
     Progress,
-    System,
     TopicQueues,
 )
 from udfs.model.rejection import Rejection
+from udfs.model.systems import System
 from udfs.model.timestamps import EARLIEST_MS, LATEST_MS, read_timestamp
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

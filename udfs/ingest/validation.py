@@ -22,6 +22,7 @@ from udfs.model.events import (
     TopicQueues,
 )
 from udfs.model.rejection import Rejection
+from udfs.model.systems import SYSTEMS
 
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 MAX_SETTINGS_DEPTH = 16  # of strategy_settings, the only field of free shape
@@ -89,10 +90,10 @@ def _topic_queues_violation(event: TopicQueues) -> Rejection | None:
         return None
     if event.queue_count is not None and event.queue_count != len(event.queues):
         return Rejection("queue_count_differs", f"queue_count is {event.queue_count}, queues are {len(event.queues)}")
+    per_broker = SYSTEMS[event.system].counts_queues_per_broker
     seen = set()
     for queue in event.queues:
-        # A partition of Kafka is the same one, whichever broker leads it.
-        key = (None if event.system == "kafka" else queue.broker, queue.queue_id)
+        key = (queue.broker if per_broker else None, queue.queue_id)
         if key in seen:
             return Rejection("duplicate_queue", f"broker {queue.broker!r}, queue {queue.queue_id} - at `$.queues`")
         seen.add(key)

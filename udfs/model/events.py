@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 import msgspec
 
 from udfs.model.losses import Loss
+from udfs.model.systems import System
 
-System: TypeAlias = Literal["kafka", "rocketmq", "metaq"]
 Mode: TypeAlias = Literal["clustering", "broadcasting", "message"]
 SCHEMA_VERSION: Final = 1
 

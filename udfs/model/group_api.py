@@ -13,8 +13,9 @@ from typing import Any, Protocol
 import msgspec
 
 from udfs.model.config import CoreConfig
-from udfs.model.events import AnyEvent, GroupSnapshot, QueueInfo, System
+from udfs.model.events import AnyEvent, GroupSnapshot, QueueInfo
 from udfs.model.journal import Change, Rebalance, Rejected
+from udfs.model.systems import System
 
 
 class DueEvent(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ from udfs.model.errors import PacketDamagedError
 from udfs.model.events import AnyEvent, Progress
 from udfs.model.journal import Rejected
 from udfs.model.losses import Loss
+from udfs.model.systems import SYSTEMS
 from udfs.packets import zstd
 
 REJECTED_CLUSTER = ""
@@ -31,7 +32,6 @@ Spoken: TypeAlias = tuple[int, int]  # an event time, and the key of its produce
 COLLECTOR = 0  # the key of the sender of ``clock``
 # A batch's timestamp is taken before its newest events are read: newer events come from a clock that is ahead.
 READ_AFTER_MS = 1_000
-SYSTEMS = ("kafka", "rocketmq", "metaq")  # the index is the system's byte in a packet
 
 _ZSTD = zstd.codec(1)
 _KEYS_KEPT = 4_096  # of clusters, groups and topics: one at a time costs as much as a thousand
@@ -100,7 +100,7 @@ def queue_key(topic: str, broker: str | None, queue_id: int) -> int:
 
 def progress_queues(event: Progress) -> list[tuple[str, str | None, int]]:
     """Return the queues of an event for ``queue_keys``; a partition of Kafka is the same whichever broker leads it."""
-    brokers = event.system != "kafka"
+    brokers = SYSTEMS[event.system].counts_queues_per_broker
     return [(queue.topic, queue.broker if brokers else None, queue.queue_id) for queue in event.queues]
 
 
@@ -160,7 +160,7 @@ class PackedHeartbeats(msgspec.Struct, array_like=True):
     A group is named once for each system that its heartbeats claim (in practice: one).
 
     Attributes:
-        systems: One byte per group: index into ``SYSTEMS``.
+        systems: One byte per group: ``SystemProfile.number``.
         group_keys: uint64[G], as ``group_key`` makes them, ascending but where a group is named twice; group_names: G
             names.
         group_members: uint32[G], the number of its members, which are ordered by group; member_keys: uint64[M], as

@@ -11,10 +11,11 @@ import numpy as np
 from udfs.model.arrays import Int64
 from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
-from udfs.model.events import AnyEvent, System, TopicQueues
+from udfs.model.events import AnyEvent, TopicQueues
 from udfs.model.group_api import GroupInput, GroupLogic, GroupOutput
 from udfs.model.journal import Change, Rebalance, Rejected, Unfinished
 from udfs.model.rejection import Rejection, rejected
+from udfs.model.systems import System
 from udfs.packets.packet import CarriedEvent, order_of
 from udfs.shard.backlog import Brought
 from udfs.shard.due_input import carry_heartbeat, may_bring_back, sort_due, topics_in

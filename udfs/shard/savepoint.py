@@ -20,6 +20,7 @@ from udfs.model.errors import StateDamagedError, StateVersionError
 from udfs.model.events import MAX_QUEUE_COUNT, AnyEvent, Clock, GroupSnapshot, Heartbeat, TopicQueues
 from udfs.model.group_api import GroupLogic
 from udfs.model.queues import spelled
+from udfs.model.systems import KAFKA
 from udfs.packets.packet import CarriedEvent, cluster_key, group_key, read_event, shard_of, topic_key
 from udfs.shard.cluster_time import ClusterTime
 from udfs.shard.deduplication import topic_ledger_key
@@ -96,7 +97,7 @@ def export_shard(cluster: str, number: int, data: bytes, rules: CoreConfig, logi
     """
     state = ShardState(cluster, data, rules)
     header = state.header
-    system = header.system or "kafka"  # only Kafka's commits lack the system
+    system = header.system or KAFKA.name  # only Kafka's commits lack the system
     if header.clock is None or header.newest is None:
         return
     # A time at which an event did come: the export must neither fill a gap in the source nor advance the clock.

@@ -13,19 +13,12 @@ import numpy as np
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
-from udfs.model.events import (
-    AnyEvent,
-    Clock,
-    GroupSnapshot,
-    Progress,
-    System,
-    TopicQueues,
-)
+from udfs.model.events import AnyEvent, Clock, GroupSnapshot, Progress, TopicQueues
 from udfs.model.group_api import GroupLogic
 from udfs.model.journal import Change, Rejected
 from udfs.model.rejection import Rejection
+from udfs.model.systems import BY_NUMBER, System
 from udfs.packets.packet import (
-    SYSTEMS,
     CarriedEvent,
     PackedHeartbeats,
     Packet,
@@ -222,8 +215,9 @@ class Shard:
         for pair in np.flatnonzero(~known).tolist():
             member = int(pair_members[pair])
             group = int(owners[member])
-            system: System = SYSTEMS[packed.systems[group]]  # type: ignore[assignment]
-            stranger = UnknownMemberHeartbeat(system, names[group], ids[member], int(times[pair]))
+            stranger = UnknownMemberHeartbeat(
+                BY_NUMBER[packed.systems[group]], names[group], ids[member], int(times[pair])
+            )
             self._meet_stranger(int(keys[group]), stranger, clock)
         return rows[known], times[known]
 
@@ -238,7 +232,7 @@ class Shard:
 def _system_of(packets: Sequence[Packet]) -> System | None:
     for packet in packets:
         if packet.heartbeats is not None and packet.heartbeats.systems:
-            return SYSTEMS[packet.heartbeats.systems[0]]  # type: ignore[return-value]
+            return BY_NUMBER[packet.heartbeats.systems[0]]
         if packet.events:
             return read_event(packet.events[0]).system
     return None

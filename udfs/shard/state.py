@@ -13,8 +13,8 @@ import numpy as np
 
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.config import CoreConfig
-from udfs.model.events import System
 from udfs.model.group_api import GroupOutput
+from udfs.model.systems import System
 from udfs.packets.packet import CarriedEvent, group_keys, hash_texts
 from udfs.shard.backlog import Backlog
 from udfs.shard.block_store import BlockStore

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.errors import InvariantError, StateDamagedError, StateVersionError
-from udfs.model.events import System
+from udfs.model.systems import System
 from udfs.shard.base128 import characters_for, from_seven_bits, to_seven_bits
 
 STATE_VERSION = 3

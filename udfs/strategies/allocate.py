@@ -7,11 +7,12 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from udfs.model.errors import StrategyError
-from udfs.model.events import Mode, QueueRef, System
+from udfs.model.events import Mode, QueueRef
+from udfs.model.systems import KAFKA, SYSTEMS, System
 from udfs.strategies.kafka.vote import Voter, vote_of
 from udfs.strategies.modes import broadcasting, message, message_shared
 from udfs.strategies.problem import Assignment, Participant, Problem
-from udfs.strategies.registry import DEFAULTS, qualified_name, registered
+from udfs.strategies.registry import qualified_name, registered
 from udfs.strategies.rocketmq.averagely import averagely, by_circle
 
 # A running client names the class of its strategy, not what it was made with; without any of these settings its
@@ -64,7 +65,7 @@ def allocate(
         return Allocation(strategy=named, assignment=broadcasting(problem))
     if mode == "message":
         return Allocation(strategy=named, assignment=_by_message(problem, named))
-    if system == "kafka":
+    if SYSTEMS[system].members_vote:
         chosen = named or select_protocol(problem.members, tie_order)
         return Allocation(strategy=chosen, assignment=registered(chosen, system).answer(problem))
     return _each_by_its_own(system, named, problem)
@@ -79,8 +80,8 @@ def select_protocol(members: Collection[Voter], tie_order: str) -> str:
     # A member without a description has not reported what it supports: it excludes no strategy.
     voters = [member for member in members if member.strategies]
     if members and not voters:
-        return DEFAULTS["kafka"]
-    return qualified_name(vote_of(voters, tie_order), "kafka")
+        return KAFKA.default_strategy
+    return qualified_name(vote_of(voters, tie_order), KAFKA.name)
 
 
 def _by_message(problem: Problem, named: str | None) -> Assignment:
@@ -109,7 +110,7 @@ def _each_by_its_own(system: System, named: str | None, problem: Problem) -> All
             asked = msgspec.structs.replace(problem, settings=settings)
             answers[key] = registered(name, system).answer(asked) if named else _own_answer(name, system, asked)
         held[member.member_id] = (answers[key] or {}).get(member.member_id, [])
-    chosen = ", ".join(sorted({name for name, _ in answers})) or named or DEFAULTS[system]
+    chosen = ", ".join(sorted({name for name, _ in answers})) or named or SYSTEMS[system].default_strategy
     return Allocation(strategy=chosen, assignment=held, recomputable=None not in answers.values())
 
 
@@ -126,7 +127,7 @@ def _own_answer(name: str, system: System, asked: Problem) -> Assignment | None:
 
 
 def _own_strategy(system: System, member: Participant) -> str:
-    return qualified_name(member.strategies[0], system) if member.strategies else DEFAULTS[system]
+    return qualified_name(member.strategies[0], system) if member.strategies else SYSTEMS[system].default_strategy
 
 
 def _settings(problem: Problem, member: Participant) -> Mapping[str, object]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from udfs.model.events import QueueInfo, QueueRef
+from udfs.model.systems import METAQ
 from udfs.strategies.problem import Participant, Problem, Topic
 from udfs.strategies.registry import strategy
 
@@ -46,7 +47,7 @@ def infer_strategy(
     if not found:
         return None
     problem = Problem(group="", members=members, topics=known)
-    fitting = [name for name in CANDIDATES if _owners(strategy(name, "metaq")(problem)) == found]
+    fitting = [name for name in CANDIDATES if _owners(strategy(name, METAQ.name)(problem)) == found]
     return fitting[0] if len(fitting) == 1 else None
 
 

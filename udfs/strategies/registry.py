@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from udfs.model.errors import StrategyError
+from udfs.model.systems import system_of
 from udfs.strategies.kafka.range import kafka_range
 from udfs.strategies.kafka.roundrobin import kafka_roundrobin
 from udfs.strategies.kafka.server_range import kafka_server_range
@@ -38,7 +39,6 @@ __all__ = [
 ]
 
 Spread: TypeAlias = Literal["topic", "group", "none"]
-SYSTEMS = ("kafka", "rocketmq", "metaq")
 
 
 class Registered(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,9 +94,6 @@ _BUILT_IN = frozenset(_STRATEGIES)
 # The names that real clients use, where they differ from the name after the system.
 _WIRE_NAMES = {"metaq.DEFAULT": "metaq.default", "metaq.CONSIST": "metaq.consistent-hash"}
 
-# The strategy of a group that names none (kafka: no member lists one).
-DEFAULTS = {"kafka": "kafka.range", "rocketmq": "rocketmq.AVG", "metaq": "metaq.default"}
-
 
 def names() -> list[str]:
     """Return the qualified names of all strategies, sorted."""
@@ -112,7 +109,7 @@ def qualified_name(name: str, system: str) -> str:
     """
     if name in _STRATEGIES:
         return name
-    qualified = name if name.startswith(tuple(f"{known}." for known in SYSTEMS)) else f"{system}.{name}"
+    qualified = name if system_of(name) else f"{system}.{name}"
     return _WIRE_NAMES.get(qualified, qualified)
 
 

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
 
-from streaming.collectors.event_log import EventFiles
-from streaming.collectors.metaq.collector import MetaqCollector
-from streaming.collectors.registry import attached_clusters, check_events_topic, cluster_sources, validated_collector
-from streaming.collectors.rocketmq.collector import RocketMqCollector
-from streaming.job import source_names
+from streaming.collectors.registry import FOLLOWED, attached_clusters, check_events_topic
+from streaming.settings.clusters import SECTIONS, with_topics
 from streaming.settings.model import load
 from streaming.setup.errors import SetupError
 from tests.kit.processes import free_port
+from udfs.model.systems import SYSTEMS
 
 
-def test_a_checkpoint_remembers_clusters_in_one_order_whatever_was_given_first() -> None:
-    given = {"metaq.zookeeper": "z", "metaq.cluster": "m", "rocketmq.name_servers": "n", "rocketmq.cluster": "r"}
-    settings = load(None, {**given, "kafka.bootstrap_servers": "k:1", "kafka.cluster": "k", "kafka_events.topic": "t"})
-    assert cluster_sources(settings) == ["kafka:k", "rocketmq:r", "metaq:m"]
-    assert source_names(settings) == ["control", "kafka-events:t", "kafka:k", "rocketmq:r", "metaq:m"]
+@pytest.mark.parametrize("system", FOLLOWED)
+def test_an_entry_has_its_profile_its_settings_and_its_factory(system: str) -> None:
+    assert FOLLOWED[system].profile is SYSTEMS[system]
+    section = load().cluster(system)
+    assert isinstance(section, SECTIONS[system])
+    assert getattr(section, section.address) == ""
+    assert load().followed() == {}
+    assert importlib.import_module(f"streaming.collectors.{system}.factory").options_of
 
 
-def test_each_system_has_its_collector(tmp_path: Path) -> None:
-    given = {"metaq.zookeeper": "z", "metaq.cluster": "m", "rocketmq.name_servers": "n", "rocketmq.cluster": "r"}
-    settings = load(None, given)
-    made = [
-        validated_collector(system, settings, was_seen=True)(EventFiles(tmp_path, system))
-        for system in ("rocketmq", "metaq")
-    ]
-    assert [(type(one), one.status().cluster) for one in made] == [(RocketMqCollector, "r"), (MetaqCollector, "m")]
+def test_systems_stand_everywhere_in_one_order() -> None:
+    assert list(FOLLOWED) == list(SECTIONS) == list(SYSTEMS)
+    assert with_topics() == ["rocketmq", "metaq"]
 
 
 def test_without_clusters_nothing_is_attached_and_no_folder_is_made(tmp_path: Path) -> None:

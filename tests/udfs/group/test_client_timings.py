@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from udfs.group.client_timings import learning_ms, queue_wait_ms, settled_after_ms, version_of, whole_wait_ms
+from udfs.model.systems import METAQ, ROCKETMQ
 
 
 @pytest.mark.parametrize(
@@ -22,8 +23,8 @@ from udfs.group.client_timings import learning_ms, queue_wait_ms, settled_after_
     ],
 )
 def test_rocketmqs_members_learn_by_notice_or_by_their_own_tick(kinds: set[str], span: int) -> None:
-    assert learning_ms("rocketmq", kinds) == span
-    assert learning_ms("metaq", kinds) == 0
+    assert learning_ms(ROCKETMQ, kinds) == span
+    assert learning_ms(METAQ, kinds) == 0
 
 
 @pytest.mark.parametrize(
@@ -47,11 +48,11 @@ def test_rocketmqs_members_learn_by_notice_or_by_their_own_tick(kinds: set[str],
 def test_a_queue_waits_for_its_taker_to_learn_and_for_the_lock(
     learning: int, loss: str, version: str | None, ordered: bool, wait: int
 ) -> None:
-    assert queue_wait_ms("rocketmq", learning, loss, version, ordered) == wait  # type: ignore[arg-type]
+    assert queue_wait_ms(ROCKETMQ, learning, loss, version, ordered) == wait  # type: ignore[arg-type]
 
 
 def test_metaqs_members_own_anew_within_a_second() -> None:
-    assert queue_wait_ms("metaq", 0, "expired", None, False) == 1_000
+    assert queue_wait_ms(METAQ, 0, "expired", None, False) == 1_000
 
 
 def test_the_last_of_many_learns_late() -> None:
@@ -59,10 +60,10 @@ def test_the_last_of_many_learns_late() -> None:
 
 
 def test_members_of_ordered_groups_may_wait_for_locks() -> None:
-    assert settled_after_ms("rocketmq", {"member_joined"}, False, 120_000) == 30_000
-    assert settled_after_ms("rocketmq", {"queue_count_changed"}, False, 120_000) == 60_000
-    assert settled_after_ms("rocketmq", {"member_joined"}, True, 120_000) == 90_000
-    assert settled_after_ms("metaq", {"member_joined"}, False, 30_000) == 32_000
+    assert settled_after_ms(ROCKETMQ, {"member_joined"}, False, 120_000) == 30_000
+    assert settled_after_ms(ROCKETMQ, {"queue_count_changed"}, False, 120_000) == 60_000
+    assert settled_after_ms(ROCKETMQ, {"member_joined"}, True, 120_000) == 90_000
+    assert settled_after_ms(METAQ, {"member_joined"}, False, 30_000) == 32_000
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from hypothesis import example, given
 from tests.core_config import core_config
 from tests.udfs.event_lines import NOW, SOUND, line
 from udfs.ingest.parser import parse
-from udfs.model.events import Progress, QueueOffset, System
+from udfs.model.events import Progress, QueueOffset
 from udfs.model.rejection import Rejection
+from udfs.model.systems import System
 from udfs.packets.packet import (
     PackedHeartbeats,
     PackedTexts,

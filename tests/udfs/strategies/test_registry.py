@@ -6,10 +6,9 @@ import pytest
 
 from tests.udfs.strategies.groups import group
 from udfs.model.errors import StrategyError
+from udfs.model.systems import SYSTEMS
 from udfs.strategies import registry
 from udfs.strategies.registry import (
-    DEFAULTS,
-    SYSTEMS,
     Registered,
     ignores_owned,
     names,
@@ -55,10 +54,9 @@ def test_a_name_is_qualified_by_its_system_once(name: str, system: str, qualifie
 
 
 def test_each_system_has_a_default_of_its_own_strategies() -> None:
-    assert set(DEFAULTS) == set(SYSTEMS)
-    for system, name in DEFAULTS.items():
-        assert name in names()
-        assert name.startswith(f"{system}.")
+    for system, profile in SYSTEMS.items():
+        assert profile.default_strategy in names()
+        assert profile.default_strategy.startswith(f"{system}.")
 
 
 def test_a_custom_strategy_is_found_by_its_name_and_may_depend_on_what_members_held(restored: None) -> None:

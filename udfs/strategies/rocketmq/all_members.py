@@ -14,10 +14,6 @@ from udfs.strategies.subscriptions import subscribers_by_topic, topics_with_queu
 # One topic: (queues sorted, ids sorted with repetitions) -> id -> its queues; an id that is missing gets none.
 TopicAllocation: TypeAlias = Callable[[Sequence[QueueRef], Sequence[str]], Mapping[str, Sequence[QueueRef]]]
 
-# Every clustering consumer subscribes to ``%RETRY%<its group>`` by itself, mostly one queue for each broker
-# (MixAll#RETRY_GROUP_TOPIC_PREFIX): that most members hold none of them is as it should be.
-RETRY_TOPIC_PREFIX = "%RETRY%"
-
 
 def allocate_each_topic(problem: Problem, allocate: TopicAllocation, *, checked: bool = True) -> Assignment:
     """Return each subscribed topic allocated over all members; a non-subscriber's slice has no owner.
