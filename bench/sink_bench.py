@@ -80,7 +80,7 @@ class Fleet:
             member = f"{group}-m{number}"
             bodies.append(
                 journal.MemberOpened(
-                    member_id=member, joined_at=at, client_id=member, host="/10.0.0.1", subscriptions=["orders"]
+                    member_id=member, joined_at=at, client_id=member, host="/10.0.0.1", subscriptions=("orders",)
                 )
             )
             bodies.append(self._assigned(number, member, generation, rebalance_id, at))

@@ -102,7 +102,8 @@ def _lay_over_members(entries: Sequence[Entry], rows: Rows, _present: Present) -
 
 
 def _described(body: journal.MemberOpened) -> Row:
-    described = msgspec.structs.asdict(body)
+    fields = msgspec.structs.asdict(body)
+    described = {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
     if described.get("former_member_id") is None:
         # Once told, it stays: later descriptions do not repeat it.
         described.pop("former_member_id", None)

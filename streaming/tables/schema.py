@@ -10,6 +10,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from udfs.model.member_fields import SHOWN, TRAITS, kind_of
+from udfs.model.systems import SYSTEMS
+
 Row: TypeAlias = dict[str, Any]
 
 TEXT = pa.string()
@@ -71,17 +74,29 @@ class Table(NamedTuple):
 
 
 _CLUSTER = Column("cluster", TEXT, "Name of the cluster")
-_SYSTEM = Column("system", TEXT, "kafka, rocketmq or metaq")
+_SYSTEM = Column("system", TEXT, f"{', '.join([*SYSTEMS][:-1])} or {[*SYSTEMS][-1]}")
 _GROUP = Column("group_id", TEXT, "Name of the consumer group")
 _TOPIC = Column("topic", TEXT, "Name of the topic")
 _BROKER = Column("broker", TEXT, "Broker of the queue where queues are numbered per broker, else null")
 _QUEUE = Column("queue_id", LONG, "Number of the queue (partition); -1 = shared by message, without a single owner")
 _MEMBER = Column("member_id", TEXT, "Id of the member within its group")
-_INSTANCE = Column("instance_id", TEXT, "Static member's group.instance.id")
+_INSTANCE = Column("instance_id", TEXT, TRAITS["instance_id"].comment)
 _REBALANCE = Column("rebalance_id", TEXT, "The rebalance, see table rebalances")
+_SPAN = (
+    Column("valid_from", TIME, "Start of the span"),
+    Column("valid_to", TIME, "End of the span, not part of it; null = now"),
+)
 _IDLE = Column("idle_members", COUNT, "Members with a subscription and without queues")
 _UNASSIGNED = Column("unassigned_queues", COUNT, "Subscribed queues without an owner")
 _SPREAD = Column("spread", COUNT, "Most minus fewest queues of a subscribing member")
+
+_KINDS = {str: TEXT, int: LONG, bool: TRUTH, tuple: TEXTS}
+
+
+def _described(*names: str) -> list[Column]:
+    """Return the columns of a member's description."""
+    return [Column(name, _KINDS[kind_of(name)], TRAITS[name].comment) for name in names]
+
 
 REBALANCES = Table(
     "rebalances",
@@ -185,8 +200,7 @@ ASSIGNMENTS = Table(
         Column("origin", TEXT, "computed (by the strategy) or reported (by clients or coordinator)"),
         Column("generation", LONG, "Generation that began the span"),
         _REBALANCE,
-        Column("valid_from", TIME, "Start of the span"),
-        Column("valid_to", TIME, "End of the span, not part of it; null = now"),
+        *_SPAN,
         Column("inferred", TRUTH, "Whether the start was inferred and not observed"),
         Column(
             "pause_ms",
@@ -208,21 +222,15 @@ MEMBERS = Table(
         _CLUSTER,
         _GROUP,
         _MEMBER,
-        Column("client_id", TEXT, "Client id"),
-        Column("host", TEXT, "Address of the client"),
-        _INSTANCE,
-        Column("rack", TEXT, "Rack of the client"),
-        Column("subscriptions", TEXTS, "Topics subscribed to"),
-        Column("strategies", TEXTS, "Strategies in order of preference"),
+        *_described("client_id", "host", "instance_id", "rack", "subscriptions", "strategies"),
         Column("joined_at", TIME, "Start of the session"),
         Column("last_heartbeat_at", TIME, "Last heartbeat of an ended session; null while it is open"),
         Column("left_at", TIME, "End of the session; null = still a member"),
         Column("left_reason", TEXT, "left, expired, gone, absent_from_snapshot or replaced"),
         Column("lives_by", TEXT, "heartbeats (expires without them) or snapshots"),
-        Column("session_timeout_ms", LONG, "Time without a heartbeat after which the session expires"),
+        *_described("session_timeout_ms"),
         Column("former_member_id", TEXT, "Previous id of a static member that rejoined under this one"),
-        Column("client_version", TEXT, "Version of the client, as reported by the source"),
-        Column("language", TEXT, "Language of the client: JAVA, GO, ..."),
+        *_described(*SHOWN[SHOWN.index("client_version") :]),  # all that are newer come at the end
     ),
     key=("cluster", "group_id", "member_id", "joined_at"),
     ends="left_at",
@@ -259,8 +267,7 @@ TOPICS = Table(
         _TOPIC,
         Column("queue_count", LONG, "Number of queues"),
         Column("queues", QUEUES, "The queues, with the racks of their replicas where known"),
-        Column("valid_from", TIME, "Start of the span"),
-        Column("valid_to", TIME, "End of the span, not part of it; null = now"),
+        *_SPAN,
     ),
     key=("cluster", "topic", "valid_from"),
     ends="valid_to",

@@ -10,24 +10,13 @@ from udfs.group.context import GroupContext
 from udfs.group.state import Member
 from udfs.group.view import GroupView
 from udfs.model.events import MemberFields, MemberInfo
+from udfs.model.member_fields import FIELDS, SHOWN, TRAITS
 
 # No table shows these.
-SILENT_FIELDS = ("client_library", "ordered", "owned", "owned_generation", "strategy_settings")
-_SESSION_FIELDS = (
-    "client_id",
-    "host",
-    "instance_id",
-    "rack",
-    "client_version",
-    "language",
-    "session_timeout_ms",
-    "rebalance_timeout_ms",
-)
-# Where a coordinator reports generations, only its snapshots show what a member owns and subscribes to.
-_OF_A_GENERATION = ("subscriptions", "owned", "owned_generation")
-# Also decides the assignment, but is reported by snapshots of the generation, not by the members.
-_ALLOCATING = (*_OF_A_GENERATION, "strategies", "strategy_settings", "instance_id", "rack", "client_library", "ordered")
-_FIELDS = (*_SESSION_FIELDS, *SILENT_FIELDS, "strategies", "subscriptions")
+SILENT_FIELDS = tuple(name for name in FIELDS if name not in SHOWN)
+# Where a coordinator reports generations: what a snapshot does not change, and what a member's own event does not.
+_OF_A_GENERATION = tuple(name for name in FIELDS if TRAITS[name].known_by == "generation")
+_ALLOCATING = tuple(name for name in FIELDS if TRAITS[name].known_by != "member")
 
 
 def describe(member: Member, told: MemberFields, own: int) -> tuple[set[str], bool]:
@@ -37,7 +26,7 @@ def describe(member: Member, told: MemberFields, own: int) -> tuple[set[str], bo
     """
     changed: set[str] = set()
     outdated = False
-    for name in _FIELDS:
+    for name in FIELDS:
         value = getattr(told, name)
         if value is None:
             continue
@@ -88,7 +77,7 @@ def timeout_with(turn: GroupView, member: Member, told: MemberFields, own: int) 
 
 def describes(told: MemberFields) -> bool:
     """Return whether an event carries a description, not only liveness."""
-    return any(getattr(told, name) is not None for name in _FIELDS)
+    return any(getattr(told, name) is not None for name in FIELDS)
 
 
 def distinct(topics: Iterable[str]) -> tuple[str, ...]:

@@ -6,25 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from udfs.group.state import Member
+from udfs.model.member_fields import FIELDS
 
-# Fields that an event may describe; the order is the order of the bytes: append only.
-DESCRIBED = (
-    "subscriptions",
-    "strategies",
-    "client_id",
-    "host",
-    "session_timeout_ms",
-    "rebalance_timeout_ms",
-    "strategy_settings",
-    "client_library",
-    "client_version",
-    "language",
-    "ordered",
-    "instance_id",
-    "rack",
-    "owned",
-    "owned_generation",
+# The order of the bytes: newer fields at the end, in the order in which they were added.
+_FIRST = (
+    *("subscriptions", "strategies", "client_id", "host", "session_timeout_ms", "rebalance_timeout_ms"),
+    *("strategy_settings", "client_library", "client_version", "language", "ordered", "instance_id", "rack"),
+    *("owned", "owned_generation"),
 )
+DESCRIBED = (*_FIRST, *(name for name in FIELDS if name not in _FIRST))
 
 
 def pack_field_times(member: Member, base: int, number: Callable[[Any, Any], int]) -> list[Any] | None:
@@ -49,7 +39,7 @@ def pack_field_times(member: Member, base: int, number: Callable[[Any, Any], int
 def unpack_field_times(member: Member, times: list[Any], values: list[Any], base: int) -> dict[str, int]:
     """Read back what ``pack_field_times`` wrote."""
     if len(times) == 2:
-        ages = zip(DESCRIBED, values[times[1]], strict=True)
+        ages = zip(DESCRIBED, values[times[1]], strict=False)  # an older release knew fewer
         return {name: base - age for name, age in ages if age is not None}
     at = base - times[0] if times else member.joined_at
     return {name: at for name in DESCRIBED if getattr(member, name) is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -11,6 +12,18 @@ from udfs.group.field_times import pack_field_times, unpack_field_times
 from udfs.group.owners_format import SharedValues
 from udfs.group.state import Member
 from udfs.model.events import QueueRef
+from udfs.model.member_fields import FIELDS, type_of
+
+# What each member has for itself is in ``_PackedMember``; all else of its description is its kind, in this order of the
+# bytes: newer fields at the end, in the order in which they were added.
+_ITS_OWN = ("client_id", "host", "instance_id", "rack", "owned", "owned_generation")
+_FIRST = (
+    *("subscriptions", "strategies", "session_timeout_ms", "rebalance_timeout_ms"),
+    *("client_library", "strategy_settings"),
+)
+_LATER = ("client_version", "language", "ordered")
+_KIND = (*_FIRST, *_LATER, *(name for name in FIELDS if name not in (*_ITS_OWN, *_FIRST, *_LATER)))
+_LISTS, _PLAIN, _NEWER = attrgetter(*_KIND[:2]), attrgetter(*_KIND[2:5]), attrgetter(*_KIND[6:])
 
 
 class Kinds:
@@ -23,14 +36,12 @@ class Kinds:
 
     def number(self, member: Member) -> int:
         """Return the number under which a member's kind is written."""
+        lists, plain, newer = _LISTS(member), _PLAIN(member), _NEWER(member)
         settings = member.strategy_settings
-        plain = (member.session_timeout_ms, member.rebalance_timeout_ms, member.client_library)
-        client = (member.client_version, member.language, member.ordered)
-        lists = (member.subscriptions, member.strategies)
-        known = (id(lists[0]), id(lists[1]), id(settings), *plain, *client)
+        known = (*map(id, lists), id(settings), *plain, *newer)
         number = self._known.get(known)
         if number is None:
-            told = list(client)
+            told = list(newer)
             while told and told[-1] is None:
                 told.pop()
             text = ("settings", msgspec.json.encode(settings, order="deterministic")) if settings else None
@@ -99,18 +110,8 @@ class _PackedMember(msgspec.Struct, array_like=True, gc=False):
     reported_ago: int | None = None
 
 
-class _Kind(msgspec.Struct, array_like=True, gc=False):
-    """The shared fields, as ``Kinds`` writes them."""
-
-    subscriptions: tuple[str, ...] | None
-    strategies: tuple[str, ...] | None
-    session_timeout_ms: int | None
-    rebalance_timeout_ms: int | None
-    client_library: str | None
-    strategy_settings: dict[str, object] | None
-    client_version: str | None = None
-    language: str | None = None
-    ordered: bool | None = None
+# What members share, as ``Kinds`` writes it.
+_Kind = msgspec.defstruct("_Kind", [(name, type_of(name), None) for name in _KIND], array_like=True, gc=False)
 
 
 class KindsRead:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from udfs.group.state import Group, Member, queue_order
 from udfs.model.events import GroupSnapshot, MemberInfo, QueueRef
+from udfs.model.member_fields import FIELDS
 from udfs.model.systems import KAFKA
 
 
@@ -45,24 +46,10 @@ def _state(group: Group) -> str:
 def _info(member: Member, last_heartbeat: Mapping[str, int]) -> MemberInfo:
     return MemberInfo(
         member_id=member.member_id,
-        client_id=member.client_id,
-        host=member.host,
-        instance_id=member.instance_id,
-        rack=member.rack,
-        client_library=member.client_library,
-        client_version=member.client_version,
-        language=member.language,
-        ordered=member.ordered,
-        subscriptions=member.subscriptions,
-        strategies=member.strategies,
-        strategy_settings=member.strategy_settings,
-        session_timeout_ms=member.session_timeout_ms,
-        rebalance_timeout_ms=member.rebalance_timeout_ms,
-        owned=member.owned,
-        owned_generation=member.owned_generation,
         joined_at=member.joined_at,
         last_heartbeat_at=last_heartbeat.get(member.member_id),
         lives_by="heartbeats" if member.by_heartbeats else "snapshots",
+        **{name: getattr(member, name) for name in FIELDS},
     )
 
 

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from udfs.model.events import HeldQueue, Mode, QueueInfo, QueueRef
+from udfs.model.events import HeldQueue, MemberFields, Mode, QueueInfo, QueueRef
 from udfs.model.journal import GroupChanged, LeftReason, MemberReplaced, QueuesReassigned, Trigger, TriggerKind
 from udfs.model.systems import SYSTEMS, System
 
@@ -25,8 +25,8 @@ MAX_REPLACEMENTS = 256  # of static members, since a rebalance whose spans are n
 MAX_IDLE_QUEUES = 4_096  # queues between two owners: beyond this, pauses are neither measured nor estimated
 
 
-class Member(msgspec.Struct, kw_only=True, gc=False):
-    """One member, in its current or its last session.
+class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
+    """One member, in its current or its last session, with its description.
 
     Attributes:
         name: The client's own id: differs from ``member_id`` where two live connections share one.
@@ -41,21 +41,6 @@ class Member(msgspec.Struct, kw_only=True, gc=False):
     name: str
     joined_at: int
     by_heartbeats: bool = True
-    client_id: str | None = None
-    host: str | None = None
-    instance_id: str | None = None
-    rack: str | None = None
-    client_library: str | None = None
-    client_version: str | None = None
-    language: str | None = None
-    ordered: bool | None = None
-    subscriptions: tuple[str, ...] | None = None
-    strategies: tuple[str, ...] | None = None
-    strategy_settings: dict[str, object] | None = None
-    session_timeout_ms: int | None = None
-    rebalance_timeout_ms: int | None = None
-    owned: tuple[QueueRef, ...] | None = None
-    owned_generation: int | None = None
     holds_since: int | None = None
     told_at: dict[str, int] = msgspec.field(default_factory=dict)
     timeout_since: int | None = None

@@ -10,6 +10,7 @@ from udfs.group.state_machine import GroupKind, kind_of
 from udfs.model.config import CoreConfig
 from udfs.model.events import Mode, QueueInfo
 from udfs.model.group_api import GroupInput, TopicsView
+from udfs.model.member_fields import SHOWN
 from udfs.model.systems import SYSTEMS, System, SystemProfile
 from udfs.strategies.registry import qualified_name
 
@@ -114,17 +115,9 @@ class GroupView:
 
     def session_of(self, member: Member) -> dict[str, object]:
         """Return a session as the journal writes it."""
-        return {
+        return {name: getattr(member, name) for name in SHOWN} | {
             "member_id": member.member_id,
             "joined_at": member.joined_at,
-            "client_id": member.client_id,
-            "host": member.host,
-            "instance_id": member.instance_id,
-            "rack": member.rack,
-            "client_version": member.client_version,
-            "language": member.language,
-            "subscriptions": None if member.subscriptions is None else list(member.subscriptions),
-            "strategies": None if member.strategies is None else list(member.strategies),
             "lives_by": "heartbeats" if member.by_heartbeats else "snapshots",
             "session_timeout_ms": self.timeout_of(member) if member.by_heartbeats else member.session_timeout_ms,
         }

@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 import msgspec
 
 from udfs.model.losses import Loss
+from udfs.model.member_fields import MAX_INT32 as MAX_INT32
+from udfs.model.member_fields import MAX_INT64 as MAX_INT64
+from udfs.model.member_fields import MAX_NAME_LENGTH as MAX_NAME_LENGTH
+from udfs.model.member_fields import MAX_SPAN_MS as MAX_SPAN_MS
+from udfs.model.member_fields import MemberFields as MemberFields
+from udfs.model.member_fields import Name as Name
+from udfs.model.member_fields import OwnedGeneration as OwnedGeneration
+from udfs.model.member_fields import QueueId as QueueId
+from udfs.model.member_fields import QueueRef as QueueRef
+from udfs.model.member_fields import SpanMs as SpanMs
 from udfs.model.systems import System
 
 Mode: TypeAlias = Literal["clustering", "broadcasting", "message"]
 SCHEMA_VERSION: Final = 1
 
-# Kafka's group ids are strings of at most 32,767 bytes; no other names are longer.
-MAX_NAME_LENGTH = 32_767
 # A count alone creates as many queues in memory; Kafka's largest clusters have fewer partitions in all.
 MAX_QUEUE_COUNT = 100_000
-MAX_INT32 = 2**31 - 1
-MAX_INT64 = 2**63 - 1
-# Spans are added to times: both fit 64 bits together, and a double too.
-MAX_SPAN_MS = 2**53 - 1
 
-Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
-QueueId: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT32)]
 Offset: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)]
-SpanMs: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_SPAN_MS)]
 Generation: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)]
-OwnedGeneration: TypeAlias = Annotated[int, msgspec.Meta(ge=-1, le=MAX_INT64)]  # Kafka's -1: none yet
 QueueCount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_QUEUE_COUNT)]
 
 if TYPE_CHECKING:
@@ -42,14 +42,6 @@ else:
         Annotated[int, msgspec.Meta(description="Epoch milliseconds")]
         | Annotated[str, msgspec.Meta(description="RFC 3339", extra_json_schema={"format": "date-time"})]
     )
-
-
-class QueueRef(msgspec.Struct, frozen=True, order=True, omit_defaults=True, gc=False):
-    """One queue of one topic, as an assignment or a commit names it."""
-
-    topic: Name
-    queue_id: QueueId
-    broker: str | None = None
 
 
 class QueueOffset(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -82,26 +74,6 @@ class QueueInfo(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     broker: str | None = None
     rack: str | None = None
     racks: tuple[str, ...] | None = None
-
-
-class MemberFields(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The description of a member, in a join, a heartbeat or a snapshot."""
-
-    client_id: str | None = None
-    host: str | None = None
-    instance_id: str | None = None
-    rack: str | None = None
-    client_library: str | None = None  # extra: java-4.1, librdkafka, ...
-    client_version: str | None = None  # extra: as the source names it: V5_5_0
-    language: str | None = None  # extra: of the client: JAVA, GO, ...
-    ordered: bool | None = None  # extra: consumes in order: takes a queue over only with the broker's lock
-    subscriptions: tuple[Name, ...] | None = None
-    strategies: tuple[Name, ...] | None = None
-    strategy_settings: dict[str, object] | None = None
-    session_timeout_ms: SpanMs | None = None
-    rebalance_timeout_ms: SpanMs | None = None
-    owned: tuple[QueueRef, ...] | None = None
-    owned_generation: OwnedGeneration | None = None  # extra: the generation in which ``owned`` was owned
 
 
 class MemberInfo(MemberFields, kw_only=True):

@@ -10,6 +10,8 @@ from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
+from udfs.model.member_fields import ShownFields
+
 Origin: TypeAlias = Literal["computed", "reported"]
 GenerationSource: TypeAlias = Literal["reported", "counted"]
 LeftReason: TypeAlias = Literal["left", "expired", "gone", "absent_from_snapshot", "replaced"]
@@ -80,24 +82,15 @@ class Rebalance(msgspec.Struct, kw_only=True):
     queue_pause_estimated_ms: int | None = None
 
 
-class MemberOpened(msgspec.Struct, kw_only=True, tag_field="kind", tag="member_opened"):
-    """A session begins; its key is (cluster, group, member_id, joined_at).
+class MemberOpened(ShownFields, kw_only=True, omit_defaults=False, tag_field="kind", tag="member_opened"):
+    """A session begins, with what is shown of its member; its key is (cluster, group, member_id, joined_at).
 
     ``former_member_id`` is the id that a static member had before it came back under this one.
     """
 
     member_id: str
     joined_at: int
-    client_id: str | None = None
-    host: str | None = None
-    instance_id: str | None = None
-    rack: str | None = None
-    client_version: str | None = None
-    language: str | None = None
-    subscriptions: list[str] | None = None
-    strategies: list[str] | None = None
     lives_by: str = "heartbeats"
-    session_timeout_ms: int | None = None
     former_member_id: str | None = None
 
 

@@ -6,7 +6,6 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from udfs.model import journal
 from udfs.model.journal import TRIGGER_ORDER, Body, Change, TriggerKind
 
 BODIES = {body.__struct_config__.tag: body for body in get_args(Body)}
@@ -20,13 +19,13 @@ def filled(kind: Any) -> Any:
     if origin is list:
         return [filled(arguments[0])]
     if origin is tuple:
-        return tuple(map(filled, arguments))
+        return tuple(filled(argument) for argument in arguments if argument is not ...)
     if origin is dict:
         return {"broker": "b", "queue_id": 1, "racks": ["r"]}
     if arguments:
         return filled(arguments[0])
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        hints = typing.get_type_hints(kind, vars(journal))
+        hints = typing.get_type_hints(kind)
         return kind(**{name: filled(hints[name]) for name in kind.__struct_fields__})
     return {str: "text", int: 7, bool: True, object: "any"}[kind]
 

@@ -1,0 +1,63 @@
+"""Each field of a member's description goes everywhere by its one definition: a new one is tested by being there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from streaming.tables.schema import TABLES
+from tests.udfs.group.group_script import T0, Script
+from udfs.group.descriptions import describe
+from udfs.group.snapshot import snapshot_of
+from udfs.group.state_format import decode_group, encode_group
+from udfs.model.events import MemberInfo, QueueRef
+from udfs.model.journal import MemberOpened
+from udfs.model.member_fields import FIELDS, SHOWN, TRAITS, kind_of
+
+_BY_KIND: dict[type, Any] = {str: "text", int: 7, bool: True, tuple: ("t",), dict: {"virtual_nodes": 7}}
+VALUES = {name: _BY_KIND[kind_of(name)] for name in FIELDS} | {"owned": (QueueRef("t", 0),)}
+
+
+def joined(**described: Any) -> Script:
+    script = Script()
+    script.join(10, "m", described.pop("subscriptions", None), **described)
+    return script.run(11) and script
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_field_is_reported_kept_in_the_state_and_exported(name: str):
+    group = joined().group
+    describe(group.members["m"], MemberInfo(member_id="m", **{name: VALUES[name]}), T0 + 10)
+    group = decode_group(encode_group(group))
+    assert getattr(group.members["m"], name) == VALUES[name]
+    assert group.members["m"].told_at[name] == T0 + 10
+    (info,) = snapshot_of(group, {}, T0 + 20).members
+    assert getattr(info, name) == VALUES[name]
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_is_shown_goes_to_the_journal_and_has_its_column(name: str):
+    (opened,) = [one.body for one in joined(**VALUES).changes if isinstance(one.body, MemberOpened)]
+    assert msgspec.to_builtins(opened)[name] == VALUES[name]
+    (column,) = [column for column in TABLES["members"].columns if column.name == name]
+    assert column.comment == TRAITS[name].comment != ""
+
+
+def test_columns_stand_where_tables_of_earlier_releases_have_them():
+    assert TABLES["members"].names[:18] == (
+        *(
+            "cluster",
+            "group_id",
+            "member_id",
+            "client_id",
+            "host",
+            "instance_id",
+            "rack",
+            "subscriptions",
+            "strategies",
+        ),
+        *("joined_at", "last_heartbeat_at", "left_at", "left_reason", "lives_by", "session_timeout_ms"),
+        *("former_member_id", "client_version", "language"),
+    )
