@@ -1,4 +1,7 @@
-"""The page that compares the strategies shows what its commands print, and its example strategy works."""
+"""The page that compares the strategies shows what its commands print, and its example strategy works.
+
+``python -m tests.docs.test_strategies_page`` renews what is printed.
+"""
 
 import json
 import re
@@ -73,3 +76,7 @@ def test_the_example_strategy_keeps_the_laws() -> None:
     )
     owned = guarded("rocketmq.MINE", names_of_example["allocate"])(problem)
     assert [len(owned[name]) for name in "abc"] == [2, 1, 1]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from streaming.tables import delta_rs
@@ -15,6 +16,7 @@ from streaming.tables.schema import PROPERTIES, TABLES, TIME, delta_fields
 from streaming.tables.spark_sql import ddl
 from streaming.tables.writer import WRITER_PROPERTY
 from tests.streaming.tables.journals import T0
+from udfs.model.journal import Rebalance, Rejected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,3 +95,8 @@ def test_spark_sees_the_same_tables_whoever_made_them(spark: SparkSession, tmp_p
         assert schemas[0] == schemas[1] == {"type": "struct", "fields": delta_fields(table)}
         assert all(field["metadata"]["comment"] for field in schemas[0]["fields"])
         assert ours["properties"].items() >= PROPERTIES.items()
+
+
+@pytest.mark.parametrize(("kind", "name"), [(Rebalance, "rebalances"), (Rejected, "rejected_events")])
+def test_a_field_of_the_journal_and_its_column_go_together(kind: type[msgspec.Struct], name: str) -> None:
+    assert set(kind.__struct_fields__) == set(TABLES[name].names)
