@@ -1,41 +1,47 @@
-"""The sections of live clusters: which are followed, in one order, and patterns that are none."""
+"""The sections of live clusters."""
 
 from __future__ import annotations
 
 import pytest
 
+from streaming.settings.clusters import SECTIONS, LiveCluster, with_topics
 from streaming.settings.errors import SettingsError
 from streaming.settings.model import load
 
-ADDRESSES = {"metaq.zookeeper": "z", "rocketmq.name_servers": "n", "kafka.bootstrap_servers": "k:1"}
+
+@pytest.mark.parametrize("system", SECTIONS)
+def test_a_cluster_is_followed_when_it_has_an_address(system: str) -> None:
+    section = load().cluster(system)
+    assert isinstance(section, LiveCluster)
+    assert getattr(section, section.address) == ""
+    given = {f"{system}.{section.address}": "host:1", f"{system}.cluster": "mine"}
+    assert load().followed() == {}
+    assert load(None, given).followed() == {system: "mine"}
+    assert load(None, given).cluster(system).mistakes() == []
 
 
-def test_a_cluster_with_an_address_is_followed_in_an_order_of_its_own() -> None:
-    names = {f"{system}.cluster": f"my-{system}" for system in ("metaq", "rocketmq", "kafka")}
-    assert list(load(None, {**ADDRESSES, **names}).followed().items()) == [
-        ("kafka", "my-kafka"),
-        ("rocketmq", "my-rocketmq"),
-        ("metaq", "my-metaq"),
-    ]
-    assert load(None, names).followed() == {}
+def test_topics_are_followed_by_patterns_where_a_section_has_some() -> None:
+    assert with_topics() == [system for system in SECTIONS if hasattr(load().cluster(system), "include_topics")]
+    assert with_topics() == ["rocketmq", "metaq"]
 
 
-@pytest.mark.parametrize("system", ["kafka", "rocketmq", "metaq"])
-def test_each_system_has_its_section(system: str) -> None:
-    settings = load(None, {f"{system}.cluster": "c", f"{system}.include_groups": "a.*"})
-    section = settings.cluster(system)
-    assert (section.cluster, section.include_groups) == ("c", ("a.*",))
-    with pytest.raises(SettingsError, match=rf"{system}.exclude_groups: .*'\(' is not a regular expression"):
-        load(None, {f"{system}.exclude_groups": ["("]})
+def test_a_key_without_its_secret_is_a_mistake() -> None:
+    (mistake,) = load(None, {"rocketmq.access_key": "user"}).rocketmq.mistakes()
+    assert "secret_key" in mistake
+    assert load(None, {"rocketmq.access_key": "user", "rocketmq.secret_key": "s"}).rocketmq.mistakes() == []
 
 
-def test_kafka_has_no_patterns_for_topics() -> None:
-    assert load(None, {"metaq.include_topics": "a"}).metaq.include_topics == ("a",)
-    with pytest.raises(SettingsError, match=r"kafka\.include_topics: there is no such setting"):
-        load(None, {"kafka.include_topics": ["a"]})
+@pytest.mark.parametrize("system", SECTIONS)
+def test_a_pattern_that_is_none_is_named(system: str) -> None:
+    with pytest.raises(SettingsError, match="regular expression"):
+        load(None, {f"{system}.include_groups": ["("]})
 
 
-@pytest.mark.parametrize("system", ["kafka", "rocketmq", "metaq"])
+def test_one_pattern_needs_no_list() -> None:
+    assert load(env={"REBALANCE_MONITOR_KAFKA__INCLUDE_GROUPS": "a.*"}).kafka.include_groups == ("a.*",)
+
+
+@pytest.mark.parametrize("system", SECTIONS)
 def test_a_cluster_is_not_polled_without_a_pause(system: str) -> None:
     with pytest.raises(SettingsError, match="greater than or equal to 100"):
         load(None, {f"{system}.poll_interval_ms": 99})

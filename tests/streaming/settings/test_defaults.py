@@ -1,22 +1,22 @@
-"""Single defaults, as the whole settings have them, and quick to import."""
+"""Single defaults are those that the settings have, too."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import pytest
 
 from streaming.settings.defaults import default
 from streaming.settings.model import load
+from udfs.model.systems import SYSTEMS
 
 
-def test_a_single_default_is_that_of_the_whole_settings() -> None:
+def test_a_default_is_that_of_the_settings() -> None:
     settings = load()
-    assert default("session_timeouts", "metaq_ms") == settings.session_timeouts.metaq_ms
-    assert default("event_log", "segment_bytes") == settings.event_log.segment_bytes
     assert default("strategies", "vote_tie_order") == settings.strategies.vote_tie_order
+    assert default("event_log", "memory_bytes") == settings.event_log.memory_bytes
+    for system in SYSTEMS:
+        assert default("session_timeouts", f"{system}_ms") == settings.rules().session_timeouts_ms[system]
 
 
-def test_reading_one_does_not_load_the_settings() -> None:
-    script = "import sys; from streaming.settings.defaults import default; default('job', 'tables'); "
-    script += "print('pydantic' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "False\n"
+def test_there_is_no_default_of_what_is_no_setting() -> None:
+    with pytest.raises(KeyError):
+        default("strategies", "no_such_setting")

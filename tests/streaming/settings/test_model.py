@@ -120,10 +120,6 @@ def test_properties_may_be_written_without_quotes_and_as_variables(tmp_path: Pat
     assert settings.spark.conf == {"spark.a.b": "1"}
 
 
-def test_one_pattern_needs_no_list() -> None:
-    assert load(env={"REBALANCE_MONITOR_KAFKA__INCLUDE_GROUPS": "a.*"}).kafka.include_groups == ("a.*",)
-
-
 def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
     file = tmp_path / "windows.toml"
     file.write_bytes(b"\xef\xbb\xbf[time]\r\nsettle_ms = 7\r\n")
@@ -141,23 +137,6 @@ def test_a_file_that_is_no_toml_is_named(tmp_path: Path, content: bytes) -> None
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="nowhere"):
         load(tmp_path / "nowhere.toml")
-
-
-def test_client_options_keep_their_dots_and_hide_their_secrets() -> None:
-    kafka = load(
-        overrides={
-            "kafka.options.sasl.jaas.config": "user and password",
-            "kafka.options.security.protocol": "SASL_SSL",
-            "kafka.options.enable.ssl": True,
-        }
-    ).kafka
-    assert kafka.plain_options()["sasl.jaas.config"] == "user and password"
-    assert kafka.shown_options() == {
-        "sasl.jaas.config": "**********",
-        "security.protocol": "SASL_SSL",
-        "enable.ssl": "true",
-    }
-    assert "user and password" not in repr(kafka)
 
 
 @pytest.mark.parametrize(
