@@ -122,7 +122,7 @@ def test_two_clocks_ahead_of_their_batch_decide_nothing_while_others_are_in_time
 
 
 def test_two_producers_ahead_of_a_source_that_lags_are_the_rest_of_the_cluster_to_each_other() -> None:
-    """Nobody can tell them from two that are in time, the others being late; either of them alone moves nothing."""
+    """They look like two with correct clocks while the others are late; either of them alone moves nothing."""
     others = [(BASE_MS + 1_000, 1), (BASE_MS + 2_000, 2)]
     ahead = [(BASE_MS + 40_000, 3), (BASE_MS + 50_000, 4)]
     for spoken, supported in ((ahead[:1], 2_000), (ahead[1:], 2_000), (ahead, 40_000)):
