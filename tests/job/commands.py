@@ -214,7 +214,7 @@ class ManyRuns(Command):
     @property
     def is_running(self) -> bool:
         """Return whether the command that was started last has not ended."""
-        return self._is_busy and not self._answers(0)
+        return self._is_busy and not select.select([self._process.stdout], [], [], 0)[0]
 
     def said(self) -> str:
         """Return what the last command said on standard error."""
@@ -252,7 +252,7 @@ class ManyRuns(Command):
     def wait(self) -> Ended:
         """Wait for the end of the command that was started."""
         assert self._process.stdout is not None
-        assert self._answers(_END_TIMEOUT_S), f"it does not end:\n{self.said()[-4000:]}"
+        # Only the test's own limit ends this.
         answer = self._process.stdout.readline()
         assert answer, f"the process ended:\n{self.said()[-4000:]}"
         self._is_busy = False
@@ -264,9 +264,6 @@ class ManyRuns(Command):
             self._process.kill()
             self.close()
             self._open()
-
-    def _answers(self, timeout_s: float) -> bool:
-        return bool(select.select([self._process.stdout], [], [], timeout_s)[0])
 
     def close(self) -> None:
         """End the process."""
