@@ -9,8 +9,8 @@ would accept one that is there already.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +19,8 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.schema import Field, Schema
 
 from streaming.settings.locations import Location
-from streaming.tables.arrow_rows import as_schema, from_arrow_columns
+from streaming.tables.arrow_rows import as_schema
+from streaming.tables.edits import GONE, source_of
 from streaming.tables.errors import TableError
 from streaming.tables.file_listing import holds_times_before, is_out_of_order, small_files
 from streaming.tables.journal_entries import RowFilter
@@ -43,8 +44,8 @@ _ATTEMPTS = 20
 # Spark knows no such property, and leaves it alone.
 _FILE_BYTES = "delta.targetFileSize"
 _HOUR_MS = 3_600_000
-_GONE = "_gone"
 _STATISTICS_BYTES = 64
+_COLOUR = re.compile(r"\x1b\[\d+m")
 
 
 class DeltaRsTable(TableWriter):
@@ -91,9 +92,12 @@ class DeltaRsTable(TableWriter):
                 configuration=properties(self.table) | {_FILE_BYTES: str(self.table.file_bytes), WRITER_PROPERTY: NAME},
                 raise_if_key_not_exists=False,
             )
-        except DeltaError:
-            # Another process has just created it, or it cannot be.
-            return DeltaTable(self.uri)
+        except (DeltaError, OSError) as error:
+            try:
+                # Another process has just created it.
+                return DeltaTable(self.uri)
+            except TableNotFoundError:
+                raise error from None
 
     def _lacking(self, delta: DeltaTable) -> list[Field]:
         """Return the columns that a table of an older release lacks; columns of others stay."""
@@ -195,7 +199,7 @@ class DeltaRsTable(TableWriter):
                 if self.refresh() == seen:
                     raise TableError(f"{self.uri} cannot be written: {_reason(error)}") from error
                 continue
-            except DeltaError as error:
+            except (DeltaError, OSError) as error:
                 raise TableError(f"{self.uri} cannot be written: {_reason(error)}") from error
             self._maintain_sometimes()
             return is_written
@@ -225,7 +229,7 @@ class DeltaRsTable(TableWriter):
         )
 
     def _merge(self, edit: Edit, marks: Sequence[Mark]) -> None:
-        source = self._source(edit)
+        source = source_of(edit, self.table.key)
         values = {name: f"source.`{name}`" for name in self.table.names}
         merger = self._delta.merge(
             source,
@@ -235,23 +239,9 @@ class DeltaRsTable(TableWriter):
             writer_properties=self._properties,
             commit_properties=_commit_properties(marks),
         )
-        merger.when_matched_delete(f"source.{_GONE}").when_matched_update(values).when_not_matched_insert(
-            values, f"NOT source.{_GONE}"
+        merger.when_matched_delete(f"source.{GONE}").when_matched_update(values).when_not_matched_insert(
+            values, f"NOT source.{GONE}"
         ).execute()
-
-    def _source(self, edit: Edit) -> pa.Table:
-        """Return the rows that come, and those that go and do not come again."""
-        coming = set(self._keys(edit.added))
-        goes = pa.array([key not in coming for key in self._keys(edit.removed)], pa.bool_())
-        going = edit.removed.filter(goes)
-        parts = [
-            rows.append_column(_GONE, pa.repeat(is_gone, rows.num_rows))
-            for rows, is_gone in ((edit.added, False), (going, True))
-        ]
-        return pa.concat_tables(parts)
-
-    def _keys(self, rows: pa.Table) -> Iterator[tuple[Any, ...]]:
-        return zip(*from_arrow_columns(rows, self.table.key), strict=True)
 
     def _join(self, source: pa.Table) -> str:
         """Return what makes two rows the same, and values from which delta-rs sees which files can be passed over."""
@@ -297,7 +287,7 @@ class DeltaRsTable(TableWriter):
         except CommitFailedError:
             self.refresh()
             return False
-        except DeltaError as error:
+        except (DeltaError, OSError) as error:
             raise TableError(f"{self.uri} cannot be written: {_reason(error)}") from error
         self.refresh()
         return True
@@ -385,8 +375,8 @@ def _commit_properties(marks: Sequence[Mark]) -> CommitProperties:
 
 
 def _reason(error: Exception) -> str:
-    """Return the error without the stack of delta-rs, in one line."""
-    lines = str(error).partition("\n   0:")[0].splitlines()
+    """Return the error without the stack and the colours of delta-rs, in one line."""
+    lines = _COLOUR.sub("", str(error).partition("\n   0:")[0]).splitlines()
     return " ".join(line.strip() for line in lines if line.strip())
 
 

@@ -400,5 +400,5 @@ def test_a_table_does_not_change_its_writer(opened: Open, root: Location) -> Non
 
 def test_a_place_where_nothing_can_be_written_is_named(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    with pytest.raises(TableError, match=r"file/groups cannot be used.*--tables"):
+    with pytest.raises(TableError, match=r"file/groups cannot be used: .*Not a directory.*--tables"):
         opened(tmp_path / "file", GROUPS)
