@@ -43,7 +43,6 @@ class GroupContext(GroupView):
         output: What is written. queue: What is due in this batch.
         before: The group before the events of this time. first_change: How many changes had been written then, even if
             the group is deleted at that time.
-        outdated: The event that is being applied carries something older than what stays in its place.
         work: How many members and queues were gone through: what a batch is bounded by.
     """
 
@@ -52,8 +51,6 @@ class GroupContext(GroupView):
         self.output = GroupOutput()
         self.queue = EventQueue()
         self.first_change = 0
-        self.heeded = False
-        self.outdated = False
         self.work = 0
         self.begin_event_time()
         self._caused: set[tuple[str, str | None, str | None]] = set()  # what is pending names already
@@ -111,7 +108,6 @@ class GroupContext(GroupView):
 
     def applied(self, at: int) -> None:
         """Record that something was applied: a change, an expiry or a snapshot."""
-        self.heeded = True
         self.group.last_applied = max(at, self.group.last_applied or at)
         self.group.touched_at = max(at, self.group.touched_at or at)
 

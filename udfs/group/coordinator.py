@@ -15,6 +15,7 @@ The result is a function of the events in the order of their times. How they wer
 
 from __future__ import annotations
 
+from udfs.group.applied import Applied
 from udfs.group.commit import commit, end_group
 from udfs.group.context import GroupContext
 from udfs.group.event_order import generation_of, is_bare, order_of
@@ -132,10 +133,10 @@ class Coordinator:
             if context.kind is GroupKind.NOT_FOLLOWED and isinstance(due.event, _OF_MEMBERS):
                 context.output.ignored_event_ids.append(due.event_id)
                 continue
-            context.heeded = False
-            if not self._apply_event(due, at):
+            applied = self._apply_event(due, at)
+            if applied is None:
                 continue
-            if isinstance(due.event, Heartbeat) and not context.heeded and due.event_id not in context.output.outdated:
+            if isinstance(due.event, Heartbeat) and applied == Applied():
                 context.output.ignored_event_ids.append(due.event_id)
                 continue
             context.note_late_event()
@@ -215,78 +216,76 @@ class Coordinator:
         else:
             self._apply_expiry(entry.what, entry.own)
 
-    def _apply_event(self, due: DueEvent, at: int) -> bool:
-        """Apply an event; return whether it was the first of its id."""
+    def _apply_event(self, due: DueEvent, at: int) -> Applied | None:
+        """Apply an event; None: it repeats another one."""
         context, event = self.context, due.event
         context.work += len(event.members) + 1 if isinstance(event, GroupSnapshot) else 1
         if isinstance(event, TopicQueues):
             change_topic(context, due, event, at)
-            return True
+            return Applied(changed=True)
         if context.kind is GroupKind.NOT_FOLLOWED and isinstance(event, _OF_MEMBERS):
-            return True
+            return Applied()
         if not is_bare(event) and self.ledger.is_repeat(due.event_id, event.event_time):
-            return False
-        context.outdated = False
+            return None
+        applied = Applied(changed=True)
         match event:
             case GroupSettings():
-                change_settings(context, due, event, at)
+                applied = Applied(True, change_settings(context, due, event, at))
             case GroupDeleted():
                 self._delete(due, at)
             case GroupSnapshot():
-                self._apply_snapshot(due, event, at)
+                applied = Applied(True, self._apply_snapshot(due, event, at))
             case MemberLeft():
                 on_leave(context, due, event, at)
             case MemberJoined() | Heartbeat():
-                on_join(context, due, event, at)
+                applied = on_join(context, due, event, at)
             case AssignmentReported() if (
                 not due.late and event.generation is None and context.kind is not GroupKind.REPORTED
             ):
                 self.reports.append(due)  # it belongs to the generation that this event time makes, if it makes one
             case AssignmentReported():
-                take_report(context, event, at)
+                applied = Applied(True, take_report(context, event, at))
             case _:
                 pass
-        if context.outdated:
+        if applied.outdated:
             context.output.outdated.append(due.event_id)
-        return True
+        return applied
 
     def _take_reports(self, at: int) -> None:
         """Apply what members reported at an event time that is over: its generation is known now."""
         reports, self.reports = self.reports, []
         for due in reports:
-            self.context.outdated = False
-            if isinstance(due.event, AssignmentReported):
-                take_report(self.context, due.event, at)
-            if self.context.outdated:
+            if isinstance(due.event, AssignmentReported) and take_report(self.context, due.event, at):
                 self.context.output.outdated.append(due.event_id)
 
-    def _apply_snapshot(self, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
-        """Apply what a coordinator or a poll reports of the whole group."""
+    def _apply_snapshot(self, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
+        """Apply what a coordinator or a poll reports of the whole group; return whether some of it is outdated."""
         context = self.context
         if snapshot.restored:
             restore(context, snapshot, at)
-            return
+            return False
         snapshot = under_present_ids(context.group, snapshot)
         context.applied(at)
         if snapshot.state == "not_followed":
             mark_not_followed(context, snapshot, at)
-            return
+            return False
         if is_under_way(snapshot):
             context.note_preparing(snapshot.event_time)
-            return
+            return False
         context.follow()
         take_observations(context, due, snapshot, at)
         if snapshot.generation is not None:
             self._settle_before_generation(at)
-            take_generation(context, due, snapshot, at)
+            outdated = take_generation(context, due, snapshot, at)
         elif context.kind is GroupKind.REPORTED:
-            update_existing(context, snapshot, at)
-            take_snapshot_assignment(context, snapshot, at)
+            outdated = update_existing(context, snapshot, at)
+            outdated |= take_snapshot_assignment(context, snapshot, at)
         else:
-            on_snapshot(context, due, snapshot, at)
-            take_snapshot_assignment(context, snapshot, at)
+            outdated = on_snapshot(context, due, snapshot, at)
+            outdated |= take_snapshot_assignment(context, snapshot, at)
             register_empty_group(context, at)
         context.note_snapshot(snapshot.event_time)
+        return outdated
 
     def _apply_heartbeat(self, due: MemberDue, at: int, own: int) -> None:
         """Apply a bare heartbeat of a member that is unknown, or lives by snapshots."""

@@ -18,56 +18,67 @@ from udfs.strategies.registry import qualified_name
 _OBSERVED = "observed:"
 
 
-def change_settings(turn: GroupContext, due: DueEvent, event: GroupSettings, at: int) -> None:
+def change_settings(turn: GroupContext, due: DueEvent, event: GroupSettings, at: int) -> bool:
     """Apply the group's settings; without members that makes no rebalance.
 
     Each setting takes the value of the newest event time that carried it.
+
+    Returns: whether some are older than what stays in their place.
     """
     group = turn.group
     turn.note_settings(at)
     strategy = False
     settings: list[str] = []
+    named = event.strategy_settings
+    differs = named is not None and named != (group.strategy_settings or {})
+    # The settings that this event carries, each with whether it is another one.
+    carried = {
+        "strategy": event.strategy is not None and event.strategy != group.strategy,
+        "mode": event.mode is not None and event.mode != turn.mode,
+        "strategy_settings": differs,
+    }
+    outdated = any(other and _is_outdated(turn, event, name) for name, other in carried.items())
     if event.strategy is not None and _may_name_strategy(turn, event):
         if event.strategy != group.strategy:
             strategy = qualified_name(event.strategy, turn.system) != turn.strategy_now()
         turn.set_strategy(event.strategy, event.inferred, event.event_time)
-    if event.mode is not None and _is_newest(turn, event, "mode", event.mode != turn.mode):
+    if event.mode is not None and not _is_older(turn, event, "mode"):
         if event.mode != turn.mode:
             settings.append(f"mode {turn.mode} -> {event.mode}")
         turn.set_mode(event.mode, event.event_time)
-    named = event.strategy_settings
-    differs = named is not None and named != (group.strategy_settings or {})
-    if named is not None and _is_newest(turn, event, "strategy_settings", differs):
+    if named is not None and not _is_older(turn, event, "strategy_settings"):
         if differs:
             settings.append("settings of the strategy")
         turn.set_strategy_settings(named, event.event_time)
     if not group.members or turn.kind is GroupKind.REPORTED or not (strategy or settings):
-        return
+        return outdated
     late_cause(turn, due, at)
     inferred = f"{INFERRED}: " if event.inferred else ""
     if strategy:
         turn.cause(at, "strategy_changed", event_id=due.event_id, detail=f"{inferred}{group.strategy}")
     if settings:
         turn.cause(at, "settings_changed", event_id=due.event_id, detail=inferred + ", ".join(settings))
+    return outdated
 
 
-def _may_name_strategy(turn: GroupContext, event: GroupSettings) -> bool:
+def _may_name_strategy(view: GroupView, event: GroupSettings) -> bool:
     """Return whether a strategy replaces the current one: an inferred one never replaces a reported one."""
-    group = turn.group
-    if group.strategy is not None and event.inferred != group.strategy_inferred:
-        return not event.inferred
-    if event.event_time >= group.settings_at.get("strategy", event.event_time):
-        return True
-    turn.outdated |= event.strategy != group.strategy
-    return False
+    return not event.inferred if _is_of_other_origin(view, event) else not _is_older(view, event, "strategy")
 
 
-def _is_newest(turn: GroupContext, event: GroupSettings, name: str, differs: bool) -> bool:
-    """Return whether no newer event carried a setting, and record when this one did."""
-    if event.event_time < turn.group.settings_at.get(name, event.event_time):
-        turn.outdated |= differs
-        return False
-    return True
+def _is_of_other_origin(view: GroupView, event: GroupSettings) -> bool:
+    """Return whether one of the event's and the current strategy is inferred and the other is reported."""
+    return view.group.strategy is not None and event.inferred != view.group.strategy_inferred
+
+
+def _is_older(view: GroupView, event: GroupSettings, name: str) -> bool:
+    """Return whether a newer event carried a setting."""
+    return event.event_time < view.group.settings_at.get(name, event.event_time)
+
+
+def _is_outdated(view: GroupView, event: GroupSettings, name: str) -> bool:
+    """Return whether a setting is older than the one that stays; of strategies, those of one origin are compared."""
+    return _is_older(view, event, name) and not (name == "strategy" and _is_of_other_origin(view, event))
 
 
 def was_made_again(view: GroupView, due: DueEvent) -> bool:

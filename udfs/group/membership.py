@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from udfs.group.applied import Applied
 from udfs.group.client_ids import match_connections, match_departures, replaced, resolve_member_id
 from udfs.group.commit import replace_members
 from udfs.group.context import GroupContext, closed
@@ -32,7 +33,7 @@ from udfs.strategies.registry import qualified_name
 # ---- one event at a time
 
 
-def on_join(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, at: int) -> None:
+def on_join(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, at: int) -> Applied:
     """Apply a join, or a heartbeat that came as an event of its own."""
     group, own = turn.group, event.event_time
     # Kafka's coordinator generates member ids: no two connections share one.
@@ -40,31 +41,27 @@ def on_join(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, 
     member_id, name = resolve_member_id(group, event.member_id, host)
     member = group.members.get(member_id)
     if turn.kind is GroupKind.REPORTED:
-        _learn(turn, due, event, member, at)
-        return
+        return _learn(turn, due, event, member, at)
     if member is None:
-        if due.late and _reopen(turn, due, event, member_id, at):
-            return
+        reopened = _reopen(turn, due, event, member_id, at) if due.late else None
+        if reopened is not None:
+            return reopened
         departed = group.departed.get(member_id)
         if departed is not None and not _may_return(departed, event):
             changed, outdated = describe(departed.member, event, own)  # for when it comes back
-            turn.heeded |= bool(changed)
-            turn.outdated |= outdated
-            return
+            return Applied(bool(changed), outdated)
         former = place_of(turn, member_id, event.instance_id or _instance_of(departed))
         if former is not None and not (due.late and _is_alive_after(turn, former, own)):
             _take_place(turn, former, member_id, at, own)
-            _apply_description(turn, former, event, at, due)
-            turn.heeded = True
-            return
-        _arrive(turn, member_id, name, event, at, own, due)
-        return
+            return Applied(True, _apply_description(turn, former, event, at, due).outdated)
+        return Applied(True, _arrive(turn, member_id, name, event, at, own, due))
     turn.begin_heartbeats(member, own)
-    _apply_description(turn, member, event, at, due)
+    described = _apply_description(turn, member, event, at, due)
     if group.revoked_pending and isinstance(event, MemberJoined) and event.owned is not None and not due.late:
         # It released its queues, and rejoins for the second generation of a cooperative rebalance.
         detail = counted(len(group.revoked_pending), "queue") + " released"
         turn.cause(at, "cooperative_follow_up", event_id=due.event_id, detail=detail)
+    return described
 
 
 def on_heartbeat(turn: GroupContext, member_id: str, at: int, own: int) -> None:
@@ -92,7 +89,6 @@ def on_leave(turn: GroupContext, due: DueEvent, event: MemberLeft, at: int) -> N
     if member is None:
         return
     if turn.kind is GroupKind.REPORTED:
-        turn.heeded = True
         turn.learn(Evidence("member_left", event.event_time, member_id, None, due.event_id))
         return
     if due.late and _is_alive_after(turn, member, event.event_time):
@@ -114,12 +110,15 @@ def on_expiry(turn: GroupContext, member_id: str, deadline: int) -> None:
     turn.close_session(member_id, deadline, deadline, "expired")
 
 
-def on_snapshot(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
-    """Apply a poll of the whole group: a member that it lacks has departed."""
+def on_snapshot(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
+    """Apply a poll of the whole group: a member that it lacks has departed.
+
+    Returns: whether some of it is older than what stays in its place.
+    """
     group, own, event_id = turn.group, snapshot.event_time, due.event_id
     if due.late and own < (group.last_snapshot_at or own):
-        _take_older_poll(turn, due, snapshot, at)
-        return
+        return _take_older_poll(turn, due, snapshot, at)
+    outdated = False
     late_told = False
 
     def end(member: Member, departure: Departure | None) -> None:
@@ -150,7 +149,7 @@ def on_snapshot(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: 
     for member_id, info in matched.items():
         known = group.members.get(member_id)
         if known is not None:
-            _apply_description(turn, known, info, at, due)
+            outdated |= _apply_description(turn, known, info, at, due).outdated
             continue
         departed = group.departed.get(member_id)
         if due.late and departed is not None and departed.left_at > own:
@@ -158,7 +157,7 @@ def on_snapshot(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: 
         if not late_told:
             late_cause(turn, due, at)
             late_told = True
-        arrive_by_snapshot(turn, member_id, info, own, at)
+        outdated |= arrive_by_snapshot(turn, member_id, info, own, at)
         turn.cause(at, "member_joined", member_id, event_id=event_id)
     before = group.reported_strategy or group.last_strategy
     turn.note_poll(snapshot.leader, snapshot.strategy)
@@ -166,6 +165,7 @@ def on_snapshot(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: 
         named = qualified_name(snapshot.strategy, turn.system)
         if group.members_decided and group.members and before and qualified_name(before, turn.system) != named:
             turn.cause(at, "strategy_changed", event_id=event_id, detail=named)
+    return outdated
 
 
 def late_cause(turn: GroupContext, due: DueEvent, at: int) -> None:
@@ -176,24 +176,26 @@ def late_cause(turn: GroupContext, due: DueEvent, at: int) -> None:
         turn.cause(at, "late_evidence", getattr(due.event, "member_id", None), event_id=due.event_id, detail=detail)
 
 
-def arrive_by_snapshot(turn: GroupContext, member_id: str, info: MemberInfo, own: int, at: int) -> Member:
-    """Begin the session of a member that a snapshot shows."""
+def arrive_by_snapshot(turn: GroupContext, member_id: str, info: MemberInfo, own: int, at: int) -> bool:
+    """Begin the session of a member that a snapshot shows; return whether its description is outdated in part."""
     departed = turn.group.departed.get(member_id)
     if departed is not None:
         member = msgspec.structs.replace(departed.member, by_heartbeats=False, told_at=dict(departed.member.told_at))
     else:
         member = Member(member_id=member_id, name=info.member_id, joined_at=at, by_heartbeats=False)
-    turn.outdated |= describe(member, info, own)[1]
+    _, outdated = describe(member, info, own)
     turn.open_session(member, at)
-    return member
+    return outdated
 
 
-def _take_older_poll(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
-    """Apply an out-of-date poll: only fields of members that newer polls did not carry."""
+def _take_older_poll(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
+    """Apply an out-of-date poll: only fields of members that newer polls did not carry; return as ``on_snapshot``."""
+    outdated = False
     for member_id, info in match_connections(turn.group, snapshot.members).items():
         known = turn.group.members.get(member_id)
         if known is not None:
-            _apply_description(turn, known, info, at, due)
+            outdated |= _apply_description(turn, known, info, at, due).outdated
+    return outdated
 
 
 # ---- internals
@@ -217,26 +219,27 @@ def _instance_of(departed: Departed | None) -> str | None:
 
 def _arrive(
     turn: GroupContext, member_id: str, name: str, event: MemberFields | None, at: int, own: int, due: DueEvent | None
-) -> None:
-    group = turn.group
+) -> bool:
+    """Begin the session of a member by its own event; return whether its description is outdated in part."""
+    group, outdated = turn.group, False
     departed = group.departed.get(member_id)
     if departed is not None:
         member = msgspec.structs.replace(departed.member, by_heartbeats=True, told_at=dict(departed.member.told_at))
     else:
         member = Member(member_id=member_id, name=name, joined_at=at)
     if event is not None:
-        turn.outdated |= describe(member, event, own)[1]
+        _, outdated = describe(member, event, own)
     if due is not None and due.late and own + turn.timeout_of(member) < at:
         # It joined and expired in the past: only its session is written.
         member.joined_at = own
-        turn.heeded = True
         _emit_expired_session(turn, member, own, at)
-        return
+        return outdated
     if due is not None:
         late_cause(turn, due, at)
     turn.cause(at, "member_joined", member_id, event_id=due.event_id if due else None)
     turn.seen[member_id] = own
     turn.open_session(member, at)
+    return outdated
 
 
 def _emit_expired_session(turn: GroupContext, member: Member, own: int, at: int) -> None:
@@ -247,15 +250,17 @@ def _emit_expired_session(turn: GroupContext, member: Member, own: int, at: int)
     turn.remember(Departed(member=member, left_at=left_at, left_reason="expired", last_heartbeat_at=own))
 
 
-def _reopen(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member_id: str, at: int) -> bool:
-    """Apply a late heartbeat of a member that had expired; return whether it disproves the expiry."""
+def _reopen(
+    turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member_id: str, at: int
+) -> Applied | None:
+    """Apply a late heartbeat of a member that had expired; None: it says nothing of the expired session."""
     departed, own = turn.group.departed.get(member_id), event.event_time
     if (
         departed is None
         or departed.left_reason != "expired"
         or not departed.member.joined_at <= own <= departed.left_at
     ):
-        return False
+        return None
     member, known = departed.member, departed.last_heartbeat_at
     timeout = timeout_with(turn, member, event, own)
     last = own if known is None else max(own, known)
@@ -264,21 +269,18 @@ def _reopen(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, 
             last = time
     left_at = max(last + timeout, departed.left_at)
     if last == known and left_at == departed.left_at:
-        turn.outdated |= describe(member, event, own)[1]
-        return True  # already known when it expired: not evidence
-    turn.heeded = True
+        return Applied(False, describe(member, event, own)[1])  # already known when it expired: not evidence
     departed.last_heartbeat_at = last
     if left_at < at:
         departed.left_at = left_at
-        turn.outdated |= describe(member, event, own)[1]
+        _, outdated = describe(member, event, own)
         turn.write(at, closed(member, departed.left_at, "expired", last))
-        return True
+        return Applied(True, outdated)
     late_cause(turn, due, at)
     turn.cause(at, "member_joined", member_id, event_id=due.event_id, detail="its session had not expired")
     turn.seen[member_id] = last
     turn.reopen_session(departed, at)
-    _apply_description(turn, departed.member, event, at, due)
-    return True
+    return Applied(True, _apply_description(turn, departed.member, event, at, due).outdated)
 
 
 def _liveness_times(turn: GroupView, event: MemberJoined | Heartbeat, member_id: str) -> list[int]:
@@ -320,15 +322,14 @@ def _shows_itself_after(turn: GroupView, member: Member, own: int) -> bool:
     )
 
 
-def _apply_description(turn: GroupContext, member: Member, told: MemberFields, at: int, due: DueEvent) -> None:
+def _apply_description(turn: GroupContext, member: Member, told: MemberFields, at: int, due: DueEvent) -> Applied:
     event_id = due.event_id
     was_lists = (member.subscriptions, member.strategies)
     if due.late:  # what it owned then says nothing about the present
         told = msgspec.structs.replace(told, owned=None, owned_generation=None)
-    changed = update_description(turn, member, told, due.event.event_time, at)
+    changed, outdated = update_description(turn, member, told, due.event.event_time, at)
     if not changed:
-        return
-    turn.heeded = True
+        return Applied(False, outdated)
     if changed - set(SILENT_FIELDS):
         turn.change_session(member, at)
     if was_lists[1] is None and _uses_default_strategy(turn, member):
@@ -342,6 +343,7 @@ def _apply_description(turn: GroupContext, member: Member, told: MemberFields, a
         turn.cause(at, "strategy_changed", member.member_id, event_id=event_id)
     if "strategy_settings" in changed and not first_told:
         turn.cause(at, "settings_changed", member.member_id, event_id=event_id)
+    return Applied(True, outdated)
 
 
 def _uses_default_strategy(turn: GroupView, member: Member) -> bool:
@@ -351,22 +353,21 @@ def _uses_default_strategy(turn: GroupView, member: Member) -> bool:
     return qualified_name(member.strategies[0], turn.system) == turn.profile.default_strategy
 
 
-def _learn(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member: Member | None, at: int) -> None:
+def _learn(
+    turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member: Member | None, at: int
+) -> Applied:
     """Apply an event from a member itself while a coordinator reports generations."""
     group, own = turn.group, event.event_time
     if member is None:
         departed = group.departed.get(event.member_id)
         if departed is None or departed.left_reason != "replaced" or _may_return(departed, event):
-            turn.heeded |= turn.learn(Evidence("member_joined", own, event.member_id, None, due.event_id))
-        return
+            return Applied(turn.learn(Evidence("member_joined", own, event.member_id, None, due.event_id)))
+        return Applied()
     before = (member.by_heartbeats, turn.seen.get(member.member_id), len(group.evidence))
     turn.begin_heartbeats(member, own)
     turn.take_back_evidence(event.member_id, own)
-    changed = update_session(turn, member, event, own, at)
-    turn.heeded |= bool(changed) or before != (
-        member.by_heartbeats,
-        turn.seen.get(member.member_id),
-        len(group.evidence),
-    )
+    described, outdated = update_session(turn, member, event, own, at)
+    changed = before != (member.by_heartbeats, turn.seen.get(member.member_id), len(group.evidence))
     if event.subscriptions is not None and distinct(event.subscriptions) != member.subscriptions:
-        turn.heeded |= turn.learn(Evidence("subscription_changed", own, member.member_id, None, due.event_id))
+        changed |= turn.learn(Evidence("subscription_changed", own, member.member_id, None, due.event_id))
+    return Applied(changed or bool(described), outdated)

@@ -23,21 +23,20 @@ from udfs.group.view import GroupView
 from udfs.model.events import AssignmentReported, GroupSnapshot
 
 
-def take_report(turn: GroupContext, event: AssignmentReported, at: int) -> None:
-    """Apply a member's assignment as reported by itself or by a coordinator."""
+def take_report(turn: GroupContext, event: AssignmentReported, at: int) -> bool:
+    """Apply a member's assignment as reported by itself or by a coordinator; return whether a newer one is known."""
     group = turn.group
     generation = event.generation
     if generation is None and group.pending is not None:
         generation = group.current_generation + 1  # the pending one
     if generation is not None and generation > group.current_generation:
-        turn.heeded = True
         report = WaitingReport(generation, event.member_id, event.queues, event.event_time, event.host)
         keep_waiting_report(turn, report)
-        return
+        return False
     if generation is not None and generation < group.current_generation:
-        return
+        return False
     report = WaitingReport(group.current_generation, event.member_id, event.queues, event.event_time, event.host)
-    turn.outdated |= not _hold(turn, report, at)
+    return not _hold(turn, report, at)
 
 
 def take_waiting_reports(turn: GroupContext, at: int) -> None:
@@ -49,20 +48,23 @@ def take_waiting_reports(turn: GroupContext, at: int) -> None:
         compare_with_reports(turn, at)  # the reported assignment may already equal the computed one
 
 
-def take_snapshot_assignment(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
-    """Take in the assignment that a poll carries: with the pending rebalance, where there is one, else at once."""
+def take_snapshot_assignment(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
+    """Apply the assignment that a poll carries: with the pending rebalance, where there is one, else at once.
+
+    Returns: whether it is older than what stays in its place.
+    """
     group = turn.group
     if snapshot.assignments is None:
-        return
+        return False
     told = held_only_by(reported_owners(turn, snapshot) or {}, group.members)
     if snapshot.event_time < (group.assigned_at or snapshot.event_time):
-        turn.outdated |= told != group.reported
-        return
+        return told != group.reported
     told = newest_reports(turn, told, snapshot.event_time)
     if group.pending is not None:
         turn.note_pending_assignment(sorted(told.items(), key=lambda one: queue_order(one[0])))
     elif group.last_rebalance_id is not None:
         take_reported_assignment(turn, told, at)
+    return False
 
 
 def reported_owners(view: GroupView, snapshot: GroupSnapshot) -> Owners | None:
@@ -134,7 +136,6 @@ def _hold(turn: GroupContext, report: WaitingReport, at: int) -> bool:
         return False
     member.reported_at = report.time
     member_id, queues = member.member_id, [key_of(queue, turn.system) for queue in told]
-    turn.heeded = True
     turn.work += len(group.reported)
     takes_over = turn.kind is GroupKind.CLIENT_ASSIGNED
     pulled = first_pulls(turn, told) if takes_over else {}

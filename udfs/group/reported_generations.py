@@ -46,26 +46,28 @@ def is_under_way(snapshot: GroupSnapshot) -> bool:
     return (snapshot.state or "").replace("_", "").lower() in _UNDER_WAY
 
 
-def take_generation(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
-    """Apply a snapshot with a generation reported by the coordinator."""
+def take_generation(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
+    """Apply a snapshot with a generation reported by the coordinator.
+
+    Returns: whether some of it is older than what stays in its place.
+    """
     group, standing = turn.group, turn.group.generation
     generation = snapshot.generation or 0
     snapshot, names = _with_resolved_ids(turn, snapshot)
     if due.late and standing is not None and generation < standing:
         _write_overtaken_generation(turn, due, snapshot, at)
-        return
+        return False
     if generation == 0 and not snapshot.members:
         commit_generation_zero(turn, at)
-        return
+        return False
+    outdated = False
     if standing == generation and group.exists:
         if snapshot.event_time < (group.last_snapshot_at or 0):
-            update_existing(turn, snapshot, at)  # newer snapshots cover the rest
-            return
-        _rename_static_members(turn, snapshot, at)
+            return update_existing(turn, snapshot, at)  # newer snapshots cover the rest
+        outdated = _rename_static_members(turn, snapshot, at)
         if {info.member_id for info in snapshot.members} == set(group.members):
-            _take_same_generation(turn, snapshot, at)
-            return
-    _take_new_generation(turn, due, snapshot, names, at)
+            return _take_same_generation(turn, snapshot, at) or outdated
+    return _take_new_generation(turn, due, snapshot, names, at) or outdated
 
 
 def _with_resolved_ids(turn: GroupView, snapshot: GroupSnapshot) -> tuple[GroupSnapshot, dict[str, str]]:
@@ -80,7 +82,7 @@ def _with_resolved_ids(turn: GroupView, snapshot: GroupSnapshot) -> tuple[GroupS
 
 def _take_new_generation(
     turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, names: Mapping[str, str], at: int
-) -> None:
+) -> bool:
     group, standing = turn.group, turn.group.generation
     generation = snapshot.generation or 0
     overtake_awaited(turn)
@@ -93,7 +95,7 @@ def _take_new_generation(
     causes = compare(turn, snapshot, due.event_id, at, grown)
     turn.use_up_evidence(causes.evidence_left)
     before = group.reported if group.has_reported else group.computed
-    _move_members(turn, snapshot, names, causes, at)
+    outdated = _move_members(turn, snapshot, names, causes, at)
     begin_generation(turn, generation, snapshot.leader, [info.member_id for info in snapshot.members])
     if told is not None:
         told = newest_reports(turn, held_only_by(told, group.members), snapshot.event_time)
@@ -127,6 +129,7 @@ def _take_new_generation(
     )
     commit(turn, rebalance(turn, plan))
     take_waiting_reports(turn, at)
+    return outdated
 
 
 # ---- evidence in the generation
@@ -172,9 +175,9 @@ def _add_generation_triggers(
 
 def _move_members(
     turn: GroupContext, snapshot: GroupSnapshot, names: Mapping[str, str], causes: Causes, at: int
-) -> None:
+) -> bool:
     """End the sessions of departed members, begin those of new ones, update the others; in the snapshot's order."""
-    group = turn.group
+    group, outdated = turn.group, False
     for member_id, going in sorted(causes.goings.items()):
         turn.close_session(member_id, at, going.at, going.reason)
     for info in snapshot.members:
@@ -182,45 +185,55 @@ def _move_members(
         if member is not None:
             member.forget_owned()  # of another generation
         if member is None:
-            arrive_by_snapshot(turn, info.member_id, info, snapshot.event_time, at).name = names[info.member_id]
-        elif update_description(turn, member, info, snapshot.event_time, at) - set(SILENT_FIELDS):
+            outdated |= arrive_by_snapshot(turn, info.member_id, info, snapshot.event_time, at)
+            group.members[info.member_id].name = names[info.member_id]
+            continue
+        changed, is_outdated = update_description(turn, member, info, snapshot.event_time, at)
+        outdated |= is_outdated
+        if changed - set(SILENT_FIELDS):
             turn.change_session(member, at)
+    return outdated
 
 
-def _rename_static_members(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
+def _rename_static_members(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
     """Rename static members that came back under another id; they keep their queues."""
     group = turn.group
     renamed = returned(group, snapshot.members)
     if not renamed:
-        return
+        return False
+    outdated = False
     replace_members(turn, renamed, at)
     infos = {info.member_id: info for info in snapshot.members}
     for former_id, member_id in sorted(renamed.items()):
         member = group.members[member_id]
         member.by_heartbeats = False
         told = msgspec.structs.replace(infos[member_id], subscriptions=None)
-        update_description(turn, member, told, snapshot.event_time, at)
+        outdated |= update_description(turn, member, told, snapshot.event_time, at)[1]
         turn.open_session(member, at, former=former_id)
+    return outdated
 
 
-def _take_same_generation(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
+def _take_same_generation(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
     """Apply a repeated report of the current generation: no rebalance, though it may add to it."""
     group = turn.group
-    update_existing(turn, snapshot, at)
+    outdated = update_existing(turn, snapshot, at)
     if snapshot.assignments is not None:
         told = held_only_by(reported_owners(turn, snapshot) or {}, group.members)
         told = newest_reports(turn, told, snapshot.event_time)
         if told != group.reported or not group.has_reported:
             commit_spans(turn, "reported", told, at)
             commit_reports(turn, group.reporters, group.compare_at)
+    return outdated
 
 
-def update_existing(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
+def update_existing(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
     """Update the descriptions of known members; what decides the assignment waits for the next generation."""
+    outdated = False
     for info in snapshot.members:
         member = turn.group.members.get(info.member_id)
         if member is not None:
-            update_session(turn, member, info, snapshot.event_time, at)
+            outdated |= update_session(turn, member, info, snapshot.event_time, at)[1]
+    return outdated
 
 
 # ---- generations that newer ones overtook
