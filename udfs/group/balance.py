@@ -9,16 +9,16 @@ from udfs.group.state import Member, Owners, Queue
 from udfs.group.view import GroupView
 
 
-def balance_of(turn: GroupView, owners: Owners, queues: Sequence[Queue]) -> Balance:
+def balance_of(view: GroupView, owners: Owners, queues: Sequence[Queue]) -> Balance:
     """Return the figures of an assignment over these queues of subscribed topics; topics for retries are left out."""
-    members = turn.group.members.values()
+    members = view.group.members.values()
     topics = {topic for subscriptions in distinct_subscriptions(members) for topic in subscriptions}
-    quiet = {topic for topic in topics | {queue[0] for queue in owners} if turn.is_quiet(topic)}
+    quiet = {topic for topic in topics | {queue[0] for queue in owners} if view.is_quiet(topic)}
     subscribers = [one.member_id for one in members if one.subscriptions and not quiet.issuperset(one.subscriptions)]
     if quiet:
         owners = {queue: holders for queue, holders in owners.items() if queue[0] not in quiet}
         queues = [queue for queue in queues if queue[0] not in quiet]
-    return measure_balance(owners, subscribers, queues, turn.mode == "message")
+    return measure_balance(owners, subscribers, queues, view.mode == "message")
 
 
 def distinct_subscriptions(members: Iterable[Member]) -> set[tuple[str, ...]]:

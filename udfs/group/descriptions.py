@@ -44,35 +44,37 @@ def describe(member: Member, told: MemberFields, own: int) -> tuple[set[str], bo
 
 
 def update_description(
-    turn: GroupContext, member: Member, told: MemberFields, own: int, at: int
+    context: GroupContext, member: Member, told: MemberFields, own: int, at: int
 ) -> tuple[set[str], bool]:
     """Apply the description in the current event to a member; return which fields changed.
 
     A changed timeout counts from then on.
     """
-    turn.before.note_member(member.member_id)
+    context.before.note_member(member.member_id)
     changed, outdated = describe(member, told, own)
     if "session_timeout_ms" in changed and member.by_heartbeats:
         member.timeout_since = at if at > own else None
-        turn.watch(member.member_id)
+        context.watch(member.member_id)
     return changed, outdated
 
 
-def update_session(turn: GroupContext, member: Member, told: MemberFields, own: int, at: int) -> tuple[set[str], bool]:
+def update_session(
+    context: GroupContext, member: Member, told: MemberFields, own: int, at: int
+) -> tuple[set[str], bool]:
     """Apply a description in a group of reported generations, except for the fields of the next generation."""
     left_out = _OF_A_GENERATION if isinstance(told, MemberInfo) else _ALLOCATING
     others = msgspec.structs.replace(told, **dict.fromkeys(left_out))
-    changed, outdated = update_description(turn, member, others, own, at)
+    changed, outdated = update_description(context, member, others, own, at)
     if changed - set(SILENT_FIELDS):
-        turn.change_session(member, at)
+        context.change_session(member, at)
     return changed, outdated
 
 
-def timeout_with(turn: GroupView, member: Member, told: MemberFields, own: int) -> int:
+def timeout_with(view: GroupView, member: Member, told: MemberFields, own: int) -> int:
     """Return a member's session timeout once this event's description is applied."""
     value = told.session_timeout_ms
     if value is None or own < member.told_at.get("session_timeout_ms", own):
-        return turn.timeout_of(member)
+        return view.timeout_of(member)
     return value
 
 

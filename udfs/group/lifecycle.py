@@ -18,15 +18,15 @@ from udfs.strategies.registry import qualified_name
 _OBSERVED = "observed:"
 
 
-def change_settings(turn: GroupContext, due: DueEvent, event: GroupSettings, at: int) -> bool:
+def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, at: int) -> bool:
     """Apply the group's settings; without members that makes no rebalance.
 
     Each setting takes the value of the newest event time that carried it.
 
     Returns: whether some are older than what stays in their place.
     """
-    group = turn.group
-    turn.note_settings(at)
+    group = context.group
+    context.note_settings(at)
     strategy = False
     settings: list[str] = []
     named = event.strategy_settings
@@ -34,30 +34,30 @@ def change_settings(turn: GroupContext, due: DueEvent, event: GroupSettings, at:
     # The settings that this event carries, each with whether it is another one.
     carried = {
         "strategy": event.strategy is not None and event.strategy != group.strategy,
-        "mode": event.mode is not None and event.mode != turn.mode,
+        "mode": event.mode is not None and event.mode != context.mode,
         "strategy_settings": differs,
     }
-    outdated = any(other and _is_outdated(turn, event, name) for name, other in carried.items())
-    if event.strategy is not None and _may_name_strategy(turn, event):
+    outdated = any(other and _is_outdated(context, event, name) for name, other in carried.items())
+    if event.strategy is not None and _may_name_strategy(context, event):
         if event.strategy != group.strategy:
-            strategy = qualified_name(event.strategy, turn.system) != turn.strategy_now()
-        turn.set_strategy(event.strategy, event.inferred, event.event_time)
-    if event.mode is not None and not _is_older(turn, event, "mode"):
-        if event.mode != turn.mode:
-            settings.append(f"mode {turn.mode} -> {event.mode}")
-        turn.set_mode(event.mode, event.event_time)
-    if named is not None and not _is_older(turn, event, "strategy_settings"):
+            strategy = qualified_name(event.strategy, context.system) != context.strategy_now()
+        context.set_strategy(event.strategy, event.inferred, event.event_time)
+    if event.mode is not None and not _is_older(context, event, "mode"):
+        if event.mode != context.mode:
+            settings.append(f"mode {context.mode} -> {event.mode}")
+        context.set_mode(event.mode, event.event_time)
+    if named is not None and not _is_older(context, event, "strategy_settings"):
         if differs:
             settings.append("settings of the strategy")
-        turn.set_strategy_settings(named, event.event_time)
-    if not group.members or turn.kind is GroupKind.REPORTED or not (strategy or settings):
+        context.set_strategy_settings(named, event.event_time)
+    if not group.members or context.kind is GroupKind.REPORTED or not (strategy or settings):
         return outdated
-    late_cause(turn, due, at)
+    late_cause(context, due, at)
     inferred = f"{INFERRED}: " if event.inferred else ""
     if strategy:
-        turn.cause(at, "strategy_changed", event_id=due.event_id, detail=f"{inferred}{group.strategy}")
+        context.cause(at, "strategy_changed", event_id=due.event_id, detail=f"{inferred}{group.strategy}")
     if settings:
-        turn.cause(at, "settings_changed", event_id=due.event_id, detail=inferred + ", ".join(settings))
+        context.cause(at, "settings_changed", event_id=due.event_id, detail=inferred + ", ".join(settings))
     return outdated
 
 
@@ -116,9 +116,9 @@ def mark_not_followed(context: GroupContext, snapshot: GroupSnapshot, at: int) -
     )
 
 
-def take_observations(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
+def take_observations(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
     """Open the findings that the source observes now, and close those that it no longer observes."""
-    group, told = turn.group, snapshot.observations
+    group, told = context.group, snapshot.observations
     if told is None or (due.late and snapshot.event_time < (group.last_snapshot_at or snapshot.event_time)):
         return
     details: dict[str, set[str]] = {}
@@ -127,13 +127,13 @@ def take_observations(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot
     kinds = sorted(details)[:MAX_OBSERVATIONS]
     for key in sorted(group.findings):
         if key.startswith(_OBSERVED) and key.removeprefix(_OBSERVED) not in kinds:
-            turn.set_finding(key, None, at)
+            context.set_finding(key, None, at)
     for kind in kinds:
         found = observed(kind, sorted(details[kind]), due.event_id)
-        turn.set_finding(_OBSERVED + kind, found, at, kind)
+        context.set_finding(_OBSERVED + kind, found, at, kind)
 
 
-def register_empty_group(turn: GroupContext, at: int) -> None:
+def register_empty_group(context: GroupContext, at: int) -> None:
     """Register a group that a poll showed without members and that was not known before."""
-    if not turn.group.members and turn.group.pending is None and turn.group.row is None:
-        turn.write_row(at, GroupChanged(system=turn.system, state="empty", mode=turn.mode))
+    if not context.group.members and context.group.pending is None and context.group.row is None:
+        context.write_row(at, GroupChanged(system=context.system, state="empty", mode=context.mode))

@@ -33,112 +33,112 @@ from udfs.strategies.registry import qualified_name
 # ---- one event at a time
 
 
-def on_join(turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, at: int) -> Applied:
+def on_join(context: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, at: int) -> Applied:
     """Apply a join, or a heartbeat that came as an event of its own."""
-    group, own = turn.group, event.event_time
+    group, own = context.group, event.event_time
     # Kafka's coordinator generates member ids: no two connections share one.
-    host = None if turn.profile.makes_member_ids else event.host
+    host = None if context.profile.makes_member_ids else event.host
     member_id, name = resolve_member_id(group, event.member_id, host)
     member = group.members.get(member_id)
-    if turn.kind is GroupKind.REPORTED:
-        return _learn(turn, due, event, member, at)
+    if context.kind is GroupKind.REPORTED:
+        return _learn(context, due, event, member, at)
     if member is None:
-        reopened = _reopen(turn, due, event, member_id, at) if due.late else None
+        reopened = _reopen(context, due, event, member_id, at) if due.late else None
         if reopened is not None:
             return reopened
         departed = group.departed.get(member_id)
         if departed is not None and not _may_return(departed, event):
             changed, outdated = describe(departed.member, event, own)  # for when it comes back
             return Applied(bool(changed), outdated)
-        former = place_of(turn, member_id, event.instance_id or _instance_of(departed))
-        if former is not None and not (due.late and _is_alive_after(turn, former, own)):
-            _take_place(turn, former, member_id, at, own)
-            return Applied(True, _apply_description(turn, former, event, at, due).outdated)
-        return Applied(True, _arrive(turn, member_id, name, event, at, own, due))
-    turn.begin_heartbeats(member, own)
-    described = _apply_description(turn, member, event, at, due)
+        former = place_of(context, member_id, event.instance_id or _instance_of(departed))
+        if former is not None and not (due.late and _is_alive_after(context, former, own)):
+            _take_place(context, former, member_id, at, own)
+            return Applied(True, _apply_description(context, former, event, at, due).outdated)
+        return Applied(True, _arrive(context, member_id, name, event, at, own, due))
+    context.begin_heartbeats(member, own)
+    described = _apply_description(context, member, event, at, due)
     if group.revoked_pending and isinstance(event, MemberJoined) and event.owned is not None and not due.late:
         # It released its queues, and rejoins for the second generation of a cooperative rebalance.
         detail = counted(len(group.revoked_pending), "queue") + " released"
-        turn.cause(at, "cooperative_follow_up", event_id=due.event_id, detail=detail)
+        context.cause(at, "cooperative_follow_up", event_id=due.event_id, detail=detail)
     return described
 
 
-def on_heartbeat(turn: GroupContext, member_id: str, at: int, own: int) -> None:
+def on_heartbeat(context: GroupContext, member_id: str, at: int, own: int) -> None:
     """Apply a heartbeat without a description, of a member that may be unknown."""
-    group = turn.group
+    group = context.group
     member = group.members.get(member_id)
-    if turn.kind is GroupKind.REPORTED:
-        turn.take_back_evidence(member_id, own)
+    if context.kind is GroupKind.REPORTED:
+        context.take_back_evidence(member_id, own)
         if member is None:
             return
     if member is None:
-        former = place_of(turn, member_id, _instance_of(group.departed.get(member_id)))
+        former = place_of(context, member_id, _instance_of(group.departed.get(member_id)))
         if former is not None:
-            _take_place(turn, former, member_id, at, own)
+            _take_place(context, former, member_id, at, own)
         else:
-            _arrive(turn, member_id, member_id, None, at, own, None)
+            _arrive(context, member_id, member_id, None, at, own, None)
     elif not member.by_heartbeats:
-        turn.begin_heartbeats(member, own)
+        context.begin_heartbeats(member, own)
 
 
-def on_leave(turn: GroupContext, due: DueEvent, event: MemberLeft, at: int) -> None:
+def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int) -> None:
     """Apply an explicit leave."""
-    group, member_id = turn.group, event.member_id
+    group, member_id = context.group, event.member_id
     member = group.members.get(member_id)
     if member is None:
         return
-    if turn.kind is GroupKind.REPORTED:
-        turn.learn(Evidence("member_left", event.event_time, member_id, None, due.event_id))
+    if context.kind is GroupKind.REPORTED:
+        context.learn(Evidence("member_left", event.event_time, member_id, None, due.event_id))
         return
-    if due.late and _is_alive_after(turn, member, event.event_time):
+    if due.late and _is_alive_after(context, member, event.event_time):
         return
-    late_cause(turn, due, at)
-    turn.cause(at, "member_left", member_id, event_id=due.event_id, detail=event.reason)
-    turn.close_session(member_id, at, at, "left")
+    late_cause(context, due, at)
+    context.cause(at, "member_left", member_id, event_id=due.event_id, detail=event.reason)
+    context.close_session(member_id, at, at, "left")
 
 
-def on_expiry(turn: GroupContext, member_id: str, deadline: int) -> None:
+def on_expiry(context: GroupContext, member_id: str, deadline: int) -> None:
     """End the session of a member without a heartbeat for its session timeout."""
-    if turn.kind is GroupKind.REPORTED:
-        turn.applied(deadline)
-        turn.learn(Evidence("session_expired", deadline, member_id))
-        turn.end_heartbeats(member_id)
-        turn.await_heartbeat(member_id, deadline)  # a later one takes the expiry back
+    if context.kind is GroupKind.REPORTED:
+        context.applied(deadline)
+        context.learn(Evidence("session_expired", deadline, member_id))
+        context.end_heartbeats(member_id)
+        context.await_heartbeat(member_id, deadline)  # a later one takes the expiry back
         return
-    turn.cause(deadline, "session_expired", member_id)
-    turn.close_session(member_id, deadline, deadline, "expired")
+    context.cause(deadline, "session_expired", member_id)
+    context.close_session(member_id, deadline, deadline, "expired")
 
 
-def on_snapshot(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
+def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
     """Apply a poll of the whole group: a member that it lacks has departed.
 
     Returns: whether some of it is older than what stays in its place.
     """
-    group, own, event_id = turn.group, snapshot.event_time, due.event_id
+    group, own, event_id = context.group, snapshot.event_time, due.event_id
     if due.late and own < (group.last_snapshot_at or own):
-        return _take_older_poll(turn, due, snapshot, at)
+        return _take_older_poll(context, due, snapshot, at)
     outdated = False
     late_told = False
 
     def end(member: Member, departure: Departure | None) -> None:
         nonlocal late_told
-        if due.late and _is_alive_after(turn, member, own):
+        if due.late and _is_alive_after(context, member, own):
             return
         if not late_told:
-            late_cause(turn, due, at)
+            late_cause(context, due, at)
             late_told = True
         if departure is not None:
-            turn.before.exempt.add(member.member_id)
+            context.before.exempt.add(member.member_id)
         going = departure_cause(departure, at, event_id)
-        turn.cause(at, going.kind, member.member_id, event_id=event_id, detail=going.detail)
-        turn.close_session(member.member_id, at, going.at, going.reason)
+        context.cause(at, going.kind, member.member_id, event_id=event_id, detail=going.detail)
+        context.close_session(member.member_id, at, going.at, going.reason)
 
-    renamed = returned(group, snapshot.members) if turn.profile.has_static_members else {}
-    replace_members(turn, renamed, at)
+    renamed = returned(group, snapshot.members) if context.profile.has_static_members else {}
+    replace_members(context, renamed, at)
     for former_id, member_id in sorted(renamed.items()):
         group.members[member_id].by_heartbeats = False
-        turn.open_session(group.members[member_id], at, former=former_id)
+        context.open_session(group.members[member_id], at, former=former_id)
     for member_id, departure in sorted(replaced(group, snapshot).items()):
         end(group.members[member_id], departure)
     matched = match_connections(group, snapshot.members)
@@ -149,65 +149,65 @@ def on_snapshot(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: 
     for member_id, info in matched.items():
         known = group.members.get(member_id)
         if known is not None:
-            outdated |= _apply_description(turn, known, info, at, due).outdated
+            outdated |= _apply_description(context, known, info, at, due).outdated
             continue
         departed = group.departed.get(member_id)
         if due.late and departed is not None and departed.left_at > own:
             continue
         if not late_told:
-            late_cause(turn, due, at)
+            late_cause(context, due, at)
             late_told = True
-        outdated |= arrive_by_snapshot(turn, member_id, info, own, at)
-        turn.cause(at, "member_joined", member_id, event_id=event_id)
+        outdated |= arrive_by_snapshot(context, member_id, info, own, at)
+        context.cause(at, "member_joined", member_id, event_id=event_id)
     before = group.reported_strategy or group.last_strategy
-    turn.note_poll(snapshot.leader, snapshot.strategy)
+    context.note_poll(snapshot.leader, snapshot.strategy)
     if snapshot.strategy:
-        named = qualified_name(snapshot.strategy, turn.system)
-        if group.members_decided and group.members and before and qualified_name(before, turn.system) != named:
-            turn.cause(at, "strategy_changed", event_id=event_id, detail=named)
+        named = qualified_name(snapshot.strategy, context.system)
+        if group.members_decided and group.members and before and qualified_name(before, context.system) != named:
+            context.cause(at, "strategy_changed", event_id=event_id, detail=named)
     return outdated
 
 
-def late_cause(turn: GroupContext, due: DueEvent, at: int) -> None:
+def late_cause(context: GroupContext, due: DueEvent, at: int) -> None:
     """Add the trigger ``late_evidence`` beside the actual cause, with the event's own time."""
     if due.late:
         own = due.event.event_time
         detail = f"reported late: happened at {own}, applied at {at}"
-        turn.cause(at, "late_evidence", getattr(due.event, "member_id", None), event_id=due.event_id, detail=detail)
+        context.cause(at, "late_evidence", getattr(due.event, "member_id", None), event_id=due.event_id, detail=detail)
 
 
-def arrive_by_snapshot(turn: GroupContext, member_id: str, info: MemberInfo, own: int, at: int) -> bool:
+def arrive_by_snapshot(context: GroupContext, member_id: str, info: MemberInfo, own: int, at: int) -> bool:
     """Begin the session of a member that a snapshot shows; return whether its description is outdated in part."""
-    departed = turn.group.departed.get(member_id)
+    departed = context.group.departed.get(member_id)
     if departed is not None:
         member = msgspec.structs.replace(departed.member, by_heartbeats=False, told_at=dict(departed.member.told_at))
     else:
         member = Member(member_id=member_id, name=info.member_id, joined_at=at, by_heartbeats=False)
     _, outdated = describe(member, info, own)
-    turn.open_session(member, at)
+    context.open_session(member, at)
     return outdated
 
 
-def _take_older_poll(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
+def _take_older_poll(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
     """Apply an out-of-date poll: only fields of members that newer polls did not carry; return as ``on_snapshot``."""
     outdated = False
-    for member_id, info in match_connections(turn.group, snapshot.members).items():
-        known = turn.group.members.get(member_id)
+    for member_id, info in match_connections(context.group, snapshot.members).items():
+        known = context.group.members.get(member_id)
         if known is not None:
-            outdated |= _apply_description(turn, known, info, at, due).outdated
+            outdated |= _apply_description(context, known, info, at, due).outdated
     return outdated
 
 
 # ---- internals
 
 
-def _take_place(turn: GroupContext, former: Member, member_id: str, at: int, own: int) -> None:
+def _take_place(context: GroupContext, former: Member, member_id: str, at: int, own: int) -> None:
     """Apply the return of a static member under a new id: that alone is no rebalance."""
     former_id = former.member_id
-    replace_members(turn, {former_id: member_id}, at)
+    replace_members(context, {former_id: member_id}, at)
     former.by_heartbeats = True
-    turn.seen[member_id] = own
-    turn.open_session(former, at, former=former_id)
+    context.seen[member_id] = own
+    context.open_session(former, at, former=former_id)
 
 
 def _instance_of(departed: Departed | None) -> str | None:
@@ -218,10 +218,16 @@ def _instance_of(departed: Departed | None) -> str | None:
 
 
 def _arrive(
-    turn: GroupContext, member_id: str, name: str, event: MemberFields | None, at: int, own: int, due: DueEvent | None
+    context: GroupContext,
+    member_id: str,
+    name: str,
+    event: MemberFields | None,
+    at: int,
+    own: int,
+    due: DueEvent | None,
 ) -> bool:
     """Begin the session of a member by its own event; return whether its description is outdated in part."""
-    group, outdated = turn.group, False
+    group, outdated = context.group, False
     departed = group.departed.get(member_id)
     if departed is not None:
         member = msgspec.structs.replace(departed.member, by_heartbeats=True, told_at=dict(departed.member.told_at))
@@ -229,32 +235,32 @@ def _arrive(
         member = Member(member_id=member_id, name=name, joined_at=at)
     if event is not None:
         _, outdated = describe(member, event, own)
-    if due is not None and due.late and own + turn.timeout_of(member) < at:
+    if due is not None and due.late and own + context.timeout_of(member) < at:
         # It joined and expired in the past: only its session is written.
         member.joined_at = own
-        _emit_expired_session(turn, member, own, at)
+        _emit_expired_session(context, member, own, at)
         return outdated
     if due is not None:
-        late_cause(turn, due, at)
-    turn.cause(at, "member_joined", member_id, event_id=due.event_id if due else None)
-    turn.seen[member_id] = own
-    turn.open_session(member, at)
+        late_cause(context, due, at)
+    context.cause(at, "member_joined", member_id, event_id=due.event_id if due else None)
+    context.seen[member_id] = own
+    context.open_session(member, at)
     return outdated
 
 
-def _emit_expired_session(turn: GroupContext, member: Member, own: int, at: int) -> None:
-    turn.open_session(member, own)
-    turn.drop_member(member.member_id)
-    left_at = own + turn.timeout_of(member)
-    turn.write(at, closed(member, left_at, "expired", own))
-    turn.remember(Departed(member=member, left_at=left_at, left_reason="expired", last_heartbeat_at=own))
+def _emit_expired_session(context: GroupContext, member: Member, own: int, at: int) -> None:
+    context.open_session(member, own)
+    context.drop_member(member.member_id)
+    left_at = own + context.timeout_of(member)
+    context.write(at, closed(member, left_at, "expired", own))
+    context.remember(Departed(member=member, left_at=left_at, left_reason="expired", last_heartbeat_at=own))
 
 
 def _reopen(
-    turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member_id: str, at: int
+    context: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member_id: str, at: int
 ) -> Applied | None:
     """Apply a late heartbeat of a member that had expired; None: it says nothing of the expired session."""
-    departed, own = turn.group.departed.get(member_id), event.event_time
+    departed, own = context.group.departed.get(member_id), event.event_time
     if (
         departed is None
         or departed.left_reason != "expired"
@@ -262,9 +268,9 @@ def _reopen(
     ):
         return None
     member, known = departed.member, departed.last_heartbeat_at
-    timeout = timeout_with(turn, member, event, own)
+    timeout = timeout_with(context, member, event, own)
     last = own if known is None else max(own, known)
-    for time in _liveness_times(turn, event, member_id):
+    for time in _liveness_times(context, event, member_id):
         if last < time <= last + timeout:
             last = time
     left_at = max(last + timeout, departed.left_at)
@@ -274,19 +280,19 @@ def _reopen(
     if left_at < at:
         departed.left_at = left_at
         _, outdated = describe(member, event, own)
-        turn.write(at, closed(member, departed.left_at, "expired", last))
+        context.write(at, closed(member, departed.left_at, "expired", last))
         return Applied(True, outdated)
-    late_cause(turn, due, at)
-    turn.cause(at, "member_joined", member_id, event_id=due.event_id, detail="its session had not expired")
-    turn.seen[member_id] = last
-    turn.reopen_session(departed, at)
-    return Applied(True, _apply_description(turn, departed.member, event, at, due).outdated)
+    late_cause(context, due, at)
+    context.cause(at, "member_joined", member_id, event_id=due.event_id, detail="its session had not expired")
+    context.seen[member_id] = last
+    context.reopen_session(departed, at)
+    return Applied(True, _apply_description(context, departed.member, event, at, due).outdated)
 
 
-def _liveness_times(turn: GroupView, event: MemberJoined | Heartbeat, member_id: str) -> list[int]:
+def _liveness_times(view: GroupView, event: MemberJoined | Heartbeat, member_id: str) -> list[int]:
     """Return when the member of this event was alive in this batch, by heartbeats and other events."""
-    times = set(turn.facts.heartbeats.get(member_id, ()))
-    for due in turn.facts.events:
+    times = set(view.facts.heartbeats.get(member_id, ()))
+    for due in view.facts.events:
         other = due.event
         if not isinstance(other, Heartbeat | MemberJoined) or other.member_id != event.member_id:
             continue
@@ -302,72 +308,72 @@ def _may_return(departed: Departed, event: MemberJoined | Heartbeat) -> bool:
     return event.event_time > departed.left_at
 
 
-def _is_alive_after(turn: GroupView, member: Member, own: int) -> bool:
+def _is_alive_after(view: GroupView, member: Member, own: int) -> bool:
     """Return whether a member was alive after the time of a late departure."""
-    if member.joined_at > own or _shows_itself_after(turn, member, own):
+    if member.joined_at > own or _shows_itself_after(view, member, own):
         return True
     if member.by_heartbeats:
-        return turn.last_heartbeat(member.member_id, turn.facts.clock) > own
-    return (turn.group.last_snapshot_at or own) > own
+        return view.last_heartbeat(member.member_id, view.facts.clock) > own
+    return (view.group.last_snapshot_at or own) > own
 
 
-def _shows_itself_after(turn: GroupView, member: Member, own: int) -> bool:
+def _shows_itself_after(view: GroupView, member: Member, own: int) -> bool:
     """Return whether an event of this batch came from a member after some time."""
     return any(
         isinstance(due.event, Heartbeat | MemberJoined)
         and due.event.event_time > own
         and due.event.member_id == member.name
         and due.event.host in (None, member.host)
-        for due in turn.facts.events
+        for due in view.facts.events
     )
 
 
-def _apply_description(turn: GroupContext, member: Member, told: MemberFields, at: int, due: DueEvent) -> Applied:
+def _apply_description(context: GroupContext, member: Member, told: MemberFields, at: int, due: DueEvent) -> Applied:
     event_id = due.event_id
     was_lists = (member.subscriptions, member.strategies)
     if due.late:  # what it owned then says nothing about the present
         told = msgspec.structs.replace(told, owned=None, owned_generation=None)
-    changed, outdated = update_description(turn, member, told, due.event.event_time, at)
+    changed, outdated = update_description(context, member, told, due.event.event_time, at)
     if not changed:
         return Applied(False, outdated)
     if changed - set(SILENT_FIELDS):
-        turn.change_session(member, at)
-    if was_lists[1] is None and _uses_default_strategy(turn, member):
+        context.change_session(member, at)
+    if was_lists[1] is None and _uses_default_strategy(context, member):
         changed.discard("strategies")  # as assumed
     if changed & {"subscriptions", "strategies", "strategy_settings"}:
-        late_cause(turn, due, at)
+        late_cause(context, due, at)
     first_told = was_lists == (None, None) and "subscriptions" in changed
     if "subscriptions" in changed:
-        turn.cause(at, "subscription_changed", member.member_id, event_id=event_id)
+        context.cause(at, "subscription_changed", member.member_id, event_id=event_id)
     if "strategies" in changed and not first_told:
-        turn.cause(at, "strategy_changed", member.member_id, event_id=event_id)
+        context.cause(at, "strategy_changed", member.member_id, event_id=event_id)
     if "strategy_settings" in changed and not first_told:
-        turn.cause(at, "settings_changed", member.member_id, event_id=event_id)
+        context.cause(at, "settings_changed", member.member_id, event_id=event_id)
     return Applied(True, outdated)
 
 
-def _uses_default_strategy(turn: GroupView, member: Member) -> bool:
+def _uses_default_strategy(view: GroupView, member: Member) -> bool:
     """Return whether a member reports the strategy that was assumed for it: Kafka's members vote instead."""
-    if turn.profile.members_vote or not member.strategies:
+    if view.profile.members_vote or not member.strategies:
         return False
-    return qualified_name(member.strategies[0], turn.system) == turn.profile.default_strategy
+    return qualified_name(member.strategies[0], view.system) == view.profile.default_strategy
 
 
 def _learn(
-    turn: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member: Member | None, at: int
+    context: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member: Member | None, at: int
 ) -> Applied:
     """Apply an event from a member itself while a coordinator reports generations."""
-    group, own = turn.group, event.event_time
+    group, own = context.group, event.event_time
     if member is None:
         departed = group.departed.get(event.member_id)
         if departed is None or departed.left_reason != "replaced" or _may_return(departed, event):
-            return Applied(turn.learn(Evidence("member_joined", own, event.member_id, None, due.event_id)))
+            return Applied(context.learn(Evidence("member_joined", own, event.member_id, None, due.event_id)))
         return Applied()
-    before = (member.by_heartbeats, turn.seen.get(member.member_id), len(group.evidence))
-    turn.begin_heartbeats(member, own)
-    turn.take_back_evidence(event.member_id, own)
-    described, outdated = update_session(turn, member, event, own, at)
-    changed = before != (member.by_heartbeats, turn.seen.get(member.member_id), len(group.evidence))
+    before = (member.by_heartbeats, context.seen.get(member.member_id), len(group.evidence))
+    context.begin_heartbeats(member, own)
+    context.take_back_evidence(event.member_id, own)
+    described, outdated = update_session(context, member, event, own, at)
+    changed = before != (member.by_heartbeats, context.seen.get(member.member_id), len(group.evidence))
     if event.subscriptions is not None and distinct(event.subscriptions) != member.subscriptions:
-        changed |= turn.learn(Evidence("subscription_changed", own, member.member_id, None, due.event_id))
+        changed |= context.learn(Evidence("subscription_changed", own, member.member_id, None, due.event_id))
     return Applied(changed or bool(described), outdated)

@@ -41,61 +41,61 @@ def moved_queues(changed: Iterable[Changed]) -> dict[Queue, tuple[str, str]]:
 # ---- estimates
 
 
-def expected_waits(turn: GroupView, moved: Mapping[Queue, tuple[str, str]], kinds: Collection[str]) -> dict[Queue, int]:
+def expected_waits(view: GroupView, moved: Mapping[Queue, tuple[str, str]], kinds: Collection[str]) -> dict[Queue, int]:
     """Estimate for each queue that moves how long it has no owner."""
-    group = turn.group
-    learning = learning_ms(turn.profile, kinds)
+    group = view.group
+    learning = learning_ms(view.profile, kinds)
     of_pairs: dict[tuple[str, str], int] = {}
     for loser, taker in moved.values():
         if (loser, taker) not in of_pairs:
             member = group.members[taker]
-            loss, ordered = _loss(turn, loser), bool(member.ordered)
-            wait = queue_wait_ms(turn.profile, learning, loss, member.client_version, ordered)
-            of_pairs[loser, taker] = wait + _unnoticed(turn, loser)
+            loss, ordered = _loss(view, loser), bool(member.ordered)
+            wait = queue_wait_ms(view.profile, learning, loss, member.client_version, ordered)
+            of_pairs[loser, taker] = wait + _unnoticed(view, loser)
     return {queue: of_pairs[pair] for queue, pair in moved.items()}
 
 
 def estimates(
-    turn: GroupView, before: Owners, after: Owners, waits: Mapping[Queue, int], kinds: Collection[str]
+    view: GroupView, before: Owners, after: Owners, waits: Mapping[Queue, int], kinds: Collection[str]
 ) -> dict[str, int]:
     """Estimate an unobserved duration of a rebalance; nothing where there were or are no owners."""
     if not before or not after:
         return {}
-    takers = {one for _, old, new in turn.changed_queues(before, after) for one in new if one not in old}
+    takers = {one for _, old, new in view.changed_queues(before, after) for one in new if one not in old}
     # The last of several new owners learns later than the middle one.
-    whole = whole_wait_ms(learning_ms(turn.profile, kinds), len(takers))
+    whole = whole_wait_ms(learning_ms(view.profile, kinds), len(takers))
     return {
         "pause_estimated_ms": max(whole, max(waits.values(), default=0)),
         "queue_pause_estimated_ms": sum(waits.values()),
     }
 
 
-def _loss(turn: GroupView, loser: str) -> Loss:
-    if loser in turn.group.members:
+def _loss(view: GroupView, loser: str) -> Loss:
+    if loser in view.group.members:
         return "alive"
-    departed = turn.group.departed.get(loser)
+    departed = view.group.departed.get(loser)
     if departed is None or departed.left_reason not in ("left", "expired"):
         return "gone"
     return departed.left_reason
 
 
-def _unnoticed(turn: GroupView, loser: str) -> int:
+def _unnoticed(view: GroupView, loser: str) -> int:
     """Return how long the broker takes to notice an expiry that follows from the member's own heartbeats."""
-    departed = None if loser in turn.group.members else turn.group.departed.get(loser)
+    departed = None if loser in view.group.members else view.group.departed.get(loser)
     by_itself = departed is not None and departed.left_reason == "expired" and departed.member.by_heartbeats
-    return EXPIRY_SCAN_MS // 2 if by_itself and turn.profile.has_rebalance_loop else 0
+    return EXPIRY_SCAN_MS // 2 if by_itself and view.profile.has_rebalance_loop else 0
 
 
 # ---- observed pauses
 
 
-def first_pulls(turn: GroupView, queues: Iterable[HeldQueue]) -> dict[Queue, int]:
+def first_pulls(view: GroupView, queues: Iterable[HeldQueue]) -> dict[Queue, int]:
     """Return the time of each pull that a member reports with its queues."""
     pulls: dict[Queue, int] = {}
     for queue in queues:
         at = queue.last_pull_at if queue.held_since is None else queue.held_since
         if at is not None:
-            pulls[key_of(queue, turn.system)] = at
+            pulls[key_of(queue, view.system)] = at
     return pulls
 
 
@@ -105,7 +105,7 @@ def latest_pulls(view: GroupView, queues: Iterable[HeldQueue]) -> dict[Queue, in
 
 
 def measured_pauses(
-    turn: GroupView, moved: Mapping[Queue, tuple[str, str]], pulls: Mapping[Queue, tuple[str, int]], at: int
+    view: GroupView, moved: Mapping[Queue, tuple[str, str]], pulls: Mapping[Queue, tuple[str, int]], at: int
 ) -> dict[str, int]:
     """Measure the pauses of a rebalance if its own event time shows all of them; else return nothing.
 
@@ -117,14 +117,14 @@ def measured_pauses(
         who, pulled = pulls.get(queue, (None, 0))
         if who != taker:
             return {}
-        released = _released_at(turn, queue, loser, at)
+        released = _released_at(view, queue, loser, at)
         if released is None or pulled < released:
             return {}
         total += pulled - released
         end = pulled if end is None else max(end, pulled)
     if end is None:
         return {}
-    goings = [turn.group.departed[loser].left_at for loser, _ in moved.values() if loser in turn.group.departed]
+    goings = [view.group.departed[loser].left_at for loser, _ in moved.values() if loser in view.group.departed]
     began = min((one for one in goings if one < at), default=None)
     seen = {"queue_pause_ms": total}
     return seen if began is None or began > end else {**seen, "pause_ms": end - began}
@@ -231,20 +231,20 @@ def resumed(view: GroupView, member_id: str, pulled: Mapping[Queue, int]) -> lis
     return found
 
 
-def _released_at(turn: GroupView, queue: Queue, loser: str, at: int) -> int | None:
+def _released_at(view: GroupView, queue: Queue, loser: str, at: int) -> int | None:
     """Return when an owner released a queue; None where only a report at ``at`` without the queue shows it."""
-    departed = None if loser in turn.group.members else turn.group.departed.get(loser)
+    departed = None if loser in view.group.members else view.group.departed.get(loser)
     if departed is None:
         return None
     if departed.left_reason == "expired":
         # It hung for a session timeout before its broker removed it.
-        span = turn.timeout_of(departed.member) + EXPIRY_SCAN_MS + PULL_HELD_MS
-        last = _last_pull(turn, queue, departed.left_at, span)
+        span = view.timeout_of(departed.member) + EXPIRY_SCAN_MS + PULL_HELD_MS
+        last = _last_pull(view, queue, departed.left_at, span)
         return departed.left_at if last is None else last
     return departed.left_at if departed.left_at < at else None
 
 
-def _last_pull(turn: GroupView, queue: Queue, until: int, span: int) -> int | None:
+def _last_pull(view: GroupView, queue: Queue, until: int, span: int) -> int | None:
     """Return an owner's last known pull if it is recent enough to have been its last one."""
-    last = turn.group.pulls.get(queue)
+    last = view.group.pulls.get(queue)
     return last if last is not None and until - span <= last <= until else None

@@ -8,10 +8,10 @@ from udfs.group.view import GroupView
 from udfs.model.events import GroupSnapshot
 
 
-def began_at(turn: GroupView, snapshot: GroupSnapshot, causes: Causes, at: int) -> int | None:
+def began_at(view: GroupView, snapshot: GroupSnapshot, causes: Causes, at: int) -> int | None:
     """Return the first evidence that the rebalance began."""
-    since = turn.group.last_rebalance_at
-    for moment in (snapshot.joined_at, turn.group.preparing_since):
+    since = view.group.last_rebalance_at
+    for moment in (snapshot.joined_at, view.group.preparing_since):
         if moment is not None and moment <= at and (since is None or moment >= since):
             causes.began(moment)
     began = causes.began_at
@@ -19,7 +19,7 @@ def began_at(turn: GroupView, snapshot: GroupSnapshot, causes: Causes, at: int) 
 
 
 def queue_pause(
-    turn: GroupView,
+    view: GroupView,
     before: Owners,
     told: Owners | None,
     pause: int | None,
@@ -33,7 +33,7 @@ def queue_pause(
         return None  # not observed, or not over: the follow-up generation shows it
     if not cooperative:
         return None if pause is None else pause * sum(queue in told for queue in before)
-    since = turn.group.last_rebalance_at
+    since = view.group.last_rebalance_at
     total = 0 if since is None else (at - since) * len(handed)
     moved = sum(queue in before and before[queue] != holders for queue, holders in told.items())
     if moved and pause is None:
@@ -42,13 +42,13 @@ def queue_pause(
 
 
 def estimated_pause(
-    turn: GroupView, before: Owners, told: Owners | None, pause: int | None, cooperative: bool, at: int
+    view: GroupView, before: Owners, told: Owners | None, pause: int | None, cooperative: bool, at: int
 ) -> dict[str, int]:
     """Estimate a pause whose start was not observed: it began no later than the members' last commits."""
-    since = turn.group.last_rebalance_at
+    since = view.group.last_rebalance_at
     if pause is not None or cooperative or told is None or since is None:
         return {}
-    commits = newest_commits(turn, [queue for queue in before if queue in told], since, at)
+    commits = newest_commits(view, [queue for queue in before if queue in told], since, at)
     if not commits:
         return {}
     return {

@@ -23,47 +23,47 @@ from udfs.group.view import GroupView
 from udfs.model.events import AssignmentReported, GroupSnapshot
 
 
-def take_report(turn: GroupContext, event: AssignmentReported, at: int) -> bool:
+def take_report(context: GroupContext, event: AssignmentReported, at: int) -> bool:
     """Apply a member's assignment as reported by itself or by a coordinator; return whether a newer one is known."""
-    group = turn.group
+    group = context.group
     generation = event.generation
     if generation is None and group.pending is not None:
         generation = group.current_generation + 1  # the pending one
     if generation is not None and generation > group.current_generation:
         report = WaitingReport(generation, event.member_id, event.queues, event.event_time, event.host)
-        keep_waiting_report(turn, report)
+        keep_waiting_report(context, report)
         return False
     if generation is not None and generation < group.current_generation:
         return False
     report = WaitingReport(group.current_generation, event.member_id, event.queues, event.event_time, event.host)
-    return not _hold(turn, report, at)
+    return not _hold(context, report, at)
 
 
-def take_waiting_reports(turn: GroupContext, at: int) -> None:
+def take_waiting_reports(context: GroupContext, at: int) -> None:
     """Apply the reports that waited for the current generation; drop older ones."""
-    for report in take_out_waiting_reports(turn):
-        since = at if turn.kind is GroupKind.REPORTED else max(at, report.time)
-        _hold(turn, report, since)
-    if turn.kind is GroupKind.CLIENT_ASSIGNED:
-        compare_with_reports(turn, at)  # the reported assignment may already equal the computed one
+    for report in take_out_waiting_reports(context):
+        since = at if context.kind is GroupKind.REPORTED else max(at, report.time)
+        _hold(context, report, since)
+    if context.kind is GroupKind.CLIENT_ASSIGNED:
+        compare_with_reports(context, at)  # the reported assignment may already equal the computed one
 
 
-def take_snapshot_assignment(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
+def take_snapshot_assignment(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
     """Apply the assignment that a poll carries: with the pending rebalance, where there is one, else at once.
 
     Returns: whether it is older than what stays in its place.
     """
-    group = turn.group
+    group = context.group
     if snapshot.assignments is None:
         return False
-    told = held_only_by(reported_owners(turn, snapshot) or {}, group.members)
+    told = held_only_by(reported_owners(context, snapshot) or {}, group.members)
     if snapshot.event_time < (group.assigned_at or snapshot.event_time):
         return told != group.reported
-    told = newest_reports(turn, told, snapshot.event_time)
+    told = newest_reports(context, told, snapshot.event_time)
     if group.pending is not None:
-        turn.note_pending_assignment(sorted(told.items(), key=lambda one: queue_order(one[0])))
+        context.note_pending_assignment(sorted(told.items(), key=lambda one: queue_order(one[0])))
     elif group.last_rebalance_id is not None:
-        take_reported_assignment(turn, told, at)
+        take_reported_assignment(context, told, at)
     return False
 
 
@@ -79,35 +79,35 @@ def reported_owners(view: GroupView, snapshot: GroupSnapshot) -> Owners | None:
     )
 
 
-def take_reported_assignment(turn: GroupContext, told: Owners, at: int) -> None:
+def take_reported_assignment(context: GroupContext, told: Owners, at: int) -> None:
     """Apply the whole assignment of a poll in which nothing else changed."""
-    commit_spans(turn, "reported", told, at)
-    commit_reports(turn, turn.group.members, _compare_at(turn))
-    if turn.kind is GroupKind.CLIENT_ASSIGNED:
-        compare_with_reports(turn, at)
+    commit_spans(context, "reported", told, at)
+    commit_reports(context, context.group.members, _compare_at(context))
+    if context.kind is GroupKind.CLIENT_ASSIGNED:
+        compare_with_reports(context, at)
 
 
-def compare_with_reports(turn: GroupContext, at: int) -> None:
+def compare_with_reports(context: GroupContext, at: int) -> None:
     """Compare reported and computed assignment, once all members have reported and had time to follow."""
-    group = turn.group
-    if not awaits_comparison(turn) or _awaits_topics(group):
+    group = context.group
+    if not awaits_comparison(context) or _awaits_topics(group):
         return
     if group.compare_at is not None and at >= group.compare_at:
-        end_comparison(turn)
+        end_comparison(context)
     failed = group.row is not None and group.row.state == "failed"
     if failed or not group.computed or not group.recomputable:
         return
-    differing = differing_from(turn, group.computed, group.reported)
+    differing = differing_from(context, group.computed, group.reported)
     if not differing:
-        turn.set_finding("expected_differs", None, at)
+        context.set_finding("expected_differs", None, at)
     elif group.compare_at is None:
-        turn.set_finding("expected_differs", differing_found(differing), at)
+        context.set_finding("expected_differs", differing_found(differing), at)
 
 
-def awaits_comparison(turn: GroupView) -> bool:
+def awaits_comparison(view: GroupView) -> bool:
     """Return whether every member has reported its queues."""
-    group = turn.group
-    return bool(group.members) and turn.mode == "clustering" and set(group.reporters) >= group.members.keys()
+    group = view.group
+    return bool(group.members) and view.mode == "clustering" and set(group.reporters) >= group.members.keys()
 
 
 def _awaits_topics(group: Group) -> bool:
@@ -118,33 +118,33 @@ def _awaits_topics(group: Group) -> bool:
     )
 
 
-def _compare_at(turn: GroupView) -> int | None:
+def _compare_at(view: GroupView) -> int | None:
     """Return when reports are to be compared; the rebalance before the first report is evaluated like any other."""
-    group = turn.group
-    if not group.has_reported and turn.kind is GroupKind.CLIENT_ASSIGNED and group.last_rebalance_at is not None:
-        return settled_at(turn, group.last_rebalance_at, ())
+    group = view.group
+    if not group.has_reported and view.kind is GroupKind.CLIENT_ASSIGNED and group.last_rebalance_at is not None:
+        return settled_at(view, group.last_rebalance_at, ())
     return group.compare_at
 
 
-def _hold(turn: GroupContext, report: WaitingReport, at: int) -> bool:
+def _hold(context: GroupContext, report: WaitingReport, at: int) -> bool:
     """Apply what a member holds; return whether nothing newer is known of it."""
-    group, told = turn.group, report.queues
-    member = reporting_member(group, report.member_id, None if turn.profile.makes_member_ids else report.host)
+    group, told = context.group, report.queues
+    member = reporting_member(group, report.member_id, None if context.profile.makes_member_ids else report.host)
     if member is None:
         return True
     if report.time < max(member.reported_at or 0, group.assigned_at or 0):
         return False
     member.reported_at = report.time
-    member_id, queues = member.member_id, [key_of(queue, turn.system) for queue in told]
-    turn.work += len(group.reported)
-    takes_over = turn.kind is GroupKind.CLIENT_ASSIGNED
-    pulled = first_pulls(turn, told) if takes_over else {}
+    member_id, queues = member.member_id, [key_of(queue, context.system) for queue in told]
+    context.work += len(group.reported)
+    takes_over = context.kind is GroupKind.CLIENT_ASSIGNED
+    pulled = first_pulls(context, told) if takes_over else {}
     if {queue for queue, holders in group.reported.items() if member_id in holders} != set(queues):
         held = by_owner(group.reported)
         held[member_id] = queues
-        commit_spans(turn, "reported", owners_of(held), at, pulled=pulled)
+        commit_spans(context, "reported", owners_of(held), at, pulled=pulled)
     if takes_over:
-        commit_pulls(turn, member_id, pulled, told, at)
-    commit_reports(turn, {*group.reporters, member_id}, _compare_at(turn))
-    compare_with_reports(turn, at)
+        commit_pulls(context, member_id, pulled, told, at)
+    commit_reports(context, {*group.reporters, member_id}, _compare_at(context))
+    compare_with_reports(context, at)
     return True

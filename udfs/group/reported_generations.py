@@ -46,33 +46,33 @@ def is_under_way(snapshot: GroupSnapshot) -> bool:
     return (snapshot.state or "").replace("_", "").lower() in _UNDER_WAY
 
 
-def take_generation(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
+def take_generation(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
     """Apply a snapshot with a generation reported by the coordinator.
 
     Returns: whether some of it is older than what stays in its place.
     """
-    group, standing = turn.group, turn.group.generation
+    group, standing = context.group, context.group.generation
     generation = snapshot.generation or 0
-    snapshot, names = _with_resolved_ids(turn, snapshot)
+    snapshot, names = _with_resolved_ids(context, snapshot)
     if due.late and standing is not None and generation < standing:
-        _write_overtaken_generation(turn, due, snapshot, at)
+        _write_overtaken_generation(context, due, snapshot, at)
         return False
     if generation == 0 and not snapshot.members:
-        commit_generation_zero(turn, at)
+        commit_generation_zero(context, at)
         return False
     outdated = False
     if standing == generation and group.exists:
         if snapshot.event_time < (group.last_snapshot_at or 0):
-            return update_existing(turn, snapshot, at)  # newer snapshots cover the rest
-        outdated = _rename_static_members(turn, snapshot, at)
+            return update_existing(context, snapshot, at)  # newer snapshots cover the rest
+        outdated = _rename_static_members(context, snapshot, at)
         if {info.member_id for info in snapshot.members} == set(group.members):
-            return _take_same_generation(turn, snapshot, at) or outdated
-    return _take_new_generation(turn, due, snapshot, names, at) or outdated
+            return _take_same_generation(context, snapshot, at) or outdated
+    return _take_new_generation(context, due, snapshot, names, at) or outdated
 
 
-def _with_resolved_ids(turn: GroupView, snapshot: GroupSnapshot) -> tuple[GroupSnapshot, dict[str, str]]:
+def _with_resolved_ids(view: GroupView, snapshot: GroupSnapshot) -> tuple[GroupSnapshot, dict[str, str]]:
     """Return the snapshot with one member id per connection, and the client id of each."""
-    matched = match_connections(turn.group, snapshot.members)
+    matched = match_connections(view.group, snapshot.members)
     names = {member_id: info.member_id for member_id, info in matched.items()}
     if all(member_id == name for member_id, name in names.items()):
         return snapshot, names
@@ -81,38 +81,38 @@ def _with_resolved_ids(turn: GroupView, snapshot: GroupSnapshot) -> tuple[GroupS
 
 
 def _take_new_generation(
-    turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, names: Mapping[str, str], at: int
+    context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, names: Mapping[str, str], at: int
 ) -> bool:
-    group, standing = turn.group, turn.group.generation
+    group, standing = context.group, context.group.generation
     generation = snapshot.generation or 0
-    overtake_awaited(turn)
-    told = reported_owners(turn, snapshot)
+    overtake_awaited(context)
+    told = reported_owners(context, snapshot)
     subscribed_before = set(group.subscribed_topics())
-    after = {topic for info in snapshot.members for topic in _subscriptions(turn, info)}
-    known, guessed = queues_shown(turn, after, told, at)
-    resized = {topic: sizes(turn, topic, known, guessed) for topic in after & subscribed_before}
+    after = {topic for info in snapshot.members for topic in _subscriptions(context, info)}
+    known, guessed = queues_shown(context, after, told, at)
+    resized = {topic: sizes(context, topic, known, guessed) for topic in after & subscribed_before}
     grown = {topic: (was, now) for topic, (was, now) in resized.items() if was != now}
-    causes = compare(turn, snapshot, due.event_id, at, grown)
-    turn.use_up_evidence(causes.evidence_left)
+    causes = compare(context, snapshot, due.event_id, at, grown)
+    context.use_up_evidence(causes.evidence_left)
     before = group.reported if group.has_reported else group.computed
-    outdated = _move_members(turn, snapshot, names, causes, at)
-    begin_generation(turn, generation, snapshot.leader, [info.member_id for info in snapshot.members])
+    outdated = _move_members(context, snapshot, names, causes, at)
+    begin_generation(context, generation, snapshot.leader, [info.member_id for info in snapshot.members])
     if told is not None:
-        told = newest_reports(turn, held_only_by(told, group.members), snapshot.event_time)
-    handed = _add_generation_triggers(turn, due, snapshot, standing, told, causes, at)
+        told = newest_reports(context, held_only_by(told, group.members), snapshot.event_time)
+    handed = _add_generation_triggers(context, due, snapshot, standing, told, causes, at)
     missed = generation - standing - 1 if standing is not None and generation > standing + 1 else None
     target, awaited = compute_generation(
-        turn, known, guessed, told, snapshot.strategy or None, at, turn.computed_spans_of_now()
+        context, known, guessed, told, snapshot.strategy or None, at, context.computed_spans_of_now()
     )
-    began = began_at(turn, snapshot, causes, at)
+    began = began_at(context, snapshot, causes, at)
     pause = None if began is None else at - began
     cooperative = COOPERATIVE in (target.strategy, snapshot.strategy)
     handing_over = released(before, told) if cooperative and told is not None and group.members else []
     handing_over = [queue for queue in handing_over if queue[0] in known]
     measured = Pauses(
         pause_ms=pause,
-        queue_pause_ms=queue_pause(turn, before, told, pause, cooperative, handing_over, handed, at),
-        **estimated_pause(turn, before, told, pause, cooperative, at),
+        queue_pause_ms=queue_pause(context, before, told, pause, cooperative, handing_over, handed, at),
+        **estimated_pause(context, before, told, pause, cooperative, at),
     )
     plan = RebalancePlan(
         at=at,
@@ -127,23 +127,23 @@ def _take_new_generation(
         pauses=measured,
         revoked_pending=handing_over,
     )
-    commit(turn, rebalance(turn, plan))
-    take_waiting_reports(turn, at)
+    commit(context, rebalance(context, plan))
+    take_waiting_reports(context, at)
     return outdated
 
 
 # ---- evidence in the generation
 
 
-def _subscriptions(turn: GroupView, info: MemberInfo) -> tuple[str, ...]:
+def _subscriptions(view: GroupView, info: MemberInfo) -> tuple[str, ...]:
     if info.subscriptions is not None:
         return info.subscriptions
-    known = turn.group.members.get(info.member_id)
+    known = view.group.members.get(info.member_id)
     return (known.subscriptions or ()) if known is not None else ()
 
 
 def _add_generation_triggers(
-    turn: GroupView,
+    view: GroupView,
     due: DueEvent,
     snapshot: GroupSnapshot,
     standing: int | None,
@@ -152,7 +152,7 @@ def _add_generation_triggers(
     at: int,
 ) -> list[Queue]:
     """Add the causes that the generation itself shows; return the queues that a cooperative move released."""
-    group, generation, event_id = turn.group, snapshot.generation or 0, due.event_id
+    group, generation, event_id = view.group, snapshot.generation or 0, due.event_id
     handed = [queue for queue in group.revoked_pending if queue in (told or {})]
     if handed:
         causes.add("cooperative_follow_up", event_id=event_id, detail=counted(len(handed), "queue") + " released")
@@ -174,99 +174,99 @@ def _add_generation_triggers(
 
 
 def _move_members(
-    turn: GroupContext, snapshot: GroupSnapshot, names: Mapping[str, str], causes: Causes, at: int
+    context: GroupContext, snapshot: GroupSnapshot, names: Mapping[str, str], causes: Causes, at: int
 ) -> bool:
     """End the sessions of departed members, begin those of new ones, update the others; in the snapshot's order."""
-    group, outdated = turn.group, False
+    group, outdated = context.group, False
     for member_id, going in sorted(causes.goings.items()):
-        turn.close_session(member_id, at, going.at, going.reason)
+        context.close_session(member_id, at, going.at, going.reason)
     for info in snapshot.members:
         member = group.members.get(info.member_id)
         if member is not None:
             member.forget_owned()  # of another generation
         if member is None:
-            outdated |= arrive_by_snapshot(turn, info.member_id, info, snapshot.event_time, at)
+            outdated |= arrive_by_snapshot(context, info.member_id, info, snapshot.event_time, at)
             group.members[info.member_id].name = names[info.member_id]
             continue
-        changed, is_outdated = update_description(turn, member, info, snapshot.event_time, at)
+        changed, is_outdated = update_description(context, member, info, snapshot.event_time, at)
         outdated |= is_outdated
         if changed - set(SILENT_FIELDS):
-            turn.change_session(member, at)
+            context.change_session(member, at)
     return outdated
 
 
-def _rename_static_members(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
+def _rename_static_members(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
     """Rename static members that came back under another id; they keep their queues."""
-    group = turn.group
+    group = context.group
     renamed = returned(group, snapshot.members)
     if not renamed:
         return False
     outdated = False
-    replace_members(turn, renamed, at)
+    replace_members(context, renamed, at)
     infos = {info.member_id: info for info in snapshot.members}
     for former_id, member_id in sorted(renamed.items()):
         member = group.members[member_id]
         member.by_heartbeats = False
         told = msgspec.structs.replace(infos[member_id], subscriptions=None)
-        outdated |= update_description(turn, member, told, snapshot.event_time, at)[1]
-        turn.open_session(member, at, former=former_id)
+        outdated |= update_description(context, member, told, snapshot.event_time, at)[1]
+        context.open_session(member, at, former=former_id)
     return outdated
 
 
-def _take_same_generation(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
+def _take_same_generation(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
     """Apply a repeated report of the current generation: no rebalance, though it may add to it."""
-    group = turn.group
-    outdated = update_existing(turn, snapshot, at)
+    group = context.group
+    outdated = update_existing(context, snapshot, at)
     if snapshot.assignments is not None:
-        told = held_only_by(reported_owners(turn, snapshot) or {}, group.members)
-        told = newest_reports(turn, told, snapshot.event_time)
+        told = held_only_by(reported_owners(context, snapshot) or {}, group.members)
+        told = newest_reports(context, told, snapshot.event_time)
         if told != group.reported or not group.has_reported:
-            commit_spans(turn, "reported", told, at)
-            commit_reports(turn, group.reporters, group.compare_at)
+            commit_spans(context, "reported", told, at)
+            commit_reports(context, group.reporters, group.compare_at)
     return outdated
 
 
-def update_existing(turn: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
+def update_existing(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
     """Update the descriptions of known members; what decides the assignment waits for the next generation."""
     outdated = False
     for info in snapshot.members:
-        member = turn.group.members.get(info.member_id)
+        member = context.group.members.get(info.member_id)
         if member is not None:
-            outdated |= update_session(turn, member, info, snapshot.event_time, at)[1]
+            outdated |= update_session(context, member, info, snapshot.event_time, at)[1]
     return outdated
 
 
 # ---- generations that newer ones overtook
 
 
-def _write_overtaken_generation(turn: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
+def _write_overtaken_generation(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
     """Write the row of a generation that arrived after newer ones; the current state is unchanged."""
-    group, generation = turn.group, snapshot.generation or 0
+    group, generation = context.group, snapshot.generation or 0
     if generation == 0:
         return
     standing = group.generation
-    identity, ordinals = next_identity(turn, at, generation)
+    identity, ordinals = next_identity(context, at, generation)
     detail = (
         f"reported late: happened at {snapshot.event_time}, applied at {at}; generation {standing} was already known"
     )
     triggers = in_order([Trigger(kind="late_evidence", detail=detail, event_id=due.event_id)])
-    owners = reported_owners(turn, snapshot) or {}
+    owners = reported_owners(context, snapshot) or {}
     commit_overtaken(
-        turn,
+        context,
         Rebalance(
             rebalance_id=identity,
-            cluster=turn.facts.cluster,
-            system=turn.system,
-            group_id=turn.facts.group_id,
+            cluster=context.facts.cluster,
+            system=context.system,
+            group_id=context.facts.group_id,
             generation=generation,
             generation_source="reported",
             event_time=at,
-            detected_at=turn.facts.detected_at,
+            detected_at=context.facts.detected_at,
             trigger="late_evidence",
             triggers=triggers,
-            strategy=qualified_name(snapshot.strategy, turn.system) if snapshot.strategy else None,
+            strategy=qualified_name(snapshot.strategy, context.system) if snapshot.strategy else None,
             leader=snapshot.leader,
-            mode=turn.mode,
+            mode=context.mode,
             members_before=len(snapshot.members),
             members_after=len(snapshot.members),
             queues_before=len(owners),

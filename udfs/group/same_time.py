@@ -21,51 +21,53 @@ _DESCRIBED: dict[TriggerKind, str] = {
 }
 
 
-def end_event_time(turn: GroupContext, at: int) -> None:
+def end_event_time(context: GroupContext, at: int) -> None:
     """Remove what cancelled out within the event time that just ended."""
-    group, before = turn.group, turn.before.members
+    group, before = context.group, context.before.members
     pending = group.pending
-    if pending is None or turn.kind is GroupKind.REPORTED:
+    if pending is None or context.kind is GroupKind.REPORTED:
         return
-    first = turn.before.triggers
+    first = context.before.triggers
     kept = [
-        trigger for place, trigger in enumerate(pending.triggers) if place < first or not _cancels_out(turn, trigger)
+        trigger for place, trigger in enumerate(pending.triggers) if place < first or not _cancels_out(context, trigger)
     ]
-    stayed = [one for one in before if _left_and_rejoined(turn, one)]
+    stayed = [one for one in before if _left_and_rejoined(context, one)]
     joined_by = {one.member_id: one.event_id for one in pending.triggers if one.kind == "member_joined"}
     struck = len(kept) < len(pending.triggers)
     pending.triggers[:] = kept
     fleeting = {
-        one for one, was in before.items() if was is None and one not in group.members and one not in turn.before.exempt
+        one
+        for one, was in before.items()
+        if was is None and one not in group.members and one not in context.before.exempt
     }
     if stayed or fleeting:
-        _strike_sessions(turn, fleeting, stayed)
+        _strike_sessions(context, fleeting, stayed)
     for member_id in stayed:
-        _name_changes(turn, member_id, joined_by.get(member_id), at)
+        _name_changes(context, member_id, joined_by.get(member_id), at)
     if not struck or pending.triggers[first:]:
         return
     if first:
-        pending.changed_at = turn.before.changed_at
+        pending.changed_at = context.before.changed_at
         return
-    turn.cancel_pending()
+    context.cancel_pending()
     if pending.told is not None and group.last_rebalance_id is not None:
-        take_reported_assignment(turn, dict(pending.told), at)
+        take_reported_assignment(context, dict(pending.told), at)
 
 
-def _left_and_rejoined(turn: GroupContext, member_id: str) -> bool:
-    was, now = turn.before.members[member_id], turn.group.members.get(member_id)
-    if member_id in turn.before.exempt:
+def _left_and_rejoined(context: GroupContext, member_id: str) -> bool:
+    was, now = context.before.members[member_id], context.group.members.get(member_id)
+    if member_id in context.before.exempt:
         return False
-    return was is not None and now is not None and now is not turn.before.objects.get(member_id)
+    return was is not None and now is not None and now is not context.before.objects.get(member_id)
 
 
-def _cancels_out(turn: GroupContext, trigger: Trigger) -> bool:
+def _cancels_out(context: GroupContext, trigger: Trigger) -> bool:
     kind, member_id = trigger.kind, trigger.member_id
     if member_id is None:
-        return kind in ("strategy_changed", "settings_changed") and turn.before.settings == turn.settings_now()
-    if member_id not in turn.before.members or member_id in turn.before.exempt:
+        return kind in ("strategy_changed", "settings_changed") and context.before.settings == context.settings_now()
+    if member_id not in context.before.members or member_id in context.before.exempt:
         return False
-    was, now = turn.before.members[member_id], turn.group.members.get(member_id)
+    was, now = context.before.members[member_id], context.group.members.get(member_id)
     if kind == "member_joined":
         return now is None or was is not None
     if kind in _DEPARTURES:
@@ -87,20 +89,20 @@ def _differ(was: Member, now: Member, kind: TriggerKind) -> bool:
     return bool(getattr(was, name) != getattr(now, name))
 
 
-def _name_changes(turn: GroupContext, member_id: str, event_id: str | None, at: int) -> None:
+def _name_changes(context: GroupContext, member_id: str, event_id: str | None, at: int) -> None:
     """Add the changed descriptions of a member that left and rejoined within one event time, as causes."""
-    was, now = turn.before.members[member_id], turn.group.members[member_id]
+    was, now = context.before.members[member_id], context.group.members[member_id]
     if was is None:
         return
     now.joined_at, now.holds_since = was.joined_at, was.holds_since
-    if turn.session_of(was) != turn.session_of(now):
-        turn.change_session(now, at)
+    if context.session_of(was) != context.session_of(now):
+        context.change_session(now, at)
     for kind in _DESCRIBED:
         if _differ(was, now, kind) and not _is_first_description(was, now, kind):
-            turn.cause(at, kind, member_id, event_id=event_id)
+            context.cause(at, kind, member_id, event_id=event_id)
 
 
-def _strike_sessions(turn: GroupContext, fleeting: set[str], stayed: list[str]) -> None:
+def _strike_sessions(context: GroupContext, fleeting: set[str], stayed: list[str]) -> None:
     """Remove from the output sessions that began and ended at this event time, and session ends that were undone."""
 
     def counts(body: object) -> bool:
@@ -108,4 +110,4 @@ def _strike_sessions(turn: GroupContext, fleeting: set[str], stayed: list[str]) 
             return True
         return body.member_id not in fleeting and not (body.member_id in stayed and not isinstance(body, MemberChanged))
 
-    turn.take_back_changes(counts)
+    context.take_back_changes(counts)

@@ -15,11 +15,11 @@ from udfs.group.view import GroupView
 from udfs.model.events import GroupSnapshot, MemberInfo
 
 
-def place_of(turn: GroupView, member_id: str, instance_id: str | None) -> Member | None:
+def place_of(view: GroupView, member_id: str, instance_id: str | None) -> Member | None:
     """Return the static member that is replaced by a member with an unknown id."""
-    if not turn.profile.has_static_members or not instance_id:
+    if not view.profile.has_static_members or not instance_id:
         return None
-    members = turn.group.members.values()
+    members = view.group.members.values()
     return next((one for one in members if one.instance_id == instance_id and one.member_id != member_id), None)
 
 

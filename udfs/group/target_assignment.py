@@ -41,18 +41,18 @@ class TargetAssignment(msgspec.Struct, kw_only=True):
     recomputed: bool = True
 
 
-def topics_with_metadata(turn: GroupView, at: int) -> dict[str, tuple[QueueInfo, ...]]:
+def topics_with_metadata(view: GroupView, at: int) -> dict[str, tuple[QueueInfo, ...]]:
     """Return the queues of subscribed topics that are known then; deleted topics are not."""
     found: dict[str, tuple[QueueInfo, ...]] = {}
-    for topic in turn.group.subscribed_topics():
-        queues = turn.queues_at(topic, at)
+    for topic in view.group.subscribed_topics():
+        queues = view.queues_at(topic, at)
         if queues:
             found[topic] = queues
     return found
 
 
 def compute_target_assignment(
-    turn: GroupView,
+    view: GroupView,
     known: QueuesByTopic,
     strategy: str | None,
     at: int,
@@ -67,38 +67,38 @@ def compute_target_assignment(
         previous: What members held before, by the ids that they had then; None: what they hold now.
     Returns: an assignment by the ids that members have now.
     """
-    group = turn.group
+    group = view.group
     named = strategy or group.reported_strategy or group.strategy
     if not group.members:
-        return TargetAssignment(owners={}, strategy=_named(turn, named))
-    names, tie_order = ids_at(group, at), turn.rules.vote_tie_order
+        return TargetAssignment(owners={}, strategy=_named(view, named))
+    names, tie_order = ids_at(group, at), view.rules.vote_tie_order
     voters = _voters(group, names)
     chosen, may_use_owned = named, False
     try:
-        if turn.profile.members_vote and turn.mode == "clustering":
+        if view.profile.members_vote and view.mode == "clustering":
             chosen = named or select_protocol(voters, tie_order)
-            may_use_owned = not ignores_owned(chosen, turn.system)
+            may_use_owned = not ignores_owned(chosen, view.system)
         before = previous_owners(group) if previous is None else previous
-        problem = _problem(turn, known, _by_member(before) if may_use_owned else {}, names, generation)
-        dealt = allocate(system=turn.system, mode=turn.mode, strategy=chosen, problem=problem, tie_order=tie_order)
+        problem = _problem(view, known, _by_member(before) if may_use_owned else {}, names, generation)
+        dealt = allocate(system=view.system, mode=view.mode, strategy=chosen, problem=problem, tie_order=tie_order)
     except StrategyError as error:
         if error.code == "unknown_strategy" and (strategy or group.reported_strategy):
-            return TargetAssignment(owners={}, strategy=_named(turn, named), error=NOT_RECOMPUTABLE, recomputed=False)
-        if error.code == "unknown_strategy" and named is None and turn.kind is GroupKind.REPORTED:
+            return TargetAssignment(owners={}, strategy=_named(view, named), error=NOT_RECOMPUTABLE, recomputed=False)
+        if error.code == "unknown_strategy" and named is None and view.kind is GroupKind.REPORTED:
             chosen = select_protocol(voters, tie_order)  # its members know it, the coordinator took it
             return TargetAssignment(owners={}, strategy=chosen, error=NOT_RECOMPUTABLE, recomputed=False)
         return TargetAssignment(
-            owners=current_owners(turn, at),
-            strategy=_named(turn, named),
+            owners=current_owners(view, at),
+            strategy=_named(view, named),
             error=f"{error.code}: {error.message}",
             failed=True,
             recomputed=False,
         )
     now = {then: member for member, then in names.items()}
-    held = {now.get(member, member): _keys(queues, turn.system) for member, queues in dealt.assignment.items()}
+    held = {now.get(member, member): _keys(queues, view.system) for member, queues in dealt.assignment.items()}
     if may_use_owned:
         # Kafka's sticky assignors keep partitions that no longer exist after a topic was recreated with fewer.
-        there = {queue for topic, infos in known.items() for queue in keys_of(infos, turn.system, topic)}
+        there = {queue for topic, infos in known.items() for queue in keys_of(infos, view.system, topic)}
         held = {member: [queue for queue in queues if queue in there] for member, queues in held.items()}
     unknown = None if dealt.recomputable else NOT_RECOMPUTABLE
     return TargetAssignment(
@@ -111,8 +111,8 @@ def _keys(queues: Iterable[QueueRef], system: System) -> list[Queue]:
     return [(queue.topic, queue.broker if per_broker else None, queue.queue_id) for queue in queues]
 
 
-def _named(turn: GroupView, strategy: str | None) -> str | None:
-    return qualified_name(strategy, turn.system) if strategy else None
+def _named(view: GroupView, strategy: str | None) -> str | None:
+    return qualified_name(strategy, view.system) if strategy else None
 
 
 class _PastVoter(NamedTuple):
@@ -131,18 +131,18 @@ def _voters(group: Group, names: Mapping[str, str]) -> Collection[Voter]:
 
 
 def _problem(
-    turn: GroupView, known: QueuesByTopic, previous: Previous, names: Mapping[str, str], generation: int
+    view: GroupView, known: QueuesByTopic, previous: Previous, names: Mapping[str, str], generation: int
 ) -> Problem:
-    group = turn.group
+    group = view.group
     former = max(generation - 1, 0)  # the one in which they held it
     return Problem(
-        group=turn.facts.group_id,
+        group=view.facts.group_id,
         members=tuple(
-            _participant(turn.system, member, names.get(member.member_id), previous, former)
+            _participant(view.system, member, names.get(member.member_id), previous, former)
             for member in group.members.values()
         ),
         topics={
-            name: Topic(name=name, queues=queues, topic_id=turn.topics.topic_id(name)) for name, queues in known.items()
+            name: Topic(name=name, queues=queues, topic_id=view.topics.topic_id(name)) for name, queues in known.items()
         },
         settings=group.strategy_settings or {},
         leader=None if group.leader is None else names.get(group.leader, group.leader),
@@ -183,12 +183,12 @@ def previous_owners(group: Group) -> Owners:
     return group.reported if group.has_reported else group.computed
 
 
-def current_owners(turn: GroupView, at: int) -> Owners:
+def current_owners(view: GroupView, at: int) -> Owners:
     """Return the computed assignment without departed members and deleted queues."""
-    group = turn.group
+    group = view.group
     staying = held_only_by(group.computed, group.members)
     queues: set[Queue] = set()
     for topic in {queue[0] for queue in staying}:
-        queues |= set(keys_of(turn.queues_at(topic, at) or (), turn.system, topic))
+        queues |= set(keys_of(view.queues_at(topic, at) or (), view.system, topic))
     whole_brokers = {(topic, broker) for topic, broker, _ in queues}
     return {q: holders for q, holders in staying.items() if q in queues or (q[2] < 0 and q[:2] in whole_brokers)}

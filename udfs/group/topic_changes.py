@@ -27,29 +27,29 @@ from udfs.model.journal import GroupChanged, MemberReplaced, QueuesReassigned
 from udfs.model.queues import shortened, spelled
 
 
-def change_topic(turn: GroupContext, due: DueEvent, event: TopicQueues, at: int) -> None:
+def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: int) -> None:
     """Apply a change of a topic's queues, if a member subscribes to it."""
-    group, topic = turn.group, event.topic
+    group, topic = context.group, event.topic
     if not any(topic in (member.subscriptions or ()) for member in group.members.values()):
         return
-    if turn.kind is GroupKind.REPORTED and topic in group.topics_without_metadata:
-        learn_topic(turn, topic, at, due.event_id)
+    if context.kind is GroupKind.REPORTED and topic in group.topics_without_metadata:
+        learn_topic(context, topic, at, due.event_id)
         return
-    before, after = turn.queues_at(topic, event.event_time - 1), turn.queues_at(topic, at)
+    before, after = context.queues_at(topic, event.event_time - 1), context.queues_at(topic, at)
     if (before or ()) == (after or ()):
         return
     change = resized(before, after or ())
     if due.late:
         change += f", reported late: happened at {event.event_time}, applied at {at}"
-        turn.cause(at, "late_evidence", None, topic, due.event_id, change)
-    turn.cause(at, "queue_count_changed", None, topic, due.event_id, change)
+        context.cause(at, "late_evidence", None, topic, due.event_id, change)
+    context.cause(at, "queue_count_changed", None, topic, due.event_id, change)
 
 
 # ---- the queues of one generation
 
 
 def queues_shown(
-    turn: GroupView, topics: Iterable[str], told: Owners | None, at: int
+    view: GroupView, topics: Iterable[str], told: Owners | None, at: int
 ) -> tuple[dict[str, tuple[QueueInfo, ...]], list[str]]:
     """Return the queues of each topic as known to the leader of this generation.
 
@@ -58,23 +58,23 @@ def queues_shown(
 
     Returns: the queues, and the topics without metadata so far.
     """
-    counts = turn.group.counts
+    counts = view.group.counts
     named: dict[str, set[Queue]] = {}
     for queue in told or ():
         named.setdefault(queue[0], set()).add(queue)
     known: dict[str, tuple[QueueInfo, ...]] = {}
     guessed: list[str] = []
     for topic in sorted(topics):
-        infos = turn.queues_at(topic, at)
+        infos = view.queues_at(topic, at)
         used = named.get(topic, set())
         if infos is None:
             guessed.append(topic)
-        if infos is None or not any(one.topic == topic and one.time <= at for one in turn.group.evidence):
+        if infos is None or not any(one.topic == topic and one.time <= at for one in view.group.evidence):
             # Queues of an earlier assignment still exist, even if a cooperative rebalance has not assigned them yet,
             # unless newer metadata lacks them.
-            used = used | {queue for queue in turn.group.reported if queue[0] == topic}
-            used |= {queue for queue in turn.group.revoked_pending if queue[0] == topic}
-        listed = {key_of(info, turn.system, topic): info for info in infos or ()}
+            used = used | {queue for queue in view.group.reported if queue[0] == topic}
+            used |= {queue for queue in view.group.revoked_pending if queue[0] == topic}
+        listed = {key_of(info, view.system, topic): info for info in infos or ()}
         before = counts.get(topic)
         if told and used and before is not None and before < len(listed) and _highest(used) < before:
             listed = {queue: info for queue, info in listed.items() if queue[2] < before}
@@ -98,9 +98,9 @@ def _up_to(topic: str, used: Iterable[Queue]) -> list[Queue]:
     return [(topic, broker, number) for broker in sorted(highest, key=str) for number in range(highest[broker] + 1)]
 
 
-def sizes(turn: GroupView, topic: str, known: QueuesByTopic, guessed: Iterable[str]) -> tuple[int | None, int]:
+def sizes(view: GroupView, topic: str, known: QueuesByTopic, guessed: Iterable[str]) -> tuple[int | None, int]:
     """Return how many queues a topic had in the current generation and has in this one; None: unknown."""
-    group, now = turn.group, len(known.get(topic, ()))
+    group, now = view.group, len(known.get(topic, ()))
     before = group.counts.get(topic)
     if before is not None:
         return before, now
@@ -112,7 +112,7 @@ def sizes(turn: GroupView, topic: str, known: QueuesByTopic, guessed: Iterable[s
 
 
 def compute_generation(
-    turn: GroupView,
+    view: GroupView,
     known: QueuesByTopic,
     guessed: list[str],
     told: Owners | None,
@@ -126,13 +126,13 @@ def compute_generation(
         again: What became of computed spans at this event time so far.
     Returns: the assignment, and the input for computing it again once its topics are known.
     """
-    group = turn.group
+    group = view.group
     generation = group.current_generation
-    target = compute_target_assignment(turn, known, strategy, at, generation)
+    target = compute_target_assignment(view, known, strategy, at, generation)
     if not guessed or not group.members:
         return target, None
     if target.failed:  # perhaps only for want of the topics
-        target = compute_target_assignment(turn, {}, strategy, at, generation, {})
+        target = compute_target_assignment(view, {}, strategy, at, generation, {})
     if not target.recomputed:
         return target, None
     awaited = Awaited(
@@ -144,7 +144,7 @@ def compute_generation(
         again=again,
     )
     if told is None:
-        owners = current_owners(turn, at)
+        owners = current_owners(view, at)
         target = msgspec.structs.replace(target, owners=owners, recomputed=False)
     return target, awaited
 
@@ -152,46 +152,46 @@ def compute_generation(
 # ---- topics known only later
 
 
-def learn_topic(turn: GroupContext, topic: str, at: int, event_id: str | None = None) -> None:
+def learn_topic(context: GroupContext, topic: str, at: int, event_id: str | None = None) -> None:
     """Apply the first queues of a topic of the current generation; with the last topic it is computed."""
-    group, awaited = turn.group, turn.group.awaited
-    first = turn.first_queues(topic, at)
+    group, awaited = context.group, context.group.awaited
+    first = context.first_queues(topic, at)
     if first is None or not group.members:
         return
     # Queues of the assignment exist, even if metadata lacks them.
     named = () if awaited is None else spelled(awaited.known.get(topic)) or ()
-    listed = {key_of(info, turn.system, topic): info for info in (*named, *first)}
-    commit_topic(turn, topic, [listed[queue] for queue in sorted(listed, key=queue_order)])
+    listed = {key_of(info, context.system, topic): info for info in (*named, *first)}
+    commit_topic(context, topic, [listed[queue] for queue in sorted(listed, key=queue_order)])
     if awaited is not None and not group.topics_without_metadata:
-        _compute_awaited(turn, awaited, at, event_id)
+        _compute_awaited(context, awaited, at, event_id)
     elif group.row is not None:
-        turn.write_row(at, msgspec.structs.replace(group.row, queues=sum(group.counts.values())))
+        context.write_row(at, msgspec.structs.replace(group.row, queues=sum(group.counts.values())))
 
 
-def _compute_awaited(turn: GroupContext, awaited: Awaited, at: int, event_id: str | None) -> None:
+def _compute_awaited(context: GroupContext, awaited: Awaited, at: int, event_id: str | None) -> None:
     """Write the computed spans of the current generation; all of its topics are known now."""
-    group, since = turn.group, awaited.since
+    group, since = context.group, awaited.since
     known = {topic: spelled(awaited.known[topic]) or () for topic in sorted(awaited.known)}
     previous = awaited.previous if awaited.previous is not None else awaited.before
-    target = compute_target_assignment(turn, known, group.last_strategy, since, group.current_generation, previous)
-    commit_awaited(turn, awaited, target.owners if target.recomputed else None)
-    compare_with_reports(turn, at)
+    target = compute_target_assignment(context, known, group.last_strategy, since, group.current_generation, previous)
+    commit_awaited(context, awaited, target.owners if target.recomputed else None)
+    compare_with_reports(context, at)
     if group.row is None:
         return
     row = msgspec.structs.replace(group.row, queues=sum(group.counts.values()))
     if target.recomputed:
-        queues = [key_of(info, turn.system, name) for name, infos in known.items() for info in infos]
-        balance = balance_of(turn, group.reported if awaited.guessed else group.computed, queues)
+        queues = [key_of(info, context.system, name) for name, infos in known.items() for info in infos]
+        balance = balance_of(context, group.reported if awaited.guessed else group.computed, queues)
         row.idle_members, row.unassigned_queues, row.spread = balance.idle, balance.unassigned, balance.spread
-        _evaluate_balance(turn, row, at, event_id)
-    turn.write_row(at, row)
+        _evaluate_balance(context, row, at, event_id)
+    context.write_row(at, row)
 
 
-def _evaluate_balance(turn: GroupContext, row: GroupChanged, at: int, event_id: str | None) -> None:
+def _evaluate_balance(context: GroupContext, row: GroupChanged, at: int, event_id: str | None) -> None:
     """Open and close the findings that depend on the number of queues."""
-    group = turn.group
+    group = context.group
     outcome = Outcome(
-        system=turn.system,
+        system=context.system,
         at=at,
         generation=group.current_generation,
         members=row.members,
@@ -203,4 +203,4 @@ def _evaluate_balance(turn: GroupContext, row: GroupChanged, at: int, event_id: 
     )
     for kind, rule in RULES:
         if kind == "unassigned_queues" or (kind == "idle_members" and not group.revoked_pending):
-            turn.set_finding(kind, rule(outcome), at)
+            context.set_finding(kind, rule(outcome), at)

@@ -47,21 +47,21 @@ class Causes:
 
 
 def compare(
-    turn: GroupView, snapshot: GroupSnapshot, event_id: str, at: int, grown: Mapping[str, tuple[int | None, int]]
+    view: GroupView, snapshot: GroupSnapshot, event_id: str, at: int, grown: Mapping[str, tuple[int | None, int]]
 ) -> Causes:
     """Compare a new generation with the current one.
 
     Args:
         grown: Topics subscribed in both generations whose queue count changed: before, now.
     """
-    causes, group = Causes(), turn.group
+    causes, group = Causes(), view.group
     infos = {info.member_id: info for info in snapshot.members}
     evidence = [one for one in group.evidence if one.time <= at]
     gone = [member_id for member_id in group.members if member_id not in infos]
-    inferred = _infer_departures(turn, gone, at)
+    inferred = _infer_departures(view, gone, at)
     departures = match_departures([group.members[one] for one in sorted(gone)], snapshot.departures or ())
     for member_id in sorted(gone):
-        last = turn.last_heartbeat_or_none(member_id, at)
+        last = view.last_heartbeat_or_none(member_id, at)
         heeded = [one for one in evidence if last is None or one.time >= last or one.member_id != member_id]
         going = _departure(heeded, member_id, departures.get(member_id), inferred, at, event_id)
         causes.goings[member_id] = going
@@ -80,7 +80,7 @@ def compare(
             causes.add("subscription_changed", proof, member_id=member_id, event_id=event_id)
         if proof is not None:
             causes.began(proof.time)
-    _compare_strategies(turn, snapshot, infos, event_id, causes)
+    _compare_strategies(view, snapshot, infos, event_id, causes)
     for topic, (before, now) in sorted(grown.items()):
         proof = next((one for one in reversed(evidence) if one.topic == topic), None)
         earlier = "unknown" if before is None else before
@@ -94,15 +94,15 @@ def _subscribes_otherwise(member: Member, info: MemberInfo) -> bool:
 
 
 def _compare_strategies(
-    turn: GroupView, snapshot: GroupSnapshot, infos: Mapping[str, MemberInfo], event_id: str, causes: Causes
+    view: GroupView, snapshot: GroupSnapshot, infos: Mapping[str, MemberInfo], event_id: str, causes: Causes
 ) -> None:
-    group = turn.group
+    group = view.group
     if not group.members or not infos:
         return
     if snapshot.strategy:
-        now = qualified_name(snapshot.strategy, turn.system)
+        now = qualified_name(snapshot.strategy, view.system)
         before = group.last_strategy
-        if before is not None and qualified_name(before, turn.system) != now:
+        if before is not None and qualified_name(before, view.system) != now:
             causes.add("strategy_changed", detail=f"{before} -> {now}", event_id=event_id)
         return
     for member_id, info in sorted(infos.items()):
@@ -132,19 +132,19 @@ def _departure(
     return departure_cause(departure, at, event_id)
 
 
-def _infer_departures(turn: GroupView, gone: Sequence[str], at: int) -> dict[str, TriggerKind]:
+def _infer_departures(view: GroupView, gone: Sequence[str], at: int) -> dict[str, TriggerKind]:
     """Infer from commits how members departed.
 
     A member that committed until well within its session timeout cannot have expired: it left. A member whose
     commits stopped a whole session timeout before did expire. Commits older than its assignment are not its own.
     """
-    group = turn.group
-    if not gone or not turn.facts.progress:
+    group = view.group
+    if not gone or not view.facts.progress:
         return {}
     held = by_owner(group.reported if group.has_reported else group.computed)
     earliest = min(_holds_since(group.members[member_id]) for member_id in gone)
     queues = [queue for member_id in gone for queue in held.get(member_id, ())]
-    commits = newest_commits(turn, queues, earliest, at)
+    commits = newest_commits(view, queues, earliest, at)
     inferred: dict[str, TriggerKind] = {}
     for member_id in gone:
         member = group.members[member_id]
@@ -152,7 +152,7 @@ def _infer_departures(turn: GroupView, gone: Sequence[str], at: int) -> dict[str
         last = max(mine, default=None)
         if last is None or last < _holds_since(member):
             continue
-        silence, timeout = at - last, turn.timeout_of(member)
+        silence, timeout = at - last, view.timeout_of(member)
         if silence >= timeout:
             inferred[member_id] = "session_expired"
         elif silence < timeout - timeout // _HEARTBEATS_IN_A_TIMEOUT:
@@ -181,9 +181,9 @@ def _evidence_left(
     return [one for one in evidence if is_open(one)]
 
 
-def newest_commits(turn: GroupView, queues: Sequence[Queue], since: int, until: int) -> dict[Queue, int]:
+def newest_commits(view: GroupView, queues: Sequence[Queue], since: int, until: int) -> dict[Queue, int]:
     """Return the newest commit of each queue from ``since`` on and before ``until``, where there is one."""
-    progress = turn.facts.progress
+    progress = view.facts.progress
     if not queues or not progress:
         return {}
     found: dict[Queue, int] = {}
