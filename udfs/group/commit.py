@@ -187,8 +187,8 @@ def replace_members(context: GroupContext, renamed: Mapping[str, str], at: int) 
         group.leader = renamed.get(group.leader, group.leader)
     if group.pending is None:
         split_replaced(context, None)
-    elif group.pending.told is not None:
-        group.pending.told = list(_renamed(dict(group.pending.told), renamed).items())
+    elif group.pending.reported is not None:
+        group.pending.reported = list(_renamed(dict(group.pending.reported), renamed).items())
     if group.pending is None and group.awaited is None:
         group.replaced = []
 

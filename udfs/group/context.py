@@ -256,7 +256,7 @@ class GroupContext(GroupView):
     def note_pending_assignment(self, told: list[tuple[Queue, tuple[str, ...]]]) -> None:
         """Note the whole assignment that was reported with the pending changes."""
         if self.group.pending is not None:
-            self.group.pending.told = told
+            self.group.pending.reported = told
 
     def put_off_pending(self, at: int) -> None:
         """Have the pending rebalance, where there is one, carry this time at least."""
@@ -358,15 +358,15 @@ class GroupContext(GroupView):
     def set_finding(self, key: str, found: Found | None, at: int, kind: str | None = None) -> None:
         """Open or close the finding under one key; its kind is the key unless ``kind`` is given."""
         group = self.group
-        standing = group.findings.get(key)
+        current = group.findings.get(key)
         if found is None:
-            if standing is not None:
+            if current is not None:
                 del group.findings[key]
-                self.write(at, FindingClosed(finding_id=standing.finding_id, closed_at=at))
+                self.write(at, FindingClosed(finding_id=current.finding_id, closed_at=at))
             return
-        if standing is not None:
+        if current is not None:
             if found.closes_at is not None:
-                standing.closes_at = found.closes_at
+                current.closes_at = found.closes_at
             return
         name = finding_id(self.facts.cluster, self.facts.group_id, key, at)
         group.findings[key] = OpenFinding(name, at, found.closes_at)

@@ -77,7 +77,7 @@ def plan_counted(view: GroupView, pending: Pending) -> RebalancePlan:
         triggers.append(Trigger(kind="group_created"))
     known = topics_with_metadata(view, at)
     target = compute_target_assignment(view, known, None, at, generation)
-    reported = None if pending.told is None else held_only_by(dict(pending.told), group.members)
+    reported = None if pending.reported is None else held_only_by(dict(pending.reported), group.members)
     revoked: list[Queue] = []
     if target.strategy == COOPERATIVE and not target.failed and reported is None:
         existing = set(queues_of(view, known))

@@ -51,17 +51,17 @@ def take_generation(context: GroupContext, due: DueEvent, snapshot: GroupSnapsho
 
     Returns: whether some of it is older than what stays in its place.
     """
-    group, standing = context.group, context.group.generation
+    group, current = context.group, context.group.generation
     generation = snapshot.generation or 0
     snapshot, names = _with_resolved_ids(context, snapshot)
-    if due.late and standing is not None and generation < standing:
+    if due.late and current is not None and generation < current:
         _write_overtaken_generation(context, due, snapshot, at)
         return False
     if generation == 0 and not snapshot.members:
         commit_generation_zero(context, at)
         return False
     outdated = False
-    if standing == generation and group.exists:
+    if current == generation and group.exists:
         if snapshot.event_time < (group.last_snapshot_at or 0):
             return update_existing(context, snapshot, at)  # newer snapshots cover the rest
         outdated = _rename_static_members(context, snapshot, at)
@@ -83,7 +83,7 @@ def _with_resolved_ids(view: GroupView, snapshot: GroupSnapshot) -> tuple[GroupS
 def _take_new_generation(
     context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, names: Mapping[str, str], at: int
 ) -> bool:
-    group, standing = context.group, context.group.generation
+    group, current = context.group, context.group.generation
     generation = snapshot.generation or 0
     overtake_awaited(context)
     told = reported_owners(context, snapshot)
@@ -99,8 +99,8 @@ def _take_new_generation(
     begin_generation(context, generation, snapshot.leader, [info.member_id for info in snapshot.members])
     if told is not None:
         told = newest_reports(context, held_only_by(told, group.members), snapshot.event_time)
-    handed = _add_generation_triggers(context, due, snapshot, standing, told, causes, at)
-    missed = generation - standing - 1 if standing is not None and generation > standing + 1 else None
+    handed = _add_generation_triggers(context, due, snapshot, current, told, causes, at)
+    missed = generation - current - 1 if current is not None and generation > current + 1 else None
     target, awaited = compute_generation(
         context, known, guessed, told, snapshot.strategy or None, at, context.computed_spans_of_now()
     )
@@ -146,7 +146,7 @@ def _add_generation_triggers(
     view: GroupView,
     due: DueEvent,
     snapshot: GroupSnapshot,
-    standing: int | None,
+    current: int | None,
     told: Owners | None,
     causes: Causes,
     at: int,
@@ -156,11 +156,11 @@ def _add_generation_triggers(
     handed = [queue for queue in group.revoked_pending if queue in (told or {})]
     if handed:
         causes.add("cooperative_follow_up", event_id=event_id, detail=counted(len(handed), "queue") + " released")
-    if standing is not None and group.exists and generation <= standing:
-        detail = f"generation {standing} -> {generation}"
+    if current is not None and group.exists and generation <= current:
+        detail = f"generation {current} -> {generation}"
         causes.add("coordinator_changed", detail=detail, event_id=event_id)
     if not group.exists:
-        first_seen = generation > 1 and standing is None
+        first_seen = generation > 1 and current is None
         causes.add("group_created", event_id=event_id, detail="first seen" if first_seen else None)
     if due.late:
         detail = f"reported late: happened at {snapshot.event_time}, applied at {at}"
@@ -244,10 +244,10 @@ def _write_overtaken_generation(context: GroupContext, due: DueEvent, snapshot: 
     group, generation = context.group, snapshot.generation or 0
     if generation == 0:
         return
-    standing = group.generation
+    current = group.generation
     identity, ordinals = next_identity(context, at, generation)
     detail = (
-        f"reported late: happened at {snapshot.event_time}, applied at {at}; generation {standing} was already known"
+        f"reported late: happened at {snapshot.event_time}, applied at {at}; generation {current} was already known"
     )
     triggers = in_order([Trigger(kind="late_evidence", detail=detail, event_id=due.event_id)])
     owners = reported_owners(context, snapshot) or {}

@@ -50,8 +50,8 @@ def end_event_time(context: GroupContext, at: int) -> None:
         pending.changed_at = context.before.changed_at
         return
     context.cancel_pending()
-    if pending.told is not None and group.last_rebalance_id is not None:
-        take_reported_assignment(context, dict(pending.told), at)
+    if pending.reported is not None and group.last_rebalance_id is not None:
+        take_reported_assignment(context, dict(pending.reported), at)
 
 
 def _left_and_rejoined(context: GroupContext, member_id: str) -> bool:

@@ -118,13 +118,13 @@ class Awaited(msgspec.Struct, kw_only=True):
 class Pending(msgspec.Struct, array_like=True):
     """Changes that one rebalance will cover: all from ``opened_at`` on within the settling time.
 
-    ``told`` is the whole reported assignment, if the last change came with one.
+    ``reported`` is the whole reported assignment, if the last change came with one.
     """
 
     opened_at: int
     changed_at: int
     triggers: list[Trigger] = msgspec.field(default_factory=list)
-    told: list[tuple[Queue, tuple[str, ...]]] | None = None
+    reported: list[tuple[Queue, tuple[str, ...]]] | None = None
 
 
 class OpenFinding(msgspec.Struct, array_like=True):

@@ -169,11 +169,11 @@ def _unpack(values: list[Any], body: list[Any]) -> Group:
         setattr(group, name, msgspec.convert(value, kind))
     _unpack_row(group, row)
     if taken_over:
-        pulls, standing, *awaited = taken_over
+        pulls, idle_queues, *awaited = taken_over
         group.pulls = {queue: base - ago for queue, ago in unpack_by_queue(pulls, values)}
         group.idle_queues = {
             queue: IdleQueue(estimate, None if ago is None else base - ago, taker)
-            for queue, (estimate, ago, taker) in unpack_by_queue(standing, values)
+            for queue, (estimate, ago, taker) in unpack_by_queue(idle_queues, values)
         }
         if awaited:
             group.awaited = _unpack_awaited(group, awaited[0], names, values, base)
@@ -233,9 +233,10 @@ def _pack_times(times: dict[Queue, int], table: SharedValues, base: int) -> list
     return pack_by_queue({queue: base - at for queue, at in times.items()}, table)
 
 
-def _pack_idle_queues(standing: dict[Queue, IdleQueue], table: SharedValues, base: int) -> list[Any]:
+def _pack_idle_queues(idle_queues: dict[Queue, IdleQueue], table: SharedValues, base: int) -> list[Any]:
     return pack_by_queue(
-        {queue: [one.estimate, time_before(one.released_at, base), one.taker] for queue, one in standing.items()}, table
+        {queue: [one.estimate, time_before(one.released_at, base), one.taker] for queue, one in idle_queues.items()},
+        table,
     )
 
 
