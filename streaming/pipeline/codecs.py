@@ -54,16 +54,16 @@ def _pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
 
 
 def _zstandard(file: BinaryIO) -> Iterator[bytes]:
-    sound = 0
+    intact = 0
     try:
         for piece in _pieces(_arrow_reader(file)):
-            sound += len(piece)
+            intact += len(piece)
             yield piece
     except OSError:
         # The piece in which it breaks is lost: once more, byte by byte.
         read = _arrow_reader(file)
-        while sound:
-            sound -= len(read(min(sound, _PIECE_BYTES)))
+        while intact:
+            intact -= len(read(min(intact, _PIECE_BYTES)))
         while byte := read(1):
             yield byte
 

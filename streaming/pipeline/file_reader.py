@@ -72,11 +72,11 @@ def read_whole(path: Path, *, longest_bytes: int, kept_bytes: int) -> Iterator[P
     Args:
         longest_bytes: A longer line is no event. kept_bytes: How much of what is no event is kept.
     """
-    fault = why_unreadable(path)
-    if fault is None and path.suffix.lower() in REFUSED:
-        fault = _unsupported(path, kept_bytes)
-    if fault is not None:
-        yield fault
+    problem = why_unreadable(path)
+    if problem is None and path.suffix.lower() in REFUSED:
+        problem = _unsupported(path, kept_bytes)
+    if problem is not None:
+        yield problem
         return
     cutter = _Cutter(longest_bytes, kept_bytes)
     try:
@@ -87,12 +87,12 @@ def read_whole(path: Path, *, longest_bytes: int, kept_bytes: int) -> Iterator[P
     except BROKEN as error:
         # Only the system's own errors have a number.
         if isinstance(error, OSError) and error.errno is not None:
-            fault = _unreadable(error)
+            problem = _unreadable(error)
         else:
-            fault = _broken(path, error, kept_bytes)
+            problem = _broken(path, error, kept_bytes)
     yield from cutter.end()
-    if fault is not None:
-        yield fault
+    if problem is not None:
+        yield problem
 
 
 def why_unreadable(path: Path) -> UnreadableInput | None:

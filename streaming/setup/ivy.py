@@ -42,13 +42,13 @@ def cache_folder() -> Path:
     return Path(user_cache).expanduser().absolute() / "rebalance-monitor"
 
 
-def fetch(ivy_file: Path, sums_file: Path, tell: Callable[[str], None] = progress) -> list[Path]:
+def fetch(ivy_file: Path, sums_file: Path, report: Callable[[str], None] = progress) -> list[Path]:
     """Return the jars that an ivy file lists, from the cache or else from the network.
 
     Args:
         ivy_file: exact coordinates, each `transitive="false"`.
         sums_file: lines of `sha256sum`, one for each jar and no other.
-        tell: gets the lines of progress; none when all jars are there.
+        report: gets the lines of progress; none when all jars are there.
 
     Returns:
         The jars, sorted by name, in a folder of their own. The folder appears whole or not at all,
@@ -66,7 +66,7 @@ def fetch(ivy_file: Path, sums_file: Path, tell: Callable[[str], None] = progres
         return [folder / jar for jar in sorted(sums)]
     with _one_at_a_time(root, name):
         if not _is_whole(folder, sums):
-            _fetch_into(folder, root / "partial" / name, ivy_file, sums, tell)
+            _fetch_into(folder, root / "partial" / name, ivy_file, sums, report)
     return [folder / jar for jar in sorted(sums)]
 
 
@@ -96,15 +96,17 @@ def _one_at_a_time(root: Path, name: str) -> Iterator[None]:
         yield
 
 
-def _fetch_into(folder: Path, partial: Path, ivy_file: Path, sums: dict[str, str], tell: Callable[[str], None]) -> None:
+def _fetch_into(
+    folder: Path, partial: Path, ivy_file: Path, sums: dict[str, str], report: Callable[[str], None]
+) -> None:
     """Retrieve into `partial`, check, and rename. What was fetched before a failure is not fetched twice."""
     try:
         retrieved = partial / "retrieved"
         shutil.rmtree(retrieved, ignore_errors=True)
         retrieved.mkdir(parents=True)
         title = ivy_file.stem if ivy_file.stem != "ivy" else "Spark"
-        tell(f"{title}: looking up {len(sums)} jars")
-        _run_ivy(ivy_file, partial, retrieved, len(sums), lambda line: tell(f"{title}: {line}"))
+        report(f"{title}: looking up {len(sums)} jars")
+        _run_ivy(ivy_file, partial, retrieved, len(sums), lambda line: report(f"{title}: {line}"))
         _check(retrieved, sums, partial)
         folder.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
@@ -117,7 +119,7 @@ def _fetch_into(folder: Path, partial: Path, ivy_file: Path, sums: dict[str, str
         ) from error
 
 
-def _run_ivy(ivy_file: Path, partial: Path, retrieved: Path, count: int, tell: Callable[[str], None]) -> None:
+def _run_ivy(ivy_file: Path, partial: Path, retrieved: Path, count: int, report: Callable[[str], None]) -> None:
     java = find_java()
     command = [
         str(java.java),
@@ -147,10 +149,10 @@ def _run_ivy(ivy_file: Path, partial: Path, retrieved: Path, count: int, tell: C
                 size = f"{found[1]} kB"
             if done := re.search(r"\[SUCCESSFUL \] \S+#(\S+?);(\S+?)!", line):
                 fetched += 1
-                tell(f"{fetched} of {count}  {done[1]}-{done[2]}.jar  {size}")
+                report(f"{fetched} of {count}  {done[1]}-{done[2]}.jar  {size}")
     if ivy.returncode != 0:
         raise _explained(tail)
-    tell(f"{count} jars in {time.monotonic() - started:.0f} s")
+    report(f"{count} jars in {time.monotonic() - started:.0f} s")
 
 
 def _ivy_jar() -> Path:

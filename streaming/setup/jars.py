@@ -9,16 +9,16 @@ from streaming.setup import ivy
 from streaming.setup.errors import SetupError
 
 
-def spark_jars(tell: Callable[[str], None] = ivy.progress) -> list[Path]:
+def spark_jars(report: Callable[[str], None] = ivy.progress) -> list[Path]:
     """Return the jars of `conf/ivy.xml`, for `spark.jars`; fetch them if this machine has none yet.
 
     Args:
-        tell: gets the lines of progress while fetching.
+        report: gets the lines of progress while fetching.
 
     Raises:
         SetupError: They are not available; the message has the remedy.
     """
-    return ivy.fetch(conf_file("ivy.xml"), conf_file("jars.sha256"), tell)
+    return ivy.fetch(conf_file("ivy.xml"), conf_file("jars.sha256"), report)
 
 
 def main() -> int:

@@ -16,20 +16,20 @@ def in_order(members: list[Member]) -> list[Member]:
 
 def assign_range(members: list[Member], counts: dict[str, int]) -> dict[str, Partitions]:
     """Assign each topic in contiguous pieces over its subscribers, the first ones one more."""
-    dealt: dict[str, Partitions] = {member[0]: [] for member in members}
+    assigned: dict[str, Partitions] = {member[0]: [] for member in members}
     for topic in sorted(counts):
         subscribers = [member[0] for member in in_order(members) if topic in member[2]]
         first = 0
         for place, member_id in enumerate(subscribers):
             size = counts[topic] // len(subscribers) + (place < counts[topic] % len(subscribers))
-            dealt[member_id] += [(topic, number) for number in range(first, first + size)]
+            assigned[member_id] += [(topic, number) for number in range(first, first + size)]
             first += size
-    return dealt
+    return assigned
 
 
 def assign_roundrobin(members: list[Member], counts: dict[str, int]) -> dict[str, Partitions]:
     """Assign all partitions one by one over all members, skipping those that do not subscribe."""
-    dealt: dict[str, Partitions] = {member[0]: [] for member in members}
+    assigned: dict[str, Partitions] = {member[0]: [] for member in members}
     circle = in_order(members)
     place = 0
     for topic in sorted(counts):
@@ -38,9 +38,9 @@ def assign_roundrobin(members: list[Member], counts: dict[str, int]) -> dict[str
         for number in range(counts[topic]):
             while topic not in circle[place % len(circle)][2]:
                 place += 1
-            dealt[circle[place % len(circle)][0]].append((topic, number))
+            assigned[circle[place % len(circle)][0]].append((topic, number))
             place += 1
-    return dealt
+    return assigned
 
 
 def cooperative(members: list[Member], counts: dict[str, int]) -> dict[str, Partitions]:
@@ -53,22 +53,22 @@ def cooperative(members: list[Member], counts: dict[str, int]) -> dict[str, Part
     if not members:
         return {}
     least, with_one_more = divmod(len(everything), len(members))
-    dealt: dict[str, Partitions] = {}
+    assigned: dict[str, Partitions] = {}
     hungry: list[str] = []  # have less than the least share
     content: list[str] = []  # have exactly that, and may get one more
     richer = 0
     for member_id, _, _, held in sorted(members, key=lambda member: _place_in_a_java_map(member[0], len(members))):
         mine = sorted((one for one in held if one in set(everything)), key=lambda one: (one[1], one[0]))
         if len(mine) < least:
-            dealt[member_id] = mine
+            assigned[member_id] = mine
             hungry.append(member_id)
         elif len(mine) > least and richer < with_one_more:
-            dealt[member_id] = mine[: least + 1]
+            assigned[member_id] = mine[: least + 1]
             richer += 1
         else:
-            dealt[member_id] = mine[:least]
+            assigned[member_id] = mine[:least]
             content.append(member_id)
-    taken = {partition for mine in dealt.values() for partition in mine}
+    taken = {partition for mine in assigned.values() for partition in mine}
     hungry.sort()
     # A member that reaches the least share only now comes after those that had it.
     content.sort()
@@ -79,14 +79,14 @@ def cooperative(members: list[Member], counts: dict[str, int]) -> dict[str, Part
         if hungry:
             place %= len(hungry)
             member_id = hungry[place]
-            dealt[member_id].append(partition)
-            if len(dealt[member_id]) == least:
+            assigned[member_id].append(partition)
+            if len(assigned[member_id]) == least:
                 content.append(hungry.pop(place))
             else:
                 place += 1
         else:
-            dealt[content.pop(0)].append(partition)
-    return {name: sorted(held) for name, held in dealt.items()}
+            assigned[content.pop(0)].append(partition)
+    return {name: sorted(held) for name, held in assigned.items()}
 
 
 def _place_in_a_java_map(name: str, size: int) -> int:
@@ -102,10 +102,10 @@ def _place_in_a_java_map(name: str, size: int) -> int:
 
 def custom(members: list[Member], counts: dict[str, int]) -> dict[str, Partitions]:
     """Assign all queues of a topic to its first subscriber: a custom strategy that only the simulator has."""
-    dealt: dict[str, Partitions] = {member[0]: [] for member in members}
+    assigned: dict[str, Partitions] = {member[0]: [] for member in members}
     for topic in sorted(counts):
         for member in in_order(members):
             if topic in member[2]:
-                dealt[member[0]] += [(topic, number) for number in range(counts[topic])]
+                assigned[member[0]] += [(topic, number) for number in range(counts[topic])]
                 break
-    return dealt
+    return assigned

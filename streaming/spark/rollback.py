@@ -57,11 +57,11 @@ def roll_back(spark: SparkSession, checkpoint: Checkpoint) -> int:
         raise CheckpointError(f"{checkpoint.root}: the state of the last batch, {last}, is intact: it is left as it is")
     if last and not _is_whole(spark, checkpoint, last - 1):
         raise CheckpointError(f"the state before batch {last} is damaged, too. {_way_back(spark, checkpoint)}")
-    gone = [file for file in _files_of(checkpoint, last) if not file.exists()]
-    if gone:
+    deleted = [file for file in _files_of(checkpoint, last) if not file.exists()]
+    if deleted:
         raise CheckpointError(
-            f"batch {last} cannot be computed again: {len(gone)} of the files that it read are deleted, such as "
-            f"{gone[0]}. " + _way_back(spark, checkpoint, can_roll_back=False)
+            f"batch {last} cannot be computed again: {len(deleted)} of the files that it read are deleted, such as "
+            f"{deleted[0]}. " + _way_back(spark, checkpoint, can_roll_back=False)
         )
     for folder, first in (("offsets", last + 1), ("commits", last)):
         for file in (checkpoint.query / folder).iterdir():

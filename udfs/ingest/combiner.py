@@ -88,13 +88,13 @@ class Combiner:
 
     def read_lines(self, rows: Rows) -> None:
         """Add rows with one JSON event each."""
-        alike, others = parse_uniform_lines(rows.values, self._rules.max_event_bytes)
+        uniform, others = parse_uniform_lines(rows.values, self._rules.max_event_bytes)
         left = [others]
-        for part in alike:
+        for part in uniform:
             columns = HeartbeatColumns.of_uniform(part)
-            sound = (columns.times >= EARLIEST_MS) & (columns.times <= self._latest_ms())
-            self._columns.append(columns if sound.all() else columns.where(sound))
-            left.append(part.rows[~sound])
+            valid = (columns.times >= EARLIEST_MS) & (columns.times <= self._latest_ms())
+            self._columns.append(columns if valid.all() else columns.where(valid))
+            left.append(part.rows[~valid])
         indexes = np.sort(np.concatenate(left))
         if len(indexes):
             self._read_singly(rows, indexes)
@@ -211,20 +211,20 @@ class Combiner:
         if not events:
             return []
         columns = HeartbeatColumns.of(events, read_timestamps(list(map(_EVENT_TIME, events))))
-        sound = (columns.times >= EARLIEST_MS) & (columns.times <= self._latest_ms())
+        valid = (columns.times >= EARLIEST_MS) & (columns.times <= self._latest_ms())
         if too_long.any():
-            sound &= ~too_long[indexes]
+            valid &= ~too_long[indexes]
         names = [columns.groups, columns.member_ids]
         if any(map(_EVENT_ID, events)):
             names.append(pa.array(map(_EVENT_ID, events), pa.string()))
         for column in names:
-            sound &= _printable(column)
-        sound &= _printable(columns.clusters.dictionary)[np.asarray(columns.clusters.indices)]
-        if sound.all():
+            valid &= _printable(column)
+        valid &= _printable(columns.clusters.dictionary)[np.asarray(columns.clusters.indices)]
+        if valid.all():
             self._columns.append(columns)
             return []
-        self._columns.append(columns.where(sound))
-        return [indexes[row] for row in np.flatnonzero(~sound).tolist()]
+        self._columns.append(columns.where(valid))
+        return [indexes[row] for row in np.flatnonzero(~valid).tolist()]
 
     def _latest_ms(self) -> int:
         return min(LATEST_MS, self._batch_ms + self._rules.max_clock_skew_ms)

@@ -32,7 +32,7 @@ from udfs.packets.packet import group_keys, queue_keys
 Booleans = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
-_TYPES_THAT_TELL = (*COMMIT_TYPES, CLASSIC_GROUP_TYPE, *OTHER_GROUP_TYPES)
+_HANDLED_TYPES = (*COMMIT_TYPES, CLASSIC_GROUP_TYPE, *OTHER_GROUP_TYPES)
 _TYPE_BYTES = 2
 # Of a commit's value in versions 0 to 3: the position of the int16 length of its text, and all bytes but the text's.
 _TEXT_AT = np.array([10, 10, 10, 14], np.int64)
@@ -77,16 +77,16 @@ def read_offsets(
     """
     types = _key_types(keys)
     commits = np.isin(types, COMMIT_TYPES) & (timestamps >= EARLIEST_MS) & (timestamps <= latest_ms)
-    told = commits & np.asarray(values.is_valid())
-    rows = np.flatnonzero(told)
+    with_value = commits & np.asarray(values.is_valid())
+    rows = np.flatnonzero(with_value)
     rows = rows[_have_valid_lengths(values, rows)]
     encoded = keys.take(pa.array(rows)).dictionary_encode()
     distinct = _decode_keys(encoded.dictionary.to_pylist(), cluster, patterns)
     codes = np.asarray(encoded.indices, np.int64)
-    rows, codes = rows[distinct.sound[codes]], codes[distinct.sound[codes]]
+    rows, codes = rows[distinct.valid[codes]], codes[distinct.valid[codes]]
     followed = distinct.followed[codes]
 
-    alone = np.isin(types, _TYPES_THAT_TELL)
+    alone = np.isin(types, _HANDLED_TYPES)
     alone[rows] = False
     commits_alone: list[Progress] = []
     others: list[tuple[int, Outcome]] = []
@@ -119,7 +119,7 @@ def read_offsets(
 class _CommitKeys(msgspec.Struct):
     """Distinct keys of commits: which can be read, which of their groups are followed, and their hashes."""
 
-    sound: Booleans
+    valid: Booleans
     followed: Booleans
     groups: UInt64
     queues: UInt64
@@ -128,18 +128,18 @@ class _CommitKeys(msgspec.Struct):
 def _decode_keys(keys: list[bytes], cluster: str, patterns: GroupPatterns) -> _CommitKeys:
     groups: list[str] = []
     queues: list[tuple[str, str | None, int]] = []
-    sound = np.ones(len(keys), np.bool_)
+    valid = np.ones(len(keys), np.bool_)
     for number, key in enumerate(keys):
         try:
             group, topic, partition = read_commit_key(key)
         except WireError:
-            sound[number] = False
+            valid[number] = False
             group, topic, partition = "", "", 0
         groups.append(group)
         queues.append((topic, None, partition))
     follow = {group: bool(group) and patterns.follow(group) for group in set(groups)}
     followed = np.array([follow[group] for group in groups], np.bool_)
-    return _CommitKeys(sound, followed, group_keys(cluster, groups), queue_keys(queues))
+    return _CommitKeys(valid, followed, group_keys(cluster, groups), queue_keys(queues))
 
 
 def _key_types(keys: pa.BinaryArray) -> Int64:
@@ -156,7 +156,7 @@ def _have_valid_lengths(values: pa.BinaryArray, rows: Int64) -> Booleans:
     """Return which values of commits are exactly as long as their version and their text require."""
     starts, lengths, content = _layout(values)
     starts, lengths = starts[rows], lengths[rows]
-    sound = np.zeros(len(rows), np.bool_)
+    valid = np.zeros(len(rows), np.bool_)
     measured = np.flatnonzero(lengths >= _SHORTEST_COMMIT)
     starts, lengths = starts[measured], lengths[measured]
     versions = _int16(content, starts)
@@ -164,20 +164,20 @@ def _have_valid_lengths(values: pa.BinaryArray, rows: Int64) -> Booleans:
     version = versions[plain]
     # Null (-1) has no bytes either.
     text = np.maximum(_int16(content, starts[plain] + _TEXT_AT[version]), 0)
-    sound[measured[plain]] = lengths[plain] == _BYTES_BESIDE_TEXT[version] + text
+    valid[measured[plain]] = lengths[plain] == _BYTES_BESIDE_TEXT[version] + text
     flexible = versions == FIRST_FLEXIBLE_VERSION
-    sound[measured[flexible]] = _are_valid_flexible(content, starts[flexible], lengths[flexible])
-    return sound
+    valid[measured[flexible]] = _are_valid_flexible(content, starts[flexible], lengths[flexible])
+    return valid
 
 
 def _are_valid_flexible(content: Bytes, starts: Int64, lengths: Int64) -> Booleans:
     lengths = lengths - _FLEXIBLE_BYTES_BESIDE_TEXT
-    sound = lengths >= 0
-    varint = np.where(sound, content[np.where(sound, starts + _FLEXIBLE_TEXT_AT, 0)], 0x80).astype(np.int64)
+    valid = lengths >= 0
+    varint = np.where(valid, content[np.where(valid, starts + _FLEXIBLE_TEXT_AT, 0)], 0x80).astype(np.int64)
     text = np.maximum(varint - 1, 0)
-    sound &= varint < 0x80
-    bare = sound & (lengths == text)
-    with_id = sound & (lengths == text + _TAGGED_TOPIC_ID_BYTES)
+    valid &= varint < 0x80
+    bare = valid & (lengths == text)
+    with_id = valid & (lengths == text + _TAGGED_TOPIC_ID_BYTES)
     tags = starts + text + _FLEXIBLE_BYTES_BESIDE_TEXT - 1
     bare[bare] = content[tags[bare]] == 0
     for offset, expected in enumerate(_TAGGED_TOPIC_ID):

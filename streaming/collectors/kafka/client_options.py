@@ -133,7 +133,9 @@ def secrets_of(options: KafkaOptions) -> Iterable[str]:
         if re.search(r"password|secret|jaas|\.key$|token|\.pem$", key, re.IGNORECASE) and value:
             yield value
         if key.endswith(JAAS):
-            yield from (told for name, told in _jaas_values(value).items() if re.search("password|secret", name, re.I))
+            yield from (
+                secret for name, secret in _jaas_values(value).items() if re.search("password|secret", name, re.I)
+            )
 
 
 def _jaas_values(jaas: str) -> dict[str, str]:
@@ -178,17 +180,17 @@ def _login(properties: Mapping[str, str]) -> dict[str, str]:
         return {"sasl.username": values["username"], "sasl.password": values.get("password", "")}
     if module == "Krb5LoginModule":
         wanted = {"principal": "sasl.kerberos.principal", "keyTab": "sasl.kerberos.keytab"}
-        told = {wanted[name]: value for name, value in values.items() if name in wanted}
+        login = {wanted[name]: value for name, value in values.items() if name in wanted}
         if "serviceName" in values:
-            told["sasl.kerberos.service.name"] = values["serviceName"]
-        return told
+            login["sasl.kerberos.service.name"] = values["serviceName"]
+        return login
     if module == "OAuthBearerLoginModule" and "clientId" in values:
-        told = {
+        login = {
             "sasl.oauthbearer.method": "oidc",
             "sasl.oauthbearer.client.id": values["clientId"],
             "sasl.oauthbearer.client.secret": values.get("clientSecret", ""),
         }
-        return told | ({"sasl.oauthbearer.scope": values["scope"]} if "scope" in values else {})
+        return login | ({"sasl.oauthbearer.scope": values["scope"]} if "scope" in values else {})
     raise SetupError(
         f"{JAAS} cannot be used: {module or 'it is empty'} with {', '.join(sorted(values)) or 'no values'}",
         "supported are PlainLoginModule and ScramLoginModule (username, password),\n"

@@ -159,13 +159,13 @@ class KafkaCollector(CollectorThread):
         partitions = view.offsets_partitions()
         bounds = view.offsets_bounds(partitions)
         self._see_times(view, {number: end for number, (_, end) in bounds.items()}, before_ms)
-        moment = self._clock.at(before_ms)
-        events = self._topics.diff(view.topics(self._topics.reported), moment)
+        at_ms = self._clock.at(before_ms)
+        events = self._topics.diff(view.topics(self._topics.reported), at_ms)
         if events:
             self._log.append(events)
             self._log.keep_memory(self._topics.memory())
             _log.info("topics changed", cluster=self._options.cluster, topics=[event.topic for event in events][:20])
-        self._owed.append(_Round(moment, self._ends))
+        self._owed.append(_Round(at_ms, self._ends))
 
     def _see_times(self, view: ClusterView, ends: Mapping[int, int], before_ms: int) -> None:
         """Read the first and the last record written since the round before, in one partition that has any."""
@@ -230,8 +230,8 @@ class KafkaCollector(CollectorThread):
     ) -> None:
         before = self._status
         if state != before.state:
-            tell = _log.info if state == "connected" else _log.warning
-            tell(f"cluster {state}", cluster=self._options.cluster, detail=detail)
+            emit = _log.info if state == "connected" else _log.warning
+            emit(f"cluster {state}", cluster=self._options.cluster, detail=detail)
         self._status = KafkaStatus(
             cluster=self._options.cluster,
             state=state,

@@ -94,11 +94,11 @@ class ClusterView:
         """
         metadata = self._admin.list_topics(timeout=self._timeout_s)
         racks = self._racks()
-        seen: dict[str, ObservedTopic | None] = {}
-        ask = []
+        observed: dict[str, ObservedTopic | None] = {}
+        to_describe = []
         for name, topic in metadata.topics.items():
             if topic.error is not None or not topic.partitions:
-                seen[name] = None
+                observed[name] = None
                 continue
             partitions = [topic.partitions[number] for number in sorted(topic.partitions)]
             of_partitions = tuple(
@@ -110,13 +110,13 @@ class ClusterView:
             if before is not None and (before.partitions, before.racks) == (now.partitions, now.racks):
                 now = before
             else:
-                ask.append(name)
-            seen[name] = now
-        for name, topic_id in self._topic_ids(ask).items():
-            found = seen[name]
+                to_describe.append(name)
+            observed[name] = now
+        for name, topic_id in self._topic_ids(to_describe).items():
+            found = observed[name]
             if found is not None:
-                seen[name] = ObservedTopic(found.partitions, found.racks, topic_id)
-        return seen
+                observed[name] = ObservedTopic(found.partitions, found.racks, topic_id)
+        return observed
 
     def offsets_partitions(self, topic: str = OFFSETS_TOPIC) -> int:
         """Return how many partitions a topic has; 0 when there is none: ``__consumer_offsets`` comes with a group."""
@@ -195,8 +195,8 @@ class ClusterView:
         return list(self._complaints)
 
     def _offsets(self, topic: str, partitions: int, spec: OffsetSpec) -> dict[int, int]:
-        asked = {TopicPartition(topic, number): spec for number in range(partitions)}
-        answers = self._admin.list_offsets(asked, request_timeout=self._timeout_s)
+        queried = {TopicPartition(topic, number): spec for number in range(partitions)}
+        answers = self._admin.list_offsets(queried, request_timeout=self._timeout_s)
         return {place.partition: answer.result(self._timeout_s).offset for place, answer in answers.items()}
 
     def _racks(self) -> dict[int, str]:

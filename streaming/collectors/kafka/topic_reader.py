@@ -49,15 +49,15 @@ def missed(
     found = []
     is_behind = False
     for partition, (first, end) in sorted(bounds.items()):
-        at, told = read.get(partition, 0), answered.get(partition, 0)
+        at, reported = read.get(partition, 0), answered.get(partition, 0)
         if end < at:
             is_behind = True
-            if told != -1 - end:
+            if reported != -1 - end:
                 found.append(Missed(partition, first, end, at))
         elif at < first:
             is_behind = True
-            if max(at, told) < first:
-                found.append(Missed(partition, max(at, told), first))
+            if max(at, reported) < first:
+                found.append(Missed(partition, max(at, reported), first))
     return found, is_behind
 
 

@@ -49,29 +49,29 @@ class ClusterDiffer:
 
     def __init__(self, options: MetaqOptions, memory: bytes | None = None) -> None:
         self._options = options
-        self._told = ReportedState() if memory is None else msgspec.json.decode(memory, type=ReportedState)
+        self._reported = ReportedState() if memory is None else msgspec.json.decode(memory, type=ReportedState)
         self._clock = ServerClock()
         self._times = TransactionTimes()
         self._offsets = OffsetDiff(options.cluster)
         self._offsets_next = ""
         self._looked_at: dict[str, int] = {}  # group -> when, by this machine's clock
         # What has not settled, and since when it is unchanged; remembered items: settled.
-        self._unsettled = {name: 0 for name, group in self._told.groups.items() if not group.settled}
-        self._doubted = {name for name, topic in self._told.topics.items() if topic.doubted_since is not None}
+        self._unsettled = {name: 0 for name, group in self._reported.groups.items() if not group.settled}
+        self._doubted = {name for name, topic in self._reported.topics.items() if topic.doubted_since is not None}
 
     @property
     def groups(self) -> int:
         """The number of groups."""
-        return len(self._told.groups)
+        return len(self._reported.groups)
 
     @property
     def topics(self) -> int:
         """The number of topics."""
-        return len(self._told.topics)
+        return len(self._reported.topics)
 
     def memory(self) -> bytes:
         """Return the state from which a new instance continues."""
-        return msgspec.json.encode(self._told, order="deterministic")
+        return msgspec.json.encode(self._reported, order="deterministic")
 
     # ---- reading
 
@@ -80,7 +80,7 @@ class ClusterDiffer:
         draft = PendingEvents()
         began = now_ms()
         if noticed.everything:
-            topics = dict.fromkeys([*reader.topics(), *self._told.topics], began)
+            topics = dict.fromkeys([*reader.topics(), *self._reported.topics], began)
             there = set(reader.groups())
             self._drop_groups(draft, there, began)
             self._read_topics(draft, reader, topics, continuous=False)
@@ -90,7 +90,7 @@ class ClusterDiffer:
         if noticed.lists is not None:
             topics |= dict.fromkeys(self._topics_anew(reader), noticed.lists)
             there = set(reader.groups())
-            groups |= {name: noticed.lists for name in there if name not in self._told.groups}
+            groups |= {name: noticed.lists for name in there if name not in self._reported.groups}
             groups = {name: at for name, at in groups.items() if name in there}
             self._drop_groups(draft, there, noticed.lists)
         self._read_topics(draft, reader, topics)
@@ -102,11 +102,11 @@ class ClusterDiffer:
         draft = PendingEvents()
         if self._doubted:
             self._read_topics(draft, reader, dict.fromkeys(self._doubted, now_ms()))
-        look = self._read(now_ms())
+        context = self._read(now_ms())
         for name, since in sorted(self._unsettled.items()):
-            told = self._group(draft, name)
-            if told is not None and not told.settled and look.at - since >= self._options.settle_ms:
-                self._put(draft, name, *settle(name, told, self._topics_in(draft), look))
+            reported = self._group(draft, name)
+            if reported is not None and not reported.settled and context.at - since >= self._options.settle_ms:
+                self._put(draft, name, *settle(name, reported, self._topics_in(draft), context))
         return draft
 
     @property
@@ -117,13 +117,13 @@ class ClusterDiffer:
     def round(self, reader: Reader, began: int) -> PendingEvents:
         """Prepare commits and the ``clock``: every change that was noticed before ``began`` has been reported."""
         draft = PendingEvents()
-        look = self._read(began)
-        for name, told in self._told.groups.items():
-            if told.missed_at is not None:
-                self._put(draft, name, *close_missed(name, told, look))
+        context = self._read(began)
+        for name, reported in self._reported.groups.items():
+            if reported.missed_at is not None:
+                self._put(draft, name, *close_missed(name, reported, context))
         for name, offsets in sorted(reader.read_offsets(self._due_for_offsets()).items()):
             draft.events += self._offsets.diff(name, offsets)
-        waiting = [one.doubted_since - 1 for one in self._told.topics.values() if one.doubted_since is not None]
+        waiting = [one.doubted_since - 1 for one in self._reported.topics.values() if one.doubted_since is not None]
         draft.events.append(
             Clock(
                 schema_version=SCHEMA_VERSION,
@@ -139,18 +139,18 @@ class ClusterDiffer:
         at = self._clock.at(now_ms())
         for name, group in draft.groups.items():
             if group is None:
-                self._told.groups.pop(name, None)
+                self._reported.groups.pop(name, None)
                 self._unsettled.pop(name, None)
                 self._looked_at.pop(name, None)
                 self._offsets.forget(name)
                 continue
-            self._told.groups[name] = group
+            self._reported.groups[name] = group
             if group.settled:
                 self._unsettled.pop(name, None)
             else:
                 self._unsettled[name] = at
         for name, topic in draft.topics.items():
-            self._told.topics[name] = topic
+            self._reported.topics[name] = topic
             if topic.doubted_since is None:
                 self._doubted.discard(name)
             else:
@@ -160,12 +160,12 @@ class ClusterDiffer:
         """Return unreadable nodes that were not reported before."""
         found: list[Violation] = []
         for name, topic in draft.topics.items():
-            before = self._told.topics.get(name)
+            before = self._reported.topics.get(name)
             found += [one for one in topic.seen.faults if before is None or one not in before.seen.faults]
         for name, group in draft.groups.items():
-            told = self._told.groups.get(name)
+            reported = self._reported.groups.get(name)
             new = group.seen.faults if group is not None else ()
-            found += [one for one in new if told is None or one not in told.seen.faults]
+            found += [one for one in new if reported is None or one not in reported.seen.faults]
         return sorted(found)
 
     # ---- inside
@@ -187,14 +187,14 @@ class ClusterDiffer:
         wanted = sorted(name for name in noticed if self._options.follows_topic(name))
         changed: set[str] = set()
         for name, seen in reader.read_topics(wanted).items():
-            before = self._told.topics.get(name)
+            before = self._reported.topics.get(name)
             if seen is None and before is None:
                 continue
-            look = self._read(noticed[name], continuous=continuous)
-            events, told = diff_topic(name, before, seen or _NO_TOPIC, look)
+            context = self._read(noticed[name], continuous=continuous)
+            events, reported = diff_topic(name, before, seen or _NO_TOPIC, context)
             draft.events += events
-            if told != before:
-                draft.topics[name] = told
+            if reported != before:
+                draft.topics[name] = reported
             if events:
                 changed.add(name)
         if changed:
@@ -205,11 +205,11 @@ class ClusterDiffer:
         was_old = reader.is_old
         there = reader.topics()
         if reader.is_old != was_old:
-            return [*there, *self._told.topics]
-        return [name for name in there if name not in self._told.topics]
+            return [*there, *self._reported.topics]
+        return [name for name in there if name not in self._reported.topics]
 
     def _unsettle_subscribers(self, draft: PendingEvents, changed: set[str]) -> None:
-        for name in self._told.groups:
+        for name in self._reported.groups:
             group = self._group(draft, name)
             if group is not None and any(
                 not changed.isdisjoint(one.subscriptions) for one in group.seen.members.values()
@@ -226,7 +226,7 @@ class ClusterDiffer:
         continuous: bool,
     ) -> None:
         wanted = sorted(name for name in noticed if self._options.follows_group(name))
-        known = {name: None if (told := self._group(draft, name)) is None else told.seen for name in wanted}
+        known = {name: None if (reported := self._group(draft, name)) is None else reported.seen for name in wanted}
         began = now_ms()
         found = reader.read_groups(known, described=described)
         for _ in range(_READ_AGAIN):
@@ -241,9 +241,9 @@ class ClusterDiffer:
             if seen is None:
                 draft.unread.append(name)
                 continue
-            told = self._group(draft, name)
-            look = self._read(noticed[name], continuous=continuous)
-            self._put(draft, name, *diff_group(name, told, seen, self._topics_in(draft), look))
+            reported = self._group(draft, name)
+            context = self._read(noticed[name], continuous=continuous)
+            self._put(draft, name, *diff_group(name, reported, seen, self._topics_in(draft), context))
             self._looked_at[name] = began
 
     def _compare_clocks(
@@ -259,24 +259,24 @@ class ClusterDiffer:
             self._clock.saw(max(made), noticed_ms=max(noticed, now_ms()), absent_ms=self._looked_at.get(name))
 
     def _drop_groups(self, draft: PendingEvents, there: Iterable[str], noticed: int) -> None:
-        for name in sorted(self._told.groups.keys() - set(there)):
-            draft.events += diff_deleted(name, self._told.groups[name], self._read(noticed))
+        for name in sorted(self._reported.groups.keys() - set(there)):
+            draft.events += diff_deleted(name, self._reported.groups[name], self._read(noticed))
             draft.groups[name] = None
 
-    def _put(self, draft: PendingEvents, name: str, events: Sequence[AnyEvent], told: ReportedGroupState) -> None:
+    def _put(self, draft: PendingEvents, name: str, events: Sequence[AnyEvent], reported: ReportedGroupState) -> None:
         draft.events += events
-        if told != self._group(draft, name):
-            draft.groups[name] = told
+        if reported != self._group(draft, name):
+            draft.groups[name] = reported
 
     def _group(self, draft: PendingEvents, name: str) -> ReportedGroupState | None:
-        return draft.groups[name] if name in draft.groups else self._told.groups.get(name)
+        return draft.groups[name] if name in draft.groups else self._reported.groups.get(name)
 
     def _topics_in(self, draft: PendingEvents) -> Mapping[str, ReportedTopicState]:
-        return ChainMap(draft.topics, self._told.topics)
+        return ChainMap(draft.topics, self._reported.topics)
 
     def _due_for_offsets(self) -> list[str]:
         """Return the next groups in turn: each comes once in ``progress_interval_ms``."""
-        names = sorted(self._told.groups)
+        names = sorted(self._reported.groups)
         rounds = max(1, self._options.progress_interval_ms // max(1, self._options.poll_interval_ms))
         count = -(-len(names) // rounds)
         later = [name for name in names if name > self._offsets_next]

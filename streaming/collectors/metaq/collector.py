@@ -144,13 +144,13 @@ class MetaqCollector(CollectorThread):
         if draft.events:
             with _writing():
                 self._log.append(draft.events)
-        for fault in self._watch.new_violations(draft):
+        for node in self._watch.new_violations(draft):
             _log.warning(
                 "a node cannot be read",
                 cluster=self._options.cluster,
-                path=fault.path,
-                reason=fault.reason,
-                data=fault.raw,
+                path=node.path,
+                reason=node.reason,
+                data=node.raw,
             )
         self._watch.keep(draft)
         self._unkept = self._unkept or bool(draft.groups or draft.topics)
@@ -208,8 +208,8 @@ class MetaqCollector(CollectorThread):
     ) -> None:
         before = self._status
         if state != before.state:
-            tell = _log.info if state == "connected" else _log.warning
-            tell(f"cluster {state}", cluster=self._options.cluster, detail=detail)
+            emit = _log.info if state == "connected" else _log.warning
+            emit(f"cluster {state}", cluster=self._options.cluster, detail=detail)
         self._status = CollectorStatus(
             cluster=self._options.cluster,
             state=state,

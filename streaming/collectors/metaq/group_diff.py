@@ -47,77 +47,81 @@ def diff_group(
     before: ReportedGroupState | None,
     seen: ObservedGroup,
     topics: Mapping[str, ReportedTopicState],
-    look: ReadContext,
+    context: ReadContext,
 ) -> tuple[list[AnyEvent], ReportedGroupState]:
     """Report the changes of a group.
 
     Args:
         topics: As reported; the strategy is inferred from them.
     """
-    _learn_times(seen, look)
+    _learn_times(seen, context)
     if before is None:
-        return _first_report(group, seen, topics, look)
-    return _Changes(group, before, seen, look).diff()
+        return _first_report(group, seen, topics, context)
+    return _Changes(group, before, seen, context).diff()
 
 
 def settle(
-    group: str, told: ReportedGroupState, topics: Mapping[str, ReportedTopicState], look: ReadContext
+    group: str, reported: ReportedGroupState, topics: Mapping[str, ReportedTopicState], context: ReadContext
 ) -> tuple[list[AnyEvent], ReportedGroupState]:
     """Report what needs an unchanged state: the strategy, and the assignment of every member."""
-    changed = [topics[topic].at for topic in _subscribed(told.seen) if topic in topics]
-    at = max([told.at, *changed]) + 1
-    strategy = _strategy_of(told.seen, topics)
+    changed = [topics[topic].at for topic in _subscribed(reported.seen) if topic in topics]
+    at = max([reported.at, *changed]) + 1
+    strategy = _strategy_of(reported.seen, topics)
     events: list[AnyEvent] = []
-    if strategy is not None and strategy != told.strategy:
-        events.append(_settings(group, strategy, look, at))
-    events += [_report(group, member, held, look, at) for member, held in told.seen.held().items()]
+    if strategy is not None and strategy != reported.strategy:
+        events.append(_settings(group, strategy, context, at))
+    events += [_report(group, member, held, context, at) for member, held in reported.seen.held().items()]
     return events, msgspec.structs.replace(
-        told, at=at if events else told.at, strategy=strategy or told.strategy, settled=True
+        reported, at=at if events else reported.at, strategy=strategy or reported.strategy, settled=True
     )
 
 
-def close_missed(group: str, told: ReportedGroupState, look: ReadContext) -> tuple[list[AnyEvent], ReportedGroupState]:
+def close_missed(
+    group: str, reported: ReportedGroupState, context: ReadContext
+) -> tuple[list[AnyEvent], ReportedGroupState]:
     """Report the end of missed changes, once none was missed for long enough."""
-    if told.missed_at is None or look.at - told.missed_at < MISSED_STANDS_MS:
-        return [], told
-    observations = tuple(one for one in told.observations if one[0] != "changes_missed")
-    at = max(look.at, told.at + 1)
-    event = _snapshot(group, told.seen.members, look, at, observations)
-    return [event], msgspec.structs.replace(told, observations=observations, missed_at=None, at=at)
+    if reported.missed_at is None or context.at - reported.missed_at < MISSED_STANDS_MS:
+        return [], reported
+    observations = tuple(one for one in reported.observations if one[0] != "changes_missed")
+    at = max(context.at, reported.at + 1)
+    event = _snapshot(group, reported.seen.members, context, at, observations)
+    return [event], msgspec.structs.replace(reported, observations=observations, missed_at=None, at=at)
 
 
-def diff_deleted(group: str, told: ReportedGroupState, look: ReadContext) -> list[AnyEvent]:
+def diff_deleted(group: str, reported: ReportedGroupState, context: ReadContext) -> list[AnyEvent]:
     """Report that a group's nodes were deleted."""
-    at = max(look.at, told.at + 1)
+    at = max(context.at, reported.at + 1)
     return [
-        GroupDeleted(schema_version=SCHEMA_VERSION, event_time=at, system="metaq", cluster=look.cluster, group=group)
+        GroupDeleted(schema_version=SCHEMA_VERSION, event_time=at, system="metaq", cluster=context.cluster, group=group)
     ]
 
 
 def _first_report(
-    group: str, seen: ObservedGroup, topics: Mapping[str, ReportedTopicState], look: ReadContext
+    group: str, seen: ObservedGroup, topics: Mapping[str, ReportedTopicState], context: ReadContext
 ) -> tuple[list[AnyEvent], ReportedGroupState]:
     newest = max((owner.since for _, _, owner in seen.owned()), default=0)
-    stands = max([newest, *(member.joined_at for member in seen.members.values())]) <= look.at - look.settle_ms
-    strategy = _strategy_of(seen, topics) if stands else None
+    is_settled = (
+        max([newest, *(member.joined_at for member in seen.members.values())]) <= context.at - context.settle_ms
+    )
+    strategy = _strategy_of(seen, topics) if is_settled else None
     observations = _violations_of(seen)
-    events: list[AnyEvent] = [] if strategy is None else [_settings(group, strategy, look, look.at)]
-    events.append(_snapshot(group, seen.members, look, look.at, observations))
+    events: list[AnyEvent] = [] if strategy is None else [_settings(group, strategy, context, context.at)]
+    events.append(_snapshot(group, seen.members, context, context.at, observations))
     for member, held in seen.held().items():
-        if held or stands:
-            events.append(_report(group, member, held, look, look.at))
+        if held or is_settled:
+            events.append(_report(group, member, held, context, context.at))
     return events, ReportedGroupState(
-        seen=seen, at=look.at, strategy=strategy, observations=observations, settled=stands or not seen.members
+        seen=seen, at=context.at, strategy=strategy, observations=observations, settled=is_settled or not seen.members
     )
 
 
 class _Changes:
     """The changes between two reads of one group."""
 
-    def __init__(self, group: str, before: ReportedGroupState, seen: ObservedGroup, look: ReadContext) -> None:
-        self.group, self.told, self.before, self.seen, self.look = group, before, before.seen, seen, look
+    def __init__(self, group: str, before: ReportedGroupState, seen: ObservedGroup, context: ReadContext) -> None:
+        self.group, self.reported, self.before, self.seen, self.context = group, before, before.seen, seen, context
         was, now = self.before.members, seen.members
-        self.gone = sorted(was.keys() - now.keys())
+        self.departed = sorted(was.keys() - now.keys())
         self.new = sorted(now.keys() - was.keys())
         self.again = sorted(name for name in was.keys() & now.keys() if was[name].czxid != now[name].czxid)
         self.was_held, self.now_held = before.seen.held(), seen.held()
@@ -126,21 +130,21 @@ class _Changes:
 
     def diff(self) -> tuple[list[AnyEvent], ReportedGroupState]:
         missed = self._missed()
-        missed_at = self.look.at if missed else self.told.missed_at
-        standing = [one for one in self.told.observations if one[0] == "changes_missed"]
+        missed_at = self.context.at if missed else self.reported.missed_at
+        standing = [one for one in self.reported.observations if one[0] == "changes_missed"]
         observations = tuple([("changes_missed", missed)] if missed else standing) + _violations_of(self.seen)
         self._diff_members(observations)
         self._diff_owners()
         last = self._put_in_order()
         nothing_new = not self.events and self.before.topics.keys() == self.seen.topics.keys()
         return self.events, msgspec.structs.replace(
-            self.told,
+            self.reported,
             seen=self.seen,
             at=last,
             given_back=self._given_back(),
             observations=observations,
             missed_at=missed_at,
-            settled=self.told.settled and nothing_new,
+            settled=self.reported.settled and nothing_new,
         )
 
     def _put_in_order(self) -> int:
@@ -149,7 +153,7 @@ class _Changes:
         The order of two snapshots, or of two reports of one member, at the same time would be undefined.
         """
         self.events.sort(key=lambda event: (event.event_time, ORDER_AT_ONE_MOMENT[type(event)]))
-        last = self.told.at
+        last = self.reported.at
         at_last: set[tuple[type[AnyEvent], str | None]] | None = None
         for event in self.events:
             what = (type(event), getattr(event, "member_id", None))
@@ -165,48 +169,50 @@ class _Changes:
 
     def _diff_members(self, observations: tuple[tuple[str, str], ...]) -> None:
         """Write a snapshot for each time at which a member joined or departed."""
-        moments: dict[int, tuple[list[str], list[str]]] = {}
-        for name in self.gone:
-            at = self.look.removed_at(self.seen.ids.pzxid, alone=self.changes == 1)
-            moments.setdefault(at, ([], []))[0].append(name)
+        by_time: dict[int, tuple[list[str], list[str]]] = {}
+        for name in self.departed:
+            at = self.context.removed_at(self.seen.ids.pzxid, alone=self.changes == 1)
+            by_time.setdefault(at, ([], []))[0].append(name)
         for name in self.again:
             # It departed and rejoined between two reads; the departure was some time before.
-            moments.setdefault(self.seen.members[name].joined_at - 1, ([], []))[0].append(name)
+            by_time.setdefault(self.seen.members[name].joined_at - 1, ([], []))[0].append(name)
         for name in (*self.new, *self.again):
-            moments.setdefault(self.seen.members[name].joined_at, ([], []))[1].append(name)
+            by_time.setdefault(self.seen.members[name].joined_at, ([], []))[1].append(name)
         described = {
             name: self.seen.members.get(name, member) if name not in self.again else member
             for name, member in self.before.members.items()
         }
-        given_back = {(one.topic, one.partition): one for one in self.told.given_back}
-        last = max(moments, default=None)
-        for at in sorted(moments):
-            gone, come = moments[at]
+        given_back = {(one.topic, one.partition): one for one in self.reported.given_back}
+        last = max(by_time, default=None)
+        for at in sorted(by_time):
+            departed, come = by_time[at]
             departures = tuple(
-                departure_of(name, self.was_held[name], given_back, self.seen, changes=self.changes, at=self.look.at)
-                for name in gone
-                if name in self.gone
+                departure_of(name, self.was_held[name], given_back, self.seen, changes=self.changes, at=self.context.at)
+                for name in departed
+                if name in self.departed
             )
-            for name in gone:
+            for name in departed:
                 del described[name]
             described |= {name: self.seen.members[name] for name in come}
-            told = observations if at == last else self.told.observations
-            self.events.append(_snapshot(self.group, described, self.look, at, told, departures))
+            reported = observations if at == last else self.reported.observations
+            self.events.append(_snapshot(self.group, described, self.context, at, reported, departures))
         anew = any(
             self.before.members[name].subscriptions != member.subscriptions
             for name, member in self.seen.members.items()
             if name in self.before.members and name not in self.again
         )
-        if not moments and (anew or observations != self.told.observations):
-            self.events.append(_snapshot(self.group, self.seen.members, self.look, self.look.noticed, observations))
+        if not by_time and (anew or observations != self.reported.observations):
+            self.events.append(
+                _snapshot(self.group, self.seen.members, self.context, self.context.noticed, observations)
+            )
 
     def _missed(self) -> str | None:
         """Return, as text, how many changes between the two reads were not observed."""
         parts = []
-        unseen = self.changes - len(self.gone) - len(self.new) - 2 * len(self.again)
+        unseen = self.changes - len(self.departed) - len(self.new) - 2 * len(self.again)
         if 0 < unseen < _RECREATED:
             parts.append(f"{_changes(unseen)} of the group's consumers")
-        if not self.look.continuous:
+        if not self.context.continuous:
             # While watches are set, partitions may change owners several times within one read: nothing is missed.
             for topic, now in sorted(self.seen.topics.items()):
                 was = self.before.topics.get(topic)
@@ -234,31 +240,31 @@ class _Changes:
             taken = [owner.since for key, owner in now.items() if key not in kept]
             if lost:
                 at = max(self._lost_at(*key) for key in lost)
-                self.events.append(_report(self.group, name, kept, self.look, at))
+                self.events.append(_report(self.group, name, kept, self.context, at))
             if taken:
-                self.events.append(_report(self.group, name, now, self.look, max(taken)))
+                self.events.append(_report(self.group, name, now, self.context, max(taken)))
 
     def _lost_at(self, topic: str, partition: str) -> int:
         """Return when a partition had lost its owner for certain."""
         owners = self.seen.topics.get(topic)
         if owners is None:
-            return self.look.at
+            return self.context.at
         taken = owners.owners.get(partition)
         # Partitions are released one by one: the watch fired for the first of them, milliseconds before the last.
-        at = self.look.removed_at(owners.folder.pzxid, alone=self.look.continuous)
+        at = self.context.removed_at(owners.folder.pzxid, alone=self.context.continuous)
         return at if taken is None else min(at, taken.since)
 
     def _given_back(self) -> tuple[GivenBack, ...]:
         owned = {(topic, name) for topic, held in self.seen.topics.items() for name in held.owners}
         kept = [
             one
-            for one in self.told.given_back
+            for one in self.reported.given_back
             if (one.topic, one.partition) not in owned
             and one.member_id in self.seen.members
-            and self.look.at - one.at <= STOPPING_MS
+            and self.context.at - one.at <= STOPPING_MS
         ]
         lost = [
-            GivenBack(owner.member_id, topic, name, self.seen.topics[topic].folder.pzxid, self.look.at)
+            GivenBack(owner.member_id, topic, name, self.seen.topics[topic].folder.pzxid, self.context.at)
             for topic, name, owner in self.before.owned()
             if (topic, name) not in owned and topic in self.seen.topics and owner.member_id in self.seen.members
         ]
@@ -271,7 +277,7 @@ class _Changes:
 def _snapshot(
     group: str,
     members: Mapping[str, ObservedMember],
-    look: ReadContext,
+    context: ReadContext,
     at: int,
     observations: tuple[tuple[str, str], ...],
     departures: tuple[Departure, ...] = (),
@@ -280,7 +286,7 @@ def _snapshot(
         schema_version=SCHEMA_VERSION,
         event_time=at,
         system="metaq",
-        cluster=look.cluster,
+        cluster=context.cluster,
         group=group,
         members=tuple(_member(group, name, members[name]) for name in sorted(members)),
         departures=departures or None,
@@ -293,7 +299,7 @@ def _member(group: str, name: str, member: ObservedMember) -> MemberInfo:
     return MemberInfo(member_id=name, client_id=client, host=host, subscriptions=member.subscriptions)
 
 
-def _report(group: str, member: str, held: Held, look: ReadContext, at: int) -> AssignmentReported:
+def _report(group: str, member: str, held: Held, context: ReadContext, at: int) -> AssignmentReported:
     queues = []
     for (topic, name), owner in held.items():
         broker, number = read_partition(name)
@@ -302,19 +308,19 @@ def _report(group: str, member: str, held: Held, look: ReadContext, at: int) -> 
         schema_version=SCHEMA_VERSION,
         event_time=at,
         system="metaq",
-        cluster=look.cluster,
+        cluster=context.cluster,
         group=group,
         member_id=member,
         queues=tuple(sorted(queues, key=lambda one: (one.topic, one.broker or "", one.queue_id))),
     )
 
 
-def _settings(group: str, strategy: str, look: ReadContext, at: int) -> GroupSettings:
+def _settings(group: str, strategy: str, context: ReadContext, at: int) -> GroupSettings:
     return GroupSettings(
         schema_version=SCHEMA_VERSION,
         event_time=at,
         system="metaq",
-        cluster=look.cluster,
+        cluster=context.cluster,
         group=group,
         strategy=strategy,
         inferred=True,
@@ -345,17 +351,17 @@ def _subscribed(seen: ObservedGroup) -> set[str]:
 def _violations_of(seen: ObservedGroup) -> tuple[tuple[str, str], ...]:
     if not seen.faults:
         return ()
-    named = ", ".join(f"{fault.path} ({fault.reason})" for fault in seen.faults[:_NAMED_AT_MOST])
+    named = ", ".join(f"{node.path} ({node.reason})" for node in seen.faults[:_NAMED_AT_MOST])
     more = len(seen.faults) - _NAMED_AT_MOST
     return (("unreadable_nodes", f"{named} and {more} more" if more > 0 else named),)
 
 
-def _learn_times(seen: ObservedGroup, look: ReadContext) -> None:
+def _learn_times(seen: ObservedGroup, context: ReadContext) -> None:
     for member in seen.members.values():
-        look.times.learn(member.czxid, member.joined_at)
+        context.times.learn(member.czxid, member.joined_at)
     for owners in seen.topics.values():
         for owner in owners.owners.values():
-            look.times.learn(owner.czxid, owner.since)
+            context.times.learn(owner.czxid, owner.since)
 
 
 def _changes(number: int) -> str:

@@ -11,7 +11,7 @@ from udfs.model.events import SCHEMA_VERSION, QueueInfo, TopicQueues
 
 
 def diff_topic(
-    topic: str, before: ReportedTopicState | None, seen: ObservedTopic, look: ReadContext
+    topic: str, before: ReportedTopicState | None, seen: ObservedTopic, context: ReadContext
 ) -> tuple[list[TopicQueues], ReportedTopicState]:
     """Report the changes of a topic.
 
@@ -22,26 +22,28 @@ def diff_topic(
     if before is None:
         if not queues:
             return [], ReportedTopicState(seen=seen)
-        return [_event(topic, queues, look, look.at)], ReportedTopicState(seen=seen, queues=queues, at=look.at)
-    told = before.queues or ()
-    if queues == told:
+        return [_event(topic, queues, context, context.at)], ReportedTopicState(seen=seen, queues=queues, at=context.at)
+    reported = before.queues or ()
+    if queues == reported:
         return [], msgspec.structs.replace(before, seen=seen, doubted_since=None)
-    gone = not set(told) <= set(queues)
-    since = before.doubted_since or look.noticed
-    if gone and look.at - since < look.settle_ms:
+    shrunk = not set(reported) <= set(queues)
+    since = before.doubted_since or context.noticed
+    if shrunk and context.at - since < context.settle_ms:
         return [], msgspec.structs.replace(before, seen=seen, doubted_since=since)
     changed = [
         share.since
         for name, share in seen.shares.items()
         if before.seen.shares.get(name) != share or share.since > before.at
     ]
-    times = [time for time in changed if time <= look.at] + ([since] if gone else [])
-    at = max(max(times, default=look.at), before.at + 1)
-    return [_event(topic, queues, look, at)], ReportedTopicState(seen=seen, queues=queues, at=at)
+    times = [time for time in changed if time <= context.at] + ([since] if shrunk else [])
+    at = max(max(times, default=context.at), before.at + 1)
+    return [_event(topic, queues, context, at)], ReportedTopicState(seen=seen, queues=queues, at=at)
 
 
-def _event(topic: str, queues: tuple[tuple[str, int], ...], look: ReadContext, at: int) -> TopicQueues:
-    event = TopicQueues(schema_version=SCHEMA_VERSION, event_time=at, system="metaq", cluster=look.cluster, topic=topic)
+def _event(topic: str, queues: tuple[tuple[str, int], ...], context: ReadContext, at: int) -> TopicQueues:
+    event = TopicQueues(
+        schema_version=SCHEMA_VERSION, event_time=at, system="metaq", cluster=context.cluster, topic=topic
+    )
     if queues:
         event.queues = tuple(QueueInfo(queue_id=number, broker=broker) for broker, number in queues)
     else:

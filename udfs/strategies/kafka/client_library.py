@@ -43,11 +43,11 @@ def leader_library(problem: Problem) -> Library:
         >>> leader_library(Problem(group="g", members=(), topics={}, settings={"library": "java-2.2"}))
         Library(name='java', version=(2, 2))
     """
-    told = problem.settings.get("library")
-    if told is None:
+    name_or_none = problem.settings.get("library")
+    if name_or_none is None:
         leaders = [member for member in problem.members if member.member_id == problem.leader]
-        told = next((member.client_library for member in (*leaders, *problem.members[:1])), None)
-    text = str(told or "")
+        name_or_none = next((member.client_library for member in (*leaders, *problem.members[:1])), None)
+    text = str(name_or_none or "")
     if text.startswith("librdkafka"):
         return Library(name="librdkafka")
     version = _JAVA.match(text)

@@ -72,11 +72,11 @@ def _owners_by_racks(
     }
     if not any(rack_counts.values()):
         return {}
-    alike: dict[tuple[int, int], list[str]] = {}
+    by_subscribers: dict[tuple[int, int], list[str]] = {}
     for name, of_topic in replicas.items():
-        alike.setdefault((id(subscribers[name]), len(of_topic)), []).append(name)
+        by_subscribers.setdefault((id(subscribers[name]), len(of_topic)), []).append(name)
     owners = {}
-    for names in alike.values():
+    for names in by_subscribers.values():
         if len(names) > 1 or rack_counts[names[0]]:
             # A partition is near a rack that has a replica of it in each of the topics.
             near = [frozenset.intersection(*of_all) for of_all in zip(*map(replicas.__getitem__, names), strict=True)]

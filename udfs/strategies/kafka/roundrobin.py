@@ -38,9 +38,9 @@ def kafka_roundrobin(problem: Problem) -> Assignment:
         takers = subscribers[topic.name]
         queues = topic.by_queue_id
         first = bisect_left(takers, pointer) % len(takers)
-        turn = takers[first : first + len(queues)]
-        turn += takers[: min(first, len(queues) - len(turn))]
-        for place, member in enumerate(turn):
+        owners = takers[first : first + len(queues)]
+        owners += takers[: min(first, len(queues) - len(owners))]
+        for place, member in enumerate(owners):
             held[member] += queues[place :: len(takers)]
         last = takers[(first + len(queues) - 1) % len(takers)]
         pointer = (last + 1) % len(members)

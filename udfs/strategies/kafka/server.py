@@ -63,8 +63,8 @@ class ServerGroup:
         topics = problem.topics
         self.topics: list[Topic] = [topics[name] for name in sorted_strings(topics) if topics[name].queues]
         # Without an id, its place by name is used.
-        told = [topic.topic_id for topic in self.topics]
-        self.ids = [place if text is None else _uuid(text) for place, text in enumerate(told)]
+        texts = [topic.topic_id for topic in self.topics]
+        self.ids = [place if text is None else _uuid(text) for place, text in enumerate(texts)]
         self._hashes = uuid_hashes(self.ids)
         self.queues = [topic.by_queue_id for topic in self.topics]
         self.counts = [len(queues) for queues in self.queues]

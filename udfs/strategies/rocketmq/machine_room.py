@@ -44,8 +44,8 @@ def machine_room(settings: Mapping[str, object]) -> TopicAllocation:
     Raises:
         StrategyError: ``illegal_setting``; from the allocation ``null_pointer``.
     """
-    told = texts(settings, "rooms")
-    rooms = None if told is None else set(told)
+    configured_rooms = texts(settings, "rooms")
+    rooms = None if configured_rooms is None else set(configured_rooms)
 
     def allocate(queues: Sequence[QueueRef], ids: Sequence[str]) -> dict[str, list[QueueRef]]:
         kept = [queue for queue in queues if _is_in(rooms, queue.broker or "")]
@@ -182,7 +182,7 @@ def _as_allocation(problem: Problem, answer: Strategy) -> TopicAllocation:
         topic = queues[0].topic
         members = tuple(Participant(member_id=name, name=name, subscriptions=(topic,)) for name in dict.fromkeys(ids))
         infos = tuple(QueueInfo(queue_id=queue.queue_id, broker=queue.broker) for queue in queues)
-        asked = msgspec.structs.replace(problem, members=members, topics={topic: Topic(name=topic, queues=infos)})
-        return answer(asked)
+        of_topic = msgspec.structs.replace(problem, members=members, topics={topic: Topic(name=topic, queues=infos)})
+        return answer(of_topic)
 
     return allocate
