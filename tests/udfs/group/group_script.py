@@ -323,3 +323,32 @@ def _span(start: QueueAssigned, member: str, end: int | None) -> str:
     to = "" if end is None else end - T0
     mark = " inferred" if start.inferred else ""
     return f"{start.topic}/{broker}{start.queue_id} {member} {start.valid_from - T0}..{to}{mark}"
+
+
+def assigned(**held: str) -> dict[str, list[tuple[str, int]]]:
+    """Spell an assignment: a="0 1" is partitions 0 and 1 of topic t."""
+    return {member: [("t", int(number)) for number in numbers.split()] for member, numbers in held.items()}
+
+
+def restored(script: Script, at: int, **fields: object) -> None:
+    script.event(GroupSnapshot, at, restored=True, **fields)
+
+
+def two_members() -> Script:
+    """AVG gives a the queues 0 and 1, b 2 and 3."""
+    script = Script("rocketmq")
+    script.queues(0, "t", 4)
+    script.join(10, "a")
+    script.join(10, "b")
+    return script
+
+
+RETRY = "%RETRY%g"
+
+
+def retry_group(*members: str, topics: tuple[str, ...] = ("t", RETRY)) -> Script:
+    script = Script("rocketmq")
+    script.queues(0, "t", 4)
+    script.queues(0, RETRY, 1)
+    script.snapshot(10, None, dict.fromkeys(members, topics))
+    return script

@@ -1,81 +1,48 @@
-"""A group is changed in two modules; a function that takes a view changes nothing."""
+"""Decisions applied to a group."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
-from tests import rooms
-from udfs.group import state
-from udfs.group.context import GroupContext
-from udfs.group.view import GroupView
-
-MODULES = [path for path in rooms.modules("udfs") if path.parent.name == "group"]
-# As events come, and as decisions are made.
-WRITERS = {"context", "commit"}
-# They make a group.
-MAKERS = {"state_format", "restore"}
-FIELDS = set(state.Group.__struct_fields__)
-OF_MEMBERS = set(state.Member.__struct_fields__) | set(state.Departed.__struct_fields__)
-# Methods of containers that change them.
-CHANGING = {"add", "append", "clear", "discard", "extend", "insert", "pop", "remove", "setdefault", "update"}
-WRITING = set(dir(GroupContext)) - set(dir(GroupView))
+from tests.udfs.group.group_script import Script, assigned
 
 
-def written(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Return what is assigned, deleted, or changed by a method: of which name, which attribute."""
-    for node in ast.walk(tree):
-        targets: list[ast.expr] = []
-        if isinstance(node, ast.Assign | ast.Delete):
-            targets = list(node.targets)
-        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
-            targets = [node.target]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGING:
-            targets = [node.func.value]
-        for target in targets:
-            for one in target.elts if isinstance(target, ast.Tuple) else [target]:
-                if isinstance(found := _without_places(one), ast.Attribute):
-                    yield ast.unparse(found.value), found.attr
+def test_a_report_of_a_generation_not_yet_observed_waits_for_its_snapshot() -> None:
+    script = Script()
+    script.snapshot(10, 1, {"a": ["t"]}, strategy="range")
+    script.holds(15, "a", [("t", 0)], generation=2)
+    script.holds(16, "a", [("t", 9)], generation=0)
+    script.snapshot(20, 2, {"a": ["t"]}, strategy="range")
+    assert script.run(18).spans("reported") == []
+    assert script.run(30).spans("reported") == ["t/0 a 20.."]
 
 
-def _without_places(node: ast.expr) -> ast.expr:
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return node
+def test_a_group_of_a_kind_that_is_not_followed_is_listed_and_never_rebalances() -> None:
+    script = Script()
+    script.snapshot(10, 3, {}, state="not_followed")
+    script.snapshot(20, 4, {}, state="not_followed")
+    script.queues(25, "t", 3)
+    script.run(30)
+    assert script.decided() == []
+    assert (script.row().state, script.row().generation) == ("not_followed", 4)
 
 
-def functions_with_a_view() -> Iterator[tuple[str, str, ast.FunctionDef]]:
-    """Return the functions that take a view: module, name of the view, function."""
-    for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef):
-                for one in [*node.args.args, *node.args.kwonlyargs]:
-                    if one.annotation is not None and ast.unparse(one.annotation) == "GroupView":
-                        yield path.stem, one.arg, node
+def test_a_deleted_group_of_reported_generations_ends_without_a_rebalance() -> None:
+    script = Script()
+    script.snapshot(10, 5, {"a": ["t"]}, assigned(a="0"), strategy="range")
+    script.delete(20)
+    script.snapshot(30, 1, {"b": ["t"]}, assigned(b="0"), strategy="range")
+    script.run(40)
+    assert script.decided()[1:] == ["30 #1 0->1 group_created member_joined:b"]
+    assert script.sessions() == ["a 10..20 gone", "b 30.."]
+    assert script.spans("reported") == ["t/0 a 10..20", "t/0 b 30.."]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_fields_of_a_group_are_assigned_as_events_come_or_decisions_are_made(path: Path) -> None:
-    if path.stem in WRITERS | MAKERS:
-        return
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    groups = ("group", "self.group", "view.group", "context.group", "self.context.group")
-    assert sorted({attribute for owner, attribute in written(tree) if owner in groups and attribute in FIELDS}) == []
-
-
-def test_a_function_that_takes_a_view_changes_nothing() -> None:
-    wrong = []
-    for module, view, node in functions_with_a_view():
-        for owner, attribute in written(node):
-            mine = owner.split(".")[0] in (view, "group")
-            if mine or attribute in OF_MEMBERS & {"by_heartbeats", "holds_since", "joined_at", "told_at"}:
-                wrong.append(f"{module}.{node.name}: {owner}.{attribute}")
-        for one in ast.walk(node):
-            is_mine = isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == view
-            if is_mine and one.attr in WRITING:
-                wrong.append(f"{module}.{node.name}: {view}.{one.attr}")
-    assert wrong == []
-    assert sum(1 for _ in functions_with_a_view()) > 40
+def test_a_deleted_group_ends_and_what_comes_next_is_created_with_the_counter_kept() -> None:
+    script = Script()
+    script.queues(0, "t", 1)
+    script.join(10, "a")
+    script.delete(20)
+    script.join(30, "a")
+    script.run(40)
+    assert script.decided()[1:] == ["20 #2 1->0 member_gone:a", "30 #3 0->1 group_created member_joined:a"]
+    assert script.sessions() == ["a 10..20 gone", "a 30.."]
+    assert script.spans() == ["t/0 a 10..20", "t/0 a 30.."]

@@ -10,8 +10,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.udfs.group.group_script import T0, Script
-from udfs.model.events import QueueInfo, QueueRef
-from udfs.model.journal import TRIGGER_ORDER, MemberChanged
 
 KAFKA_TIMEOUT = 45_000
 END = 10_000_000
@@ -22,34 +20,6 @@ def test_the_first_rebalance_creates_the_group_with_the_joins_beside() -> None:
     script.join(10, "a")
     script.join(10, "b")
     assert script.run(11).decided() == ["10 #1 0->2 group_created member_joined:a member_joined:b"]
-
-
-def test_changes_of_one_event_time_are_one_rebalance_with_the_gravest_cause_first() -> None:
-    script = Script()
-    script.queues(0, "t", 4)
-    script.join(10, "a")
-    script.join(20, "b")
-    script.leave(20, "a")
-    script.queues(20, "t", 5)
-    assert script.run(21).decided()[1:] == ["20 #2 1->1 member_left:a member_joined:b queue_count_changed:t"]
-
-
-def test_the_order_of_causes_is_the_one_of_the_contract() -> None:
-    assert TRIGGER_ORDER == (
-        "group_created",
-        "session_expired",
-        "member_left",
-        "member_gone",
-        "member_joined",
-        "subscription_changed",
-        "strategy_changed",
-        "settings_changed",
-        "queue_count_changed",
-        "cooperative_follow_up",
-        "coordinator_changed",
-        "late_evidence",
-        "unexplained",
-    )
 
 
 # ---- sessions
@@ -86,28 +56,6 @@ def test_an_expiry_is_applied_when_the_clock_is_past_the_deadline(clock: int, me
     assert len(script.run(clock).group.members) == members
 
 
-@pytest.mark.parametrize(("system", "timeout"), [("kafka", 45_000), ("rocketmq", 120_000), ("metaq", 30_000)])
-def test_each_system_has_its_own_default_timeout(system: str, timeout: int) -> None:
-    script = Script(system)
-    script.join(10, "a")
-    assert script.run(END).sessions() == [f"a 10..{10 + timeout} expired"]
-
-
-def test_a_reported_timeout_overrides_the_default_and_may_change() -> None:
-    script = Script()
-    script.join(10, "a", session_timeout_ms=6_000)
-    script.join(5_000, "a", session_timeout_ms=3_000)
-    assert script.run(END).sessions() == ["a 10..8000 expired"]
-
-
-def test_an_expiry_comes_after_the_events_of_its_time_in_the_same_rebalance() -> None:
-    script = Script()
-    script.join(10, "a")
-    script.join(10 + KAFKA_TIMEOUT, "b")
-    told = script.run(50_000).decided()
-    assert told[1:] == [f"{10 + KAFKA_TIMEOUT} #2 1->1 session_expired:a member_joined:b"]
-
-
 def test_a_heartbeat_of_an_unknown_member_makes_one_that_holds_nothing_until_it_is_described() -> None:
     script = Script("metaq")
     script.queues(0, "t", 2)
@@ -129,33 +77,6 @@ def test_a_heartbeat_after_a_goodbye_is_a_join_with_the_last_description() -> No
     assert script.decided()[1:] == ["20 #2 1->0 member_left:a", "30 #3 0->1 member_joined:a"]
     assert script.group.members["a"].host == "h1"
     assert script.owners(30) == {"t/0": "a", "t/1": "a"}
-
-
-def test_a_heartbeat_changes_what_it_carries_and_leaves_the_rest() -> None:
-    script = Script("rocketmq")
-    script.join(10, "a", host="h1", rack="r1", strategies=("AVG",))
-    script.beat(20, "a", subscriptions=("t", "u"))
-    script.run(30)
-    member = script.group.members["a"]
-    assert (member.host, member.rack, member.strategies, member.subscriptions) == ("h1", "r1", ("AVG",), ("t", "u"))
-    assert script.decided()[1:] == ["20 #2 1->1 subscription_changed:a"]
-
-
-def test_another_address_of_a_member_is_no_rebalance_but_a_change_of_it() -> None:
-    script = Script()
-    script.join(10, "a", rack="r1")
-    script.join(20, "a", rack="r2")
-    assert len(script.run(30).decided()) == 1
-    assert [change.body.rack for change in script.changes if isinstance(change.body, MemberChanged)] == ["r2"]
-
-
-def test_the_members_that_departed_first_are_forgotten_first() -> None:
-    script = Script(max_departed_members=2)
-    for number in range(4):
-        script.join(10 + number, f"m{number}")
-        script.leave(100 + number, f"m{number}")
-    script.run(200)
-    assert list(script.group.departed) == ["m2", "m3"]
 
 
 def test_a_repeated_event_changes_nothing() -> None:
@@ -207,26 +128,6 @@ def test_a_member_that_prefers_otherwise_is_a_strategy_changed() -> None:
     assert [row.strategy for row in script.rebalances] == ["kafka.range", "kafka.roundrobin"]
 
 
-def test_a_group_of_unknown_topics_rebalances_with_zero_queues() -> None:
-    script = Script()
-    script.join(10, "a")
-    row = script.run(20).rebalances[0]
-    assert (row.queues_after, row.unassigned_queues, row.status) == (0, 0, "completed")
-
-
-def test_a_topic_that_appears_grows_and_is_deleted_is_a_cause_each_time() -> None:
-    script = Script()
-    script.join(10, "a")
-    script.queues(20, "t", 2)
-    script.queues(30, "t", 3)
-    script.queues(40, "t", 0)
-    script.run(50)
-    assert script.decided()[1:] == [f"{at} #{n} 1->1 queue_count_changed:t" for at, n in ((20, 2), (30, 3), (40, 4))]
-    assert script.spans() == ["t/0 a 20..40", "t/1 a 20..40", "t/2 a 30..40"]
-    assert [row.queues_after for row in script.rebalances] == [0, 2, 3, 0]
-    assert [row.queues_before for row in script.rebalances] == [0, 0, 2, 3]
-
-
 def test_the_last_member_leaves_an_empty_group_whose_counter_continues() -> None:
     script = Script()
     script.queues(0, "t", 2)
@@ -240,51 +141,7 @@ def test_the_last_member_leaves_an_empty_group_whose_counter_continues() -> None
     assert script.run(40).decided()[-1] == "30 #3 0->1 member_joined:b"
 
 
-def test_a_deleted_group_ends_and_what_comes_next_is_created_with_the_counter_kept() -> None:
-    script = Script()
-    script.queues(0, "t", 1)
-    script.join(10, "a")
-    script.delete(20)
-    script.join(30, "a")
-    script.run(40)
-    assert script.decided()[1:] == ["20 #2 1->0 member_gone:a", "30 #3 0->1 group_created member_joined:a"]
-    assert script.sessions() == ["a 10..20 gone", "a 30.."]
-    assert script.spans() == ["t/0 a 10..20", "t/0 a 30.."]
-
-
-@pytest.mark.parametrize(("clock", "is_there"), [(1_020, True), (1_021, False)])
-def test_an_empty_group_is_forgotten_after_its_time_and_its_counter_is_kept(clock: int, is_there: bool) -> None:
-    script = Script(forget_after_ms=1_000)
-    script.join(10, "a")
-    script.leave(20, "a")
-    script.run(30)
-    assert script.last.wake_at == T0 + 1_020
-    script.run(clock)
-    assert (script.group.row is not None) is is_there
-    script.join(5_000, "b")
-    assert script.run(6_000).decided()[-1] == "5000 #3 0->1 group_created member_joined:b"
-
-
 # ---- folding
-
-
-@pytest.mark.parametrize(
-    ("second", "told"),
-    [
-        (1_009, ["1009 #2 1->2 member_left:a member_joined:b member_joined:c"]),
-        (1_010, ["1010 #2 1->2 member_left:a member_joined:b member_joined:c"]),
-        (1_011, ["510 #2 1->1 member_left:a member_joined:b", "1011 #3 1->2 member_joined:c"]),
-    ],
-)
-def test_a_settling_window_takes_in_what_falls_within_it_and_is_never_extended(second: int, told: list[str]) -> None:
-    script = Script(settle_ms=1_000)
-    script.join(-2_000, "a")
-    script.leave(10, "a")
-    script.join(510, "b")
-    script.join(second, "c")
-    script.run(600)
-    assert script.last.wake_at == T0 + 1_010
-    assert script.run(5_000).decided()[1:] == told
 
 
 def test_changes_that_cancel_out_still_make_the_row() -> None:
@@ -296,100 +153,6 @@ def test_changes_that_cancel_out_still_make_the_row() -> None:
 
 
 # ---- strategies
-
-
-def test_kafka_members_vote_for_the_first_common_strategy() -> None:
-    """The published example: range, 2 to 1."""
-    script = Script()
-    script.join(10, "c1", strategies=("range", "roundrobin", "custom"))
-    script.join(10, "c2", strategies=("range", "roundrobin", "sticky"))
-    script.join(10, "c3", strategies=("roundrobin", "range", "sticky"))
-    assert script.run(20).rebalances[0].strategy == "kafka.range"
-
-
-def test_a_member_that_was_never_described_holds_nothing_and_fails_no_vote() -> None:
-    script = Script()
-    script.queues(0, "t", 2)
-    script.join(10, "a", strategies=("roundrobin",))
-    script.beat(20, "b")
-    script.run(30)
-    assert [(row.status, row.strategy) for row in script.rebalances] == [("completed", "kafka.roundrobin")] * 2
-    assert script.owners(25) == {"t/0": "a", "t/1": "a"}
-
-
-def test_without_a_common_strategy_the_rebalance_fails_and_present_members_keep_what_they_held() -> None:
-    script = Script()
-    script.queues(0, "t", 4)
-    script.join(10, "a", strategies=("range",))
-    script.join(10, "b", strategies=("range",))
-    script.join(20, "c", strategies=("roundrobin",))
-    script.leave(30, "b")
-    script.queues(40, "t", 1)
-    script.run(50)
-    assert [row.status for row in script.rebalances] == ["completed", "failed", "failed", "failed"]
-    assert script.rebalances[1].error == "no_common_strategy: no strategy is listed by every member"
-    assert script.spans() == ["t/0 a 10..", "t/1 a 10..40", "t/2 b 10..30", "t/3 b 10..30"]
-    assert "strategy_failed 20.." in script.findings()
-    assert script.row().state == "failed"
-
-
-def test_the_trigger_names_what_changed_of_settings_and_of_queues() -> None:
-    script = Script("rocketmq")
-    script.queues(0, "t", queues=(QueueInfo(0, "x"), QueueInfo(0, "y")))
-    script.join(10, "a")
-    script.settings(20, mode="broadcasting", strategy_settings={"virtual_nodes": 5})
-    script.queues(30, "t", queues=(QueueInfo(0, "x"), QueueInfo(0, "z")))
-    script.queues(40, "t", queues=(QueueInfo(0, "x", "r1"), QueueInfo(0, "z")))
-    script.queues(50, "t", queues=(QueueInfo(0, "x", "r1"),))
-    script.run(60)
-    assert [row.triggers[0].detail for row in script.rebalances[1:]] == [
-        "mode clustering -> broadcasting, settings of the strategy",
-        "2 -> 2, 1 of them new",
-        "2 -> 2, other racks",
-        "2 -> 1",
-    ]
-
-
-def test_an_unknown_strategy_fails_with_its_name() -> None:
-    script = Script("rocketmq")
-    script.settings(0, strategy="acme")
-    script.join(10, "a")
-    assert script.run(20).rebalances[0].error == "unknown_strategy: there is no strategy rocketmq.acme"
-
-
-def test_rocketmq_allocates_over_all_members_and_the_slice_of_one_that_does_not_subscribe_has_no_owner() -> None:
-    script = Script("rocketmq")
-    script.queues(0, "t", 4)
-    script.join(10, "a")
-    script.join(10, "b", topics=("u",))
-    row = script.run(20).rebalances[0]
-    assert script.owners(10) == {"t/0": "a", "t/1": "a"}
-    assert (row.unassigned_queues, row.idle_members, row.spread) == (2, 1, 2)
-    assert script.findings() == ["idle_members 10..", "subscriptions_differ 10..", "unassigned_queues 10.."]
-
-
-def test_members_with_different_strategies_take_what_their_own_gives_them() -> None:
-    """AVG gives a 0 and 1; by circle b takes 1 and 3: queue 1 has two owners, queue 2 none."""
-    script = Script("rocketmq")
-    script.queues(0, "t", 4)
-    script.join(10, "a", strategies=("AVG",))
-    script.join(10, "b", strategies=("AVG_BY_CIRCLE",))
-    row = script.run(20).rebalances[0]
-    assert script.owners(10) == {"t/0": "a", "t/1": "a+b", "t/3": "b"}
-    assert row.strategy == "rocketmq.AVG, rocketmq.AVG_BY_CIRCLE"
-    assert row.unassigned_queues == 1
-    assert "strategies_differ 10.." in script.findings()
-
-
-def test_by_message_every_subscriber_takes_from_the_whole_broker_and_none_is_idle() -> None:
-    script = Script("rocketmq")
-    script.queues(0, "t", queues=(QueueInfo(0, "x"), QueueInfo(1, "x"), QueueInfo(0, "y")))
-    script.settings(0, mode="message")
-    script.join(10, "a")
-    script.join(10, "b")
-    row = script.run(20).rebalances[0]
-    assert script.owners(10) == {"t/x--1": "a+b", "t/y--1": "a+b"}
-    assert (row.unassigned_queues, row.idle_members, row.queues_after) == (0, 0, 3)
 
 
 # ---- counts
@@ -410,17 +173,6 @@ def test_queues_are_counted_as_kept_moved_assigned_and_revoked() -> None:
     # without a: 0 and 1 from a to b, 2 from b to c, 3 stays with c
     assert counts == [(0, 0, 4, 0), (3, 1, 0, 0), (1, 3, 0, 0), (3, 1, 1, 0), (0, 0, 0, 5)]
     assert [row.spread for row in script.rebalances] == [0, 1, 0, 1, 0]
-
-
-def test_more_members_than_queues_leave_some_idle() -> None:
-    script = Script()
-    script.queues(0, "t", 1)
-    script.join(10, "a")
-    script.join(10, "b")
-    script.leave(20, "b")
-    script.run(30)
-    assert [row.idle_members for row in script.rebalances] == [1, 0]
-    assert script.findings() == ["idle_members 10..20"]
 
 
 # ---- polls
@@ -489,23 +241,6 @@ def test_the_lowest_free_number_is_given_again() -> None:
         "x#2": "h4",
         "x": "h5",
     }
-
-
-def test_members_that_join_again_with_what_they_kept_are_the_second_half_of_a_cooperative_move() -> None:
-    script = Script()
-    script.queues(0, "t", 4)
-    how = {"strategies": ("cooperative-sticky",)}
-    script.join(10, "a", **how)
-    script.join(20, "b", **how)
-    script.join(25, "a", owned=(QueueRef("t", 0), QueueRef("t", 1)))
-    script.join(26, "b", owned=())
-    script.join(30, "b", owned=(QueueRef("t", 2), QueueRef("t", 3)))
-    script.run(40)
-    assert script.decided()[1:] == ["20 #2 1->2 member_joined:b", "25 #3 2->2 cooperative_follow_up"]
-    assert script.rebalances[2].triggers[0].detail == "2 queues released"
-    assert script.owners(22) == {"t/0": "a", "t/1": "a"}
-    assert script.owners(25) == {"t/0": "a", "t/1": "a", "t/2": "b", "t/3": "b"}
-    assert [one for one in script.findings() if one.startswith("unassigned")] == []
 
 
 # ---- static members
@@ -657,19 +392,6 @@ def test_a_late_departure_of_a_member_that_was_alive_later_changes_nothing() -> 
 
 
 # ---- findings
-
-
-def test_six_rebalances_within_ten_minutes_are_flapping_until_they_are_older() -> None:
-    script = Script()
-    for number in range(3):
-        script.join(1_000 * number, "a")
-        script.leave(1_000 * number + 500, "a")
-    script.join(100_000, "b", session_timeout_ms=END)
-    script.run(150_000)
-    assert script.findings() == ["flapping 2500.."]
-    # The sixth newest was at 500: ten minutes later only five are left.
-    assert script.last.wake_at == T0 + 500 + 600_000
-    assert script.run(1_000_000).findings() == ["flapping 2500..600500"]
 
 
 # ---- the law

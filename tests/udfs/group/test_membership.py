@@ -180,18 +180,6 @@ def test_a_members_custom_class_ends_computed_spans_with_a_finding_while_reporte
     assert script.findings() == ["idle_members 2000..", "strategies_differ 2000.."]
 
 
-def test_a_first_description_in_several_events_of_one_time_is_one_change() -> None:
-    script = Script("rocketmq")
-    script.queues(0, "t", 2)
-    script.beat(10, "a")
-    script.run(20)
-    script.beat(30, "a", subscriptions=("t",))
-    script.join(30, "a", None, strategies=("CONSISTENT_HASH",), strategy_settings={"virtualNodeCnt": 20})
-    script.run(40)
-    assert script.decided()[1:] == ["30 #2 1->1 subscription_changed:a"]
-    assert script.rebalances[-1].strategy == "rocketmq.CONSISTENT_HASH"
-
-
 def test_a_session_that_comes_late_is_listed_whichever_members_were_there_before() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 1)
@@ -215,14 +203,3 @@ def test_a_late_departure_of_a_member_that_is_alive_later_in_the_batch_ends_noth
     script.beat(55_000, "a", **({"strategies": ("AVG",)} if described else {}))
     script.run(60_000)
     assert script.sessions() == ["a 0..", "b 40000.."]
-
-
-def test_a_member_that_departed_and_is_back_at_one_event_time_with_its_first_description_changed_once() -> None:
-    script = Script("metaq")
-    script.queues(0, "t", 1)
-    script.beat(10, "a")
-    script.run(20)
-    script.leave(30, "a")
-    script.join(30, "a", strategies=("metaq.consistent-hash",))
-    script.run(40)
-    assert script.decided()[1:] == ["30 #2 1->1 subscription_changed:a"]

@@ -2,39 +2,11 @@
 
 from __future__ import annotations
 
-from tests.udfs.group.group_script import Script
-
-RETRY = "%RETRY%g"
-
-
-def group_of(*members: str, topics: tuple[str, ...] = ("t", RETRY)) -> Script:
-    script = Script("rocketmq")
-    script.queues(0, "t", 4)
-    script.queues(0, RETRY, 1)
-    script.snapshot(10, None, dict.fromkeys(members, topics))
-    return script
-
-
-def test_the_retry_topic_is_allocated_and_a_member_that_holds_nothing_of_it_is_not_idle() -> None:
-    script = group_of("a", "b", "c", "d").run(100)
-    assert script.owners(50) == {f"{RETRY}/0": "a", "t/0": "a", "t/1": "b", "t/2": "c", "t/3": "d"}
-    [row] = script.rebalances
-    assert (row.queues_after, row.idle_members, row.unassigned_queues, row.spread) == (5, 0, 0, 0)
-    assert script.findings() == []
-
-
-def test_a_member_that_holds_only_the_retry_queue_is_idle() -> None:
-    script = Script("rocketmq")
-    script.queues(0, "t", 1)
-    script.queues(0, RETRY, 2)
-    script.snapshot(10, None, {"a": ("t", RETRY), "b": ("t", RETRY)})
-    script.run(100)
-    assert script.rebalances[0].idle_members == 1
-    assert script.findings() == ["idle_members 10.."]
+from tests.udfs.group.group_script import RETRY, Script, retry_group
 
 
 def test_a_retry_topic_that_grows_is_deleted_or_was_never_reported_is_quiet() -> None:
-    script = group_of("a", "b")
+    script = retry_group("a", "b")
     for number in range(8):
         script.queues(1_000 * (number + 1), RETRY, number % 3)
     script.run(20_000)
@@ -45,7 +17,7 @@ def test_a_retry_topic_that_grows_is_deleted_or_was_never_reported_is_quiet() ->
 
 
 def test_other_topics_that_change_as_often_are_flapping() -> None:
-    script = group_of("a", "b")
+    script = retry_group("a", "b")
     for number in range(6):
         script.queues(1_000 * (number + 1), "t", 5 + number % 2)
     assert script.run(20_000).findings() == ["flapping 5000.."]
@@ -56,13 +28,6 @@ def test_that_only_some_list_the_retry_topic_is_no_difference() -> None:
     script.queues(0, "t", 2)
     script.snapshot(10, None, {"a": ("t", RETRY), "b": ("t",)})
     assert script.run(100).findings() == []
-
-
-def test_in_other_systems_it_is_a_topic_like_others() -> None:
-    script = Script("metaq")
-    script.queues(0, RETRY, 1)
-    script.snapshot(10, None, {"a": (RETRY,), "b": (RETRY,)})
-    assert script.run(100).rebalances[0].idle_members == 1
 
 
 def test_sentences_know_one_from_many() -> None:

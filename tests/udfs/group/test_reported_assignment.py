@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from tests.udfs.group.group_script import T0, Script
-from udfs.model.events import GroupSnapshot, MemberInfo, QueueRef
-
-
-def two_members() -> Script:
-    """AVG gives a the queues 0 and 1, b 2 and 3."""
-    script = Script("rocketmq")
-    script.queues(0, "t", 4)
-    script.join(10, "a")
-    script.join(10, "b")
-    return script
+from tests.udfs.group.group_script import T0, Script, two_members
 
 
 def test_a_reported_assignment_is_kept_beside_and_changes_nothing_computed() -> None:
@@ -105,33 +95,6 @@ def test_a_strategy_that_explains_what_members_hold_ends_the_difference_at_once(
     assert script.run(50_000).findings() == ["expected_differs 30010..40000"]
 
 
-def test_reports_of_all_at_the_time_of_a_rebalance_are_compared_in_its_row() -> None:
-    script = Script("rocketmq")
-    script.queues(0, "t", 4)
-    script.poll(10, "a", "b")
-    script.holds(10, "a", [("t", 0), ("t", 1)])
-    script.holds(10, "b", [("t", 2), ("t", 3)])
-    script.poll(1_000, "a", "b", "c")
-    script.holds(1_000, "a", [("t", 0), ("t", 1)])
-    script.holds(1_000, "b", [("t", 2), ("t", 3)])
-    script.poll(2_000, "a", "b")
-    script.holds(2_000, "a", [("t", 0), ("t", 1)])
-    script.holds(2_000, "b", [("t", 2), ("t", 3)])
-    script.poll(3_000, "a", "b", "d")
-    script.holds(3_000, "d", [])
-    script.holds(3_000, "a", [("t", 0), ("t", 1)])
-    script.holds(3_000, "b", [("t", 2), ("t", 3)])
-    script.run(4_000)
-    # c says nothing; d has not taken over what is its own.
-    assert [(row.agrees, row.queues_differing) for row in script.rebalances] == [
-        (True, 0),
-        (None, None),
-        (True, 0),
-        (False, 1),
-    ]
-    assert script.findings() == []
-
-
 def test_topics_for_retries_are_not_compared() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 1)
@@ -148,14 +111,6 @@ def test_what_cannot_be_recomputed_is_not_compared() -> None:
     assert script.run(60_000).findings() == []
 
 
-def test_a_report_at_the_time_of_a_rebalance_belongs_to_it() -> None:
-    script = two_members()
-    script.holds(10, "a", [("t", 0)])
-    script.run(20)
-    body = next(change.body for change in script.changes if getattr(change.body, "origin", "") == "reported")
-    assert (body.generation, body.rebalance_id, body.valid_from) == (1, script.rebalances[0].rebalance_id, T0 + 10)
-
-
 def test_what_was_reported_ends_with_its_member() -> None:
     script = two_members()
     script.holds(100, "a", [("t", 0)])
@@ -167,50 +122,3 @@ def test_a_report_of_somebody_unknown_is_nothing() -> None:
     script = two_members()
     script.holds(100, "x", [("t", 0)])
     assert script.run(200).spans("reported") == []
-
-
-def restored(script: Script, at: int, **fields: object) -> None:
-    script.event(GroupSnapshot, at, restored=True, **fields)
-
-
-def test_a_restored_group_makes_no_rebalance_and_its_counter_continues() -> None:
-    script = Script()
-    script.queues(0, "t", 2)
-    info = MemberInfo(
-        member_id="a",
-        subscriptions=("t",),
-        joined_at=T0 - 90_000,
-        last_heartbeat_at=T0 - 5_000,
-        lives_by="heartbeats",
-    )
-    restored(
-        script,
-        10,
-        generation=7,
-        generation_source="counted",
-        members=(info,),
-        assignments={"a": (QueueRef("t", 0), QueueRef("t", 1))},
-    )
-    script.run(100)
-    assert (script.decided(), script.changes) == ([], [])
-    script.run(50_000)
-    # Its session ends 45 s after its last heartbeat, and its spans with it.
-    assert script.decided() == ["40000 #8 1->0 session_expired:a"]
-    assert script.sessions() == ["a -90000..40000 expired"]
-    assert script.rebalances[0].queues_revoked == 2
-
-
-def test_a_restored_group_of_reported_generations_continues_from_its_own() -> None:
-    script = Script()
-    restored(
-        script,
-        10,
-        generation=7,
-        generation_source="reported",
-        strategy="range",
-        members=(MemberInfo(member_id="a", subscriptions=("t",), lives_by="snapshots"),),
-        assignments={"a": (QueueRef("t", 0),)},
-    )
-    script.snapshot(20, 8, {"a": ["t"], "b": ["t"]}, {"a": [("t", 0)], "b": []}, strategy="range")
-    assert script.run(100).decided() == ["20 #8 1->2 member_joined:b"]
-    assert script.rebalances[0].queues_kept == 1

@@ -14,9 +14,10 @@ from tests.model.histories import history
 from tests.udfs.group.group_script import Script
 from udfs.group import coordinator
 from udfs.group.coordinator import Coordinator
-from udfs.group.state_machine import KIND_TRANSITIONS, TRANSITIONS, GroupKind, GroupState, Step, state_of
+from udfs.group.state import Group
+from udfs.group.state_machine import KIND_TRANSITIONS, TRANSITIONS, GroupKind, GroupState, Step, kind_of, state_of
 from udfs.group.timers import Timer, TimerKind
-from udfs.model.events import GroupDeleted, GroupSnapshot, TopicQueues
+from udfs.model.events import GroupDeleted, GroupSnapshot, System, TopicQueues
 from udfs.model.group_api import DueEvent
 
 S, K = GroupState, GroupKind
@@ -232,3 +233,25 @@ def test_no_history_takes_another_way(observed: Observed) -> None:
 
 def test_the_page_draws_these_tables() -> None:
     assert group_states.drawn() == group_states.drawing(), "redraw them: python -m tests.group_states"
+
+
+@pytest.mark.parametrize(
+    ("system", "fields", "kind"),
+    [
+        ("kafka", {}, GroupKind.COUNTED),
+        ("kafka", {"mode": "clustering"}, GroupKind.COUNTED),
+        ("rocketmq", {}, GroupKind.CLIENT_ASSIGNED),
+        ("metaq", {"mode": "clustering"}, GroupKind.CLIENT_ASSIGNED),
+        ("rocketmq", {"mode": "broadcasting"}, GroupKind.COUNTED),
+        ("rocketmq", {"mode": "message"}, GroupKind.COUNTED),
+        # Generation 0 is a reported one.
+        ("kafka", {"generation": 0}, GroupKind.REPORTED),
+        ("rocketmq", {"generation": 7}, GroupKind.REPORTED),
+        ("kafka", {"followed": False, "generation": 7}, GroupKind.NOT_FOLLOWED),
+        ("rocketmq", {"followed": False}, GroupKind.NOT_FOLLOWED),
+    ],
+)
+def test_a_groups_kind_is_who_counts_its_generations_and_who_assigns(
+    system: System, fields: dict[str, object], kind: GroupKind
+) -> None:
+    assert kind_of(Group(**fields), system) is kind  # type: ignore[arg-type]

@@ -1,0 +1,48 @@
+"""What the events of one time come to: only the state after all of them counts."""
+
+from __future__ import annotations
+
+from tests.udfs.group.group_script import Script
+
+KAFKA_TIMEOUT = 45_000
+
+
+def test_changes_of_one_event_time_are_one_rebalance_with_the_gravest_cause_first() -> None:
+    script = Script()
+    script.queues(0, "t", 4)
+    script.join(10, "a")
+    script.join(20, "b")
+    script.leave(20, "a")
+    script.queues(20, "t", 5)
+    assert script.run(21).decided()[1:] == ["20 #2 1->1 member_left:a member_joined:b queue_count_changed:t"]
+
+
+def test_an_expiry_comes_after_the_events_of_its_time_in_the_same_rebalance() -> None:
+    script = Script()
+    script.join(10, "a")
+    script.join(10 + KAFKA_TIMEOUT, "b")
+    told = script.run(50_000).decided()
+    assert told[1:] == [f"{10 + KAFKA_TIMEOUT} #2 1->1 session_expired:a member_joined:b"]
+
+
+def test_a_first_description_in_several_events_of_one_time_is_one_change() -> None:
+    script = Script("rocketmq")
+    script.queues(0, "t", 2)
+    script.beat(10, "a")
+    script.run(20)
+    script.beat(30, "a", subscriptions=("t",))
+    script.join(30, "a", None, strategies=("CONSISTENT_HASH",), strategy_settings={"virtualNodeCnt": 20})
+    script.run(40)
+    assert script.decided()[1:] == ["30 #2 1->1 subscription_changed:a"]
+    assert script.rebalances[-1].strategy == "rocketmq.CONSISTENT_HASH"
+
+
+def test_a_member_that_departed_and_is_back_at_one_event_time_with_its_first_description_changed_once() -> None:
+    script = Script("metaq")
+    script.queues(0, "t", 1)
+    script.beat(10, "a")
+    script.run(20)
+    script.leave(30, "a")
+    script.join(30, "a", strategies=("metaq.consistent-hash",))
+    script.run(40)
+    assert script.decided()[1:] == ["30 #2 1->1 subscription_changed:a"]
