@@ -94,7 +94,7 @@ class Chaos:
         with self._supervised:
             self._running.pop(which).kill()
 
-    def said(self, which: str) -> str:
+    def output(self, which: str) -> str:
         """Return all that the collector or the job has ever written to its standard error."""
         return (self.place / f"{which}.log").read_text(errors="replace")
 
@@ -241,7 +241,7 @@ class Chaos:
         deadline = time.monotonic() + _TOLD_S
         while True:
             held = self.cluster.wait_until_shared(list(self._members.values()))
-            if self._is_told(held):
+            if self._is_reported(held):
                 return held
             assert time.monotonic() < deadline, f"{held} is not told:\n{self._tail()}"
             self._raise()
@@ -301,7 +301,7 @@ class Chaos:
     def _clocks(self) -> list[int]:
         return sorted(event["event_time"] for event in self.events() if event["type"] == "clock")
 
-    def _is_told(self, held: dict[str, list[Queue]]) -> bool:
+    def _is_reported(self, held: dict[str, list[Queue]]) -> bool:
         mine = [event for event in self.events() if event.get("group") == GROUP]
         snapshots = [event for event in mine if event["type"] == "group_snapshot"]
         if not snapshots or {one["member_id"] for one in snapshots[-1].get("members", ())} != set(held):

@@ -34,10 +34,10 @@ def script(seed: int, length_s: float, things: Sequence[str]) -> list[Order]:
         things: That are up at the beginning; each is away at times, several of them together at times.
     """
     chance = random.Random(f"{seed}:{length_s}:{','.join(things)}")
-    return sorted([*_faults(chance, length_s, things), *_changes(chance, length_s)])
+    return sorted([*_failures(chance, length_s, things), *_changes(chance, length_s)])
 
 
-def _faults(chance: random.Random, length_s: float, things: Sequence[str]) -> Iterator[Order]:
+def _failures(chance: random.Random, length_s: float, things: Sequence[str]) -> Iterator[Order]:
     back_at = dict.fromkeys(things, 0.0)
     # Each once, in random order, before any twice: a short run shall leave nothing out.
     waiting = chance.sample(things, len(things))

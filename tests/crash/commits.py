@@ -58,7 +58,7 @@ class Place(NamedTuple):
     def query(self) -> Path:
         return self.root / "checkpoint/query"
 
-    def standing(self) -> CurrentRows:
+    def current(self) -> CurrentRows:
         """Read the logs."""
         commits = {Commit("offsets", batch) for batch in _numbers(self.query / "offsets")}
         commits |= {Commit("commits", batch) for batch in _numbers(self.query / "commits")}
@@ -123,17 +123,17 @@ def proven(at_the_crash: CurrentRows, in_the_end: CurrentRows) -> set[str]:
     }
 
 
-def newest_kind(standing: CurrentRows) -> str | None:
+def newest_kind(current: CurrentRows) -> str | None:
     """Return the kind of the newest commit, as far as that shows before the end: where batches commit to every table.
 
     None where a batch was done again, or tables did not follow at once.
     """
-    made = [commit in standing.commits for commit in _order(standing.batch, standing)]
+    made = [commit in current.commits for commit in _order(current.batch, current)]
     return KINDS[sum(made) - 1] if any(made) and made == sorted(made, reverse=True) else None
 
 
-def _order(batch: int, standing: CurrentRows) -> list[Commit]:
-    version = standing.journal.get(batch, -1)
+def _order(batch: int, current: CurrentRows) -> list[Commit]:
+    version = current.journal.get(batch, -1)
     return [
         *(Commit(kind, batch) for kind in ("offsets", "state", *WRITTEN)),
         *(Commit(kind, version) for kind in FOLLOWING),

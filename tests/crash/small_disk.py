@@ -27,20 +27,20 @@ class SmallDisk:
     def __init__(self, folder: Path, runs: ManyRuns) -> None:
         self.folder = folder
         self.runs = runs
-        self._ballast = self.seen_from_outside / "ballast"
+        self._ballast = self.path_outside / "ballast"
 
     @property
-    def seen_from_outside(self) -> Path:
+    def path_outside(self) -> Path:
         """Return the path under which other processes see it."""
         return Path(f"/proc/{self.runs.pid}/root{self.folder}")
 
     def copy(self, name: str, to: Path) -> Path:
         """Copy a folder out of it: not every reader finds its way in from outside."""
-        return Path(shutil.copytree(self.seen_from_outside / name, to))
+        return Path(shutil.copytree(self.path_outside / name, to))
 
     def fill(self, leave_bytes: int) -> None:
         """Leave room for no more than this."""
-        room = os.statvfs(self.seen_from_outside)
+        room = os.statvfs(self.path_outside)
         with self._ballast.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - leave_bytes)
 
@@ -52,7 +52,7 @@ class SmallDisk:
         """Delete everything on it."""
         self.allow_writing(True)
         self.empty()
-        for folder in self.seen_from_outside.iterdir():
+        for folder in self.path_outside.iterdir():
             shutil.rmtree(folder)
 
     def allow_writing(self, allowed: bool) -> None:

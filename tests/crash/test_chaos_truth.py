@@ -37,7 +37,7 @@ def test_what_happened_is_no_contradiction() -> None:
     assert _TRUTH.owed() == ["stays", "comes"]
 
 
-def test_a_member_that_was_there_for_less_than_two_polls_may_be_told_or_not() -> None:
+def test_a_member_that_was_there_for_less_than_two_polls_may_be_reported_or_not() -> None:
     brief = replace(_COMES, seen=[(21_000, 31_000)])
     truth = replace(_TRUTH, lives={"stays": _STAYS, "comes": brief})
     assert truth.owed() == ["stays"]
@@ -46,7 +46,7 @@ def test_a_member_that_was_there_for_less_than_two_polls_may_be_told_or_not() ->
     assert truth.contradictions([_CREATED, _JOINED]), "who came and went must have gone"
 
 
-def test_a_member_that_stopped_has_expired_only_where_it_could_not_say_so() -> None:
+def test_a_member_that_stopped_has_expired_only_where_it_could_not_leave() -> None:
     told = [_CREATED, _JOINED, _row(3, 45_000, ("session_expired", "comes"))]
     stopped = replace(_TRUTH, lives={"stays": _STAYS, "comes": replace(_COMES, ending="stops")})
     assert stopped.contradictions(told)
@@ -83,7 +83,7 @@ def test_a_session_that_ran_out_by_itself_ends_and_begins_again() -> None:
         pytest.param([_CREATED, _JOINED, _row(4, 45_000, ("member_gone", "comes"))], id="a generation is missing"),
     ],
 )
-def test_what_is_told_otherwise_is_a_contradiction(told: list[Row]) -> None:
+def test_what_is_reported_otherwise_is_a_contradiction(told: list[Row]) -> None:
     assert _TRUTH.contradictions(told)
 
 

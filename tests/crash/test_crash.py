@@ -35,7 +35,7 @@ class Kill(NamedTuple):
     """One kill: what it was to come after (None: at a random moment), and what had been committed when it came."""
 
     wanted: str | None
-    standing: CurrentRows
+    current: CurrentRows
 
 
 class Killer:
@@ -69,7 +69,7 @@ class Killer:
 
     def missed(self) -> list[str]:
         """Return the kinds of commit after which no kill came yet."""
-        hit = {kind for kill in self.kills if (kind := newest_kind(kill.standing))}
+        hit = {kind for kill in self.kills if (kind := newest_kind(kill.current))}
         return [kind for kind in KINDS if kind not in hit]
 
     def _after(self, kind: str) -> None:
@@ -99,8 +99,8 @@ class Killer:
             running.kill()
         if wanted is not None:
             self._lives_s.append(time.monotonic() - born)
-        self.kills.append(Kill(wanted, self._place.standing()))
-        assert _told_twice(self._place.tables) == []
+        self.kills.append(Kill(wanted, self._place.current()))
+        assert _written_twice(self._place.tables) == []
 
 
 @pytest.mark.spark
@@ -111,7 +111,7 @@ class Killer:
         pytest.param(20, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
     ],
 )
-def test_a_job_that_is_killed_again_and_again_tells_what_an_undisturbed_one_tells(
+def test_a_job_that_is_killed_again_and_again_writes_what_an_undisturbed_one_writes(
     kills: int, runs: ManyRuns, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chance = random.Random(SEED)
@@ -145,17 +145,17 @@ def test_a_job_that_is_killed_again_and_again_tells_what_an_undisturbed_one_tell
     expected = told(undisturbed / "tables")
     assert all(expected.values()), "every table must have something that could go missing"
     assert differences(expected, told(place.tables)) == []
-    assert _told_twice(place.tables) == []
+    assert _written_twice(place.tables) == []
 
-    in_the_end = place.standing()
-    coverage = Counter(kind for kill in killer.kills for kind in proven(kill.standing, in_the_end))
+    in_the_end = place.current()
+    coverage = Counter(kind for kill in killer.kills for kind in proven(kill.current, in_the_end))
     with capsys.disabled():
         sys.stdout.write(f"\n{_report(killer.kills, in_the_end)}")
     if kills >= len(KINDS):
         assert [kind for kind in KINDS if not coverage[kind]] == []
 
 
-def _told_twice(tables: Path) -> list[str]:
+def _written_twice(tables: Path) -> list[str]:
     """Return what a reader would see twice now; tables that are not there yet tell nothing."""
     made = all((tables / name / "_delta_log/00000000000000000000.json").exists() for name in TABLES)
     return told_twice(tables) if made else []
@@ -163,8 +163,8 @@ def _told_twice(tables: Path) -> list[str]:
 
 def _report(kills: list[Kill], in_the_end: CurrentRows) -> str:
     found = [
-        f"kill {number:2}: batch {kill.standing.batch:2}, wanted after {kill.wanted or 'any moment':16}"
-        f" proven after {', '.join(sorted(proven(kill.standing, in_the_end))) or 'nothing'}\n"
+        f"kill {number:2}: batch {kill.current.batch:2}, wanted after {kill.wanted or 'any moment':16}"
+        f" proven after {', '.join(sorted(proven(kill.current, in_the_end))) or 'nothing'}\n"
         for number, kill in enumerate(kills, 1)
     ]
     return "".join(found)

@@ -77,7 +77,7 @@ def test_a_full_disk_stops_the_job_with_a_clear_message_and_room_lets_it_go_on(
     arguments = _arguments(events, config, folders["tables"], folders["checkpoint"])
     disk.fill(leave_bytes=room)
     ended = disk.runs.run(arguments)
-    _says_plainly(ended.said, ended.exit_code, "No space left on device", folders[full])
+    _names_plainly(ended.said, ended.exit_code, "No space left on device", folders[full])
     disk.empty()
     ended = disk.runs.run(arguments)
     assert ended.exit_code == 0, ended.said[-3000:]
@@ -86,28 +86,28 @@ def test_a_full_disk_stops_the_job_with_a_clear_message_and_room_lets_it_go_on(
     assert told_twice(tables) == []
 
 
-def test_tables_that_may_not_be_written_stop_the_job_and_it_goes_on_when_they_may(
+def test_tables_that_may_not_be_written_stop_the_job_and_it_continues_when_they_may(
     events: Path, config: Path, whole: Path, disk: SmallDisk, tmp_path: Path
 ) -> None:
     tables = disk.folder / tmp_path.name / "tables"
     arguments = _arguments(events, config, tables, tmp_path / "checkpoint")
     disk.allow_writing(False)
     ended = disk.runs.run(arguments)
-    _says_plainly(ended.said, ended.exit_code, "Read-only file system", disk.folder)
+    _names_plainly(ended.said, ended.exit_code, "Read-only file system", disk.folder)
     disk.allow_writing(True)
     disk.runs.start(arguments)
     first_batch = tmp_path / "checkpoint/query/commits/0"
     disk.runs.wait_until(first_batch.exists, "the first batch is done")
     disk.allow_writing(False)
     ended = disk.runs.wait()
-    _says_plainly(ended.said, ended.exit_code, "Read-only file system", disk.folder)
+    _names_plainly(ended.said, ended.exit_code, "Read-only file system", disk.folder)
     disk.allow_writing(True)
     ended = disk.runs.run(arguments)
     assert ended.exit_code == 0, ended.said[-3000:]
     assert differences(told(whole), told(disk.copy(f"{tmp_path.name}/tables", tmp_path / "copy"))) == []
 
 
-def _says_plainly(said: str, exit_code: int, what: str, where: Path) -> None:
+def _names_plainly(said: str, exit_code: int, what: str, where: Path) -> None:
     """Somebody who reads the last lines must learn what is wrong, and where."""
     assert exit_code != 0
     last = "\n".join(said.splitlines()[-5:])

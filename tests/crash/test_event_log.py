@@ -16,7 +16,7 @@ _MOUNT = 'mount -t tmpfs -o size=4m tmpfs "$0" && exec "$@"'
 _WITHIN = ("unshare", "--map-root-user", "--mount", "sh", "-c", _MOUNT)
 
 
-def test_kill_9_at_any_moment_loses_nothing_acknowledged(tmp_path: Path) -> None:
+def test_kill_9_at_any_time_loses_nothing_acknowledged(tmp_path: Path) -> None:
     chance = random.Random(7)
     acknowledged = 0
     for _ in range(12):

@@ -88,13 +88,13 @@ class Verdict:
             f" {len(self.wrong)} wrongly explained"
         ]
         for expected in self.missing[:at_most]:
-            lines.append(f"missing   {_place(expected)}  {_said(expected.causes)}")
+            lines.append(f"missing   {_place(expected)}  {_as_text(expected.causes)}")
         for found in self.invented[:at_most]:
-            lines.append(f"invented  {_place(found)}  {_said(found.causes)}")
+            lines.append(f"invented  {_place(found)}  {_as_text(found.causes)}")
         for expected, found, faults in self.wrong[:at_most]:
             lines.append(f"wrong     {_place(found)}  {'; '.join(faults)}")
-            lines.append(f"          expected {_said(expected.causes)}")
-            lines.append(f"          found    {_said(found.causes)}")
+            lines.append(f"          expected {_as_text(expected.causes)}")
+            lines.append(f"          found    {_as_text(found.causes)}")
         return "\n".join(lines)
 
 
@@ -132,12 +132,12 @@ def _check_group(
     left = sorted(found, key=lambda one: (one.event_time, one.generation))
     seen_late: set[int] = set()
     for one in in_time:
-        match = next((row for row in left if _same_moment(one, row)), None)
+        match = next((row for row in left if _same_time(one, row)), None)
         if match is None:
             verdict.missing.append(one)
             continue
         left.remove(match)
-        faults = _faults(one, match, uncertain, seen_late)
+        faults = _differences(one, match, uncertain, seen_late)
         if faults:
             verdict.wrong.append((one, match, faults))
         else:
@@ -150,7 +150,7 @@ def _check_group(
             verdict.missing.append(one)
 
 
-def _same_moment(expected: ExpectedRebalance, row: FoundRebalance) -> bool:
+def _same_time(expected: ExpectedRebalance, row: FoundRebalance) -> bool:
     if expected.event_time != row.event_time:
         return False
     return expected.generation_source == "counted" or expected.generation == row.generation
@@ -181,7 +181,7 @@ def _may_be(one: ExpectedRebalance, event_time: int) -> bool:
     )
 
 
-def _faults(
+def _differences(
     expected: ExpectedRebalance, row: FoundRebalance, uncertain: list[ExpectedRebalance], seen_late: set[int]
 ) -> list[str]:
     faults = []
@@ -191,7 +191,7 @@ def _faults(
         allowed = [_plain(kind, cause.member_id, cause.topic) for kind in (cause.kind, *cause.also)]
         present = [one for one in allowed if one in surplus]
         if not present:
-            faults.append(f"lacks {_said([cause])}")
+            faults.append(f"lacks {_as_text([cause])}")
         surplus -= set(present)
         kinds |= {one.kind for one in present}
     for number, one in enumerate(uncertain):
@@ -202,7 +202,7 @@ def _faults(
                 surplus -= also
                 surplus = {cause for cause in surplus if cause.kind != "late_evidence"}
     if surplus:
-        faults.append(f"invents {_said(surplus)}")
+        faults.append(f"invents {_as_text(surplus)}")
     gravest = min((cause.kind for cause in row.causes), key=GRAVEST_FIRST.index, default=None)
     if row.trigger != gravest:
         faults.append(f"main cause {row.trigger}, not {gravest}")
@@ -230,7 +230,7 @@ def _place(one: ExpectedRebalance | FoundRebalance) -> str:
     return f"{one.cluster} {one.group_id} {rfc3339(one.event_time)}"
 
 
-def _said(causes: Iterable[Cause]) -> str:
+def _as_text(causes: Iterable[Cause]) -> str:
     return ", ".join(
         " ".join(part for part in (cause.kind, cause.member_id, cause.topic) if part)
         for cause in sorted(causes, key=lambda cause: (cause.kind, cause.member_id or "", cause.topic or ""))

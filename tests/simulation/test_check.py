@@ -75,13 +75,13 @@ def test_a_millisecond_beside_is_missing_and_invented() -> None:
         (found(generation_source="reported"), "generation reported, not counted"),
     ],
 )
-def test_each_fault_is_named(row: dict[str, Any], fault: str) -> None:
+def test_each_difference_is_named(row: dict[str, Any], fault: str) -> None:
     verdict = check([row], [expected(generation=1, members_after=2)])
     assert fault in verdict.report()
     assert not verdict.holds
 
 
-def test_what_lies_beyond_the_clock_is_not_asked_for() -> None:
+def test_what_is_newer_than_the_clock_is_not_required() -> None:
     assert check([], [expected(100)], until={"c": 100}).holds
     assert not check([], [expected(100)], until={"c": 101}).holds
 
@@ -100,7 +100,7 @@ def test_evidence_that_came_late_may_fall_together_with_something_else() -> None
     assert check([row], both).holds
 
 
-def test_what_only_some_readers_find_is_not_asked_for_but_known() -> None:
+def test_what_only_some_readers_find_is_allowed_and_not_required() -> None:
     perhaps = [expected(100, (Cause("session_expired", "a"),), required=False)]
     assert check([], perhaps).holds
     assert check([found(100, kinds=(("session_expired", "a"),))], perhaps).holds

@@ -66,5 +66,5 @@ def test_every_registered_strategy_is_compared_in_the_order_of_names() -> None:
     ("name", "exists"),
     [("kafka.range", True), ("rocketmq.AVG", True), ("range", False), ("kafka.AVG", False), ("pulsar.range", False)],
 )
-def test_a_strategy_is_known_by_its_qualified_name(name: str, exists: bool) -> None:
+def test_a_strategy_exists_under_its_qualified_name(name: str, exists: bool) -> None:
     assert is_strategy(name) is exists

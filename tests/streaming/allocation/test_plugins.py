@@ -57,7 +57,7 @@ def point(name: str, value: str) -> EntryPoint:
     return EntryPoint(name=name, value=f"{__name__}:{value}", group=GROUP)
 
 
-def test_a_strategy_that_keeps_the_laws_is_known_by_its_name(registry: None) -> None:
+def test_a_strategy_that_keeps_the_laws_is_registered_under_its_name(registry: None) -> None:
     assert load_user_strategies([point("rocketmq.LAST", "last_takes_all")]) == []
     problem = group({"a": ["t"], "b": ["t"]}, {"t": 2})
     assert as_text(strategy("LAST", "rocketmq")(problem)) == {"a": "", "b": "t-0 t-1"}
@@ -165,7 +165,7 @@ def late_for_five(problem: Problem) -> Assignment:
     return last_takes_all(problem)
 
 
-def test_one_that_is_late_fails_the_rebalance_and_is_asked_no_more_after_some_times(
+def test_one_that_is_late_fails_the_rebalance_and_is_called_no_more_after_some_times(
     registry: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert load_user_strategies([point("rocketmq.LATE", "late_for_five")]) == []
@@ -184,7 +184,7 @@ def test_one_that_is_late_fails_the_rebalance_and_is_asked_no_more_after_some_ti
         late(two)
 
 
-def spoils_what_it_is_asked(problem: Problem) -> Assignment:
+def spoils_its_problem(problem: Problem) -> Assignment:
     held = last_takes_all(problem)
     problem.topics.clear()  # type: ignore[attr-defined]
     for value in problem.settings.values():
@@ -194,7 +194,7 @@ def spoils_what_it_is_asked(problem: Problem) -> Assignment:
 
 
 def test_one_that_spoils_its_arguments_spoils_its_own_alone(registry: None) -> None:
-    assert load_user_strategies([point("rocketmq.SPOILS", "spoils_what_it_is_asked")]) == []
+    assert load_user_strategies([point("rocketmq.SPOILS", "spoils_its_problem")]) == []
     problem = group({"a": ["t"]}, {"t": 2}, settings={"machines": ["a"]})
     assert as_text(strategy("SPOILS", "rocketmq")(problem)) == {"a": "t-0 t-1"}
     assert (list(problem.topics), problem.settings) == (["t"], {"machines": ["a"]})
@@ -206,7 +206,7 @@ def wants_a_setting(problem: Problem) -> Assignment:
     return last_takes_all(problem)
 
 
-def test_one_that_says_what_setting_it_lacks_is_let_in(registry: None) -> None:
+def test_one_that_names_the_setting_it_lacks_is_let_in(registry: None) -> None:
     assert load_user_strategies([point("rocketmq.WEIGHED", "wants_a_setting")]) == []
     with pytest.raises(StrategyError, match="weights are missing"):
         strategy("WEIGHED", "rocketmq")(group({"a": ["t"]}, {"t": 1}))

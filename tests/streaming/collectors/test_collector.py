@@ -33,7 +33,7 @@ class ScriptedCollector:
         return self.current
 
 
-def test_the_problem_of_a_cluster_is_named_in_a_few_words(tmp_path: Path) -> None:
+def test_the_problem_of_a_cluster_is_a_short_text(tmp_path: Path) -> None:
     log = EventFiles(tmp_path, "rocketmq")
     collector = ScriptedCollector(log)
     cluster = CollectorCluster(collector, log)

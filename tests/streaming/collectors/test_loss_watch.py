@@ -37,7 +37,7 @@ def watch(topics: list[Topic], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return LossWatch(load(), checkpoint, identity, list)
 
 
-def test_a_query_is_tolerant_only_until_it_has_gone_over_what_is_missing(watch: LossWatch, topics: list[Topic]) -> None:
+def test_a_query_is_tolerant_only_until_it_has_skipped_what_is_missing(watch: LossWatch, topics: list[Topic]) -> None:
     assert not watch.before_start()
     assert watch.step(progressed=True) is None
     topics[1].behind = True
@@ -51,7 +51,7 @@ def test_a_query_is_tolerant_only_until_it_has_gone_over_what_is_missing(watch: 
     assert not watch.before_start()
 
 
-def test_a_failure_for_records_that_are_gone_starts_the_query_again_and_once_only(watch: LossWatch) -> None:
+def test_a_failure_for_deleted_records_starts_the_query_again_and_once_only(watch: LossWatch) -> None:
     assert not watch.before_start()
     assert not watch.may_start_again(RuntimeError("something else"))
     assert watch.may_start_again(RuntimeError(f"[STREAM_FAILED] {DATA_LOSS}; either ..."))

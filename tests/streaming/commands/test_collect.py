@@ -42,7 +42,7 @@ def generations(folder: Path, group: str) -> list[int | None]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stop_ends_it_with_everything_written_and_the_next_start_goes_on(
+def test_a_stop_ends_it_with_everything_written_and_the_next_start_continues(
     number: signal.Signals, kafka41: Broker, new_member: Callable[..., Member], tmp_path: Path
 ) -> None:
     name = f"stopped-{number.name.lower()}"
@@ -99,13 +99,13 @@ def test_what_it_writes_to_a_topic_is_what_it_writes_to_a_folder(
     ]
 
 
-def test_a_full_disk_is_said_and_all_is_told_in_order_when_it_has_room(kafka41: Broker, tmp_path: Path) -> None:
+def test_a_full_disk_is_logged_and_all_is_written_in_order_when_it_has_room(kafka41: Broker, tmp_path: Path) -> None:
     config, said = tmp_path / "monitor.toml", tmp_path / "said.txt"
     config.write_text("[kafka]\npoll_interval_ms = 500\n")
     with small_disk(tmp_path / "small", said) as disk:
-        out = disk.seen_from_outside / "out"
+        out = disk.path_outside / "out"
 
-        def queues_told() -> list[int | None]:
+        def queues_written() -> list[int | None]:
             return [one.queue_count for one in topics_in(out) if one.topic == "made-while-full"]
 
         arguments = ["--kafka", kafka41.bootstrap, "--cluster", "c", "--out", disk.folder / "out", "--config", config]
@@ -118,7 +118,7 @@ def test_a_full_disk_is_said_and_all_is_told_in_order_when_it_has_room(kafka41: 
             disk.runs.wait_until(lambda: "made-while-full" in said.read_text(), "the topic is seen")
             before = clocks_in(out)
             disk.empty()
-            disk.runs.wait_until(lambda: bool(queues_told()), "what was seen meanwhile is told")
+            disk.runs.wait_until(lambda: bool(queues_written()), "what was seen meanwhile is told")
             disk.runs.wait_until(lambda: "the log of events is writable again" in said.read_text(), "it says so")
         finally:
             os.kill(disk.runs.pid, signal.SIGTERM)
@@ -127,12 +127,12 @@ def test_a_full_disk_is_said_and_all_is_told_in_order_when_it_has_room(kafka41: 
         clocks = clocks_in(out)
         assert clocks == sorted(set(clocks))
         assert clocks[: len(before)] == before
-        assert queues_told() == [3]
+        assert queues_written() == [3]
         assert not list(out.glob(".*.tmp"))
     assert "No space left on device" in ended.said
 
 
-def test_a_folder_that_cannot_be_made_is_said(kafka41: Broker, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_an_error(kafka41: Broker, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     arguments = ["collect", "--kafka", kafka41.bootstrap, "--cluster", "c", "--out", tmp_path / "file" / "out"]
     running = Running(arguments, tmp_path / "said.txt")

@@ -18,7 +18,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(one) for one in arguments])
 
 
-def test_it_says_on_standard_output_what_it_wrote(tmp_path: Path) -> None:
+def test_it_reports_on_standard_output_what_it_wrote(tmp_path: Path) -> None:
     done = run("--out", tmp_path, "--duration", "30s", "--groups", 6, "--json")
     assert done.exit_code == 0
     said = json.loads(done.stdout)
@@ -35,7 +35,7 @@ def test_the_same_seed_gives_the_same_truth_and_another_another(tmp_path: Path) 
     assert truth[0] == truth[1] != truth[2]
 
 
-def test_what_no_fleet_can_be_is_said(tmp_path: Path) -> None:
+def test_what_no_fleet_can_be_is_refused(tmp_path: Path) -> None:
     done = run("--out", tmp_path, "--load", "--groups", 10, "--members", 5, "--duration", "30000d")
     assert done.exit_code == 2
     assert "10 groups need at least one member each" in done.stderr

@@ -9,7 +9,7 @@ import pytest
 from tests.streaming.views.story import json_of, run
 
 
-def test_a_queue_that_nobody_owned_is_not_found(tables: Path) -> None:
+def test_a_queue_without_an_owner_is_not_found(tables: Path) -> None:
     result = run(tables, "who-owned", "orders", "0", "--at", "2025-12-31T23:59:59.999Z")
     assert result.exit_code == 1
     assert "nobody owned orders-0 at 2025-12-31T23:59:59.999Z" in result.stderr

@@ -16,11 +16,11 @@ def test_a_reader_has_the_old_content_until_the_new_one_is_whole(
     file, replace, read = tmp_path / "mark", Path.replace, []
     write_atomically(file, b"old")
 
-    def look_before(hidden: Path, target: Path) -> Path:
+    def read_before(hidden: Path, target: Path) -> Path:
         read.extend([file.read_bytes(), hidden.read_bytes()])
         return replace(hidden, target)
 
-    monkeypatch.setattr(Path, "replace", look_before)
+    monkeypatch.setattr(Path, "replace", read_before)
     write_atomically(file, b"new")
     assert (read, file.read_bytes()) == ([b"old", b"new"], b"new")
     assert [one.name for one in tmp_path.iterdir()] == ["mark"]

@@ -16,7 +16,7 @@ def test_one_server_that_answers_is_enough() -> None:
         require_reachable([f"127.0.0.1:{free_port()}", f"127.0.0.1:{server.getsockname()[1]}"], what="x", remedy="y")
 
 
-def test_an_address_of_version_6_stands_in_brackets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_of_version_6_is_in_brackets(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
 
     def connect(address: tuple[str, int], _timeout_s: float) -> socket.socket:

@@ -109,7 +109,7 @@ def test_the_batch_s_own_timestamp_decides_what_is_ahead_of_the_clock() -> None:
     assert {cluster for cluster, _ in timely} == {"c1"}
 
 
-def test_marks_and_events_in_one_batch_are_told_apart_by_their_source() -> None:
+def test_marks_and_events_in_one_batch_are_distinguished_by_their_source() -> None:
     batch = raw_rows(
         {"source": "control", "place": "1.json", "value": b'{"control":"flush","cluster":"c1"}'},
         {"source": "events", "place": "a.json", "value": line(SOUND["clock"])},
@@ -120,7 +120,7 @@ def test_marks_and_events_in_one_batch_are_told_apart_by_their_source() -> None:
     assert all(packets["c1", shard].flush and packets["c1", shard].newest_ms == NOW for shard in range(4))
 
 
-def test_records_of_a_cluster_that_nobody_named_stop_the_job() -> None:
+def test_records_of_an_unnamed_cluster_stop_the_job() -> None:
     with pytest.raises(InvariantError):
         combine_batch(raw_rows({"source": "offsets", "place": "__consumer_offsets-0", "number": 1, "key": b""}), RULES)
 

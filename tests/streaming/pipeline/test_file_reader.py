@@ -48,7 +48,7 @@ def read(path: Path, longest: int = LONGEST) -> tuple[list[bytes], list[Unreadab
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_sound_file_is_read_as_its_name_says(name: str, tmp_path: Path) -> None:
+def test_a_valid_file_is_read_by_the_suffix_of_its_name(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(WRITERS[name](TEXT))
     assert len(path.read_bytes()) < len(TEXT)
@@ -98,7 +98,7 @@ def test_what_is_compressed_in_another_way_is_refused_by_name_with_the_remedy(su
 @pytest.mark.parametrize(
     "content", [b"", b'{"plain": "json"}\n' * 50, b"\x00" * 1000, b"\xff" * 1000, b"\x04\x22\x4d\x18" * 99]
 )
-def test_what_is_not_what_its_name_says_is_named(suffix: str, content: bytes, tmp_path: Path) -> None:
+def test_content_that_does_not_fit_its_suffix_is_named(suffix: str, content: bytes, tmp_path: Path) -> None:
     path = tmp_path / f"a{suffix}"
     path.write_bytes(content)
     lines, faults = read(path)
@@ -171,13 +171,13 @@ def test_a_line_of_any_length_takes_little_memory(tmp_path: Path) -> None:
     assert peak < length // 2
 
 
-def test_a_file_of_a_collector_that_is_gone_is_named(tmp_path: Path) -> None:
+def test_a_deleted_file_of_a_collector_is_named(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000007-kafka-c1.jsonl"
     for faults in ([why_unreadable(path)], read(path)[1]):
         assert [fault.reason for fault in faults if fault is not None] == ["deleted_file"]
 
 
-def test_what_is_no_file_is_named_and_what_is_gone_is_passed_over(tmp_path: Path) -> None:
+def test_what_is_no_file_is_named_and_a_deleted_one_is_skipped(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.gz")
     (tmp_path / "device.gz").symlink_to("/dev/zero")
     (tmp_path / "nowhere.gz").symlink_to(tmp_path / "nowhere")

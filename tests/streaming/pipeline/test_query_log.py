@@ -40,7 +40,7 @@ def test_each_file_is_named_once_from_small_entries_and_from_joined_ones(tmp_pat
     assert list(ListedFiles(tmp_path, 1).advance(committed(None, 10)))[:2] == ["f0", "f1"]
 
 
-def test_the_newest_finished_batch_says_how_far_topics_were_read(tmp_path: Path) -> None:
+def test_the_newest_finished_batch_shows_how_far_topics_were_read(tmp_path: Path) -> None:
     assert read_committed(tmp_path) is None
     for batch, offset in ((9, 5), (10, 7), (11, 9)):
         (tmp_path / "offsets").mkdir(exist_ok=True)

@@ -250,7 +250,7 @@ def test_the_change_feed_is_what_spark_sees(spark: SparkSession, tmp_path: Path)
 
 
 @pytest.mark.parametrize("large_above", [20_000, 0])
-def test_a_batch_that_left_something_undone_asks_for_another_and_commits_nothing_for_it(
+def test_a_batch_that_left_something_undone_requests_another_and_commits_nothing_for_it(
     spark: SparkSession, tmp_path: Path, large_above: int
 ) -> None:
     asked: list[list[str]] = []

@@ -128,7 +128,7 @@ def test_hidden_and_unfinished_files_are_not_read_until_they_are_renamed(spark: 
     assert lines_of(drain(source, checkpoint)) == []
 
 
-def test_a_file_that_is_gone_again_stops_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_file_that_was_deleted_again_stops_nothing(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "events"
     for age, name in ((3, "first"), (2, "second"), (1, "third")):
         write(folder / f"{name}.json", name.encode() + b"\n", age)

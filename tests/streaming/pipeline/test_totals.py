@@ -68,7 +68,7 @@ def test_numbers_kept_up_are_those_of_the_tables_after_every_commit(tmp_path: Pa
     assert following.totals.clusters
 
 
-def test_who_was_overtaken_by_another_process_counts_anew(tmp_path: Path) -> None:
+def test_a_process_overtaken_by_another_counts_anew(tmp_path: Path) -> None:
     following, history = Following(), Journal()
     first, second = Materializer(tmp_path, 0, following), Materializer(tmp_path, 0)
     write(tmp_path, [history.change(0, stable(1))], 0)

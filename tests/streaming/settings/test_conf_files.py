@@ -10,7 +10,7 @@ from streaming.settings import conf_files
 from streaming.settings.conf_files import conf_file
 
 
-def test_a_checkouts_own_folder_goes_before_that_of_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkouts_own_folder_precedes_that_of_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checkout, wheel = tmp_path / "checkout", tmp_path / "wheel"
     for folder, names in ((checkout, ["a"]), (wheel, ["a", "b"])):
         folder.mkdir()

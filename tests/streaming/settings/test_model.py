@@ -26,7 +26,7 @@ def test_each_setting_of_the_core_is_the_users_setting_of_that_name() -> None:
     assert (changed.settle_ms, changed.shards, changed.session_timeouts_ms["metaq"]) == (7, 3, 5)
 
 
-def test_a_default_stands_in_default_toml_alone() -> None:
+def test_a_default_is_in_default_toml_alone() -> None:
     assert all(field.required for field in msgspec.structs.fields(CoreConfig))
     for section in Settings.model_fields.values():
         assert section.is_required()
@@ -42,7 +42,7 @@ def test_default_toml_explains_every_key() -> None:
     assert set(tomllib.loads(text)) == set(type(load()).model_fields)
 
 
-def test_the_command_line_goes_before_the_environment_before_the_file(tmp_path: Path) -> None:
+def test_the_command_line_precedes_the_environment_and_that_the_file(tmp_path: Path) -> None:
     file = write(tmp_path, "[time]\nallowed_lateness_ms = 1\nsettle_ms = 1\nrepeat_span_ms = 1\n")
     env = {"REBALANCE_MONITOR_TIME__ALLOWED_LATENESS_MS": "2", "REBALANCE_MONITOR_TIME__SETTLE_MS": "2", "OTHER": "x"}
     time = load(file, {"time.allowed_lateness_ms": 3, "time.silence": None}, env).time

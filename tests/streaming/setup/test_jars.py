@@ -40,14 +40,14 @@ def test_the_jars_fit_the_installed_spark_and_delta():
 
 
 @pytest.mark.parametrize("lock", ["run", "dev"])
-def test_what_is_installed_is_what_the_lock_says(lock):
+def test_what_is_installed_is_what_the_lock_names(lock):
     text = (ROOT / f"requirements/{lock}.lock").read_text()
     pins = re.findall(r"^([\w.-]+)==(\S+) \\$", text, re.MULTILINE)
     assert len(pins) > 20
     assert {name: importlib.metadata.version(name) for name, _ in pins} == dict(pins)
 
 
-def test_the_lock_holds_everything_that_the_project_asks_for():
+def test_the_lock_holds_everything_that_the_project_requires():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
     locked = (ROOT / "requirements/dev.lock").read_text()

@@ -16,7 +16,7 @@ def java_of_version(folder, specification):
     return folder
 
 
-def test_java_home_goes_before_the_path(tmp_path):
+def test_java_home_precedes_the_path(tmp_path):
     home = java_of_version(tmp_path / "home", "17")
     path = java_of_version(tmp_path / "path", "21")
     found = find_java({"JAVA_HOME": str(home), "PATH": str(path / "bin")})
@@ -42,12 +42,12 @@ def test_a_java_home_without_java_is_named(tmp_path):
         find_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
 
 
-def test_no_java_at_all_says_what_to_install():
+def test_without_any_java_the_remedy_is_what_to_install():
     with pytest.raises(SetupError, match="JAVA_HOME is not set and there is no java on the PATH"):
         find_java({"PATH": ""})
 
 
-def test_a_runtime_without_compiler_is_said_only_when_one_is_needed(tmp_path):
+def test_a_runtime_without_compiler_is_an_error_only_when_one_is_needed(tmp_path):
     found = find_java({"JAVA_HOME": str(java_of_version(tmp_path, "17")), "PATH": ""})
     with pytest.raises(SetupError, match="no compiler"):
         _ = found.javac

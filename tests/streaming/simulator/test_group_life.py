@@ -57,7 +57,7 @@ def test_while_it_is_busy_nothing_else_begins(alone: OneCluster) -> None:
     assert group.acted[0][1] >= 600_000
 
 
-def test_what_was_planned_for_a_silence_happens_in_turn_after_it(alone: OneCluster) -> None:
+def test_what_was_planned_for_a_silence_happens_in_its_order_afterwards(alone: OneCluster) -> None:
     group, ran = Counting(alone), []
     alone.silence(20_000)
     group.later(5_000, lambda: ran.append(("first", group.now - START_MS)))

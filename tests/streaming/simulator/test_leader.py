@@ -62,12 +62,12 @@ def _plain(assignment: dict[str, list[QueueRef]]) -> dict[str, Partitions]:
 
 
 @given(groups(equal=True))
-def test_the_sticky_leader_deals_as_kafkas_does(group: tuple[list[Member], dict[str, int]]) -> None:
+def test_the_sticky_leader_assigns_as_kafkas_does(group: tuple[list[Member], dict[str, int]]) -> None:
     assert cooperative(*group) == _plain(kafka_sticky(_problem(*group)))
 
 
 @given(groups(equal=False))
-def test_the_range_and_the_roundrobin_leader_deal_as_kafkas_do(group: tuple[list[Member], dict[str, int]]) -> None:
+def test_the_range_and_the_roundrobin_leader_assign_as_kafkas_do(group: tuple[list[Member], dict[str, int]]) -> None:
     for ours, kafkas in ((assign_range, kafka_range), (assign_roundrobin, kafka_roundrobin)):
         assert {name: sorted(held) for name, held in ours(*group).items()} == _plain(kafkas(_problem(*group)))
 

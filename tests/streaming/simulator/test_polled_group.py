@@ -57,7 +57,7 @@ def test_a_departure_is_reported_as_far_as_the_source_observed_it(place: OneClus
         assert place.causes()[-1][1] == ["member_joined"]
 
 
-def test_a_member_that_comes_and_goes_between_two_polls_was_never_observed(place: OneCluster, group: Quiet) -> None:
+def test_a_member_that_joins_and_departs_between_two_polls_was_never_observed(place: OneCluster, group: Quiet) -> None:
     polls(place)
     before = place.causes()
     group._add()

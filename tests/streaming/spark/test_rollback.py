@@ -81,7 +81,7 @@ def test_where_the_state_before_is_damaged_too_an_older_one_is_named(
 
 
 @pytest.mark.parametrize("compacted", [False, True])
-def test_a_batch_whose_files_are_deleted_is_not_taken_back(
+def test_a_batch_is_not_rolled_back_once_its_files_are_deleted(
     checkpoint: Checkpoint, compacted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     states(monkeypatch, WHOLE, WHOLE, DAMAGED)
@@ -100,7 +100,7 @@ def test_a_batch_whose_files_are_deleted_is_not_taken_back(
     assert "2" in left(checkpoint, "commits")
 
 
-def test_reading_a_damaged_state_names_whose_it_is_and_the_remedy(
+def test_reading_a_damaged_state_names_its_shard_and_the_remedy(
     checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     states(monkeypatch, WHOLE, WHOLE, DAMAGED)

@@ -32,7 +32,7 @@ Caused by: java.io.IOException: No space left on device
 """
 
 
-def test_the_cause_of_all_is_told_and_not_the_way_to_it() -> None:
+def test_the_root_cause_is_reported_and_not_the_stack_above_it() -> None:
     assert reason(RuntimeError(IN_PYTHON)) == (
         "OSError: [Errno 30] Failed to open local file '/t/rebalances/p.parquet'."
         " Detail: [errno 30] Read-only file system"
@@ -40,7 +40,7 @@ def test_the_cause_of_all_is_told_and_not_the_way_to_it() -> None:
     assert reason(RuntimeError(IN_JAVA)) == "java.io.IOException: No space left on device"
 
 
-def test_where_no_error_is_named_the_first_line_is_told() -> None:
+def test_where_no_error_is_named_the_first_line_is_reported() -> None:
     assert reason(OSError(28, "No space left on device", "/t/x")) == "[Errno 28] No space left on device: '/t/x'"
     assert reason(RuntimeError("\n[STREAM_FAILED] Query ended. SQLSTATE: XXKST\nmore")) == (
         "[STREAM_FAILED] Query ended."
@@ -60,7 +60,7 @@ Caused by: java.io.EOFException: Unexpected end of input stream
     )
 
 
-def test_a_java_that_ended_at_once_says_why_in_its_log() -> None:
+def test_the_reason_of_a_java_that_ended_at_once_is_in_its_log() -> None:
     heap = "Invalid maximum heap size: -Xmxlots\nError: Could not create the Java Virtual Machine.\n"
     assert reason_in(heap) == "Invalid maximum heap size: -Xmxlots"
     submit = """WARNING: Using incubator modules: jdk.incubator.vector
@@ -71,7 +71,7 @@ Exception in thread "main" org.apache.spark.SparkException: Driver memory must b
     assert reason_in("WARNING: Using incubator modules: jdk.incubator.vector\n") == ""
 
 
-def test_a_java_that_has_ended_is_told_from_other_failures() -> None:
+def test_a_java_that_has_ended_differs_from_other_failures() -> None:
     away = OSError("while sending")
     away.__context__ = ConnectionRefusedError(111, "Connection refused")
     assert is_java_ended(away)
@@ -79,7 +79,7 @@ def test_a_java_that_has_ended_is_told_from_other_failures() -> None:
     assert not is_java_ended(OSError(28, "No space left on device"))
 
 
-def test_what_was_said_of_a_damaged_state_is_told_whole() -> None:
+def test_the_error_of_a_damaged_state_is_reported_whole() -> None:
     said = f"checkpoint /c, cluster 'c1', shard 3: the state does not match its checksum{' and so on' * 100}"
     told = (
         "[STREAM_FAILED] Query terminated: Traceback (most recent call last):\n  File x\n"

@@ -43,7 +43,7 @@ def _counts(spark: SparkSession, place: Path, line: str) -> list[int]:
 
 
 @pytest.mark.spark
-def test_a_checkpoint_of_an_earlier_release_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_checkpoint_of_an_earlier_release_is_continued(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "lines").mkdir()
     ours = spark.conf.get(_MANAGER)
     spark.conf.set(_MANAGER, _BEFORE)
@@ -68,7 +68,7 @@ def test_what_is_tuned_for_one_machine_is_left_alone_on_a_cluster() -> None:
     assert not {_MANAGER, "spark.hadoop.fs.file.impl", "spark.driver.extraJavaOptions"} & cluster.keys()
 
 
-def test_a_users_own_setting_goes_before_ours() -> None:
+def test_a_users_own_setting_precedes_ours() -> None:
     mine = {"spark.conf": {_MANAGER: "mine", "spark.driver.extraJavaOptions": "-Xlog:gc"}}
     conf = session_conf(load(None, mine))
     assert (conf[_MANAGER], conf["spark.driver.extraJavaOptions"]) == ("mine", "-Xlog:gc")

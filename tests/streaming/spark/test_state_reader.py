@@ -35,7 +35,7 @@ def stored() -> list[StoredShard]:
     return [StoredShard(CLUSTER, shard, data) for shard, data in cluster.states.items() if data is not None]
 
 
-def test_a_look_counts_groups_members_and_what_waits() -> None:
+def test_a_summary_counts_groups_members_and_what_waits() -> None:
     looks = [summarise(shard, RULES) for shard in stored()]
     assert {one.clock for one in looks} == {T0 + 900}
     assert (sum(one.groups for one in looks), sum(one.members for one in looks)) == (3, 9)

@@ -57,7 +57,7 @@ def shown(what: LiveStatus, width: int, height: int) -> list[str]:
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30), (200, 50), (60, 16), (59, 12), (40, 11), (30, 6)])
-def test_it_fits_the_screen_however_much_there_is_to_say(width: int, height: int) -> None:
+def test_it_fits_the_screen_however_much_there_is_to_show(width: int, height: int) -> None:
     full = status()
     full.notes.extend(f"warning: broker {number} is away " + "and away " * 40 for number in range(20))
     lines = shown(full, width, height)
@@ -110,29 +110,29 @@ def test_the_newest_rebalance_comes_first_with_its_cause() -> None:
     assert "0123456789ab joined" in text
 
 
-def test_each_cluster_says_when_something_changed_last() -> None:
+def test_each_cluster_shows_when_something_changed_last() -> None:
     lines = shown(status(), 100, 30)
     assert any("rocketmq-orders" in text and text.rstrip().endswith("1 min 1 s ago") for text in lines)
 
 
-def test_a_note_about_a_cluster_goes_before_its_last_change() -> None:
+def test_a_note_about_a_cluster_precedes_its_last_change() -> None:
     one = LiveStatus(clusters=(ClusterStatus("kafka-main", "kafka", 1, 2, NOW, note="away"),))
     (text,) = [line for line in shown(one, 100, 30) if "kafka-main" in line]
     assert "away" in text
     assert "ago" not in text
 
 
-def test_a_failed_rebalance_says_so() -> None:
+def test_a_failed_rebalance_is_marked() -> None:
     one = LiveStatus()
     one.saw([row(1, "strategy_changed", status="failed")])
     assert any("failed: strategy changed" in text for text in shown(one, 80, 24))
 
 
-def test_before_the_first_rebalance_it_says_that_there_was_none() -> None:
+def test_before_the_first_rebalance_it_shows_that_there_was_none() -> None:
     assert "no rebalance yet" in "\n".join(shown(LiveStatus(started_at_ms=NOW), 80, 24))
 
 
-def test_several_causes_are_all_said_and_those_of_a_kind_are_counted() -> None:
+def test_several_causes_are_all_shown_and_those_of_a_kind_are_counted() -> None:
     triggers = [
         {"kind": "session_expired", "member_id": "a"},
         {"kind": "member_joined", "member_id": "b"},

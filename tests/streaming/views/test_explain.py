@@ -69,7 +69,7 @@ def test_a_pause_is_reported_as_far_as_it_was_observed(
         ("group_created", None, {"generation_source": "reported"}, "the group was observed for the first time"),
     ],
 )
-def test_explain_describes_what_happened_in_words_that_fit(
+def test_explain_describes_what_happened_in_fitting_sentences(
     tmp_path: Path, trigger: journal.TriggerKind, member: str | None, more: dict[str, object], sentence: str
 ) -> None:
     row = rebalance("r2", 0, trigger, member) | {"members_after": 2} | more

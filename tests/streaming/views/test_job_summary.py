@@ -78,7 +78,7 @@ def test_the_busiest_group_comes_first_with_its_usual_cause(written: Path) -> No
     assert summarise(written).worst_groups[0] == WorstGroup("kafka", "a", 3, 7, "member_joined")
 
 
-def test_only_open_findings_are_told_the_gravest_first(written: Path) -> None:
+def test_only_open_findings_are_shown_the_gravest_first(written: Path) -> None:
     assert summarise(written).findings == [
         OpenFinding("silent", "critical", 1, "gone"),
         OpenFinding("idle", "info", 1, "one idles"),

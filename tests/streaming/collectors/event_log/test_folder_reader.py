@@ -98,7 +98,7 @@ def test_files_deleted_after_they_were_read_are_no_loss(place: Place) -> None:
     assert place.losses() == []
 
 
-def test_a_loss_while_the_job_was_down_goes_from_the_last_file_read_to_the_last_deleted(place: Place) -> None:
+def test_a_loss_while_the_job_was_down_is_from_the_last_file_read_to_the_last_deleted(place: Place) -> None:
     place.reader().step()
     place.read([1, 2])
     place.reader().step()
@@ -111,7 +111,7 @@ def test_a_loss_while_the_job_was_down_goes_from_the_last_file_read_to_the_last_
     assert len(place.losses()) == 2
 
 
-def test_a_loss_is_seen_also_when_files_behind_it_have_been_read_meanwhile(place: Place) -> None:
+def test_a_loss_is_found_also_when_files_behind_it_have_been_read_meanwhile(place: Place) -> None:
     reader = place.reader()
     reader.step()
     place.read([1])
@@ -154,7 +154,7 @@ def test_a_new_reader_misses_nothing_of_before_but_all_of_a_writer_that_comes_la
     assert place.losses() == [("c3", 7, 8)]
 
 
-def test_a_checkpoint_of_an_earlier_release_misses_what_lies_behind_what_it_read(place: Place) -> None:
+def test_a_checkpoint_of_an_earlier_release_misses_what_was_deleted_after_what_it_read(place: Place) -> None:
     place.read([1, 2])
     place.delete((1, 2), (3, 4))
     place.reader().step()

@@ -15,7 +15,7 @@ from tests.streaming.collectors.event_log.clocks import clock, times_in
 MS = 1_000_000
 
 
-def test_a_clock_of_the_machine_that_goes_back_keeps_the_order(tmp_path: Path) -> None:
+def test_a_machines_clock_set_back_keeps_the_order(tmp_path: Path) -> None:
     segments = Segments(tmp_path, "kafka", Limits())
     number, path = segments.next(2_000 * MS)
     segments.add(number, 1)
@@ -108,7 +108,7 @@ def test_what_a_reader_has_not_read_stays_but_for_the_limits_of_unread_files(
     [(0, _AGES_MS), (700, _AGES_MS), (701, (100, 0))],
     ids=["now", "at the limit", "too long ago"],
 )
-def test_a_reader_is_waited_for_until_it_was_not_seen_for_too_long(
+def test_a_reader_is_waited_for_until_its_mark_is_too_old(
     tmp_path: Path, seen_ms_ago: int, stay: tuple[int, ...]
 ) -> None:
     reads(tmp_path, "slow", up_to_age_ms=None, seen_ms_ago=seen_ms_ago)

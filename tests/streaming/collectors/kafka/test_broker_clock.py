@@ -34,7 +34,7 @@ def test_brokers_that_are_ahead_are_no_harm() -> None:
     assert (clock.ahead_ms, clock.at(NOW)) == (0, NOW)
 
 
-def test_it_never_goes_back() -> None:
+def test_its_time_never_decreases() -> None:
     clock = BrokerClock()
     first = clock.at(NOW)
     clock.saw_record(NOW - 60_000, written_after_ms=NOW - 1_000, read_ms=NOW)
@@ -69,7 +69,7 @@ def test_while_somebody_writes_in_every_round_it_never_runs_ahead_and_hardly_beh
 
 
 @pytest.mark.parametrize("skew", [0, 1, 1_500, 3_600_000])
-def test_an_active_clusters_skew_is_known_to_the_time_a_record_lay_unread(skew: int) -> None:
+def test_an_active_clusters_skew_is_found_up_to_the_time_a_record_was_unread(skew: int) -> None:
     clock = BrokerClock()
     for number in range(5):
         looked = NOW + 5_000 * number

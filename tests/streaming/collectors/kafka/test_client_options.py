@@ -81,7 +81,7 @@ def test_other_logins_are_translated(jaas: str, expected: dict[str, str]) -> Non
     assert options(sasl_jaas_config=jaas).librdkafka() == {"bootstrap.servers": "h:1", **expected}
 
 
-def test_a_login_that_is_not_known_is_said() -> None:
+def test_an_unsupported_login_is_named() -> None:
     with pytest.raises(SetupError, match="MyLoginModule"):
         options(sasl_jaas_config="my.MyLoginModule required a=b;").librdkafka()
 
@@ -100,7 +100,7 @@ def test_pem_files_are_taken_as_they_are() -> None:
     }
 
 
-def test_a_key_store_that_only_java_reads_is_said() -> None:
+def test_a_key_store_that_only_java_reads_is_refused_with_the_remedy() -> None:
     with pytest.raises(SetupError, match="keytool -importkeystore"):
         options(ssl_keystore_location="/me.jks").librdkafka()
     assert options(ssl_keystore_location="/me.p12").librdkafka()["ssl.keystore.location"] == "/me.p12"

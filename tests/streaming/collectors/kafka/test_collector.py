@@ -39,7 +39,7 @@ def topic_counts(folder: Path, topic: str) -> list[int | None]:
 
 
 @pytest.mark.broker
-def test_topics_that_come_grow_and_go_are_told_once_each(each_kafka: Broker, tmp_path: Path) -> None:
+def test_topics_that_are_made_grow_and_are_deleted_are_reported_once_each(each_kafka: Broker, tmp_path: Path) -> None:
     collector = KafkaCollector(options_of(each_kafka), EventFiles(tmp_path, "kafka"), dict)
     create_topic(each_kafka, "watched", 2)
     # A broker that is asked for its first time makes the offsets topic, which has no leader for a moment.
@@ -103,7 +103,7 @@ def test_a_broker_that_is_away_is_visible_and_found_again(tmp_path: Path) -> Non
         collector.stop()
 
 
-def test_a_cluster_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_cluster_that_is_not_there_is_away(tmp_path: Path) -> None:
     options = KafkaOptions(f"127.0.0.1:{free_port()}", "c")
     collector = KafkaCollector(
         options, EventFiles(tmp_path, "kafka"), dict, view=lambda asked: ClusterView(asked, timeout_s=0.5)
@@ -141,7 +141,7 @@ class LosingView:
         pass
 
 
-def test_a_log_that_cannot_be_written_is_visible_and_what_was_owed_is_told_later(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_written_is_visible_and_what_was_pending_is_reported_later(tmp_path: Path) -> None:
     class FullDisk(EventFiles):
         full = True
 
@@ -171,7 +171,7 @@ def test_a_log_that_cannot_be_written_is_visible_and_what_was_owed_is_told_later
     assert sum(isinstance(event, Clock) for event in events_in(tmp_path)) == 1
 
 
-def test_a_damaged_memory_makes_all_topics_told_again(tmp_path: Path) -> None:
+def test_after_a_damaged_memory_all_topics_are_reported_again(tmp_path: Path) -> None:
     log = EventFiles(tmp_path, "kafka")
     log.keep_memory(b"{")
     view = LosingView(first=0)

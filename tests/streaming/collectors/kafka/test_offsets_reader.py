@@ -45,7 +45,7 @@ def step_until(reader: RecordReader, holds: Callable[[], bool]) -> None:
 
 
 @pytest.mark.broker
-def test_nothing_counts_as_read_that_is_not_in_the_log_and_later_all_is_told_once(
+def test_nothing_counts_as_read_that_is_not_in_the_log_and_later_all_is_reported_once(
     kafka41: Broker, new_member: Callable[..., Member], tmp_path: Path
 ) -> None:
     def generations() -> list[int | None]:
@@ -110,7 +110,7 @@ def test_records_that_were_deleted_while_it_was_down_are_reported_and_the_rest_i
 
 
 @pytest.mark.broker
-def test_a_collector_alone_tells_what_a_consumer_was_given(
+def test_a_collector_alone_reports_what_a_consumer_was_assigned(
     each_kafka: Broker, new_member: Callable[..., Member], tmp_path: Path
 ) -> None:
     topic = f"collected-{each_kafka.version}"
@@ -140,7 +140,7 @@ def test_a_collector_alone_tells_what_a_consumer_was_given(
     again.close()
 
 
-def test_commits_of_one_group_at_one_moment_are_one_event() -> None:
+def test_commits_of_one_group_at_one_time_are_one_event() -> None:
     def commit(time_ms: int, group: str, queue_id: int, offset: int) -> Progress:
         queue = QueueOffset("t", queue_id, offset=offset)
         return Progress(schema_version=1, event_time=time_ms, system="kafka", cluster="c", group=group, queues=(queue,))

@@ -87,12 +87,12 @@ def test_with_all_rights_nothing_is_missing(guarded: Broker) -> None:
     assert offsets_partitions(_options(guarded)) == 1
 
 
-def test_a_right_that_can_be_done_without_stops_nobody(guarded: Broker) -> None:
+def test_a_right_that_is_not_required_stops_no_start(guarded: Broker) -> None:
     _give(guarded, READ, GROUP)
     assert [one.name for one in require_rights(_options(guarded))] == ["*"]
 
 
-def test_a_wrong_password_is_said_and_not_shown(guarded: Broker) -> None:
+def test_a_wrong_password_is_an_error_and_not_shown(guarded: Broker) -> None:
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
     wrong = _options(guarded, sasl_jaas_config=f'{module} required username="monitor" password="hunter2";')
     with pytest.raises(SetupError, match="rejects monitor") as error:
@@ -100,23 +100,23 @@ def test_a_wrong_password_is_said_and_not_shown(guarded: Broker) -> None:
     assert "hunter2" not in str(error.value)
 
 
-def test_a_broker_that_speaks_no_tls_is_said(guarded: Broker) -> None:
+def test_a_broker_that_speaks_no_tls_is_an_error(guarded: Broker) -> None:
     with pytest.raises(SetupError, match=r"SSL|TLS"):
         check_rights(_options(guarded, security_protocol="SASL_SSL"))
 
 
-def test_nobody_there_is_said() -> None:
+def test_an_absent_broker_is_an_error() -> None:
     with pytest.raises(SetupError, match=r"no Kafka broker can be reached: .*refused"):
         check_rights(KafkaOptions(f"127.0.0.1:{free_port()}", "c"))
 
 
-def test_properties_that_no_client_takes_are_said(each_kafka: Broker) -> None:
+def test_properties_that_no_client_takes_are_named(each_kafka: Broker) -> None:
     with pytest.raises(SetupError, match=r"security\.protocol") as refused:
         check_rights(KafkaOptions(each_kafka.bootstrap, "c", {"security.protocol": "NONSENSE"}))
     assert "--kafka-option" in refused.value.remedy
 
 
-def test_a_topic_of_events_is_looked_for_before_anything_starts(each_kafka: Broker) -> None:
+def test_a_topic_of_events_is_checked_before_anything_starts(each_kafka: Broker) -> None:
     options = KafkaOptions(each_kafka.bootstrap, "c")
     offsets_partitions(options)
     require_topic(options, "__consumer_offsets")

@@ -10,14 +10,14 @@ def counts(events: list[TopicQueues]) -> list[tuple[str, int | None, int]]:
     return [(event.topic, event.queue_count, event.event_time) for event in events]
 
 
-def test_only_what_is_new_is_told() -> None:
+def test_only_what_is_new_is_reported() -> None:
     watch = TopicDiff("c")
     assert counts(watch.diff({"b": ObservedTopic(1), "a": ObservedTopic(3)}, 10)) == [("a", 3, 10), ("b", 1, 10)]
     assert watch.diff({"b": ObservedTopic(1), "a": ObservedTopic(3)}, 20) == []
     assert counts(watch.diff({"b": ObservedTopic(1), "a": ObservedTopic(4)}, 30)) == [("a", 4, 30)]
 
 
-def test_a_topic_that_is_gone_is_told_when_two_looks_agree() -> None:
+def test_a_deleted_topic_is_reported_when_two_polls_agree() -> None:
     watch = TopicDiff("c")
     watch.diff({"a": ObservedTopic(3), "b": ObservedTopic(1)}, 10)
     assert watch.diff({"b": ObservedTopic(1)}, 20) == []
@@ -35,7 +35,7 @@ def test_a_broker_that_does_not_know_everything_yet_makes_no_change() -> None:
     assert watch.diff({"a": ObservedTopic(3)}, 60) == []
 
 
-def test_a_topic_made_anew_with_fewer_partitions_is_told_at_once() -> None:
+def test_a_topic_made_anew_with_fewer_partitions_is_reported_at_once() -> None:
     watch = TopicDiff("c")
     watch.diff({"a": ObservedTopic(3, topic_id="one")}, 10)
     (event,) = watch.diff({"a": ObservedTopic(2, topic_id="two")}, 20)
@@ -48,7 +48,7 @@ def test_a_topic_that_cannot_be_described_stays_as_it_is() -> None:
     assert watch.diff({"a": None}, 20) == watch.diff({"a": None}, 30) == []
 
 
-def test_racks_are_told_for_each_queue() -> None:
+def test_racks_are_reported_for_each_queue() -> None:
     racks = (("r1", "r2"), ("r2",))
     (event,) = TopicDiff("c").diff({"a": ObservedTopic(2, racks)}, 10)
     assert event.queues == (QueueInfo(queue_id=0, racks=racks[0]), QueueInfo(queue_id=1, racks=racks[1]))
@@ -68,7 +68,7 @@ def test_kafkas_own_topics_are_left_out() -> None:
     )
 
 
-def test_after_a_restart_only_what_changed_meanwhile_is_told() -> None:
+def test_after_a_restart_only_what_changed_meanwhile_is_reported() -> None:
     before = TopicDiff("c")
     before.diff({"a": ObservedTopic(3, (("r1",),) * 3, "id"), "b": ObservedTopic(1)}, 10)
     after = TopicDiff("c", before.memory())

@@ -135,7 +135,7 @@ def test_a_change_of_a_topic_unsettles_its_subscribers(cluster: Cluster) -> None
     assert cluster.differ.is_waiting
 
 
-def test_no_clock_passes_a_doubt_and_none_goes_back(cluster: Cluster) -> None:
+def test_no_clock_passes_a_doubt_and_none_decreases(cluster: Cluster) -> None:
     cluster.read()
     first = cluster.round()[-1].event_time
     assert first == cluster.tree.now_ms
@@ -152,7 +152,7 @@ def test_no_clock_passes_a_doubt_and_none_goes_back(cluster: Cluster) -> None:
     assert cluster.round()[-1].event_time == cluster.tree.now_ms + 10_000
 
 
-def test_offsets_of_groups_are_read_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offsets_of_groups_are_read_one_part_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster(monkeypatch, progress_interval_ms=3_000)
     for group in "abcdef":
         group_of_two(cluster.tree, group)

@@ -68,7 +68,7 @@ class Log:
     def flush(self) -> bool:
         return True
 
-    def told(self, kind: str) -> list[Any]:
+    def reported(self, kind: str) -> list[Any]:
         return [event for event in self.events if type(event).__name__ == kind]
 
     def all_but_clocks(self) -> list[Any]:
@@ -89,8 +89,8 @@ def wait_for(claim: Callable[[], object], collector: MetaqCollector, log: Log) -
 
 def wait_for_rounds(log: Log, collector: MetaqCollector, count: int = 2) -> None:
     """Wait until so many more rounds have passed."""
-    before = len(log.told("Clock"))
-    wait_for(lambda: len(log.told("Clock")) >= before + count, collector, log)
+    before = len(log.reported("Clock"))
+    wait_for(lambda: len(log.reported("Clock")) >= before + count, collector, log)
 
 
 def write(nodes: KazooClient, path: str, data: bytes = b"") -> None:
@@ -115,18 +115,18 @@ def test_a_cluster_of_old_is_read(keeper: ZooKeeper, nodes: KazooClient, root: s
     write(nodes, f"{root}/consumers/g/offsets/t/0-0", b"100")
     log = Log()
     with MetaqCollector(options(keeper, root), log) as collector:
-        wait_for(lambda: log.told("GroupSnapshot"), collector, log)
-        (topic,) = log.told("TopicQueues")
+        wait_for(lambda: log.reported("GroupSnapshot"), collector, log)
+        (topic,) = log.reported("TopicQueues")
         queues = [(one.broker, one.queue_id) for one in topic.queues]
         assert queues == [("0", 0), ("0", 1), ("0", 2), ("1", 0), ("1", 1)]
         wait_for_rounds(log, collector)
         nodes.set(f"{root}/consumers/g/offsets/t/0-0", b"200")
-        wait_for(lambda: log.told("Progress"), collector, log)
+        wait_for(lambda: log.reported("Progress"), collector, log)
         # The first broker of the present kind ends the old reading.
         write(nodes, f"{root}/brokers/topics-pub/t/0-m", b'{"broker":"0-m","numParts":4}')
         write(nodes, f"{root}/brokers/topics-sub/t/0-m", b'{"broker":"0-m","numParts":4}')
-        wait_for(lambda: len(log.told("TopicQueues")[-1].queues) == 4, collector, log)
-    (progress,) = log.told("Progress")
+        wait_for(lambda: len(log.reported("TopicQueues")[-1].queues) == 4, collector, log)
+    (progress,) = log.reported("Progress")
     assert progress.queues[0].offset == 200
     assert progress.event_time == nodes.get(f"{root}/consumers/g/offsets/t/0-0")[1].mtime
 
@@ -144,21 +144,21 @@ def test_garbage_is_named_and_hides_nothing_else(keeper: ZooKeeper, nodes: Kazoo
     write(nodes, f"{root}/consumers/bare")
     log = Log()
     with MetaqCollector(options(keeper, root), log) as collector:
-        wait_for(lambda: len(log.told("GroupSnapshot")) == 2, collector, log)
-        snapshot = next(one for one in log.told("GroupSnapshot") if one.group == "g")
+        wait_for(lambda: len(log.reported("GroupSnapshot")) == 2, collector, log)
+        snapshot = next(one for one in log.reported("GroupSnapshot") if one.group == "g")
         assert [one.member_id for one in snapshot.members] == ["g_a", "g_b", "g_c"]
         (observation,) = snapshot.observations
         assert observation.kind == "unreadable_nodes"
         assert "/consumers/g/ids/g_c (not_utf8)" in observation.detail
-        assert [len(one.queues) for one in log.told("TopicQueues")] == [2]
+        assert [len(one.queues) for one in log.reported("TopicQueues")] == [2]
         wait_for_rounds(log, collector)
-        assert len(log.told("GroupSnapshot")) == 2
+        assert len(log.reported("GroupSnapshot")) == 2
         for path in ("owners/t/zero", "owners/t/0-7", "ids/g_c"):
             nodes.delete(f"{root}/consumers/g/{path}")
-        wait_for(lambda: log.told("GroupSnapshot")[-1].observations == (), collector, log)
+        wait_for(lambda: log.reported("GroupSnapshot")[-1].observations == (), collector, log)
 
 
-def test_the_end_of_our_own_session_says_nothing_of_others(keeper: ZooKeeper, nodes: KazooClient, root: str) -> None:
+def test_the_end_of_our_own_session_proves_nothing_of_others(keeper: ZooKeeper, nodes: KazooClient, root: str) -> None:
     group_of_two(nodes, root)
     log = Log()
     with MetaqCollector(options(keeper, root), log) as collector:
@@ -172,7 +172,7 @@ def test_the_end_of_our_own_session_says_nothing_of_others(keeper: ZooKeeper, no
         assert log.all_but_clocks() == before
         nodes.delete(f"{root}/consumers/g/ids/g_b")
         wait_for(lambda: log.all_but_clocks() != before, collector, log)
-    assert [one.member_id for one in log.told("GroupSnapshot")[-1].members] == ["g_a"]
+    assert [one.member_id for one in log.reported("GroupSnapshot")[-1].members] == ["g_a"]
 
 
 def test_a_server_that_hangs_is_no_evidence(tmp_path: Path) -> None:
@@ -184,10 +184,10 @@ def test_a_server_that_hangs_is_no_evidence(tmp_path: Path) -> None:
             before = log.all_but_clocks()
             keeper.server.freeze()
             wait_for(lambda: collector.status().state == "away", collector, log)
-            clocks = len(log.told("Clock"))
+            clocks = len(log.reported("Clock"))
             keeper.server.thaw()
             wait_for(lambda: collector.status().state == "connected", collector, log)
-            assert len(log.told("Clock")) <= clocks + 2
+            assert len(log.reported("Clock")) <= clocks + 2
             wait_for_rounds(log, collector)
         assert log.all_but_clocks() == before
 
@@ -216,12 +216,14 @@ def test_a_full_log_loses_nothing(keeper: ZooKeeper, nodes: KazooClient, root: s
         nodes.delete(f"{root}/consumers/g/ids/g_b")
         wait_for(lambda: collector.status().state == "unwritable", collector, log)
         log.is_full = False
-        wait_for(lambda: len(log.told("GroupSnapshot")[-1].members) == 1, collector, log)
+        wait_for(lambda: len(log.reported("GroupSnapshot")[-1].members) == 1, collector, log)
         wait_for_rounds(log, collector)
     assert collector.status().state == "connected"
 
 
-def test_who_may_not_read_is_told_so_and_who_may_reads(keeper: ZooKeeper, nodes: KazooClient, root: str) -> None:
+def test_a_user_without_the_right_is_refused_and_one_with_it_reads(
+    keeper: ZooKeeper, nodes: KazooClient, root: str
+) -> None:
     everything = [make_digest_acl("monitor", "of-the-test", all=True)]
     nodes.add_auth("digest", "monitor:of-the-test")
     nodes.ensure_path(root)
@@ -233,11 +235,11 @@ def test_who_may_not_read_is_told_so_and_who_may_reads(keeper: ZooKeeper, nodes:
         assert log.events == []
     allowed = options(keeper, root, auth={"digest": SecretStr("monitor:of-the-test")})
     with MetaqCollector(allowed, log) as collector:
-        wait_for(lambda: log.told("GroupSnapshot"), collector, log)
+        wait_for(lambda: log.reported("GroupSnapshot"), collector, log)
     assert "of-the-test" not in repr(allowed)
 
 
-def test_one_look_tells_everything_and_the_next_collector_nothing_again(
+def test_one_read_reports_everything_and_the_next_collector_nothing_again(
     keeper: ZooKeeper, nodes: KazooClient, root: str, tmp_path: Path
 ) -> None:
     group_of_two(nodes, root)
@@ -258,7 +260,7 @@ def test_a_memory_that_cannot_be_read_is_none(keeper: ZooKeeper, nodes: KazooCli
     log = Log()
     log.memory = b'{"groups":[]'
     with MetaqCollector(options(keeper, root), log) as collector:
-        wait_for(lambda: log.told("GroupSnapshot"), collector, log)
+        wait_for(lambda: log.reported("GroupSnapshot"), collector, log)
 
 
 def test_groups_and_topics_that_are_not_followed_are_not_read(keeper: ZooKeeper, nodes: KazooClient, root: str) -> None:
@@ -271,10 +273,12 @@ def test_groups_and_topics_that_are_not_followed_are_not_read(keeper: ZooKeeper,
         wait_for_rounds(log, collector)
         write(nodes, f"{root}/consumers/another/ids/another_a", b"t")
         write(nodes, f"{root}/consumers/late/ids/late_a", b"t,u")
-        wait_for(lambda: any(one.group == "late" and one.members for one in log.told("GroupSnapshot")), collector, log)
-    assert {one.group for one in log.told("GroupSnapshot")} == {"wanted", "late"}
-    assert {one.topic for one in log.told("TopicQueues")} == {"t"}
-    assert log.told("GroupSnapshot")[-1].members[0].subscriptions == ("t",)
+        wait_for(
+            lambda: any(one.group == "late" and one.members for one in log.reported("GroupSnapshot")), collector, log
+        )
+    assert {one.group for one in log.reported("GroupSnapshot")} == {"wanted", "late"}
+    assert {one.topic for one in log.reported("TopicQueues")} == {"t"}
+    assert log.reported("GroupSnapshot")[-1].members[0].subscriptions == ("t",)
 
 
 def test_a_member_that_describes_itself_anew_is_read_again(keeper: ZooKeeper, nodes: KazooClient, root: str) -> None:
@@ -283,17 +287,17 @@ def test_a_member_that_describes_itself_anew_is_read_again(keeper: ZooKeeper, no
     with MetaqCollector(options(keeper, root), log) as collector:
         wait_for_rounds(log, collector)
         nodes.set(f"{root}/consumers/g/ids/g_b", b"t,u")
-        wait_for(lambda: len(log.told("GroupSnapshot")) == 2, collector, log)
-    assert [one.subscriptions for one in log.told("GroupSnapshot")[-1].members] == [("t",), ("t", "u")]
+        wait_for(lambda: len(log.reported("GroupSnapshot")) == 2, collector, log)
+    assert [one.subscriptions for one in log.reported("GroupSnapshot")[-1].members] == [("t",), ("t", "u")]
 
 
-def test_a_group_that_was_taken_out_is_told_to_be(keeper: ZooKeeper, nodes: KazooClient, root: str) -> None:
+def test_a_removed_group_is_reported_as_deleted(keeper: ZooKeeper, nodes: KazooClient, root: str) -> None:
     group_of_two(nodes, root)
     log = Log()
     with MetaqCollector(options(keeper, root), log) as collector:
         wait_for_rounds(log, collector)
         nodes.delete(f"{root}/consumers/g", recursive=True)
-        wait_for(lambda: log.told("GroupDeleted"), collector, log)
+        wait_for(lambda: log.reported("GroupDeleted"), collector, log)
     assert collector.status().groups == 0
 
 

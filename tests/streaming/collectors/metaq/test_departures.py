@@ -49,7 +49,7 @@ def test_after_changes_of_others_nothing_decides(keeper: Keeper, monitor: Monito
     assert departures(monitor.reads(continuous=False)) == {"g_b": "gone"}
 
 
-def test_a_member_that_owned_nothing_is_gone_without_evidence(keeper: Keeper, monitor: Monitor) -> None:
+def test_a_member_that_owned_nothing_departs_without_evidence(keeper: Keeper, monitor: Monitor) -> None:
     two_members(keeper, monitor)
     keeper.joins("c")
     monitor.reads()

@@ -37,7 +37,7 @@ def test_servers_without_a_port_are_tried_at_that_of_zookeeper(monkeypatch: pyte
     assert tried == ["z:2181", "y:1"]
 
 
-def test_a_cluster_that_was_seen_before_may_be_away_at_the_next_start(tmp_path: Path) -> None:
+def test_a_cluster_observed_before_may_be_away_at_the_next_start(tmp_path: Path) -> None:
     settings = load(None, {"metaq.zookeeper": f"127.0.0.1:{free_port()}", "metaq.cluster": "m"}).metaq
     with pytest.raises(SetupError, match="no ZooKeeper of MetaQ can be reached"):
         checked(settings, was_seen=False)

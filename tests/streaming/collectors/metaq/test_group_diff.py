@@ -32,7 +32,7 @@ def test_joins_and_owners_are_reported_with_their_own_times(keeper: Keeper, moni
     assert monitor.reads() == []
 
 
-def test_a_removal_lies_between_the_transactions_around_it(keeper: Keeper, monitor: Monitor) -> None:
+def test_a_removal_is_dated_between_the_transactions_around_it(keeper: Keeper, monitor: Monitor) -> None:
     two_members(keeper, monitor)
     keeper.expires("b")
     keeper.passes(30)

@@ -42,7 +42,7 @@ def test_a_slave_has_the_partitions_of_its_master_and_they_count_once() -> None:
     assert ObservedTopic(Folder(), {}).queues() == ()
 
 
-def test_the_count_of_changes_goes_on_where_the_servers_number_wraps() -> None:
+def test_the_count_of_changes_continues_where_the_servers_number_wraps() -> None:
     assert changes_between(Folder(cversion=3), Folder(cversion=5)) == 2
     assert changes_between(Folder(cversion=2**31 - 1), Folder(cversion=-(2**31) + 1)) == 2
     assert changes_between(Folder(cversion=5), Folder(cversion=5)) == 0

@@ -22,7 +22,7 @@ from streaming.collectors.metaq.zk_times import TransactionTimes
         (((6, 170),), True, 170),
     ],
 )
-def test_a_removal_lies_between_the_known_transactions_around_it(
+def test_a_removal_is_dated_between_the_recorded_transactions_around_it(
     known: tuple[tuple[int, int], ...], alone: bool, at: int
 ) -> None:
     times = TransactionTimes()

@@ -14,25 +14,25 @@ from streaming.collectors.metaq.zk_times import TransactionTimes
 T0 = 1_772_334_720_000
 
 
-def test_queues_that_are_gone_for_less_than_the_settle_time_are_not_reported() -> None:
+def test_queues_missing_for_less_than_the_settle_time_are_not_reported() -> None:
     def context(at: int) -> ReadContext:
         return ReadContext("c", noticed=at, at=at, continuous=True, settle_ms=1_000, times=TransactionTimes())
 
-    def seen(count: int | None, since: int) -> ObservedTopic:
+    def topic_of(count: int | None, since: int) -> ObservedTopic:
         return ObservedTopic(Folder(), {} if count is None else {"0-m": ObservedShare("0", count, since)})
 
-    events, told = diff_topic("t", None, seen(5, T0 - 50), context(T0))
+    events, state = diff_topic("t", None, topic_of(5, T0 - 50), context(T0))
     assert [(event.event_time, len(event.queues or ())) for event in events] == [(T0, 5)]
-    events, told = diff_topic("t", told, seen(None, 0), context(T0 + 100))
+    events, state = diff_topic("t", state, topic_of(None, 0), context(T0 + 100))
     assert events == []
-    events, told = diff_topic("t", told, seen(7, T0 + 120), context(T0 + 130))
+    events, state = diff_topic("t", state, topic_of(7, T0 + 120), context(T0 + 130))
     assert [(event.event_time, len(event.queues or ())) for event in events] == [(T0 + 120, 7)]
-    events, told = diff_topic("t", told, seen(None, 0), context(T0 + 5_000))
-    events, told = diff_topic("t", told, seen(None, 0), context(T0 + 5_999))
+    events, state = diff_topic("t", state, topic_of(None, 0), context(T0 + 5_000))
+    events, state = diff_topic("t", state, topic_of(None, 0), context(T0 + 5_999))
     assert events == []
-    events, told = diff_topic("t", told, seen(None, 0), context(T0 + 6_000))
+    events, state = diff_topic("t", state, topic_of(None, 0), context(T0 + 6_000))
     assert [(event.event_time, event.queue_count) for event in events] == [(T0 + 5_000, 0)]
-    assert diff_topic("t", told, seen(None, 0), context(T0 + 9_000))[0] == []
+    assert diff_topic("t", state, topic_of(None, 0), context(T0 + 9_000))[0] == []
 
 
 def context(at: int) -> ReadContext:
@@ -66,7 +66,7 @@ def test_times_of_one_topic_never_go_back() -> None:
     assert event.event_time == T0 + 101
 
 
-def test_a_broker_whose_clock_is_ahead_has_no_say() -> None:
+def test_the_time_of_a_broker_ahead_is_not_used() -> None:
     _, state = diff_topic("t", None, topic({"0-m": (1, T0)}), context(T0))
     (event,), _ = diff_topic("t", state, topic({"0-m": (2, T0 + 900_000)}), context(T0 + 10))
     assert event.event_time == T0 + 10

@@ -60,7 +60,7 @@ def test_events_of_the_connection_and_of_other_nodes_are_none(queue: Queue) -> N
     assert not queue.take()
 
 
-def test_owners_are_gathered_for_a_moment_and_members_are_not(queue: Queue) -> None:
+def test_owners_are_gathered_for_a_short_time_and_members_are_not(queue: Queue) -> None:
     queue.fire("/consumers/g/owners/t")
     queue.fire("/consumers/h/owners/t")
     queue.fire("/consumers/h/ids")

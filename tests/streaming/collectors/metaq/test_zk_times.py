@@ -12,7 +12,7 @@ from streaming.collectors.metaq.zk_times import ServerClock, TransactionTimes
 NOW = 1_772_334_720_000
 
 
-def test_known_transactions_bound_those_around_them() -> None:
+def test_recorded_transactions_bound_those_around_them() -> None:
     times = TransactionTimes()
     for zxid, ms in ((30, 300), (10, 100), (20, 200), (20, 200)):
         times.learn(zxid, ms)
@@ -71,7 +71,7 @@ def test_a_clock_that_was_set_is_believed_after_a_while() -> None:
     assert clock.ahead_ms == 0
 
 
-def test_what_is_reported_never_goes_back() -> None:
+def test_reported_times_never_decrease() -> None:
     clock = ServerClock()
     assert clock.advance(NOW) == NOW
     clock.saw(NOW - 9_000, noticed_ms=NOW, absent_ms=NOW - 1_000)

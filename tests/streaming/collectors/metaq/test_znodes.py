@@ -121,7 +121,7 @@ def test_a_consumers_own_id_and_address() -> None:
         ("/elsewhere", None),
     ],
 )
-def test_whom_a_change_concerns(path: str, concern: Concern | None) -> None:
+def test_the_group_or_topic_that_a_change_concerns(path: str, concern: Concern | None) -> None:
     assert concern_of(Paths("/meta"), path) == concern
 
 

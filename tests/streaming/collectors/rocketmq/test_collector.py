@@ -17,7 +17,7 @@ from tests.streaming.collectors.rocketmq.collected import Collected, members, ro
 from udfs.model.events import AssignmentReported, GroupSnapshot, Progress, TopicQueues
 
 
-def test_the_first_round_tells_topics_group_and_what_each_holds_and_the_second_the_time(collected: Collected) -> None:
+def test_the_first_round_reports_topics_group_and_assignments_and_the_second_the_time(collected: Collected) -> None:
     events = collected.round()
     topics = {event.topic: len(event.queues or ()) for event in events if isinstance(event, TopicQueues)}
     assert topics == {"orders": 8, "%RETRY%billing": 2}
@@ -41,7 +41,7 @@ def test_system_groups_and_topics_and_those_that_are_excluded_are_left_alone(
     collected.collector.stop()
 
 
-def test_a_member_that_goes_and_queues_that_come_are_told_with_what_the_others_hold_then(
+def test_a_departed_member_and_new_queues_are_reported_with_what_the_others_hold_then(
     script: Script, cluster: ScriptedRocketMq, collected: Collected
 ) -> None:
     collected.round()
@@ -56,24 +56,24 @@ def test_a_member_that_goes_and_queues_that_come_are_told_with_what_the_others_h
     assert {type(event) for event in reports} <= {AssignmentReported}
 
 
-def test_what_waits_for_members_that_stand_still_is_told_round_after_round_without_another_question(
+def test_what_waits_for_paused_members_is_reported_round_after_round_without_another_request(
     script: Script, cluster: ScriptedRocketMq, collected: Collected
 ) -> None:
     stuck, moving = ("orders", "broker-a", 1), ("orders", "broker-b", 0)
     offsets = script.groups["billing"].offsets
 
-    def told() -> list[tuple[tuple[str, str | None, int], int | None, int | None, bool]]:
+    def offsets_reported() -> list[tuple[tuple[str, str | None, int], int | None, int | None, bool]]:
         queues = [queue for event in collected.round() if isinstance(event, Progress) for queue in event.queues]
         return [((one.topic, one.broker, one.queue_id), one.offset, one.end_offset, one.moved) for one in queues]
 
     cluster.change(lambda: offsets.update({stuck: (3, 10), moving: (4, 4)}))
-    assert told() == [(stuck, 3, 10, False)]
-    assert told() == []
+    assert offsets_reported() == [(stuck, 3, 10, False)]
+    assert offsets_reported() == []
     asked = cluster.requests[RequestCode.GET_CONSUME_STATS]
     cluster.change(lambda: offsets.update({stuck: (3, 20), moving: (9, 9)}))
-    assert told() == [(stuck, 3, 20, False), (moving, 9, 9, True)]
+    assert offsets_reported() == [(stuck, 3, 20, False), (moving, 9, 9, True)]
     cluster.change(lambda: offsets.update({stuck: (20, 20)}))
-    assert told() == [(stuck, 20, 20, True)]
+    assert offsets_reported() == [(stuck, 20, 20, True)]
     assert cluster.requests[RequestCode.GET_CONSUME_STATS] - asked == 2 * 2  # each round, each broker
 
 
@@ -104,7 +104,7 @@ def test_a_name_server_that_knows_nothing_yet_changes_nothing(
     assert collected.round() == []
 
 
-def test_where_nobody_answers_nothing_is_told_and_the_state_says_so(
+def test_without_an_answer_nothing_is_reported_and_the_state_is_away(
     cluster: ScriptedRocketMq, collected: Collected
 ) -> None:
     collected.round()
@@ -129,7 +129,7 @@ def test_a_cluster_that_does_not_let_us_in_has_refused(cluster: ScriptedRocketMq
     assert "who are you" in (status.detail or "")
 
 
-def test_another_process_goes_on_where_this_one_stopped(
+def test_another_process_continues_where_this_one_stopped(
     script: Script, cluster: ScriptedRocketMq, tmp_path: Path
 ) -> None:
     first = Collected(cluster, tmp_path)
@@ -153,7 +153,7 @@ def test_a_memory_that_is_unreadable_is_not_believed(
     again.collector.stop()
 
 
-def test_what_the_log_does_not_take_is_told_again(
+def test_what_the_log_does_not_take_is_reported_again(
     script: Script, cluster: ScriptedRocketMq, collected: Collected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collected.round()
@@ -184,7 +184,7 @@ def test_times_never_go_back_though_the_machines_clock_does(
     again.collector.stop()
 
 
-def test_started_it_tells_by_itself_and_stops_at_once_also_while_a_server_says_nothing(
+def test_started_it_reports_by_itself_and_stops_at_once_also_while_a_server_is_silent(
     script: Script, cluster: ScriptedRocketMq, tmp_path: Path
 ) -> None:
     class Watched(EventFiles):

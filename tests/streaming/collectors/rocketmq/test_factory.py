@@ -39,7 +39,7 @@ def test_a_cluster_that_cannot_be_reached_leaves_nothing_behind(tmp_path: Path) 
     assert not list(tmp_path.iterdir())
 
 
-def test_a_cluster_that_was_seen_before_may_be_away_at_the_next_start(tmp_path: Path) -> None:
+def test_a_cluster_observed_before_may_be_away_at_the_next_start(tmp_path: Path) -> None:
     settings = load(None, {"rocketmq.name_servers": f"127.0.0.1:{free_port()}", "rocketmq.cluster": "r"})
     EventFiles(tmp_path, "rocketmq").keep_memory(b"")
     cluster = attached_clusters(settings, tmp_path, dict)[0]

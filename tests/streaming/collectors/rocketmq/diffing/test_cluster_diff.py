@@ -218,7 +218,7 @@ def test_a_broker_is_missing_once_consumers_may_have_noticed(later_ms: int, is_m
     assert missing == (frozenset("b") if is_missing else frozenset())
 
 
-def test_time_alone_is_no_news_and_a_broker_that_went_away_is() -> None:
+def test_time_alone_is_no_news_and_an_unavailable_broker_is() -> None:
     rounds = Rounds()
     empty = rounds.known
     rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A, B], infos={"c1": info()})

@@ -25,27 +25,27 @@ from udfs.model.events import Progress
 # ---- how queues are shared
 
 
-def test_another_strategy_of_a_member_is_told() -> None:
+def test_another_strategy_of_a_member_is_reported() -> None:
     rounds = Rounds()
     rounds.take(ONE, infos={"c1": info()})
     (snapshot,) = snapshots(rounds.take(ONE, infos={"c1": info(strategy="com.example.Mine@1")}))
     assert snapshot.members[0].strategies == ("com.example.Mine",)
 
 
-def test_broadcasting_by_the_members_own_word_or_else_the_groups_table() -> None:
+def test_broadcasting_by_the_members_own_report_or_else_the_groups_table() -> None:
     said = Rounds().take(ONE, infos={"c1": info(messageModel="BROADCASTING")})
     table = {"g": {"a": connections(["c1"], message_model="BROADCASTING")}}
     by_table = Rounds().take(table, infos={"c1": "unable"})
     assert [settings(events)[0].mode for events in (said, by_table)] == ["broadcasting", "broadcasting"]
 
 
-def test_a_table_that_says_another_model_than_all_members_changes_nothing() -> None:
+def test_a_table_with_another_model_than_all_members_changes_nothing() -> None:
     rounds = Rounds()
     rounds.take(ONE, infos={"c1": info()})
     assert rounds.take({"g": {"a": connections(["c1"], message_model="BROADCASTING")}}) == []
 
 
-def test_members_of_different_models_change_nothing_and_are_told_to_flap() -> None:
+def test_members_of_different_models_change_nothing_and_are_observed_to_flap() -> None:
     rounds = Rounds()
     rounds.take(TWO, infos={"c1": info(), "c2": info()})
     events = rounds.take(TWO, infos={"c2": info(messageModel="BROADCASTING")})
@@ -53,7 +53,7 @@ def test_members_of_different_models_change_nothing_and_are_told_to_flap() -> No
     assert details(events, "subscriptions_flap") == ["message models: BROADCASTING, CLUSTERING"]
 
 
-def test_pop_is_message_mode_where_members_leave_the_dealing_to_the_broker() -> None:
+def test_pop_is_message_mode_where_members_leave_assigning_to_the_broker() -> None:
     popping = broker("a", modes=(MessageRequestMode("t", "g", "POP", 3),))
     by_itself = Rounds().take(ONE, brokers=[popping], infos={"c1": info(clientRebalance="true")})
     by_broker = Rounds().take(ONE, brokers=[popping], infos={"c1": info(clientRebalance="false")})
@@ -62,7 +62,7 @@ def test_pop_is_message_mode_where_members_leave_the_dealing_to_the_broker() -> 
     assert reports(by_broker) == []
 
 
-def test_a_brokers_default_mode_shows_in_what_it_deals_and_stands_until_it_deals_otherwise() -> None:
+def test_a_brokers_default_mode_shows_in_its_assignments_and_is_current_until_they_change() -> None:
     rounds = Rounds()
     pulls = info(("t", "a", 0), clientRebalance="false")
     (told,) = settings(rounds.take(ONE, infos={"c1": pulls}, dealt={"t": "POP"}))
@@ -76,7 +76,7 @@ def test_a_brokers_default_mode_shows_in_what_it_deals_and_stands_until_it_deals
 # ---- offsets
 
 
-def test_offsets_are_told_when_they_move_and_the_first_look_is_where_they_start() -> None:
+def test_offsets_are_reported_when_they_move_from_the_first_read_on() -> None:
     rounds = Rounds()
     rounds.take(ONE, infos={"c1": info()}, offsets=offsets(q0=5, q1=7))
     assert rounds.take(ONE, offsets=offsets(q0=5, q1=7)) == []
@@ -90,7 +90,7 @@ def test_offsets_are_told_when_they_move_and_the_first_look_is_where_they_start(
     assert rounds.take(ONE, offsets=offsets(q0=5, q1=9)) == []
 
 
-def test_a_queue_is_told_when_another_number_waits_there_though_nobody_commits() -> None:
+def test_a_queue_is_reported_when_another_number_waits_there_though_no_member_commits() -> None:
     rounds = Rounds()
     told = [
         lags(rounds.take(ONE, infos={"c1": info()}, offsets=offsets(q0=(5, 9), q1=7, q2=(-1, 4)))),

@@ -24,7 +24,7 @@ from udfs.model.events import AssignmentReported, GroupSettings, GroupSnapshot
 AWAY = broker("b", problem="no connection")
 
 
-def test_the_first_round_tells_how_the_group_shares_and_then_who_is_in_it() -> None:
+def test_the_first_round_reports_the_mode_of_the_group_and_then_its_members() -> None:
     events = Rounds().take({"g": {"a": connections(["c1", "c2"])}}, infos={"c1": info(), "c2": info()})
     settings, snapshot, *reports = events
     assert isinstance(settings, GroupSettings)
@@ -40,7 +40,7 @@ def test_the_first_round_tells_how_the_group_shares_and_then_who_is_in_it() -> N
     assert {type(report) for report in reports} == {AssignmentReported}
 
 
-def test_a_member_that_left_is_gone_and_nothing_decides_how() -> None:
+def test_a_departed_member_is_reported_and_nothing_decides_how_it_departed() -> None:
     rounds = first_round("c1", "c2")
     (snapshot,) = snapshots(rounds.take(both("c1"), brokers=[A, B]))
     assert ids(snapshot) == ["c1"]
@@ -50,7 +50,7 @@ def test_a_member_that_left_is_gone_and_nothing_decides_how() -> None:
     assert "killed" in (departure.evidence or "")
 
 
-def test_one_that_hung_before_its_connection_went_expired() -> None:
+def test_a_member_that_hung_before_its_connection_closed_has_expired() -> None:
     rounds = first_round("c1", "c2")
     for _ in range(2):
         rounds.take(both("c1", "c2"), brokers=[A, B], infos={"c2": "silent"})
@@ -97,7 +97,7 @@ def test_one_that_was_silent_once_or_long_ago_or_answered_since_did_not_expire()
         assert [one.kind for one in snapshot.departures] == ["gone"], (silences, answers, later_ms)
 
 
-def test_a_broker_that_is_away_is_no_evidence_against_those_whom_only_it_lists() -> None:
+def test_an_unavailable_broker_is_no_evidence_against_members_that_only_it_lists() -> None:
     rounds = Rounds()
     lists = {"g": {"a": connections(["c1"]), "b": connections(["c1", "c2"])}}
     rounds.take(lists, brokers=[A, B], infos={"c1": info(), "c2": info()})
@@ -108,13 +108,13 @@ def test_a_broker_that_is_away_is_no_evidence_against_those_whom_only_it_lists()
     assert len(rounds.known.groups["g"].members) == 2
 
 
-def test_who_is_not_listed_any_more_by_a_broker_that_did_is_gone_though_another_is_away() -> None:
+def test_a_member_that_its_broker_no_longer_lists_has_departed_though_another_is_away() -> None:
     rounds = first_round("c1", "c2")
     (snapshot,) = snapshots(rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A, AWAY]))
     assert ids(snapshot) == ["c1"]
 
 
-def test_a_broker_that_was_restarted_lists_nobody_until_members_had_time_to_come_back() -> None:
+def test_a_restarted_broker_lists_no_member_until_they_had_time_to_come_back() -> None:
     rounds = Rounds()
     rounds.take({"g": {"a": connections(["c1", "c2"])}}, infos={"c1": info(), "c2": info()})
     restarted = broker("a", boot_ms=2)
@@ -129,7 +129,7 @@ def test_a_broker_that_was_restarted_lists_nobody_until_members_had_time_to_come
     assert "restarted" in (snapshot.departures[0].evidence or "")
 
 
-def test_whom_a_broker_heard_again_since_it_started_may_go_at_once() -> None:
+def test_a_member_listed_again_since_its_broker_started_may_depart_at_once() -> None:
     rounds = Rounds()
     rounds.take({"g": {"a": connections(["c1", "c2"])}}, infos={"c1": info(), "c2": info()})
     restarted = broker("a", boot_ms=2)
@@ -155,7 +155,7 @@ def test_members_that_all_came_back_leave_no_trace_of_a_rebalance() -> None:
     assert all(ids(snapshot) == ["c1", "c2"] for snapshot in heard)
 
 
-def test_two_connections_with_one_id_are_two_members_told_apart_by_their_addresses() -> None:
+def test_two_connections_with_one_id_are_two_members_distinguished_by_their_addresses() -> None:
     rounds = Rounds()
     twice = connections([("c1", "10.0.0.1:1"), ("c1", "10.0.0.2:1")])
     (snapshot,) = snapshots(rounds.take({"g": {"a": twice, "b": twice}}, brokers=[A, B], infos={"c1": info()}))
@@ -187,7 +187,7 @@ def test_a_client_has_another_port_at_each_broker_and_is_one_member_that_keeps_i
     assert rounds.take({"g": {"a": at_a, "b": at_b}}, brokers=[A, B]) == []
 
 
-def test_a_member_whose_connection_to_one_broker_is_over_has_its_address_at_another() -> None:
+def test_a_member_disconnected_from_one_broker_has_its_address_at_another() -> None:
     rounds = Rounds()
     at_a, at_b = connections([("c1", "10.0.0.1:1")]), connections([("c1", "10.0.0.1:2")])
     rounds.take({"g": {"a": at_a, "b": at_b}}, brokers=[A, B], infos={"c1": info()})
@@ -196,7 +196,7 @@ def test_a_member_whose_connection_to_one_broker_is_over_has_its_address_at_anot
     assert not snapshot.departures
 
 
-def test_a_member_that_was_not_asked_yet_is_not_told_without_its_strategy() -> None:
+def test_a_member_that_was_not_queried_yet_is_not_reported_without_its_strategy() -> None:
     rounds = Rounds()
     lists = {"g": {"a": connections(["c1", "c2"])}}
     assert rounds.take(lists, infos={"c1": info(("t", "a", 0))}) == []
@@ -211,7 +211,7 @@ def test_a_member_that_was_not_asked_yet_is_not_told_without_its_strategy() -> N
     assert held == {"c1": [0], "c2": [1]}
 
 
-def test_a_member_that_cannot_be_asked_has_the_topics_of_its_groups_table() -> None:
+def test_a_member_that_cannot_be_queried_has_the_topics_of_its_groups_table() -> None:
     rounds = Rounds()
     lists = {"g": {"a": connections(["c1"], {"t": "*", "u": "*"})}}
     (snapshot,) = snapshots(rounds.take(lists, infos={"c1": "unable"}))
@@ -221,14 +221,14 @@ def test_a_member_that_cannot_be_asked_has_the_topics_of_its_groups_table() -> N
     assert observed(snapshot) == ["running_info_missing"]
 
 
-def test_a_newcomer_in_a_group_that_was_told_is_waited_for_and_not_for_ever() -> None:
+def test_a_newcomer_in_a_reported_group_is_waited_for_and_not_for_ever() -> None:
     rounds = first_round("c1")
     heard = [rounds.take(both("c1", "c2"), brokers=[A, B]) for _ in range(4)]
     assert heard[0] == []
     assert [ids(one) for one in snapshots(event for events in heard for event in events)] == [["c1", "c2"]]
 
 
-def test_a_broker_that_was_restarted_while_nobody_looked_is_given_time_too() -> None:
+def test_a_broker_restarted_while_it_was_not_polled_has_its_time_too() -> None:
     rounds = first_round("c1")
     rounds.restart()
     restarted = [broker("a", boot_ms=2), broker("b", boot_ms=2)]

@@ -35,7 +35,7 @@ def queues(events: list[AnyEvent]) -> list[dict[str | None, int] | int | None]:
     return said
 
 
-def test_a_topic_is_told_when_it_is_seen_when_it_grows_and_when_it_shrinks() -> None:
+def test_a_topic_is_reported_when_it_is_new_when_it_grows_and_when_it_shrinks() -> None:
     rounds = Rounds()
     assert queues(rounds.take(brokers=[A5], topics={"t": route("t", {"a": 5})})) == [{"a": 5}]
     assert rounds.take(brokers=[A5], topics={"t": route("t", {"a": 5})}) == []
@@ -67,7 +67,7 @@ def test_a_name_server_that_knows_no_routes_yet_deletes_nothing() -> None:
         assert rounds.take(brokers=[A5], topics={"t": None}) == []
 
 
-def test_a_topic_that_its_brokers_do_not_have_any_more_is_deleted_when_two_looks_agree() -> None:
+def test_a_topic_that_its_brokers_do_not_have_any_more_is_deleted_when_two_polls_agree() -> None:
     rounds = Rounds()
     rounds.take(brokers=[A5], topics={"t": route("t", {"a": 5})})
     assert rounds.take(brokers=[broker("a")], topics={"t": None}) == []
@@ -87,7 +87,7 @@ def test_the_queues_of_a_broker_that_is_away_are_held_for_as_long_as_consumers_m
     assert said == [[]] * (len(said) - 1) + [[{"b": 5}]]
 
 
-def test_a_topic_all_of_whose_brokers_are_away_keeps_its_queues_as_consumers_do() -> None:
+def test_a_topic_keeps_its_queues_while_all_its_brokers_are_away_as_consumers_do() -> None:
     rounds = Rounds()
     other = broker("b")
     rounds.take(brokers=[A5, other], topics={"t": route("t", {"a": 5})})
@@ -95,7 +95,7 @@ def test_a_topic_all_of_whose_brokers_are_away_keeps_its_queues_as_consumers_do(
         assert rounds.take(brokers=[AWAY, other], topics={"t": None}) == []
 
 
-def test_a_static_topic_has_the_broker_names_that_consumers_see_and_its_group_says_so() -> None:
+def test_a_static_topic_has_the_broker_names_of_consumers_and_is_observed_in_its_group() -> None:
     mapped = TopicRoute(
         topic="t",
         brokers=(),
@@ -109,7 +109,7 @@ def test_a_static_topic_has_the_broker_names_that_consumers_see_and_its_group_sa
     assert [(one.kind, one.detail) for one in snapshot.observations or ()] == [("static_topic", "t")]
 
 
-def test_a_topic_is_told_before_the_group_that_reads_it_and_the_group_waits_for_it() -> None:
+def test_a_topic_is_reported_before_the_group_that_reads_it_and_the_group_waits_for_it() -> None:
     rounds = Rounds()
     lists = {"g": {"a": connections(["c1"])}}
     assert rounds.take(lists, brokers=[A5], infos={"c1": info()}, unseen_topics=["t"]) == []

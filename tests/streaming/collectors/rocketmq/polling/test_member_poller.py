@@ -179,7 +179,7 @@ def test_after_its_time_nothing_is_requested_and_what_was_left_out_is_counted() 
     assert client.requests == []
 
 
-def test_requests_take_turns_among_the_brokers_that_list_a_member() -> None:
+def test_requests_alternate_among_the_brokers_that_list_a_member() -> None:
     client = Client(c1=info())
 
     async def poll() -> None:

@@ -21,7 +21,7 @@ def settled(groups: int, members: int, share: float) -> tuple[Schedule, int]:
     return schedule, LATER_MS
 
 
-def asked(schedule: Schedule, now_ms: int) -> list[str]:
+def requested(schedule: Schedule, now_ms: int) -> list[str]:
     asks = schedule.next_members(now_ms)
     for ask in asks:
         schedule.answered(ask.group, ask.client_id, now_ms)
@@ -29,11 +29,11 @@ def asked(schedule: Schedule, now_ms: int) -> list[str]:
 
 
 @given(st.integers(1, 30), st.integers(1, 5), st.floats(0.05, 1.0))
-def test_everybody_is_asked_in_turn_and_nobody_twice_before_everybody_was(groups: int, members: int, share: float):
+def test_every_member_is_queried_and_none_twice_before_all_were(groups: int, members: int, share: float):
     schedule, now_ms = settled(groups, members, share)
     counts: Counter[str] = Counter()
     while len(counts) < groups * members:
-        mine = asked(schedule, now_ms)
+        mine = requested(schedule, now_ms)
         assert 1 <= len(mine) <= share * groups * members + 1
         counts.update(mine)
         now_ms += 5_000
@@ -41,33 +41,33 @@ def test_everybody_is_asked_in_turn_and_nobody_twice_before_everybody_was(groups
     assert sum(counts.values()) < groups * members * (1 + share) + 1
 
 
-def test_a_group_that_changed_is_asked_at_once_before_all_others_and_for_a_while() -> None:
+def test_a_group_that_changed_is_queried_at_once_before_all_others_and_for_a_while() -> None:
     schedule, now_ms = settled(100, 2, 0.1)
     schedule.saw("g50", {"g50-0", "new"}, 1, now_ms)
-    assert set(asked(schedule, now_ms)[:2]) == {"g50-0", "new"}
-    assert set(asked(schedule, now_ms + CHANGED_FOR_MS - 1)[:2]) == {"g50-0", "new"}
-    assert set(asked(schedule, now_ms + CHANGED_FOR_MS)[:2]) != {"g50-0", "new"}
+    assert set(requested(schedule, now_ms)[:2]) == {"g50-0", "new"}
+    assert set(requested(schedule, now_ms + CHANGED_FOR_MS - 1)[:2]) == {"g50-0", "new"}
+    assert set(requested(schedule, now_ms + CHANGED_FOR_MS)[:2]) != {"g50-0", "new"}
 
 
 def test_a_newer_version_of_a_subscription_is_a_change_and_an_older_one_is_not() -> None:
     schedule, now_ms = settled(100, 2, 0.01)
     ids = {"g50-0", "g50-1"}
     schedule.saw("g50", ids, 0, now_ms)
-    assert len(asked(schedule, now_ms)) == 2
+    assert len(requested(schedule, now_ms)) == 2
     schedule.saw("g50", ids, 2, now_ms)
-    assert ids <= set(asked(schedule, now_ms))
+    assert ids <= set(requested(schedule, now_ms))
 
 
-def test_what_was_known_before_this_process_began_is_no_change() -> None:
+def test_what_was_remembered_before_this_process_began_is_no_change() -> None:
     schedule = Schedule(0.01)
     schedule.remember("g", ["a", "b"], 7)
     schedule.saw("g", {"a", "b"}, 7, LATER_MS)
-    assert len(asked(schedule, LATER_MS)) == 1
+    assert len(requested(schedule, LATER_MS)) == 1
     schedule.saw("g", {"a", "b"}, 8, LATER_MS)
-    assert len(asked(schedule, LATER_MS)) == 2
+    assert len(requested(schedule, LATER_MS)) == 2
 
 
-def test_a_silent_member_is_asked_ever_more_seldom_last_and_at_least_each_minute() -> None:
+def test_a_silent_member_is_queried_ever_more_rarely_last_and_at_least_each_minute() -> None:
     schedule = Schedule(1.0)
     schedule.saw("g", {"a", "hung"}, 1, 0)
     times = []
@@ -87,7 +87,7 @@ def test_a_silent_member_is_asked_ever_more_seldom_last_and_at_least_each_minute
     assert not any(ask.is_silent for ask in schedule.next_members(LATER_MS + 600_000))
 
 
-def test_who_answers_for_a_group_or_member_that_is_no_more_disturbs_nothing() -> None:
+def test_an_answer_for_a_removed_group_or_member_disturbs_nothing() -> None:
     schedule, now_ms = settled(2, 1, 1.0)
     schedule.keep_only(["g1"])
     schedule.answered("g0", "g0-0", now_ms)
@@ -95,7 +95,7 @@ def test_who_answers_for_a_group_or_member_that_is_no_more_disturbs_nothing() ->
     assert [ask.client_id for ask in schedule.next_members(now_ms)] == ["g1-0"]
 
 
-def test_offsets_of_all_groups_are_asked_for_in_turn() -> None:
+def test_offsets_of_all_groups_are_requested_one_after_another() -> None:
     schedule, now_ms = settled(10, 1, 0.3)
     heard: list[str] = []
     for number in range(4):

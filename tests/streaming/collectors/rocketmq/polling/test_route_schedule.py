@@ -13,7 +13,7 @@ def due(
     doubted: tuple[str, ...] = (),
     gone: tuple[str, ...] = (),
 ) -> list[str]:
-    """Return what is asked for beside the one that is in turn."""
+    """Return what is requested beside the one that comes next."""
     return schedule.next_topics(["t"], doubted, brokers, gone, everything=False)
 
 
@@ -24,18 +24,18 @@ class Never(RouteSchedule):
         super().__init__(0.0)
 
 
-def looked(count: int = 5) -> tuple[RouteSchedule, dict[str, ObservedBroker]]:
+def polled(count: int = 5) -> tuple[RouteSchedule, dict[str, ObservedBroker]]:
     """Make a schedule that has seen a topic of so many queues."""
     schedule, brokers = Never(), {"a": broker("a", topics=config("t", count))}
     schedule.saw("t", route("t", {"a": count}), brokers, (), 1)
     return schedule, brokers
 
 
-def test_a_topic_is_asked_for_when_it_is_new_and_then_only_when_its_broker_says_otherwise() -> None:
+def test_a_topic_is_requested_when_it_is_new_and_then_only_when_its_broker_reports_a_change() -> None:
     brokers = {"a": broker("a", topics=config("t", 5))}
     assert due(Never(), brokers) == ["t"]
     assert Never().never_polled(["t"]) == {"t"}
-    schedule, brokers = looked()
+    schedule, brokers = polled()
     assert due(schedule, brokers) == []
     assert due(schedule, {"a": broker("a", topics=config("t", 7))}) == ["t"]
     assert due(schedule, {"a": broker("a", topics=config("t", 5, perm=2))}) == ["t"]
@@ -43,8 +43,8 @@ def test_a_topic_is_asked_for_when_it_is_new_and_then_only_when_its_broker_says_
     assert schedule.never_polled(["t"]) == set()
 
 
-def test_a_route_that_does_not_say_what_the_broker_says_is_asked_for_again() -> None:
-    schedule, brokers = looked()
+def test_a_route_that_differs_from_its_broker_is_requested_again() -> None:
+    schedule, brokers = polled()
     for wrong in (None, route("t", {"a": 4}), route("t", {"b": 5})):
         schedule.saw("t", wrong, brokers, (), 2)
         assert due(schedule, brokers) == ["t"]
@@ -52,13 +52,13 @@ def test_a_route_that_does_not_say_what_the_broker_says_is_asked_for_again() -> 
     assert due(schedule, brokers) == []
 
 
-def test_what_is_in_doubt_is_asked_for_again() -> None:
-    schedule, brokers = looked()
+def test_what_is_in_doubt_is_requested_again() -> None:
+    schedule, brokers = polled()
     assert due(schedule, brokers, doubted=("t",)) == ["t"]
 
 
-def test_a_broker_that_goes_away_and_is_gone_and_comes_back_each_time_makes_its_topics_due() -> None:
-    schedule, brokers = looked()
+def test_a_broker_makes_its_topics_due_when_it_is_away_missing_and_back() -> None:
+    schedule, brokers = polled()
     away = {"a": broker("a", problem="x")}
     assert due(schedule, away) == ["t"]
     schedule.saw("t", None, away, (), 2)
@@ -69,12 +69,12 @@ def test_a_broker_that_goes_away_and_is_gone_and_comes_back_each_time_makes_its_
     assert due(schedule, brokers) == ["t"]
 
 
-def test_a_broker_without_the_topic_that_goes_away_is_nothing_to_it() -> None:
-    schedule, brokers = looked()
+def test_an_unavailable_broker_without_the_topic_does_not_make_it_due() -> None:
+    schedule, brokers = polled()
     assert due(schedule, {**brokers, "b": broker("b", problem="x")}) == []
 
 
-def test_all_topics_are_asked_for_in_turn_the_oldest_first() -> None:
+def test_all_topics_are_requested_one_after_another_the_oldest_first() -> None:
     schedule, brokers = RouteSchedule(0.25), {"a": broker("a")}
     names = [f"t{number}" for number in range(8)]
     heard: list[str] = []

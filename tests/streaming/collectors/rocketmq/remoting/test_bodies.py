@@ -55,7 +55,7 @@ def _queues(*numbers, topic="orders"):
 @pytest.mark.parametrize(
     ("version", "name"), [(version, name) for version in VERSIONS for name in _members_with_running_info(version)]
 )
-def test_running_info_tells_what_the_member_itself_says_that_it_holds(version, name):
+def test_running_info_has_what_the_member_itself_reports_to_hold(version, name):
     info = bodies.running_info(recorded(version, f"running-{name}").body)
     said = [MessageQueue(*queue) for queue in members(version)[name]["held"]]
     assert sorted([*info.pop_queues, *info.queues]) == said
@@ -114,7 +114,7 @@ def test_connections(version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_a_name_server_tells(version):
+def test_what_a_name_server_reports(version):
     address = members(version)["servers"]["broker"]
     expected = BrokerData("broker-a", "kit", {0: address}, enable_acting_master=False)
     info = bodies.cluster_info(recorded(version, "cluster").body)
@@ -127,7 +127,7 @@ def test_what_a_name_server_tells(version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_a_broker_tells(version):
+def test_what_a_broker_reports(version):
     runtime = bodies.broker_runtime(recorded(version, "runtime").body)
     assert runtime.version == f"V{version.replace('.', '_')}"
     assert runtime.boot_timestamp_ms > 1_700_000_000_000
@@ -253,7 +253,7 @@ def test_clients_of_other_languages_write_it_otherwise():
         assert (info.client_version, info.subscriptions) == ("V4_9_1", ())
 
 
-def test_a_text_that_looks_like_a_key_stays_a_text():
+def test_a_text_in_the_form_of_a_key_stays_a_text():
     text = '[{"brokerName":"b","queueId":0,"topic":"T"}:1'
     body = json.dumps({"properties": {"a": text}, "mqTable": {}}).encode()
     body = body.replace(b'"mqTable": {}', b'"mqTable":{{"brokerName":"b","queueId":0,"topic":"T"}:{}}')

@@ -32,12 +32,12 @@ def _script(brokers=("broker-a",), members=2):
     return script
 
 
-def _run(cluster, ask, name_servers=None, limits=_PATIENT, **more):
-    """Let `ask(client)` run in a client of its own."""
+def _run(cluster, use, name_servers=None, limits=_PATIENT, **more):
+    """Let `use(client)` run in a client of its own."""
 
     async def main():
         async with RocketMqClient(name_servers or cluster.name_servers, limits=limits, **more) as client:
-            return await asyncio.wait_for(ask(client), 4 * _LONG_S)
+            return await asyncio.wait_for(use(client), 4 * _LONG_S)
 
     return asyncio.run(main())
 
@@ -55,23 +55,23 @@ async def _failure(asking):
     return caught.value
 
 
-async def _at_last(ask):
+async def _at_last(use):
     """Request until there is an answer: on a busy machine a server may give a handshake up."""
     while True:
         try:
-            return await ask()
+            return await use()
         except Unreachable:
             await asyncio.sleep(0.1)
 
 
-def test_what_a_cluster_tells():
+def test_what_a_cluster_reports():
     script = _script()
     script.modes["orders", "billing"] = ("POP", -1)
     script.groups["billing"].offsets["orders", "broker-a", 1] = (3, 10)
     first, second = script.groups["billing"].members
     with ScriptedRocketMq(script) as cluster:
 
-        async def ask(client):
+        async def use(client):
             info = await client.cluster_info()
             broker = info.brokers["broker-a"].address
             assert broker == cluster.address_of("broker-a")
@@ -95,7 +95,7 @@ def test_what_a_cluster_tells():
             assert await client.query_assignment(broker, "billing", "none", first.client_id) is None
             assert client.connections_open == 2
 
-        _run(cluster, ask)
+        _run(cluster, use)
         assert cluster.connections_most == 2
 
 
@@ -108,8 +108,8 @@ def test_a_broker_of_4_does_not_know_what_5_knows():
         assert _run(cluster, lambda client: client.query_assignment(broker, "billing", "orders", "x")) is None
 
 
-def _run_with_own_server(respond, ask):
-    """Let `ask(client, broker)` run against a server that answers each request with `respond(request)`."""
+def _run_with_own_server(respond, use):
+    """Let `use(client, broker)` run against a server that answers each request with `respond(request)`."""
 
     async def main():
         async def behave(reader, writer):
@@ -122,7 +122,7 @@ def _run_with_own_server(respond, ask):
         async with await asyncio.start_server(behave, "127.0.0.1", 0) as server:
             broker = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
             async with RocketMqClient(["127.0.0.1:1"], limits=_PATIENT) as client:
-                return await ask(client, broker)
+                return await use(client, broker)
 
     return asyncio.run(main())
 
@@ -211,7 +211,7 @@ def test_a_body_that_is_wrong_names_server_code_and_field():
         assert "clientId" in str(failure)
 
 
-def test_the_next_name_server_is_asked_when_one_is_down_or_silent_or_knows_nothing():
+def test_the_next_name_server_is_queried_when_one_is_down_or_silent_or_has_no_answer():
     script = _script()
     with ScriptedRocketMq(script, name_servers=3) as cluster:
         down, silent, well = cluster.name_servers
@@ -225,7 +225,7 @@ def test_the_next_name_server_is_asked_when_one_is_down_or_silent_or_knows_nothi
             pass_time(_LONG_S)
             return await asking
 
-        async def ask(client):
+        async def use(client):
             assert (await give_up_the_silent_one(client.cluster_info())).brokers
             # Whoever answered is asked first from then on.
             before = dict(cluster.asked)
@@ -234,7 +234,7 @@ def test_the_next_name_server_is_asked_when_one_is_down_or_silent_or_knows_nothi
             for code in (RequestCode.GET_BROKER_CLUSTER_INFO, RequestCode.GET_ROUTEINFO_BY_TOPIC):
                 assert cluster.asked["name-server-1", code] == before.get(("name-server-1", code), 0)
 
-        _run(cluster, ask, [down, silent, well])
+        _run(cluster, use, [down, silent, well])
         failure = _run(cluster, lambda client: give_up_the_silent_one(_failure(client.cluster_info())), [down, silent])
         assert isinstance(failure, Unreachable)
         assert failure.address == f"{down};{silent}"
@@ -248,13 +248,13 @@ def test_a_name_server_that_was_just_started_is_not_believed_alone():
     with ScriptedRocketMq(_script(), name_servers=2) as cluster:
         cluster.places["name-server-0"].override = lambda request: empty.get(request.code)
 
-        async def ask(client):
+        async def use(client):
             return await client.topic_route("orders"), (await client.cluster_info()).brokers
 
-        assert all(_run(cluster, ask))
+        assert all(_run(cluster, use))
         # All of them say so.
         cluster.places["name-server-1"].override = lambda request: empty.get(request.code)
-        assert _run(cluster, ask) == (None, {})
+        assert _run(cluster, use) == (None, {})
 
 
 def test_what_all_name_servers_refuse_is_refused():
@@ -274,7 +274,7 @@ def test_a_broker_under_another_address_leaves_no_connection_behind():
     with ScriptedRocketMq(_script()) as cluster:
         before = cluster.address_of("broker-a")
 
-        async def ask(client):
+        async def use(client):
             assert await client.connections(before, "billing")
             await asyncio.to_thread(cluster.move, "broker-a")
             after = (await client.cluster_info()).brokers["broker-a"].address
@@ -283,7 +283,7 @@ def test_a_broker_under_another_address_leaves_no_connection_behind():
             assert client.connections_open == 2  # with the name server's
             assert list(client._brokers) == [after]
 
-        _run(cluster, ask)
+        _run(cluster, use)
 
 
 def test_a_closed_client_is_closed():
@@ -333,7 +333,7 @@ def test_whatever_happens_every_call_ends_with_an_answer_or_a_remoting_error(see
             else:
                 cluster.change(lambda: [peer.drop() for peer in place.peers])
 
-        async def ask(client):
+        async def use(client):
             brokers = [cluster.address_of(name) for name in ("broker-a", "broker-b")]
             ids = [member.client_id for member in script.groups["billing"].members]
             for _ in range(25):
@@ -360,7 +360,7 @@ def test_whatever_happens_every_call_ends_with_an_answer_or_a_remoting_error(see
                         await asyncio.sleep(0.01)
             assert client.connections_open <= 4
 
-        _run(cluster, ask, limits=limits)
+        _run(cluster, use, limits=limits)
 
 
 @pytest.mark.broker
@@ -372,7 +372,7 @@ def test_a_real_cluster(each_rocketmq, new_rocketmq_member):
     wait_until_assigned([one, two], queues_of(topic, 4))
     ids = sorted([one.wait_until_started(), two.wait_until_started()])
 
-    async def ask(client):
+    async def use(client):
         broker = (await client.cluster_info()).brokers["broker-a"].address
         assert broker == cluster.broker.address
         queues = [MessageQueue(topic, "broker-a", number) for number in range(4)]
@@ -400,7 +400,7 @@ def test_a_real_cluster(each_rocketmq, new_rocketmq_member):
         assert isinstance(await client.message_request_modes(broker), tuple)
         assert client.connections_open == 2
 
-    _run(cluster, ask, [f"127.0.0.1:{free_port()}", cluster.address])
+    _run(cluster, use, [f"127.0.0.1:{free_port()}", cluster.address])
 
 
 _AUTHENTICATION = "org.apache.rocketmq.auth.authentication.provider"
@@ -424,7 +424,7 @@ _SETTINGS_OF_ACCESS_CONTROL = {
 @pytest.mark.parametrize(("version", "start"), [("4.9.7", rocketmq_49), ("5.5.0", rocketmq_55)])
 def test_a_real_cluster_with_access_control_and_tls(version, start, tmp_path, monkeypatch):
     credentials = Credentials("monitor", "its secret")
-    unsigned = rocketmq_admin.ask
+    unsigned = rocketmq_admin.use
 
     def signed(address, code, fields=None, body=b""):
         texts = {
@@ -432,7 +432,7 @@ def test_a_real_cluster_with_access_control_and_tls(version, start, tmp_path, mo
         }
         return unsigned(address, code, sign(texts, body, credentials), body)
 
-    monkeypatch.setattr(rocketmq_admin, "ask", signed)
+    monkeypatch.setattr(rocketmq_admin, "use", signed)
     accounts = tmp_path / "broker-a" / "conf" / "plain_acl.yml"
     accounts.parent.mkdir(parents=True)
     accounts.write_text("accounts:\n- accessKey: monitor\n  secretKey: its secret\n  admin: true\n")
@@ -442,7 +442,7 @@ def test_a_real_cluster_with_access_control_and_tls(version, start, tmp_path, mo
     with start(tmp_path, _SETTINGS_OF_ACCESS_CONTROL[version], tls=True) as cluster:
         cluster.create_topic("orders", 3)
 
-        async def ask(client):
+        async def use(client):
             broker = (await _at_last(client.cluster_info)).brokers["broker-a"].address
             assert await _at_last(lambda: client.broker_runtime(broker))
             assert (await client.topic_configs(broker))["orders"].read_queue_nums == 3
@@ -451,11 +451,11 @@ def test_a_real_cluster_with_access_control_and_tls(version, start, tmp_path, mo
             return await client.topic_configs(broker)
 
         for layer in (tls, None):
-            known = _run(cluster, ask, [cluster.address], tls=layer, credentials=credentials)
+            known = _run(cluster, use, [cluster.address], tls=layer, credentials=credentials)
             assert {"orders", "TBW102", "broker-a"} <= set(known)
             for stranger in (None, Credentials("monitor", "a guess")):
                 failure = _run(
-                    cluster, lambda client: _failure(ask(client)), [cluster.address], tls=layer, credentials=stranger
+                    cluster, lambda client: _failure(use(client)), [cluster.address], tls=layer, credentials=stranger
                 )
                 assert isinstance(failure, Refused)
                 assert failure.is_denied
@@ -467,10 +467,10 @@ def test_tls_is_used_for_every_connection(tls_of_this_machine):
     server.load_cert_chain(key)
     with ScriptedRocketMq(_script(), tls=server) as cluster:
 
-        async def ask(client):
+        async def use(client):
             broker = (await client.cluster_info()).brokers["broker-a"].address
             return await client.connections(broker, "billing")
 
-        assert _run(cluster, ask, tls=ssl.create_default_context(cafile=authority))
+        assert _run(cluster, use, tls=ssl.create_default_context(cafile=authority))
         plain = Limits(request_timeout_s=0.5, connect_timeout_s=_LONG_S)
-        assert isinstance(_run(cluster, lambda client: _failure(ask(client)), limits=plain), RemotingError)
+        assert isinstance(_run(cluster, lambda client: _failure(use(client)), limits=plain), RemotingError)

@@ -322,7 +322,7 @@ def test_addresses(address, expected):
     assert host_and_port(address) == expected
 
 
-def test_nobody_there_is_unreachable():
+def test_an_absent_server_is_unreachable():
     assert isinstance(asyncio.run(_failure(connect(f"127.0.0.1:{free_port()}", timeout_s=_LONG_S))), Unreachable)
     failure = asyncio.run(_failure(connect("no-such-host.invalid:9876", timeout_s=_LONG_S)))
     assert isinstance(failure, Unreachable)

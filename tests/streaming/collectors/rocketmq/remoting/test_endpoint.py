@@ -27,12 +27,12 @@ def _script(brokers=("broker-a",), members=2):
     return script
 
 
-def _run(cluster, ask, name_servers=None, limits=_PATIENT, **more):
-    """Let `ask(client)` run in a client of its own."""
+def _run(cluster, use, name_servers=None, limits=_PATIENT, **more):
+    """Let `use(client)` run in a client of its own."""
 
     async def main():
         async with RocketMqClient(name_servers or cluster.name_servers, limits=limits, **more) as client:
-            return await asyncio.wait_for(ask(client), 4 * _LONG_S)
+            return await asyncio.wait_for(use(client), 4 * _LONG_S)
 
     return asyncio.run(main())
 
@@ -50,16 +50,16 @@ async def _failure(asking):
     return caught.value
 
 
-def test_many_requests_share_one_connection_and_wait_their_turn():
+def test_many_requests_share_one_connection_and_wait_for_their_place():
     with ScriptedRocketMq(_script()) as cluster:
         place = cluster.places["broker-a"]
         place.delay_s = 0.01
 
-        async def ask(client):
+        async def use(client):
             asked = [client.connections(place.address, "billing") for _ in range(300)]
             assert len(await asyncio.gather(*asked)) == 300
 
-        _run(cluster, ask, limits=Limits(request_timeout_s=_LONG_S, requests_in_flight=7))
+        _run(cluster, use, limits=Limits(request_timeout_s=_LONG_S, requests_in_flight=7))
         assert place.waiting_most <= 7
         assert (place.accepted, cluster.connections_most) == (1, 1)
 
@@ -71,7 +71,7 @@ def test_silent_members_hold_only_the_places_of_members():
     with ScriptedRocketMq(script, relay_s=_LONG_S) as cluster:
         broker = cluster.address_of("broker-a")
 
-        async def ask(client):
+        async def use(client):
             ids = [silent.client_id, still.client_id]
             asked = [client.running_info(broker, "billing", one, timeout_s=1.0) for one in ids]
             asking = asyncio.gather(*asked, return_exceptions=True)
@@ -92,7 +92,7 @@ def test_silent_members_hold_only_the_places_of_members():
             failure = await waiting
             assert (type(failure), failure.code) == (Refused, ResponseCode.CONSUME_MSG_TIMEOUT)
 
-        _run(cluster, ask, limits=Limits(request_timeout_s=_LONG_S, relayed_timeout_s=_LONG_S, relayed_in_flight=2))
+        _run(cluster, use, limits=Limits(request_timeout_s=_LONG_S, relayed_timeout_s=_LONG_S, relayed_in_flight=2))
 
 
 def test_a_cancelled_request_returns_its_place():
@@ -100,7 +100,7 @@ def test_a_cancelled_request_returns_its_place():
         place = cluster.places["broker-a"]
         place.is_frozen = True
 
-        async def ask(client):
+        async def use(client):
             for number in range(3):
                 asking = asyncio.create_task(client.broker_runtime(place.address))
                 await until(lambda number=number: cluster.asked["broker-a", 28] > number)
@@ -110,14 +110,14 @@ def test_a_cancelled_request_returns_its_place():
             place.is_frozen = False
             assert await client.broker_runtime(place.address)
 
-        _run(cluster, ask, limits=Limits(request_timeout_s=_LONG_S, requests_in_flight=1))
+        _run(cluster, use, limits=Limits(request_timeout_s=_LONG_S, requests_in_flight=1))
 
 
 def test_a_broker_that_comes_back_is_queried_again():
     with ScriptedRocketMq(_script()) as cluster:
         broker = cluster.address_of("broker-a")
 
-        async def ask(client):
+        async def use(client):
             assert await client.connections(broker, "billing")
             await asyncio.to_thread(cluster.stop, "broker-a")
             for _ in range(5):
@@ -131,14 +131,14 @@ def test_a_broker_that_comes_back_is_queried_again():
                     await asyncio.sleep(0.01)
             assert client.connections_open == 1
 
-        _run(cluster, ask)
+        _run(cluster, use)
 
 
 def test_a_broker_that_hangs_is_given_up_and_queried_again_when_it_wakes():
     with ScriptedRocketMq(_script()) as cluster:
         place = cluster.places["broker-a"]
 
-        async def ask(client):
+        async def use(client):
             assert await client.connections(place.address, "billing")
             place.is_frozen = True
             asking = asyncio.create_task(_failure(client.connections(place.address, "billing")))
@@ -155,7 +155,7 @@ def test_a_broker_that_hangs_is_given_up_and_queried_again_when_it_wakes():
                     await asyncio.sleep(0.01)
             assert place.accepted >= 2
 
-        _run(cluster, ask, limits=_PATIENT)
+        _run(cluster, use, limits=_PATIENT)
 
 
 def test_a_server_that_never_answers_is_tried_ever_less_often():
@@ -163,7 +163,7 @@ def test_a_server_that_never_answers_is_tried_ever_less_often():
         place = cluster.places["broker-a"]
         place.garbage = b"\xff" * 8
 
-        async def ask(client):
+        async def use(client):
             began, waits = asyncio.get_running_loop().time(), []
             failures = [await _failure(client.connections(place.address, "billing"))]
             assert isinstance(failures[0], ProtocolError)
@@ -181,28 +181,28 @@ def test_a_server_that_never_answers_is_tried_ever_less_often():
             assert {type(one) for one in failures} <= {Unreachable, ProtocolError}
             assert place.accepted <= accepted + 1
 
-        _run(cluster, ask, limits=Limits(request_timeout_s=_LONG_S, first_backoff_s=0.1, longest_backoff_s=_LONG_S))
+        _run(cluster, use, limits=Limits(request_timeout_s=_LONG_S, first_backoff_s=0.1, longest_backoff_s=_LONG_S))
 
 
 def test_a_connection_that_has_answered_is_made_again_at_once():
     with ScriptedRocketMq(_script()) as cluster:
         place = cluster.places["broker-a"]
 
-        async def ask(client):
+        async def use(client):
             for _ in range(5):
                 assert await client.connections(place.address, "billing")
                 await asyncio.to_thread(cluster.change, lambda: [peer.drop() for peer in place.peers])
                 await until(lambda: client.connections_open == 0)
             assert place.accepted == 5
 
-        _run(cluster, ask, limits=Limits(request_timeout_s=_LONG_S, first_backoff_s=_LONG_S))
+        _run(cluster, use, limits=Limits(request_timeout_s=_LONG_S, first_backoff_s=_LONG_S))
 
 
 def test_a_server_that_shuts_down_is_unreachable_until_it_is_back():
     with ScriptedRocketMq(_script()) as cluster:
         place = cluster.places["broker-a"]
 
-        async def ask(client):
+        async def use(client):
             assert await client.broker_runtime(place.address)
             place.override = _always((ResponseCode.GO_AWAY, b"", "please go away"))
             assert isinstance(await _failure(client.broker_runtime(place.address)), Unreachable)
@@ -211,7 +211,7 @@ def test_a_server_that_shuts_down_is_unreachable_until_it_is_back():
             assert await client.broker_runtime(place.address)
             assert place.accepted == 2
 
-        _run(cluster, ask)
+        _run(cluster, use)
 
 
 def test_requests_are_signed():
@@ -222,10 +222,10 @@ def test_requests_are_signed():
         place.override = seen.append
         broker = place.address
 
-        async def ask(client):
+        async def use(client):
             await client.connections(broker, "billing")
             await client.query_assignment(broker, "billing", "orders", "x")
 
-        _run(cluster, ask, credentials=credentials)
+        _run(cluster, use, credentials=credentials)
     assert dict(seen[0].fields) == sign({"consumerGroup": "billing"}, b"", credentials)
     assert dict(seen[1].fields) == sign({}, seen[1].body, credentials)

@@ -33,5 +33,5 @@ def test_each_names_the_server_and_what_happened(error, text):
         (ResponseCode.CONSUMER_NOT_ONLINE, None, False),
     ],
 )
-def test_a_missing_permission_is_known_by_its_code_or_its_text(code, remark, is_denied):
+def test_a_missing_permission_is_recognized_by_its_code_or_its_text(code, remark, is_denied):
     assert Refused("h:1", 203, code, remark).is_denied is is_denied

@@ -151,7 +151,7 @@ def test_nan_is_read():
         ("[\x00]", 1),
     ],
 )
-def test_errors_say_where(text, position):
+def test_errors_name_their_place(text, position):
     with pytest.raises(FastjsonError) as caught:
         read(text)
     assert caught.value.position == position
