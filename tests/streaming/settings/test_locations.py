@@ -23,7 +23,7 @@ from streaming.settings.locations import absolute, hand_on, location_of
         ("hdfs://name:8020/lake", "hdfs://name:8020/lake"),
     ],
 )
-def test_paths_and_uris_are_told_apart(text: str | Path, location: Path | str) -> None:
+def test_paths_and_uris_are_distinguished(text: str | Path, location: Path | str) -> None:
     assert location_of(text) == location
 
 
