@@ -1,4 +1,4 @@
-"""What shall happen in a run of chaos, told beforehand: the same seed and length give the same script."""
+"""What shall happen in a run of chaos, decided beforehand: the same seed and length give the same script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk of a few megabytes that fills up, or that nobody may write, without being root: in a namespace of its own."""
+"""A disk of a few megabytes that fills up, or that may not be written, without root: in a namespace of its own."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _held(spans: list[Row], origin: str) -> dict[str, list[Queue]]:
 
 
 def _uncaught(said: str) -> list[str]:
-    """Return the lines that tell of an exception which nobody expected; what is logged below an error was expected."""
+    """Return the lines of unexpected exceptions; what is logged below an error was expected."""
     signs = ("Traceback", "Exception in thread", "never retrieved", "Unhandled")
     return [line for line in said.splitlines() if any(sign in line for sign in signs) and not _is_expected(line)]
 

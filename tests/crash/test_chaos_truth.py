@@ -1,4 +1,4 @@
-"""The judge of a run of chaos: it sees what is missing, what is invented, and what is told otherwise than it was."""
+"""The judge of a run of chaos: it sees what is missing, what is invented, and what is reported wrongly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The disk is full or read-only: the job says so and stops, and goes on when there is a way again."""
+"""The disk is full or read-only: the job reports it and stops, and continues when it can write again."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_tables_that_may_not_be_written_stop_the_job_and_it_continues_when_they_
 
 
 def _names_plainly(said: str, exit_code: int, what: str, where: Path) -> None:
-    """Somebody who reads the last lines must learn what is wrong, and where."""
+    """The last lines must name what is wrong, and where."""
     assert exit_code != 0
     last = "\n".join(said.splitlines()[-5:])
     assert what in last, said[-6000:]

@@ -66,7 +66,7 @@ def test_a_silence_of_a_source_is_a_finding_from_its_last_event_on(seed: int) ->
 
 
 def test_late_evidence_comes_up_and_is_listed() -> None:
-    """Without it the check above would not check what it says."""
+    """Without it the check above would prove nothing."""
     late = 0
     for seed in SEEDS[:6]:
         _, deliveries = live(seed, groups=15, members=75)

@@ -1,4 +1,4 @@
-"""What every command does with its answers' place and with what the system says against it."""
+"""What every command does when its output is closed, or the disk is full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`collect` as a process, beside a real broker: what it writes, how it stops, where it goes on."""
+"""`collect` as a process, beside a real broker: what it writes, how it stops, where it continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that a worker reads by itself: every line comes, or what kept it from coming is said."""
+"""Files that a worker reads by itself: every line is read, or the reason why not is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark's checkpoint says has been read, as Spark 4.2 writes it."""
+"""What has been read by Spark's checkpoint, as Spark 4.2 writes it."""
 
 from __future__ import annotations
 

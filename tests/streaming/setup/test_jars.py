@@ -1,4 +1,4 @@
-"""The pins: what is installed, what the lock says and what the jars are must fit each other."""
+"""The pins: what is installed, the lock and the jars must fit each other."""
 
 import importlib.metadata
 import re

@@ -1,4 +1,4 @@
-"""Which Java is taken, and what is said when none fits."""
+"""Which Java is taken, and the error when none fits."""
 
 import pytest
 

@@ -17,7 +17,7 @@ _TOPICS = ("a", "b", "c")
 
 @st.composite
 def groups(draw: st.DrawFn, *, equal: bool) -> tuple[list[Member], dict[str, int]]:
-    """Members as the simulator names them, who hold what an earlier generation may have given them."""
+    """Make members as the simulator names them; they hold what an earlier generation may have assigned them."""
     counts = {topic: draw(st.integers(0, 9)) for topic in _TOPICS}
     names = draw(st.lists(st.text("0123456789abcdef-", min_size=1, max_size=9), unique=True, min_size=1, max_size=14))
     held: dict[str, Partitions] = {name: [] for name in names}

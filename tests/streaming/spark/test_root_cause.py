@@ -1,4 +1,4 @@
-"""Why a job failed, out of what Spark says."""
+"""Why a job failed, out of Spark's errors."""
 
 from __future__ import annotations
 

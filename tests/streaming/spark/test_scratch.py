@@ -1,4 +1,4 @@
-"""Where a process keeps its temporary files, and what it says when there is no place."""
+"""Where a process keeps its temporary files, and its error when there is no place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The session under which the job runs: a checkpoint that other settings made goes on."""
+"""The session under which the job runs: a checkpoint that other settings made is continued."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The group records as a source of the query: what Spark is told of them."""
+"""The group records as a source of the query: the options that Spark gets."""
 
 from __future__ import annotations
 

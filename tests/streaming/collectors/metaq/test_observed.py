@@ -1,4 +1,4 @@
-"""One read of a group and of a topic: who owns what, and how much has changed."""
+"""One read of a group and of a topic: the owners of partitions, and how much has changed."""
 
 from __future__ import annotations
 

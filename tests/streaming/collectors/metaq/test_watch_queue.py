@@ -1,4 +1,4 @@
-"""Fired watches: what is to be read, since when, and who waits for them."""
+"""Fired watches: what is to be read, since when, and the thread that waits for it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def recorded(version: str, name: str) -> Frame:
 
 
 def members(version: str) -> dict[str, Any]:
-    """Return what the members said about themselves."""
+    """Return the members' own reports."""
     said: dict[str, Any] = json.loads((GOLDEN / version / "members.json").read_text())
     return said
 

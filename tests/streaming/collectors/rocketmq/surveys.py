@@ -1,4 +1,4 @@
-"""Surveys as a test writes them: brokers, and who of each group is connected to which."""
+"""Surveys as a test writes them: brokers, and which members of each group are connected to each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The collector against servers that speak the protocol: outages, silent clients, restarts, and how much it asks."""
+"""The collector against servers that speak the protocol: outages, silent clients, restarts, how much it requests."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ hostile_rounds = st.lists(
 
 
 def brokers_of(states: dict[str, str], boots: Counter[str]):
-    """Return the brokers, started anew as often as it says."""
+    """Return the brokers, restarted as often as their states demand."""
     for name in BROKERS:
         state = states.get(name)
         if state == "restarted":
@@ -151,7 +151,7 @@ def test_while_all_members_live_no_outage_or_start_of_a_broker_reports_a_departu
 
 
 def infos_of_all() -> dict[str, RunningInfo | str]:
-    """Return what each member tells of itself."""
+    """Return each member's own report."""
     return dict.fromkeys(IDS, info())
 
 

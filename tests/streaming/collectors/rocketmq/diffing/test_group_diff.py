@@ -1,4 +1,4 @@
-"""What rounds tell of groups beside their members: how they share, what members hold, offsets, and what is wrong."""
+"""What rounds report of groups beside their members: their mode, settings and offsets."""
 
 from __future__ import annotations
 

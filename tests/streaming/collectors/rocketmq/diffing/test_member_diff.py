@@ -1,4 +1,4 @@
-"""What rounds tell of members: who came, who went, who is kept for want of evidence, and how each went."""
+"""What rounds report of members: joins, departures and their causes, and members kept for want of evidence."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ AWAY = broker("a", problem="no connection")
 
 
 def queues(events: list[AnyEvent]) -> list[dict[str | None, int] | int | None]:
-    """Return what each event says: so many queues on which broker, or how many."""
+    """Return the content of each event: so many queues on which broker, or how many."""
     said: list[dict[str | None, int] | int | None] = []
     for event in events:
         assert isinstance(event, TopicQueues)
