@@ -49,7 +49,7 @@ differential: setup-dev ## the strategies against the real classes, on fresh ran
 	@$(BIN)/python -m tests.kit.differential $(CASES) $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
 CASES ?= 2000
 
-mutants: setup-dev ## break the core in random places and print how often a test fails (SAMPLE=200 SEED=1 ONLY=udfs.shard)
+mutants: setup-dev ## break the core in random places and print how often a test fails (SAMPLE=6 of each module, SEED=1 ONLY=udfs.shard)
 	@test -x .mutants/venv/bin/mutmut || { $(BIN)/python -m venv .mutants/venv && \
 	  .mutants/venv/bin/pip install --quiet mutmut==$(MUTMUT) && \
 	  $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \

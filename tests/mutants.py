@@ -1,20 +1,20 @@
 """Mutation testing of the core: ``make mutants`` breaks it in random places and prints by module how many tests notice.
 
 mutmut does the work: it changes one place of a function at a time and runs the tests that call the function, each
-mutant in a process of its own with a limit of CPU time. Here only a sample is drawn, and the result is printed by
-module; a mutant that survives is a place that no fast test holds. It runs in a virtual environment of its own, in a
-copy of the checkout, whose results are kept for the next run.
+mutant in a process of its own with a limit of CPU time. Here a few mutants of each module are drawn and tried against
+the module's own test file: one that survives is a place that this file does not hold. It runs in a virtual environment
+of its own, in a copy of the checkout.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -30,35 +30,63 @@ _SLOW = (
 _KILLED = ("killed", "timeout", "segfault", "suspicious")
 
 
+def modules(only: str) -> list[str]:
+    """Return the modules to be broken, as dotted names: those that begin so and have functions and a test file."""
+    found = [path.relative_to(ROOT) for room in ROOMS for path in sorted((ROOT / "udfs" / room).glob("[!_]*.py"))]
+    return [dotted(path) for path in found if dotted(path).startswith(only) and (ROOT / own_tests(path)).exists()]
+
+
+def dotted(path: Path) -> str:
+    """Return the name of a module."""
+    return ".".join(path.with_suffix("").parts)
+
+
+def own_tests(path: Path) -> Path:
+    """Return the test file of a module."""
+    return Path("tests") / path.with_name(f"test_{path.name}")
+
+
 def copy_checkout() -> None:
-    """Copy the files of the checkout that git knows, with what mutmut must know."""
+    """Copy the files of the checkout that git knows."""
     listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "udfs", "streaming", "conf", "tests", "pyproject.toml"],
+        ["git", "ls-files", "-co", "--exclude-standard", "udfs", "streaming", "conf", "tests"],
         cwd=ROOT,
         check=True,
         capture_output=True,
         text=True,
     )
-    for old in ("udfs", "tests"):
-        shutil.rmtree(WORK / old, ignore_errors=True)
+    shutil.rmtree(WORK, ignore_errors=True)
     for name in listed.stdout.splitlines():
         if (ROOT / name).exists():
             (WORK / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, WORK / name)
+
+
+def configure(module: str) -> None:
+    """Write the settings of mutmut: the module to break, and the tests to run."""
+    path = Path(*module.split(".")).with_suffix(".py")
     arguments = ["-p", "no:cacheprovider", *(f"--deselect={test}" for test in _SLOW)]
-    with (WORK / "pyproject.toml").open("a") as file:
-        file.write(
-            "\n[tool.mutmut]\n"
-            f"source_paths = ['udfs']\nonly_mutate = {[f'udfs/{room}/*' for room in ROOMS]}\n"
-            f"also_copy = ['streaming', 'conf']\npytest_add_cli_args = {arguments}\n"
-            f"pytest_add_cli_args_test_selection = {[f'tests/udfs/{room}' for room in ROOMS]}\n"
-            "track_dependencies = false\nuse_git_change_detection = false\non_dependency_change = 'ignore'\n"
-        )
+    settings = {
+        "source_paths": ["udfs"],
+        "only_mutate": [str(path)],
+        "also_copy": ["streaming", "conf"],
+        "pytest_add_cli_args": arguments,
+        "pytest_add_cli_args_test_selection": [str(own_tests(path))],
+        "track_dependencies": False,
+        "use_git_change_detection": False,
+    }
+    # A value of JSON is one of TOML here.
+    lines = [f"{name} = {json.dumps(value)}\n" for name, value in settings.items()]
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    (WORK / "pyproject.toml").write_text(text + "\n[tool.mutmut]\n" + "".join(lines), encoding="utf-8")
+    (WORK / "mutants" / "mutmut-stats.json").unlink(missing_ok=True)
 
 
-def all_mutants(processes: int) -> list[str]:
-    """Return the names of all mutants; those of unchanged functions are not made again."""
+def try_module(count: int, seed: int, processes: int) -> dict[str, list[str]]:
+    """Return of some mutants of the configured module what became of them, and their differences."""
     from mutmut import __main__ as mutmut
+    from mutmut.mutation.diff_apply import get_diff_for_mutant
+    from mutmut.stats import status_by_exit_code
 
     Path("mutants").mkdir(exist_ok=True)
     mutmut.set_mutant_under_test("mutant_generation")
@@ -66,55 +94,49 @@ def all_mutants(processes: int) -> list[str]:
     mutmut.copy_also_copy_files()
     mutmut.setup_source_paths()
     mutmut.create_mutants(processes)
-    found, _ = mutmut.collect_source_file_mutation_data(mutant_names=())
-    return sorted(name for _, name, _ in found)
-
-
-def results(names: list[str]) -> dict[str, str]:
-    """Return what became of some mutants."""
-    from mutmut import __main__ as mutmut
-    from mutmut.stats import status_by_exit_code
-
-    found, _ = mutmut.collect_source_file_mutation_data(mutant_names=())
-    wanted = set(names)
-    return {name: status_by_exit_code[code] for _, name, code in found if name in wanted}
-
-
-def report(found: dict[str, str]) -> None:
-    """Print the share killed by module, then every survivor's difference."""
-    from mutmut.mutation.diff_apply import get_diff_for_mutant
-
-    tried, killed = Counter[str](), Counter[str]()
-    for name, status in found.items():
-        module = ".".join(name.split(".")[:3])
-        tried[module] += 1
-        killed[module] += status in _KILLED
-    for name, status in sorted(found.items()):
-        if status not in _KILLED:
-            sys.stdout.write(f"{status}: {name}\n{get_diff_for_mutant(name)}\n")
-    for module in sorted(tried):
-        share = killed[module] / tried[module]
-        sys.stdout.write(f"{module.removeprefix('udfs.'):32} {killed[module]:4} of {tried[module]:4} {share:7.0%}\n")
-    total = sum(killed.values()) / max(1, sum(tried.values()))
-    sys.stdout.write(f"{'killed':32} {sum(killed.values()):4} of {sum(tried.values()):4} {total:7.0%}\n")
+    names = sorted(name for _, name, _ in mutmut.collect_source_file_mutation_data(mutant_names=())[0])
+    sample = random.Random(seed).sample(names, min(count, len(names)))
+    command = [sys.executable, "-m", "mutmut", "run", "--max-children", str(processes), *sample]
+    if sample:
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    found, _ = mutmut.collect_source_file_mutation_data(mutant_names=tuple(sample))
+    return {name: [status_by_exit_code[code], get_diff_for_mutant(name)] for _, name, code in found if name in sample}
 
 
 def main() -> None:
-    """Draw a sample, try it, report it."""
+    """Try the modules one after another, each in a process of its own; print the survivors, then the shares."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sample", type=int, default=200, help="how many mutants (200)")
+    parser.add_argument("--sample", type=int, default=6, help="how many mutants of each module (6)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="a part of their names: udfs.shard.topics")
+    parser.add_argument("--only", default="", help="the beginning of modules' names: udfs.shard.topics")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--found", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if asked.found is not None:
+        asked.found.write_text(json.dumps(try_module(asked.sample, asked.seed, asked.processes)))
+        return
     copy_checkout()
-    os.chdir(WORK)
-    names = [name for name in all_mutants(asked.processes) if asked.only in name]
-    sample = sorted(random.Random(asked.seed).sample(names, min(asked.sample, len(names))))
-    sys.stdout.write(f"{len(names)} mutants, a sample of {len(sample)}, seed {asked.seed}\n")
-    sys.stdout.flush()
-    subprocess.run([sys.executable, "-m", "mutmut", "run", "--max-children", str(asked.processes), *sample], check=True)
-    report(results(sample))
+    shares = []
+    for module in modules(asked.only):
+        configure(module)
+        found = WORK / "found.json"
+        options = ["--sample", str(asked.sample), "--seed", str(asked.seed), "--processes", str(asked.processes)]
+        command = [sys.executable, "-m", "tests.mutants", *options, "--found", str(found)]
+        subprocess.run(command, cwd=WORK, check=True, stdout=subprocess.DEVNULL)
+        outcome = json.loads(found.read_text())
+        for name, (status, difference) in sorted(outcome.items()):
+            if status not in _KILLED:
+                sys.stdout.write(f"{status}: {name}\n{difference}\n")
+        shares.append((module, sum(status in _KILLED for status, _ in outcome.values()), len(outcome)))
+        sys.stdout.write(shown(*shares[-1]))
+        sys.stdout.flush()
+    sys.stdout.write("\n" + "".join(shown(*share) for share in shares))
+    sys.stdout.write(shown("killed", sum(killed for _, killed, _ in shares), sum(tried for _, _, tried in shares)))
+
+
+def shown(name: str, killed: int, tried: int) -> str:
+    """Return a line of the table."""
+    return f"{name.removeprefix('udfs.'):32} {killed:4} of {tried:4} {killed / max(1, tried):7.0%}\n"
 
 
 if __name__ == "__main__":
