@@ -39,6 +39,14 @@ def test_it_acts_again_and_again_with_rests_between(alone: OneCluster) -> None:
     assert all(at % 1_000 != TOPIC_MOMENT_MS for at in times)
 
 
+def test_what_falls_on_the_time_of_topics_is_put_off_by_a_millisecond(alone: OneCluster) -> None:
+    group, ran = Counting(alone), []
+    for wait_ms in (499, TOPIC_MOMENT_MS, 1_000 + TOPIC_MOMENT_MS):
+        group.later(wait_ms, lambda: ran.append(group.now - START_MS))
+    alone.live(5_000)
+    assert ran == [499, TOPIC_MOMENT_MS + 1, 1_000 + TOPIC_MOMENT_MS + 1]
+
+
 def test_actions_are_chosen_by_their_weights(alone: OneCluster) -> None:
     group = Counting(alone, weights=(0, 9, 1))
     group.rest()
