@@ -87,24 +87,26 @@ def test_a_full_disk_stops_the_job_with_a_clear_message_and_room_lets_it_go_on(
 
 
 def test_tables_that_may_not_be_written_stop_the_job_and_it_continues_when_they_may(
-    events: Path, config: Path, whole: Path, disk: SmallDisk, tmp_path: Path
+    events: Path, config: Path, whole: Path, tmp_path: Path
 ) -> None:
-    tables = disk.folder / tmp_path.name / "tables"
-    arguments = _arguments(events, config, tables, tmp_path / "checkpoint")
-    disk.allow_writing(False)
-    ended = disk.runs.run(arguments)
-    _names_plainly(ended.said, ended.exit_code, "Read-only file system", disk.folder)
-    disk.allow_writing(True)
-    disk.runs.start(arguments)
-    first_batch = tmp_path / "checkpoint/query/commits/0"
-    disk.runs.wait_until(first_batch.exists, "the first batch is done")
-    disk.allow_writing(False)
-    ended = disk.runs.wait()
-    _names_plainly(ended.said, ended.exit_code, "Read-only file system", disk.folder)
-    disk.allow_writing(True)
-    ended = disk.runs.run(arguments)
-    assert ended.exit_code == 0, ended.said[-3000:]
-    assert differences(told(whole), told(disk.copy(f"{tmp_path.name}/tables", tmp_path / "copy"))) == []
+    # A disk and a process of its own: a file that is still open somewhere would keep it from being made read-only.
+    with small_disk(tmp_path / "small", tmp_path / "said.txt") as disk:
+        tables = disk.folder / "tables"
+        arguments = _arguments(events, config, tables, tmp_path / "checkpoint")
+        disk.allow_writing(False)
+        ended = disk.runs.run(arguments)
+        _names_plainly(ended.said, ended.exit_code, "Read-only file system", disk.folder)
+        disk.allow_writing(True)
+        disk.runs.start(arguments)
+        first_batch = tmp_path / "checkpoint/query/commits/0"
+        disk.runs.wait_until(first_batch.exists, "the first batch is done")
+        disk.allow_writing(False)
+        ended = disk.runs.wait()
+        _names_plainly(ended.said, ended.exit_code, "Read-only file system", disk.folder)
+        disk.allow_writing(True)
+        ended = disk.runs.run(arguments)
+        assert ended.exit_code == 0, ended.said[-3000:]
+        assert differences(told(whole), told(disk.copy("tables", tmp_path / "copy"))) == []
 
 
 def _names_plainly(said: str, exit_code: int, what: str, where: Path) -> None:

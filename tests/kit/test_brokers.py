@@ -58,10 +58,12 @@ def test_members_follow_new_subscriptions_and_new_partitions_and_leave(each_kafk
 
 def test_a_static_member_comes_back_into_the_same_generation(kafka41, new_member):
     create_topic(kafka41, "static", 2)
-    member = new_member(kafka41, "standing", ["static"], client_id="one", instance_id="seat-1")
+    # Back in time on a busy machine too.
+    seat = {"client_id": "one", "instance_id": "seat-1", "session_timeout_ms": 60_000}
+    member = new_member(kafka41, "standing", ["static"], **seat)
     generation = wait_until_assigned([member], partitions("static", 2))
     member.kill()
-    again = new_member(kafka41, "standing", ["static"], client_id="one", instance_id="seat-1")
+    again = new_member(kafka41, "standing", ["static"], **seat)
     assert wait_until_assigned([again], partitions("static", 2)) == generation
     assert again.member_id != member.member_id
 
