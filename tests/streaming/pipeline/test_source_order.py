@@ -42,7 +42,7 @@ def test_without_a_cluster_nothing_collected_is_read(tmp_path: Path) -> None:
     assert names_of(list(query_sources(load(), Checkpoint(tmp_path), []))) == ["control"]
 
 
-def test_a_cluster_whose_collector_reports_everything_has_no_rows(tmp_path: Path) -> None:
+def test_a_cluster_with_a_collector_for_everything_has_no_rows(tmp_path: Path) -> None:
     settings = load(None, CLUSTERS | {"job.max_offsets_per_batch": 7})
     found = list(query_sources(settings, Checkpoint(tmp_path), [Rows("kafka"), Rows(None), Rows(None)]))  # type: ignore[list-item]
     assert rows_of(found[1:-1], "spark", is_tolerant=True) == [("kafka", "spark", 7, True)]  # type: ignore[arg-type]

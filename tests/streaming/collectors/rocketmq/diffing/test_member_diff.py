@@ -59,7 +59,7 @@ def test_a_member_that_hung_before_its_connection_closed_has_expired() -> None:
     assert [(one.member_id, one.kind, one.inferred) for one in snapshot.departures] == [("c2", "expired", True)]
 
 
-def test_that_it_did_not_answer_again_may_be_known_only_in_the_round_in_which_it_is_gone() -> None:
+def test_a_second_silence_may_be_reported_in_the_round_of_the_departure() -> None:
     rounds = first_round("c1", "c2")
     # Its connection goes between two requests that it does not answer: in no round before is it known to be stuck.
     rounds.take(both("c1", "c2"), brokers=[A, B], infos={"c2": "silent"})
