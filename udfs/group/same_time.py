@@ -103,11 +103,14 @@ def _name_changes(context: GroupContext, member_id: str, event_id: str | None, a
 
 
 def _strike_sessions(context: GroupContext, fleeting: set[str], stayed: list[str]) -> None:
-    """Remove from the output sessions that began and ended at this event time, and session ends that were undone."""
+    """Remove from the output sessions that began and ended at this event time, and session ends that were undone.
+
+    What changed within a session that began anew names that beginning: ``_name_changes`` writes it under the old one.
+    """
 
     def counts(body: object) -> bool:
         if not isinstance(body, MemberOpened | MemberChanged | MemberClosed):
             return True
-        return body.member_id not in fleeting and not (body.member_id in stayed and not isinstance(body, MemberChanged))
+        return body.member_id not in fleeting and body.member_id not in stayed
 
     context.take_back_changes(counts)

@@ -454,6 +454,16 @@ def _feed(script: Script, history: list[tuple[Any, ...]]) -> None:
 @settings(max_examples=600)
 @given(history=_HISTORIES, cuts=st.sets(st.integers(0, 4_200), max_size=12), settle_ms=st.sampled_from([0, 150]))
 @example(history=[("join", 0, "a", ("t",), ("range",), None), ("leave", 0, "a")], cuts={0, 1}, settle_ms=150)
+@example(
+    history=[
+        ("join", 0, "a", (), ("range",), None),
+        ("join", 0, "a", (), ("range",), None),
+        ("join", 100, "a", (), ("range",), "i"),
+        ("poll", 100, {"b"}, (), "i"),
+    ],
+    cuts=set(),
+    settle_ms=0,
+)
 def test_how_the_events_were_cut_into_batches_leaves_no_trace(
     history: list[tuple[Any, ...]], cuts: set[int], settle_ms: int
 ) -> None:
@@ -476,6 +486,20 @@ def test_how_the_events_were_cut_into_batches_leaves_no_trace(
 
 @settings(max_examples=150)
 @given(batches=st.lists(st.tuples(_HISTORIES, st.integers(0, 1_500)), max_size=5))
+@example(
+    batches=[
+        (
+            [
+                ("poll", 3_900, set(), (), None),
+                ("delete", 0),
+                ("describe", 3_900, "b", (), "h2"),
+                ("join", 3_400, "b", (), ("range",), None),
+            ],
+            0,
+        ),
+        ([("join", 3_900, "b", (), ("range",), None)], 0),
+    ]
+)
 def test_however_late_events_come_the_tables_hold_together(
     batches: list[tuple[list[tuple[Any, ...]], int]],
 ) -> None:

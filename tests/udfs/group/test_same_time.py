@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.udfs.group.group_script import Script
+from tests.udfs.group.group_script import T0, Script
+from udfs.model.journal import MemberChanged
 
 KAFKA_TIMEOUT = 45_000
 
@@ -46,3 +47,15 @@ def test_a_member_that_departed_and_is_back_at_one_event_time_with_its_first_des
     script.join(30, "a", strategies=("metaq.consistent-hash",))
     script.run(40)
     assert script.decided()[1:] == ["30 #2 1->1 subscription_changed:a"]
+
+
+def test_a_member_that_is_back_at_one_event_time_is_described_within_the_session_that_it_had() -> None:
+    script = Script()
+    script.join(10, "a", host="h1")
+    script.leave(20, "a")
+    script.join(20, "a", host="h2")
+    script.beat(20, "a", host="h2", rack="r")
+    script.run(30)
+    told = [change.body for change in script.written if isinstance(change.body, MemberChanged)]
+    assert [(body.joined_at - T0, body.host, body.rack) for body in told] == [(10, "h2", "r")]
+    assert script.sessions() == ["a 10.."]
