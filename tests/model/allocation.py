@@ -74,8 +74,10 @@ def allocate(
         members: Descriptions, in the order in which the members joined.
         owned: What members that were there before held.
     """
-    if mode == "broadcasting":
+    if mode != "clustering":
         everything = wanted_queues(members, topics)
+        if mode == "message":  # nobody owns a queue: one stands for all of a broker's
+            everything = list(dict.fromkeys((topic, broker, -1) for topic, broker, _ in everything))
         held = {
             name: [queue for queue in everything if queue[0] in (member.get("subscriptions") or ())]
             for name, member in members.items()

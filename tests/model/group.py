@@ -6,10 +6,10 @@ from collections.abc import Collection
 from typing import Any
 
 from tests.model.allocation import Held, NoAnswer, allocate, chosen_strategy, compared, owners, wanted_queues
-from tests.model.group_rows import GroupRows
 from tests.model.histories import Event
 from tests.model.late_events import with_late
 from tests.model.member import DESCRIPTION, Member, is_bare
+from tests.model.reports import Reports
 from tests.model.rows import GROUP, Tables
 from tests.model.topics import Topics
 from udfs.model.systems import SYSTEMS
@@ -27,7 +27,7 @@ DEPARTED = {
 Trigger = tuple[str, str | None, str | None]
 
 
-class Group(GroupRows):
+class Group(Reports):
     """A group with counted generations; reported ones are in ``reported``."""
 
     def __init__(self, cluster: str, name: str, system: str, topics: Topics, tables: Tables) -> None:
@@ -37,19 +37,15 @@ class Group(GroupRows):
         self.departed: dict[str, dict[str, tuple[Any, int]]] = {}
         self.known = False  # since it was made, or made anew
         self.settings: dict[str, tuple[Any, int]] = {}
-        self.held: Held = {}
         self.strategy: str | None = None
         self.last_applied: int | None = None
         self.queues_before = 0
-        self.seen: dict[str, int] = {}  # id -> when it was first applied
         self.gone_at: dict[str, int] = {}
         self.leaving: dict[str, tuple[Member, int, str]] = {}
         self.replaced: set[str] = set()  # ids whose place another one took
         self.renamed: dict[str, str] = {}  # of this moment: new id -> the id before it
-        self.reported: Held | None = None  # what the source says of the current generation
         self.beats: set[str] = set()  # members that send a heartbeat at this moment
         self.is_polled = False
-        self.row: dict[str, Any] | None = None
         self.late: tuple[int, int, list[Trigger]] | None = None  # what a late event caused: when, members before it
 
     # ---- time
@@ -72,6 +68,8 @@ class Group(GroupRows):
             grown: Topics whose queues are others from this moment on.
         """
         self.beats = {event["member_id"] for event in events if is_bare(event)}
+        self.reports = [event for event in events if event["type"] == "assignment_reported"]
+        events = [event for event in events if event["type"] != "assignment_reported"]
         ends = [place + 1 for place, event in enumerate(events) if event["type"] == "group_deleted"]
         for low, high in zip([0, *ends], [*ends, len(events)], strict=True):
             # What comes after a deletion is another group.
@@ -89,6 +87,7 @@ class Group(GroupRows):
             if high in ends:
                 self.forget()
             grown = set()
+        self.take_reports(at)
 
     def fields(self) -> dict[str, dict[str, Any]]:
         """Return the descriptions of all members."""
@@ -99,16 +98,6 @@ class Group(GroupRows):
         return {"mode": "clustering"} | {name: value for name, (value, _) in self.settings.items()}
 
     # ---- events
-
-    def is_repeat(self, event: Event, clock: int = 0) -> bool:
-        name = event.get("event_id")
-        if name is None:
-            return False
-        first, counts_from = self.seen.get(name), max(event["event_time"], clock)
-        if first is not None and counts_from - first <= 600_000:
-            return True
-        self.seen[name] = counts_from
-        return False
 
     def apply(self, at: int, event: Event, departures: dict[str, str]) -> None:
         if self.is_repeat(event):
@@ -178,9 +167,10 @@ class Group(GroupRows):
             old.last = at
         self.renamed[name] = self.renamed.pop(former, former)
         self.rename_spans(at, former, name)
-        for held in (self.held, self.reported):
+        for held in (self.held, self.reported, self.told):
             if held is not None and former in held:
                 held[name] = held.pop(former)
+        self.reporters = {name if one == former else one for one in self.reporters}
 
     def describe(self, member: Member, fields: dict[str, Any], reported_at: int) -> bool:
         """Take in what an event describes; return whether anything differs from before."""
@@ -214,6 +204,7 @@ class Group(GroupRows):
         """Forget all but the counter: what comes next is another group."""
         self.known, self.is_polled, self.row = False, False, None
         self.settings, self.departed, self.gone_at, self.replaced = {}, {}, {}, set()
+        self.forget_reports()
 
     def depart(self, name: str, at: int, reason: str) -> str:
         member = self.members.pop(name)
@@ -344,11 +335,12 @@ class Group(GroupRows):
             "status": status, "members_before": members_before, "members_after": len(members),
             "queues_before": self.queues_before, "queues_after": queues,
             **compared(owners(old), owners(self.held)), **self.balance(members, topics, self.held),
-            "generations_missed": None, "agrees": None, "queues_differing": None,
+            "generations_missed": None, **self.agreement_of_reports(status, mode),
         }  # fmt: skip
         self.queues_before = queues
         self.tables.rebalances.append(row)
         self.find(at, row)
+        self.begin_to_report(at)
 
     def main(self, triggers: list[Trigger]) -> str:
         """Return the main trigger."""
@@ -362,16 +354,18 @@ class Group(GroupRows):
             return named and qualified_name(named, self.system), {}
         return allocate(
             group=self.name, system=self.system, mode=mode, named=named, members=members, topics=topics,
-            owned=self.held,
+            owned=self.held if self.reported is None else self.reported,
         )  # fmt: skip
 
     def balance(
         self, members: dict[str, dict[str, Any]], topics: dict[str, list[dict[str, Any]]], held: Held
     ) -> dict[str, int]:
         counts = [len(held.get(name, ())) for name, fields in members.items() if fields.get("subscriptions")]
+        is_owned = self.shared()["mode"] != "message"
+        unassigned = set(wanted_queues(members, topics)) - owners(held).keys()
         return {
-            "idle_members": counts.count(0),
-            "unassigned_queues": len(set(wanted_queues(members, topics)) - owners(held).keys()),
+            "idle_members": counts.count(0) if is_owned else 0,
+            "unassigned_queues": len(unassigned) if is_owned else 0,
             "spread": max(counts, default=0) - min(counts, default=0),
         }
 

@@ -53,6 +53,7 @@ FEATURES = (
     "ties",
     "assignments",
     "late",
+    "reports",
 )
 # What no late event is modelled beside.
 _NEVER_LATE = frozenset({"reported", "polls", "statics", "deletes"})
@@ -112,6 +113,7 @@ class _Maker:
         self.present: dict[str, list[str]] = {group: [] for group in self.groups}
         self.subscriptions: dict[str, list[str]] = {}
         self.counts: dict[str, int] = {}
+        self.told: dict[str, list[dict[str, Any]]] = {}  # the newest queues of each topic
         self.assigned: dict[str, dict[str, list[dict[str, Any]]] | None] = {}
         self.restarts: dict[tuple[str, str], int] = {}
 
@@ -179,6 +181,8 @@ class _Maker:
             kinds += [self.settings]
         if "describes" in self.features:
             kinds += [self.describe]
+        if "reports" in self.features:
+            kinds += [self.report]
         if "deletes" in self.features and self.chance.random() < 0.3:
             kinds += [self.delete]
         self.chance.choice(kinds)()
@@ -197,7 +201,11 @@ class _Maker:
             "shrink" not in self.features or "assignments" in self.features
         ):  # partitions are never taken away
             count = self.counts[topic] = min(12, self.counts.get(topic, 0) + self.chance.randint(0, 3)) or 2
-        self.event("topic_queues", topic=topic, **self.queues(count))
+        queues = self.queues(count)
+        if not (self.reported and "shrink" in self.features):  # reported partitions are evidence that they exist
+            plain = [{"queue_id": number} for number in range(count)]
+            self.told[topic] = [{"topic": topic, **_place(one)} for one in queues.get("queues", plain)]
+        self.event("topic_queues", topic=topic, **queues)
 
     def grow(self) -> None:
         topic = self.chance.choice(self.topics)
@@ -287,7 +295,8 @@ class _Maker:
     def settings(self) -> None:
         fields: dict[str, Any] = {"strategy": self.chance.choice(STRATEGIES[self.system][:3])}
         if self.chance.random() < 0.2:
-            fields = {"mode": self.chance.choice(("clustering", "broadcasting"))}
+            modes = ("clustering", "broadcasting", *(("message",) if self.system == "rocketmq" else ()))
+            fields = {"mode": self.chance.choice(modes)}
         self.event("group_settings", group=self.chance.choice(self.groups), **fields)
 
     def delete(self) -> None:
@@ -307,6 +316,16 @@ class _Maker:
                 info["session_timeout_ms"] = self.timeouts[member] = self.chance.choice(_TIMEOUTS)
             infos.append(info)
         self.event("group_snapshot", group=group, members=infos)
+
+    def report(self) -> None:
+        """Let a member report what it holds: anything of the topics that are known."""
+        group, member = self.anyone()
+        held = [one for topic in sorted(self.told) for one in self.told[topic] if self.chance.random() < 0.4]
+        fields: dict[str, Any] = {}
+        if self.reported:  # where generations are counted, nobody knows their numbers
+            now = self.generation[group]
+            fields = self.chance.choice(({}, *({"generation": max(0, now + more)} for more in (-1, 0, 0, 1))))
+        self.event("assignment_reported", group=group, member_id=self.name(group, member), queues=held, **fields)
 
     # ---- reported generations
 
@@ -363,24 +382,5 @@ class _Maker:
         )
 
 
-# ---- cuts
-
-
-def one_batch(made: History) -> list[list[Event]]:
-    """Return everything as one batch, its lines in any order."""
-    events = [event for _, event in made.events]
-    random.Random(made.seed).shuffle(events)
-    return [events]
-
-
-def some_batches(made: History, most: int = 6) -> list[list[Event]]:
-    """Return a few batches, cut anywhere, in the order of arrival."""
-    chance = random.Random(made.seed + 1)
-    events = made.in_order()
-    places = sorted(chance.randint(0, len(events)) for _ in range(chance.randint(1, most)))
-    return [events[low:high] for low, high in zip([0, *places], [*places, len(events)], strict=True) if low < high]
-
-
-def single_events(made: History) -> list[list[Event]]:
-    """Return one event a batch, in the order of arrival."""
-    return [[event] for event in made.in_order()]
+def _place(queue: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in queue.items() if name != "rack"}

@@ -34,6 +34,8 @@ def take_late(group: Group, at: int, event: Event, alive_at: list[int]) -> None:
             member = group.members[name]
             if max([member.joined_at, member.last, *alive_at]) <= own:
                 departures[name] = group.depart(name, at, "left")
+        case "assignment_reported":
+            group.hold(at, event)
         case "group_settings":
             for field in ("mode", "strategy", "strategy_settings"):
                 if event.get(field) is not None and own >= group.settings.get(field, (None, 0))[1]:

@@ -39,6 +39,7 @@ class ReportedGroup(Group):
         self.named: str | None = None
         self.last_strategy: str | None = None
         self.status = "completed"
+        self.is_guessed = False  # what is computed is what metadata and the assignment showed
 
     # ---- evidence
 
@@ -70,6 +71,8 @@ class ReportedGroup(Group):
                 member.said_goodbye = None
                 own = {field: value for field, value in event.items() if field not in OF_A_GENERATION}
                 self.describe(member, own, event["event_time"])
+            case "assignment_reported":
+                self.take_report(at, event)
             case "member_left" if name in self.members:
                 self.members[name].said_goodbye = at
             case "group_deleted":
@@ -105,6 +108,9 @@ class ReportedGroup(Group):
         if self.known and last == number and told.keys() == self.members.keys():
             for name, info in told.items():
                 self.describe(self.members[name], info | {"subscriptions": None}, at)
+            if event.get("assignments") is not None:
+                self.reported = self.told_by(event)
+                self.open_spans(at, "reported", self.reported)
             return
         if number == 0 and not told and not self.members:
             self.reported_generation = 0
@@ -202,15 +208,8 @@ class ReportedGroup(Group):
         }  # fmt: skip
         if told is None:
             row |= compared(owners(before), owners(self.held)) | self.balance(members, known, self.held)
-            kept = {name: queues for name, queues in (before_reported or {}).items() if name in members}
-            self.reported = None if before_reported is None else kept
-            self.open_spans(at, "reported", kept)
         else:
-            self.reported = {
-                name: [(one["topic"], None, one["queue_id"]) for one in held]
-                for name, held in told.items()
-                if name in members
-            }
+            self.reported = self.told_by(event)
             row |= compared(owners(before if before_reported is None else before_reported), owners(self.reported))
             row |= self.balance(members, known, self.reported) | self.agreement()
             self.open_spans(at, "reported", self.reported)
@@ -222,6 +221,20 @@ class ReportedGroup(Group):
         self.row = row
         self.tables.rebalances.append(row)
         self.find(at, row)
+        self.is_guessed = told is not None
+        self.begin_to_report(at)
+        if told is not None:
+            self.reporters |= self.members.keys()
+
+    def told_by(self, event: Event) -> Held:
+        """Return the whole assignment that a snapshot reports."""
+        told = event.get("assignments") or {}
+        self.told = dict.fromkeys(self.members, event["event_time"])
+        return {
+            name: [(one["topic"], None, one["queue_id"]) for one in held]
+            for name, held in told.items()
+            if name in self.members
+        }
 
     def topics_at(self, at: int, told: dict[str, Any]) -> Known:
         """Return the topics at a time; an assignment that names more partitions than metadata is evidence too."""
@@ -290,6 +303,11 @@ class ReportedGroup(Group):
             return {"agrees": None, "queues_differing": None}
         return {"agrees": not differing, "queues_differing": differing}
 
+    def differing(self) -> int | None:
+        if self.unknown and (not self.is_guessed or self.unknown & self.known_then.keys()):
+            return None  # a guess proves nothing
+        return super().differing()
+
     # ---- topics that become known later
 
     def learn(self, at: int) -> None:
@@ -317,8 +335,9 @@ class ReportedGroup(Group):
             self.unknown = set()
             if owners(self.held) != before or not self.has_spans():
                 self.write_anew()
-            held = self.held if self.reported is None else self.reported
-            row |= self.balance(members, known, held) | self.agreement()
+            held = self.held if self.reported is None or not self.is_guessed else self.reported
+            row |= self.balance(members, known, held)
+            row |= self.agreement() if self.reporters >= self.members.keys() else {}
             self.find(at, row, anew=True)
         self.row = row
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.model.check import cuts, difference, smallest, story
-from tests.model.histories import history, one_batch
+from tests.model.check import cuts, difference, one_batch, smallest, story
+from tests.model.histories import history
 from tests.model.reference import model_tables
 
 # ``--histories`` and ``--first-seed`` choose others; the slow run begins where the quick one ends.

@@ -1,0 +1,123 @@
+"""What members of a model's group report to hold: the newest report of each counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.model.allocation import Held, Queue, owners
+from tests.model.group_rows import GroupRows
+from tests.model.histories import Event
+from tests.model.rows import Tables
+from udfs.strategies.registry import names
+
+
+class Reports(GroupRows):
+    """Reports of one group, beside what was computed for it."""
+
+    def __init__(self, cluster: str, name: str, system: str, tables: Tables) -> None:
+        super().__init__(cluster, name, system, tables)
+        self.held: Held = {}
+        self.reported: Held | None = None  # what the source says of the current generation
+        self.row: dict[str, Any] | None = None
+        self.seen: dict[str, int] = {}  # id -> when it was first applied
+        self.told: dict[str, int] = {}  # member -> the time of its newest report
+        self.early: list[Event] = []  # reports of generations to come, by time
+        self.reporters: set[str] = set()  # members that have reported since the last generation
+        self.reports: list[Event] = []  # of this moment
+        self.changed_at = 0
+
+    def is_repeat(self, event: Event, clock: int = 0) -> bool:
+        name = event.get("event_id")
+        if name is None:
+            return False
+        first, counts_from = self.seen.get(name), max(event["event_time"], clock)
+        if first is not None and counts_from - first <= 600_000:
+            return True
+        self.seen[name] = counts_from
+        return False
+
+    def take_reports(self, at: int) -> None:
+        """Take in what members report at a moment whose generation is known."""
+        for event in self.reports:
+            if not self.is_repeat(event):
+                self.take_report(at, event)
+
+    def agreement_of_reports(self, status: str, mode: str) -> dict[str, Any]:
+        """Return whether all members report at the very moment of a generation what it gives them."""
+        told = {
+            one["member_id"]: queues_of(one, self.system) for one in self.reports if one["member_id"] in self.members
+        }
+        is_whole = bool(self.members) and told.keys() >= self.members.keys()
+        if not is_whole or status != "completed" or mode != "clustering":
+            return {"agrees": None, "queues_differing": None}
+        differing = different(self.held, told)
+        return {"agrees": not differing, "queues_differing": differing}
+
+    def forget_reports(self) -> None:
+        """Forget what was reported of a group that is no more."""
+        self.reported, self.told, self.early, self.reporters, self.changed_at = None, {}, [], set(), 0
+
+    def take_report(self, at: int, event: Event) -> None:
+        number = event.get("generation")
+        if number is None or number == self.generation:
+            if not self.hold(at, event):
+                self.tables.late[f"{self.cluster}/{self.name}"] += 1
+        elif number > self.generation:
+            self.early = sorted([*self.early, event], key=lambda one: one["event_time"])
+
+    def begin_to_report(self, at: int) -> None:
+        """Let a new generation begin: who has gone holds nothing, and reports that came before it count now."""
+        self.reporters = set()
+        if self.reported is not None:
+            self.reported = {name: queues for name, queues in self.reported.items() if name in self.members}
+            self.open_spans(at, "reported", self.reported)
+        waiting = self.early
+        self.early = [event for event in waiting if event["generation"] > self.generation]
+        for event in waiting:
+            if event["generation"] == self.generation:
+                self.hold(at, event)
+
+    def hold(self, at: int, event: Event) -> bool:
+        """Take in what a member holds; return whether it has not reported since."""
+        name, queues = event["member_id"], queues_of(event, self.system)
+        if name not in self.members:
+            return True
+        if event["event_time"] < self.told.get(name, 0):
+            return False
+        self.told[name] = event["event_time"]
+        if set(queues) != set((self.reported or {}).get(name, ())):
+            at = self.changed_at = max(at, self.changed_at)
+        self.reported = (self.reported or {}) | {name: queues}
+        self.open_spans(at, "reported", self.reported)
+        self.reporters.add(name)
+        self.compare(at)
+        return True
+
+    def compare(self, at: int) -> None:
+        """Find whether members hold what they should, once all have reported."""
+        differing = self.differing()
+        is_whole = bool(self.members) and self.reporters >= self.members.keys()
+        if is_whole and differing is not None:
+            self.finding(at, "expected_differs", differing > 0)
+
+    def differing(self) -> int | None:
+        """Return on how many queues reports and the computed assignment differ; None: that cannot be said."""
+        row = self.row
+        if row is None or self.reported is None or row["status"] != "completed" or not any(self.held.values()):
+            return None
+        if row["mode"] != "clustering" or not all(one in names() for one in (row["strategy"] or "").split(", ")):
+            return None
+        return different(self.held, self.reported)
+
+
+def queues_of(event: Event, system: str) -> list[Queue]:
+    """Return the queues that an event reports."""
+    return [
+        (one["topic"], None if system == "kafka" else one.get("broker"), one["queue_id"]) for one in event["queues"]
+    ]
+
+
+def different(computed: Held, told: Held) -> int:
+    """Return on how many queues two assignments differ."""
+    ours, theirs = owners(computed), owners(told)
+    return sum(ours.get(one, set()) != theirs.get(one, set()) for one in ours.keys() | theirs.keys())
