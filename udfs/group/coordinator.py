@@ -141,6 +141,7 @@ class Coordinator:
                 continue
             context.note_late_event()
             context.set_finding("events_late", late_found(at, context.group.late_events, due.event_id), at)
+        register_empty_group(context, at)
         context.queue.clear()
 
     def _schedule(self) -> None:
@@ -165,6 +166,7 @@ class Coordinator:
         event_at = context.queue.next_at()
         if self.event_time is not None and self.event_time != event_at:
             end_event_time(context, self.event_time)
+            register_empty_group(context, self.event_time)
             self._take_reports(self.event_time)
             self.event_time = None
         timer = next_timer(context)
@@ -283,7 +285,6 @@ class Coordinator:
         else:
             outdated = on_snapshot(context, due, snapshot, at)
             outdated |= take_snapshot_assignment(context, snapshot, at)
-            register_empty_group(context, at)
         context.note_snapshot(snapshot.event_time)
         return outdated
 

@@ -134,6 +134,9 @@ def take_observations(context: GroupContext, due: DueEvent, snapshot: GroupSnaps
 
 
 def register_empty_group(context: GroupContext, at: int) -> None:
-    """Register a group that a poll showed without members and that was not known before."""
-    if not context.group.members and context.group.pending is None and context.group.row is None:
+    """Register a group that polls showed, that has no members, and that was not known before."""
+    group = context.group
+    if group.last_snapshot_at is None or context.kind in (GroupKind.REPORTED, GroupKind.NOT_FOLLOWED):
+        return
+    if not group.members and group.pending is None and group.row is None:
         context.write_row(at, GroupChanged(system=context.system, state="empty", mode=context.mode))

@@ -126,3 +126,12 @@ def test_the_default_named_after_a_failed_vote_is_a_change_of_strategy() -> None
         assert script.decided()[1:] == ["10 #2 1->2 member_joined:y", "20 #3 2->2 strategy_changed"]
         assert (row.status, row.strategy, script.row().state) == ("completed", f"kafka.{strategy}", "stable")
         assert "strategy_failed 10..20" in script.findings()
+
+
+def test_a_polled_group_whose_only_member_leaves_within_the_same_millisecond_is_listed_as_empty() -> None:
+    script = Script("metaq")
+    script.poll(10, "a")
+    script.leave(10, "a")
+    script.run(20)
+    assert script.rebalances == []
+    assert (script.row().state, script.row().members) == ("empty", 0)

@@ -71,6 +71,7 @@ def observed(monkeypatch: pytest.MonkeyPatch) -> Observed:
     watched("_apply_expiry", lambda *_: Step.CHANGE)
     watched("_on_timer", lambda _, timer: step_of_timer(timer))
     function_watched("end_event_time", Step.CANCEL)
+    function_watched("register_empty_group", Step.POLL)
     function_watched("learn_topic", Step.TOPICS)
     return found
 
