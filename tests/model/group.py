@@ -212,6 +212,11 @@ class Group(Reports):
         self.gone_at[name] = at
         if name in self.beats and reason != "expired" and member.lives_by == "heartbeats":
             member.last = at
+        if name in self.leaving and self.leaving[name][2] != "replaced":  # it was back for less than a millisecond
+            former = self.leaving[name][0]
+            member.joined_at = former.joined_at
+            if former.lives_by == "heartbeats" and member.lives_by != "heartbeats":
+                member.last, member.lives_by = former.last, "heartbeats"
         self.leaving[name] = (member, at, reason)
         return reason
 

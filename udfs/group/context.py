@@ -90,6 +90,10 @@ class GroupContext(GroupView):
             if isinstance(body, MemberReplaced) or (isinstance(body, QueuesReassigned) and body.origin == "computed")
         ]
 
+    def changes_of_now(self) -> list[Body]:
+        """Return what was written at this event time so far."""
+        return [change.body for change in self.output.changes[self.before.changes :]]
+
     def take_back_changes(self, counts: Callable[[Body], bool]) -> None:
         """Strike changes of this event time that do not count, and number the others anew."""
         written = self.output.changes[self.before.changes :]

@@ -7,6 +7,10 @@ after it are removed from the output.
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
+
+import msgspec
+
 from udfs.group.context import GroupContext
 from udfs.group.reported_assignment import take_reported_assignment
 from udfs.group.state import Member
@@ -31,6 +35,8 @@ def end_event_time(context: GroupContext, at: int) -> None:
     kept = [
         trigger for place, trigger in enumerate(pending.triggers) if place < first or not _cancels_out(context, trigger)
     ]
+    again = {one: was for one, was in before.items() if was is not None and _departed_again(context, one)}
+    kept = _last_departures(kept, first, again)
     stayed = [one for one in before if _left_and_rejoined(context, one)]
     joined_by = {one.member_id: one.event_id for one in pending.triggers if one.kind == "member_joined"}
     struck = len(kept) < len(pending.triggers)
@@ -40,8 +46,11 @@ def end_event_time(context: GroupContext, at: int) -> None:
         for one, was in before.items()
         if was is None and one not in group.members and one not in context.before.exempt
     }
-    if stayed or fleeting:
-        _strike_sessions(context, fleeting, stayed)
+    departures = _session_ends(context, again)
+    if stayed or fleeting or again:
+        _strike_sessions(context, fleeting.union(stayed, again))
+    for end in departures:
+        context.write(at, end)
     for member_id in stayed:
         _name_changes(context, member_id, joined_by.get(member_id), at)
     if not struck or pending.triggers[first:]:
@@ -102,15 +111,48 @@ def _name_changes(context: GroupContext, member_id: str, event_id: str | None, a
             context.cause(at, kind, member_id, event_id=event_id)
 
 
-def _strike_sessions(context: GroupContext, fleeting: set[str], stayed: list[str]) -> None:
-    """Remove from the output sessions that began and ended at this event time, and session ends that were undone.
+def _departed_again(context: GroupContext, member_id: str) -> bool:
+    """Return whether a member departed, was back, and departed within one event time."""
+    if member_id in context.group.members or member_id in context.before.exempt:
+        return False
+    return any(isinstance(body, MemberOpened) and body.member_id == member_id for body in context.changes_of_now())
+
+
+def _last_departures(triggers: list[Trigger], first: int, again: Container[str]) -> list[Trigger]:
+    """Return the causes without those departures that another one of this event time followed."""
+    last = {one.member_id: one for one in triggers[first:] if one.kind in _DEPARTURES}
+    return [
+        one
+        for place, one in enumerate(triggers)
+        if place < first or one.member_id not in again or one.kind not in _DEPARTURES or one is last[one.member_id]
+    ]
+
+
+def _session_ends(context: GroupContext, again: Mapping[str, Member]) -> list[MemberClosed]:
+    """Return the end of the session that each of these had before this event time, by its last departure."""
+    ends: dict[str, MemberClosed] = {}
+    for body in context.changes_of_now():
+        if isinstance(body, MemberClosed) and body.member_id in again:
+            before = ends.get(body.member_id)
+            heard = body.last_heartbeat_at
+            if heard is None and before is not None:
+                heard = before.last_heartbeat_at
+            joined_at = again[body.member_id].joined_at
+            ends[body.member_id] = msgspec.structs.replace(body, joined_at=joined_at, last_heartbeat_at=heard)
+    for member_id, end in ends.items():
+        departed = context.group.departed.get(member_id)
+        if departed is not None:
+            departed.member.joined_at, departed.last_heartbeat_at = end.joined_at, end.last_heartbeat_at
+    return list(ends.values())
+
+
+def _strike_sessions(context: GroupContext, members: set[str]) -> None:
+    """Remove from the output how sessions of these members began, changed and ended at this event time.
 
     What changed within a session that began anew names that beginning: ``_name_changes`` writes it under the old one.
     """
 
     def counts(body: object) -> bool:
-        if not isinstance(body, MemberOpened | MemberChanged | MemberClosed):
-            return True
-        return body.member_id not in fleeting and body.member_id not in stayed
+        return not isinstance(body, MemberOpened | MemberChanged | MemberClosed) or body.member_id not in members
 
     context.take_back_changes(counts)

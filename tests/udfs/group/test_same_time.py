@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.udfs.group.group_script import T0, Script
-from udfs.model.journal import MemberChanged
+from udfs.model.journal import MemberChanged, MemberClosed
 
 KAFKA_TIMEOUT = 45_000
 
@@ -59,3 +59,18 @@ def test_a_member_that_is_back_at_one_event_time_is_described_within_the_session
     told = [change.body for change in script.written if isinstance(change.body, MemberChanged)]
     assert [(body.joined_at - T0, body.host, body.rack) for body in told] == [(10, "h2", "r")]
     assert script.sessions() == ["a 10.."]
+
+
+def test_a_member_that_was_back_for_less_than_a_millisecond_departed_once_by_its_last_departure() -> None:
+    script = Script("metaq")
+    script.beat(10, "a", subscriptions=("t",), host="h")
+    script.beat(15, "a")
+    script.poll(20, "b")
+    script.poll(20, "a", "b")
+    script.leave(20, "a")
+    script.run(30)
+    assert script.decided() == ["10 #1 0->1 group_created member_joined:a", "20 #2 1->1 member_left:a member_joined:b"]
+    assert script.sessions() == ["a 10..20 left", "b 20.."]
+    closed = [change.body for change in script.written if isinstance(change.body, MemberClosed)]
+    assert [(body.joined_at - T0, body.last_heartbeat_at) for body in closed] == [(10, T0 + 15)]
+    assert script.group.departed["a"].member.joined_at == T0 + 10
