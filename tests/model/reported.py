@@ -176,8 +176,11 @@ class ReportedGroup(Group):
     def count_changes(self, at: int, told: dict[str, Any] | None) -> list[Trigger]:
         """Return the topics that have other queues than in the last generation; a first sight is no change."""
         now, triggers = self.topics_at(at, told or {}), []
+        named = {one["topic"] for held in (told or {}).values() for one in held}
         subscribed = {topic for fields in self.fields().values() for topic in fields.get("subscriptions") or ()}
         for topic in sorted(subscribed & self.counted.keys()):
+            if not (self.counted[topic] or self.topics.was_reported(topic, at) or topic in named):
+                continue  # no metadata of it, and this generation shows nothing of it
             if self.counted[topic] != names_of(now.get(topic, [])):
                 triggers.append(("queue_count_changed", None, topic))
         return triggers
@@ -194,6 +197,7 @@ class ReportedGroup(Group):
         self.basis = self.held if before_reported is None else before_reported
         self.named = event.get("strategy")
         self.shown, self.renames = members, []
+        self.is_guessed = told is not None
         self.compute(members, known, at)
         self.spans_then = dict(self.spans), len(self.tables.spans)
         self.open_spans(at, "computed", self.held, inferred=self.unknown)
@@ -221,7 +225,6 @@ class ReportedGroup(Group):
         self.row = row
         self.tables.rebalances.append(row)
         self.find(at, row)
-        self.is_guessed = told is not None
         self.begin_to_report(at)
         if told is not None:
             self.reporters |= self.members.keys()
@@ -244,7 +247,12 @@ class ReportedGroup(Group):
                 if count > self.named_counts.get(topic, (0, 0))[0]:
                     self.named_counts[topic] = (count, at)
         known = self.topics.at(at)
-        for topic, (count, since) in self.named_counts.items():
+        named_counts = dict(self.named_counts)
+        for name, held in (self.reported or {}).items():  # so does what a member reports by itself
+            for topic, _, number in held:
+                if number >= named_counts.get(topic, (0, 0))[0]:
+                    named_counts[topic] = (number + 1, self.told.get(name, at))
+        for topic, (count, since) in named_counts.items():
             queues = known.get(topic, [])
             if len(queues) < count and self.topics.reported_at(topic, at) <= since <= at:
                 more = range(len(queues), count)
@@ -262,7 +270,7 @@ class ReportedGroup(Group):
     def compute(self, members: dict[str, dict[str, Any]], known: Known, at: int) -> None:
         """Request the strategy, once every subscribed topic is known; until then what members held stands."""
         self.unknown = {topic for topic in self.subscribed(members) if not self.topics.was_reported(topic, at)}
-        self.is_waiting = any(not known.get(topic) for topic in self.unknown)
+        self.is_waiting = any(not (self.is_guessed and known.get(topic)) for topic in self.unknown)
         standing = set(wanted_queues(members, known))
         self.status, named = "completed", self.named or self.shared().get("strategy")
         if not members:

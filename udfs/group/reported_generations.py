@@ -90,7 +90,7 @@ def _take_new_generation(
     subscribed_before = set(group.subscribed_topics())
     after = {topic for info in snapshot.members for topic in _subscriptions(context, info)}
     known, guessed = queues_shown(context, after, told, at)
-    resized = {topic: sizes(context, topic, known, guessed) for topic in after & subscribed_before}
+    resized = {topic: sizes(context, topic, known, guessed, told) for topic in after & subscribed_before}
     grown = {topic: (was, now) for topic, (was, now) in resized.items() if was != now}
     causes = compare(context, snapshot, due.event_id, at, grown)
     context.use_up_evidence(causes.evidence_left)

@@ -98,15 +98,22 @@ def _up_to(topic: str, used: Iterable[Queue]) -> list[Queue]:
     return [(topic, broker, number) for broker in sorted(highest, key=str) for number in range(highest[broker] + 1)]
 
 
-def sizes(view: GroupView, topic: str, known: QueuesByTopic, guessed: Iterable[str]) -> tuple[int | None, int]:
-    """Return how many queues a topic had in the current generation and has in this one; None: unknown."""
+def sizes(
+    view: GroupView, topic: str, known: QueuesByTopic, guessed: Iterable[str], told: Owners | None
+) -> tuple[int | None, int]:
+    """Return how many queues a topic had in the current generation and has in this one; None: unknown.
+
+    Args:
+        told: The whole assignment that this generation reports.
+    """
     group, now = view.group, len(known.get(topic, ()))
     before = group.counts.get(topic)
     if before is not None:
         return before, now
     if topic in guessed:
-        # In no assignment before, and now in one: it grew.
-        return (None, now) if now and group.has_reported else (now, now)
+        # Reported by nobody before, and now in an assignment: it grew.
+        is_new = any(queue[0] == topic for queue in told or ()) and all(queue[0] != topic for queue in group.reported)
+        return (None, now) if is_new and group.has_reported else (now, now)
     # First known now: that holds for all earlier time. Known before, but not counted: it had been deleted.
     return (now if topic in group.topics_without_metadata else 0), now
 

@@ -112,3 +112,13 @@ def test_a_topic_reported_from_the_first_as_deleted_is_new_when_it_comes() -> No
     script.snapshot(50, 2, {"a": ["t"]}, strategy="range")
     script.run(60)
     assert script.decided()[1:] == ["50 #2 1->1 queue_count_changed:t"]
+
+
+def test_a_queue_that_a_member_reported_before_is_no_growth_of_a_topic_without_metadata() -> None:
+    script = Script()
+    script.snapshot(10, 9, {"a": ["t"], "b": ["t"]}, strategy="range")
+    script.holds(20, "b", [("t", 1)])
+    script.snapshot(30, 10, {"a": ["t"]}, strategy="range")
+    script.snapshot(40, 11, {"a": ["t"]}, {"a": [("t", 0), ("t", 1)]}, strategy="range")
+    script.run(50)
+    assert [line.split(" ", 3)[3] for line in script.decided()[1:]] == ["member_gone:b", "unexplained"]
