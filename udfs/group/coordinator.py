@@ -15,7 +15,6 @@ The result is a function of the events in the order of their times. How they wer
 
 from __future__ import annotations
 
-from udfs.group.applied import Applied
 from udfs.group.commit import commit, end_group
 from udfs.group.context import GroupContext
 from udfs.group.event_order import generation_of, is_bare, order_of
@@ -29,7 +28,7 @@ from udfs.group.lifecycle import (
     take_observations,
     was_made_again,
 )
-from udfs.group.membership import on_expiry, on_heartbeat, on_join, on_leave, on_snapshot
+from udfs.group.membership import Applied, on_expiry, on_heartbeat, on_join, on_leave, on_snapshot
 from udfs.group.rebalance import rebalance
 from udfs.group.rebalance_plan import plan_counted
 from udfs.group.reported_assignment import (

@@ -6,9 +6,10 @@ they are evidence, which a later generation may show.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
-from udfs.group.applied import Applied
 from udfs.group.client_ids import match_connections, match_departures, replaced, resolve_member_id
 from udfs.group.commit import replace_members
 from udfs.group.context import GroupContext, closed
@@ -29,6 +30,19 @@ from udfs.group.view import GroupView
 from udfs.model.events import Departure, GroupSnapshot, Heartbeat, MemberFields, MemberInfo, MemberJoined, MemberLeft
 from udfs.model.group_api import DueEvent
 from udfs.strategies.registry import qualified_name
+
+
+class Applied(NamedTuple):
+    """What an event did to its group.
+
+    Attributes:
+        changed: It changed something; only heartbeats that came late and changed nothing are passed over.
+        outdated: It carried something older than what stays in its place: that part changes nothing.
+    """
+
+    changed: bool = False
+    outdated: bool = False
+
 
 # ---- one event at a time
 

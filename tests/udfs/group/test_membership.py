@@ -203,3 +203,32 @@ def test_a_late_departure_of_a_member_that_is_alive_later_in_the_batch_ends_noth
     script.beat(55_000, "a", **({"strategies": ("AVG",)} if described else {}))
     script.run(60_000)
     assert script.sessions() == ["a 0..", "b 40000.."]
+
+
+@pytest.mark.parametrize(
+    ("at", "fields", "ignored", "outdated"),
+    [
+        # That it was alive then is nothing new, nor that it was before.
+        (1_000, {}, True, False),
+        (500, {}, True, False),
+        (1_000, {"rack": "r1"}, True, False),
+        # Who sent another rack is to find it among the late events.
+        (500, {"rack": "r0"}, False, True),
+        # Its session ends later than it did, or there was one more.
+        (2_000, {}, False, False),
+        (2_000, {"rack": "r0"}, False, False),
+        (12_000, {}, False, False),
+    ],
+)
+def test_a_late_heartbeat_that_changes_nothing_is_ignored_and_one_with_older_fields_is_outdated(
+    at: int, fields: dict[str, str], ignored: bool, outdated: bool
+) -> None:
+    script = Script("rocketmq")
+    script.queues(0, "t", 1)
+    script.join(1_000, "a", rack="r1", session_timeout_ms=4_000)
+    script.join(40_000, "b", session_timeout_ms=90_000)
+    script.run(50_000)
+    script.beat(at, "a", event_id="late", **fields)
+    script.run(60_000)
+    assert script.last.ignored_event_ids == (["late"] if ignored else [])
+    assert script.last.outdated == (["late"] if outdated else [])
