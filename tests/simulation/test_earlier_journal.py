@@ -14,7 +14,7 @@ import msgspec
 from streaming.tables.journal_entries import Entry
 from streaming.tables.schema import Row
 from tests.core_config import core_config
-from tests.streaming.tables.test_projections import apply_changes
+from tests.streaming.tables.projected_rows import apply_changes
 from tests.udfs.shard.shard_script import Cluster, clock, count, join, leave
 from udfs.group import coordinator as group_logic
 from udfs.model import journal

@@ -1,8 +1,9 @@
-"""Journals for tests of the tables: changes as a group would tell them, numbered by themselves."""
+"""Journals for tests of the tables: changes as a group would write them, numbered by themselves."""
 
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -13,6 +14,9 @@ from streaming.tables.schema import Row
 from udfs.model import journal
 
 T0 = 1_767_225_600_000  # 2026-01-01T00:00:00Z
+
+# Of the first member: three queues after a pause of 7 ms, and one after a pause of about a second.
+PAUSED = (journal.AssignedRun(0, 2, 0, 0, 7), journal.AssignedRun(3, 3, 0, 0, None, 1_000))
 
 
 class Journal:
@@ -51,7 +55,7 @@ def joined(member: str, at: int, **more: object) -> journal.MemberOpened:
     return journal.MemberOpened(member_id=member, joined_at=T0 + at, **more)
 
 
-def gone(member: str, joined_at: int, at: int, reason: journal.LeftReason = "left") -> journal.MemberClosed:
+def left(member: str, joined_at: int, at: int, reason: journal.LeftReason = "left") -> journal.MemberClosed:
     return journal.MemberClosed(
         member_id=member, joined_at=T0 + joined_at, left_at=T0 + at, left_reason=reason, last_heartbeat_at=T0 + at
     )
@@ -85,6 +89,23 @@ def released(queue: int, member: str, at: int, origin: journal.Origin = "compute
     )
 
 
+def reassigned(
+    at: int = 0,
+    ends: Iterable[journal.ReleasedRun] = (),
+    runs: Iterable[journal.AssignedRun] = (),
+    members: Iterable[tuple[str, str | None]] = (("a", "i"),),
+    origin: journal.Origin = "reported",
+) -> journal.QueuesReassigned:
+    return journal.QueuesReassigned(
+        origin=origin,
+        at=T0 + at,
+        generation=1,
+        rebalance_id="r1",
+        members=list(members),
+        topics=[journal.ReassignedTopic("orders", None, list(ends), list(runs))],
+    )
+
+
 def rebalanced(members: int = 1, moved: int = 0, pause_ms: int | None = None) -> journal.Rebalanced:
     return journal.Rebalanced(
         rebalance_id="r",
@@ -110,3 +131,57 @@ def stable(members: int, generation: int = 1, at: int = 0) -> journal.GroupChang
         last_rebalance_at=T0 + at,
         last_rebalance_id=f"r{generation}",
     )
+
+
+def of_one_group(*bodies: tuple[int, journal.Body]) -> list[journal.Change]:
+    history = Journal()
+    return [history.change(at, body) for at, body in bodies]
+
+
+def a_history(random_source: random.Random, length: int) -> list[journal.Change]:
+    """Two groups whose members join, leave and come back, and whose queues move between them."""
+    history, changes, time = Journal(), [], 0
+    owner: dict[tuple[str, int], str] = {}
+    open_sessions: dict[tuple[str, str], int] = {}
+    closed: dict[tuple[str, str], int] = {}
+    for _ in range(length):
+        time += random_source.choice([0, 0, 1, 30_000])
+        group, member, queue = (
+            random_source.choice(["g1", "g2"]),
+            random_source.choice("abc"),
+            random_source.randrange(3),
+        )
+
+        def add(body: journal.Body, group: str = group, time: int = time) -> None:
+            changes.append(history.change(time, body, group=group))
+
+        match random_source.randrange(6):
+            case 0 if (group, member) not in open_sessions and closed.get((group, member)) != time:
+                open_sessions[group, member] = time
+                add(joined(member, time))
+            case 1 if (group, member) in open_sessions:
+                closed[group, member] = begin = open_sessions.pop((group, member))
+                add(left(member, begin, time, "expired"))
+                if time > begin and random_source.random() < 0.5:
+                    add(journal.MemberReopened(member_id=member, joined_at=T0 + begin))
+                    open_sessions[group, member] = begin
+            case 2:
+                held = owner.pop((group, queue), None)
+                if held is not None:
+                    add(released(queue, held, time))
+                if held != member:
+                    owner[group, queue] = member
+                    add(assigned(queue, member, time, pause_ms=random_source.choice([None, 0, 4])))
+                    if random_source.random() < 0.5:
+                        add(resumed(queue, member, 9, origin="computed"))
+            case 3:
+                add(rebalanced(random_source.randrange(4), random_source.randrange(3), random_source.choice([None, 5])))
+                add(stable(random_source.randrange(4), generation=time))
+            case 4 if (group, member) in open_sessions:
+                body = journal.MemberChanged(
+                    member_id=member, joined_at=T0 + open_sessions[group, member], rack=str(time)
+                )
+                add(body)
+            case _ if random_source.random() < 0.2:
+                add(journal.GroupRemoved())
+    return changes

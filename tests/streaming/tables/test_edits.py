@@ -8,7 +8,7 @@ from streaming.tables.schema import GROUPS
 from streaming.tables.writer import Edit
 
 
-def test_a_row_that_comes_again_is_no_row_that_goes() -> None:
+def test_a_row_that_is_added_again_is_not_removed() -> None:
     before = [{"cluster": "c", "group_id": name, "members": 1} for name in ("a", "b", "a", None)]
     after = [{"cluster": "c", "group_id": name, "members": 2} for name in ("b", "d", None)]
     source = source_of(Edit(to_arrow(GROUPS, before), to_arrow(GROUPS, after)), GROUPS.key)

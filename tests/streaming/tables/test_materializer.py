@@ -18,8 +18,7 @@ from streaming.tables.materializer import Materializer
 from streaming.tables.projections import EFFECTS, Projection
 from streaming.tables.schema import CHANGES, TABLES, Row
 from streaming.tables.writer import Mark
-from tests.streaming.tables.journals import T0, Journal, assigned, joined, released, rows, stable
-from tests.streaming.tables.test_projections import a_history
+from tests.streaming.tables.journals import T0, Journal, a_history, assigned, joined, released, rows, stable
 from udfs.model import journal
 
 FOLLOWING = [effect.table.name for effect in EFFECTS]
@@ -126,7 +125,7 @@ def test_tables_do_not_depend_on_how_the_journal_came(tmp_path: Path) -> None:
     assert contents(tmp_path / "pieces") == whole
 
 
-def test_taking_groups_in_turn_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_taking_groups_in_shares_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     changes = some_changes()
     in_batches(tmp_path / "whole", changes, [20])
     Materializer(tmp_path / "whole", 0).run()
@@ -297,7 +296,7 @@ def test_what_is_there_at_the_start_is_caught_up(tmp_path: Path) -> None:
         following.stop()
 
 
-def test_what_has_not_had_its_turn_is_done_at_the_stop(tmp_path: Path) -> None:
+def test_what_still_waits_is_done_at_the_stop(tmp_path: Path) -> None:
     following = Materializer(tmp_path, 3_600_000)
     following.start()
     write(tmp_path, some_changes(), 0)
@@ -319,7 +318,7 @@ def test_a_change_is_followed_within_one_interval_without_further_input(tmp_path
         following.stop()
 
 
-def test_a_failure_beside_the_job_is_told_to_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_beside_the_job_is_raised_in_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     following = Materializer(tmp_path, 1)
     following.start()
 

@@ -77,7 +77,7 @@ def test_times_go_in_and_out_as_milliseconds() -> None:
 
 
 @pytest.mark.spark
-def test_spark_sees_the_same_tables_whoever_made_them(spark: SparkSession, tmp_path: Path) -> None:
+def test_spark_reads_the_same_tables_whichever_engine_made_them(spark: SparkSession, tmp_path: Path) -> None:
     for name, table in TABLES.items():
         DeltaRsTable(tmp_path / "ours", table)
         spark.sql(ddl(table, f"delta.`{tmp_path / 'sql' / name}`"))

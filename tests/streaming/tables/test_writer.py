@@ -159,7 +159,7 @@ def test_a_merge_updates_deletes_and_inserts_and_the_feed_holds_these_rows_alone
     ]
 
 
-def test_keys_with_nulls_quotes_and_long_texts_are_met(opened: Open, root: Location) -> None:
+def test_rows_are_found_by_keys_with_nulls_quotes_and_long_texts(opened: Open, root: Location) -> None:
     table = opened(root, ASSIGNMENTS)
     odd = ["it's", 'a "b" `c`', "back\\slash", "g" * 200, "ü\u2028x"]
     spans = [
@@ -285,7 +285,7 @@ def test_added_rows_are_read_by_version_and_upkeep_adds_none(opened: Open, root:
     assert rows_of(table.rows_at(end, ["number"])) == [{"number": number, COMMIT_VERSION: end} for number in (1, 2)]
 
 
-def test_a_log_that_goes_back_no_further_says_so(opened: Open, tmp_path: Path) -> None:
+def test_a_log_that_reaches_back_no_further_is_an_error(opened: Open, tmp_path: Path) -> None:
     table = opened(tmp_path, CHANGES)
     for number in range(2):
         table.append(to_arrow(CHANGES, [{"cluster": "c1", "number": number}]), Mark("job", number))

@@ -19,7 +19,7 @@ from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.materializer import Materializer
 from streaming.tables.schema import CHANGES, REBALANCES, Row
 from streaming.tables.writer import Mark
-from tests.streaming.tables.journals import T0, Journal, assigned, gone, joined, released, rows, stable
+from tests.streaming.tables.journals import T0, Journal, assigned, joined, left, released, rows, stable
 from udfs.model import journal
 
 FIRST, SECOND, THIRD, FOURTH = "aa11", "aa22", "bb33", "cc44"
@@ -96,7 +96,7 @@ def write_story(root: Path) -> None:
         (10_000, assigned(1, "b", 10_000, generation=2)),
         (10_000, assigned(1, "b", 10_000, generation=2, origin="reported")),
         (10_000, stable(2, generation=2, at=10_000)),
-        (70_000, gone("a", 0, 70_000, "expired")),
+        (70_000, left("a", 0, 70_000, "expired")),
         (70_000, released(0, "a", 70_000)),
         (70_000, assigned(0, "b", 70_000, generation=3)),
         (70_000, stable(1, generation=3, at=70_000)),
@@ -132,7 +132,7 @@ def write_static_story(root: Path) -> None:
                 former_member_id="old", member_id="new", instance_id="static", replaced_at=T0 + 20_000
             ),
         ),
-        (20_000, gone("old", 0, 20_000, "replaced")),
+        (20_000, left("old", 0, 20_000, "replaced")),
         (20_000, joined("new", 20_000, instance_id="static", former_member_id="old")),
         (20_000, joined("b", 20_000)),
         (20_000, released(1, "new", 20_000)),
