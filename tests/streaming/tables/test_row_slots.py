@@ -122,7 +122,7 @@ def test_a_span_that_is_split_has_its_pause_in_its_first_part_alone() -> None:
 def test_withdrawn_spans_are_those_that_were_computed_since() -> None:
     rows = Rows(
         [
-            open_row("before", 0, 4, valid_to=T0 + 4 + 5),
+            open_row("before", 0, 4, valid_to=T0 + 5),
             open_row("ended earlier", 1, 0, valid_to=T0 + 4),
             open_row("then", 0, 5),
             open_row("reported", 0, 6, origin="reported"),

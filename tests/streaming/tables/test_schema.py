@@ -10,12 +10,10 @@ import msgspec
 import pytest
 
 from streaming.tables import delta_rs
-from streaming.tables.arrow_rows import from_arrow, to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.schema import PROPERTIES, TABLES, TIME, delta_fields
 from streaming.tables.spark_sql import ddl
 from streaming.tables.writer import WRITER_PROPERTY
-from tests.streaming.tables.journals import T0
 from udfs.model.journal import Rebalance, Rejected
 
 if TYPE_CHECKING:
@@ -60,20 +58,6 @@ def test_times_are_timestamps_and_durations_are_whole_milliseconds(name: str) ->
         assert (column.type == TIME) == is_time, column
         if column.name.endswith("_ms"):
             assert str(column.type) == "int64", column
-
-
-def test_times_go_in_and_out_as_milliseconds() -> None:
-    table = TABLES["topics"]
-    row = {
-        "cluster": "c1",
-        "topic": "t",
-        "queue_count": 1,
-        "queues": [{"broker": "b", "queue_id": 0, "racks": ["r1", "r2"]}],
-        "valid_from": T0 + 7,
-        "valid_to": None,
-    }
-    assert from_arrow(table, to_arrow(table, [row])) == [row]
-    assert str(to_arrow(table, [row])["valid_from"][0].as_py()) == "2026-01-01 00:00:00.007000+00:00"
 
 
 @pytest.mark.spark
