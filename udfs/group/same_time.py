@@ -50,7 +50,7 @@ def end_event_time(context: GroupContext, at: int) -> None:
     if stayed or fleeting or again:
         _strike_sessions(context, fleeting.union(stayed, again))
     for end in departures:
-        context.write(at, end)
+        _write_end(context, again[end.member_id], end, at)
     for member_id in stayed:
         _name_changes(context, member_id, joined_by.get(member_id), at)
     if not struck or pending.triggers[first:]:
@@ -115,7 +115,8 @@ def _departed_again(context: GroupContext, member_id: str) -> bool:
     """Return whether a member departed, was back, and departed within one event time."""
     if member_id in context.group.members or member_id in context.before.exempt:
         return False
-    return any(isinstance(body, MemberOpened) and body.member_id == member_id for body in context.changes_of_now())
+    ends = [body for body in context.changes_of_now() if isinstance(body, MemberClosed) and body.member_id == member_id]
+    return len(ends) > 1
 
 
 def _last_departures(triggers: list[Trigger], first: int, again: Container[str]) -> list[Trigger]:
@@ -139,11 +140,17 @@ def _session_ends(context: GroupContext, again: Mapping[str, Member]) -> list[Me
                 heard = before.last_heartbeat_at
             joined_at = again[body.member_id].joined_at
             ends[body.member_id] = msgspec.structs.replace(body, joined_at=joined_at, last_heartbeat_at=heard)
-    for member_id, end in ends.items():
-        departed = context.group.departed.get(member_id)
-        if departed is not None:
-            departed.member.joined_at, departed.last_heartbeat_at = end.joined_at, end.last_heartbeat_at
     return list(ends.values())
+
+
+def _write_end(context: GroupContext, was: Member, end: MemberClosed, at: int) -> None:
+    """Write the end of a session, and before it how the member was described last."""
+    departed = context.group.departed.get(end.member_id)
+    if departed is not None:
+        departed.member.joined_at, departed.last_heartbeat_at = end.joined_at, end.last_heartbeat_at
+        if context.session_of(was) != context.session_of(departed.member):
+            context.change_session(departed.member, at)
+    context.write(at, end)
 
 
 def _strike_sessions(context: GroupContext, members: set[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.udfs.group.group_script import T0, Script
-from udfs.model.journal import MemberChanged, MemberClosed
+from udfs.model.journal import MemberChanged, MemberClosed, MemberOpened
 
 KAFKA_TIMEOUT = 45_000
 
@@ -66,11 +66,23 @@ def test_a_member_that_was_back_for_less_than_a_millisecond_departed_once_by_its
     script.beat(10, "a", subscriptions=("t",), host="h")
     script.beat(15, "a")
     script.poll(20, "b")
-    script.poll(20, "a", "b")
+    script.poll(20, ("a", "h2"), "b")
     script.leave(20, "a")
     script.run(30)
     assert script.decided() == ["10 #1 0->1 group_created member_joined:a", "20 #2 1->1 member_left:a member_joined:b"]
     assert script.sessions() == ["a 10..20 left", "b 20.."]
     closed = [change.body for change in script.written if isinstance(change.body, MemberClosed)]
     assert [(body.joined_at - T0, body.last_heartbeat_at) for body in closed] == [(10, T0 + 15)]
+    told = [change.body.host for change in script.written if isinstance(change.body, MemberChanged)]
+    assert told == ["h2"]
     assert script.group.departed["a"].member.joined_at == T0 + 10
+
+
+def test_a_description_at_the_time_of_a_departure_stays_with_the_session() -> None:
+    script = Script()
+    script.beat(10, "a")
+    script.poll(20, ("a", "h"))
+    script.leave(20, "a")
+    script.run(30)
+    told = [change.body for change in script.written if isinstance(change.body, MemberOpened | MemberClosed)]
+    assert [type(body) for body in told] == [MemberOpened, MemberChanged, MemberClosed]
