@@ -139,7 +139,7 @@ def test_a_run_that_moves_by_a_distance_follows_the_spans_of_its_own_group() -> 
         assert spans(changes[cut:], apply_changes("assignments", changes[:cut])) == spans(changes)
 
 
-def test_a_queue_without_a_known_former_owner_gets_no_span() -> None:
+def test_a_queue_without_a_certain_former_owner_gets_no_span() -> None:
     moved = reassigned(5, [journal.ReleasedRun(0, 1)], [journal.AssignedRun(1, 1, None, 1)], [])
     assert spans(of_one_group((5, moved))) == []
 
