@@ -65,7 +65,7 @@ def test_no_rebalance_is_invented_or_lost(
         row for row in rows_of(tables, "assignments").to_pylist() if row["group_id"] == GROUP and not row["valid_to"]
     ]
     assert {origin: _held(now, origin) for origin in ("computed", "reported")} == {"computed": held, "reported": held}
-    for said in (chaos.output("collector"), chaos.said("job"), drained.said):
+    for said in (chaos.output("collector"), chaos.output("job"), drained.said):
         assert _uncaught(said) == []
 
 

@@ -27,6 +27,7 @@ class ReportedGroup(Group):
         self.reported_generation: int | None = None
         self.counted_generations = 0
         self.since = 0  # the current generation's own time
+        self.since_before = 0  # that of the one before it
         self.shown: dict[str, dict[str, Any]] = {}  # descriptions as it shows them
         self.counted: dict[str, list[Any]] = {}  # queues of its topics, as of then
         self.is_waiting = False  # nothing is computed for it yet
@@ -135,6 +136,7 @@ class ReportedGroup(Group):
         elif last is not None and number > last + 1:
             missed = number - last - 1
         self.known, self.generation = True, number
+        self.since_before = self.since
         self.reported_generation, self.since, self.last_applied = number, at, at
         self.write(at, event, triggers or [("unexplained", None, None)], len(before), missed)
 
@@ -248,10 +250,10 @@ class ReportedGroup(Group):
                     self.named_counts[topic] = (count, at)
         known = self.topics.at(at)
         named_counts = dict(self.named_counts)
-        for name, held in (self.reported or {}).items():  # so does what a member reports by itself
+        for held in (self.reported or {}).values():  # so is what members held in the generation before, as of then
             for topic, _, number in held:
                 if number >= named_counts.get(topic, (0, 0))[0]:
-                    named_counts[topic] = (number + 1, self.told.get(name, at))
+                    named_counts[topic] = (number + 1, self.since_before)
         for topic, (count, since) in named_counts.items():
             queues = known.get(topic, [])
             if len(queues) < count and self.topics.reported_at(topic, at) <= since <= at:

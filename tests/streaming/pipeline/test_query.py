@@ -53,7 +53,7 @@ def test_a_query_decides_and_its_next_start_continues_from_its_state(spark: Spar
 
     def run(number: int, member: str) -> None:
         joined = {**SOUND["member_joined"], "event_time": LONG_AGO + number, "member_id": member}
-        joined["event_id"] = f"join-{number}"
+        joined |= {"event_id": f"join-{number}", "instance_id": f"instance of {member}"}
         clock = {**SOUND["clock"], "event_time": LONG_AGO + number + 1, "event_id": f"clock-{number}"}
         write(tmp_path / "events" / f"{number}.json", b"\n".join(line(event) for event in (joined, clock)))
         (tmp_path / "control").mkdir(exist_ok=True)

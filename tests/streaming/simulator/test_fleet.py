@@ -43,7 +43,7 @@ def test_all_kinds_of_causes_come_up() -> None:
     }
 
 
-def test_the_simulator_imports_nothing_of_the_core_but_the_events() -> None:
+def test_the_simulator_imports_nothing_of_the_core_but_the_events_and_the_systems() -> None:
     import streaming.simulator
 
     folder = Path(streaming.simulator.__file__).parent
@@ -54,7 +54,7 @@ def test_the_simulator_imports_nothing_of_the_core_but_the_events() -> None:
                 imported.add(node.module or "")
             elif isinstance(node, ast.Import):
                 imported |= {name.name for name in node.names}
-    assert {name for name in imported if name.split(".")[0] == "udfs"} == {"udfs.model.events"}
+    assert {name for name in imported if name.split(".")[0] == "udfs"} == {"udfs.model.events", "udfs.model.systems"}
 
 
 def test_truth_is_taken_once_and_in_the_end_whole() -> None:

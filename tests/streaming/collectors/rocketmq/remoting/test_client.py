@@ -424,7 +424,7 @@ _SETTINGS_OF_ACCESS_CONTROL = {
 @pytest.mark.parametrize(("version", "start"), [("4.9.7", rocketmq_49), ("5.5.0", rocketmq_55)])
 def test_a_real_cluster_with_access_control_and_tls(version, start, tmp_path, monkeypatch):
     credentials = Credentials("monitor", "its secret")
-    unsigned = rocketmq_admin.use
+    unsigned = rocketmq_admin.ask
 
     def signed(address, code, fields=None, body=b""):
         texts = {
@@ -432,7 +432,7 @@ def test_a_real_cluster_with_access_control_and_tls(version, start, tmp_path, mo
         }
         return unsigned(address, code, sign(texts, body, credentials), body)
 
-    monkeypatch.setattr(rocketmq_admin, "use", signed)
+    monkeypatch.setattr(rocketmq_admin, "ask", signed)
     accounts = tmp_path / "broker-a" / "conf" / "plain_acl.yml"
     accounts.parent.mkdir(parents=True)
     accounts.write_text("accounts:\n- accessKey: monitor\n  secretKey: its secret\n  admin: true\n")
