@@ -66,6 +66,54 @@ def test_no_docstring_begins_with_a_word_of_the_dialect():
     assert wrong == []
 
 
+def declared(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, classes: dict[str, set[str]]) -> set[str]:
+    """Return the parameters of a function, or the fields of a class with those of its bases."""
+    if not isinstance(node, ast.ClassDef):
+        return {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+    inherited = (classes.get(base.id, set()) for base in node.bases if isinstance(base, ast.Name))
+    return fields(node).union(*inherited)
+
+
+def fields(node: ast.ClassDef) -> set[str]:
+    """Return the fields, methods and attributes of a class, and what it is made with."""
+    found = {one.target.id for one in node.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)}
+    for one in node.body:
+        if isinstance(one, ast.FunctionDef):
+            found.add(one.name)
+            attributes = (part for part in ast.walk(one) if isinstance(part, ast.Attribute))
+            found |= {part.attr for part in attributes if isinstance(part.value, ast.Name) and part.value.id == "self"}
+            found |= {part.arg for part in ast.walk(one.args) if isinstance(part, ast.arg) and one.name == "__init__"}
+    return found
+
+
+def documented(text: str) -> list[str]:
+    """Return the names at the beginning of entries under ``Attributes:`` and ``Args:``."""
+    names: list[str] = []
+    indent: str | None = None
+    is_list = False
+    for line in text.splitlines():
+        if re.match(r"\S", line):
+            is_list, indent = line.strip() in ("Attributes:", "Args:"), None
+        elif is_list and (found := re.match(r"( +)([*\w]+(?:, [*\w]+)*):", line)):
+            indent = indent or found[1]
+            names += found[2].replace("*", "").split(", ") if found[1] == indent else []
+    return names
+
+
+def test_docstrings_name_fields_and_parameters_that_there_are():
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in PRODUCT}
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    nodes = [(path, node) for path, tree in trees.items() for node in ast.walk(tree) if isinstance(node, kinds)]
+    classes = {node.name: fields(node) for _, node in nodes if isinstance(node, ast.ClassDef)}
+    wrong = [
+        f"{path.relative_to(rooms.ROOT)}:{node.lineno} {node.name}: {name}"
+        for path, node in nodes
+        for name in documented(ast.get_docstring(node) or "")
+        if name not in declared(node, classes)
+    ]
+    assert wrong == []
+
+
 def test_no_module_is_longer_than_a_reader_can_follow():
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in PRODUCT}
     assert {str(path.relative_to(rooms.ROOT)): length for path, length in lengths.items() if length > LONGEST} == {}

@@ -37,7 +37,7 @@ class Projection(NamedTuple):
         kinds: The kinds of change whose body it reads.
         every_change: Whether every change of a group touches it, whatever its body says.
         question: Which standing rows a piece may touch.
-        lay_over: Changes rows by entries, which are in the order of their histories. ``Present`` holds the rows
+        apply_changes: Changes rows by entries, which are in the order of their histories. ``Present`` holds the rows
             of ``groups`` before this piece.
     """
 

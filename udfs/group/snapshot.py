@@ -14,7 +14,7 @@ def snapshot_of(group: Group, last_heartbeat: Mapping[str, int], event_time: int
     """Return a group as a restored snapshot: the readable part of its state.
 
     Args:
-        last_seen: The last heartbeat of each member that lives by heartbeats.
+        last_heartbeat: The last heartbeat of each member that lives by heartbeats.
     Returns: a snapshot without system, cluster and group; ``assignments`` are the reported ones if there are any,
         else the computed ones.
     """

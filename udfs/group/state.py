@@ -162,14 +162,14 @@ class Group(msgspec.Struct, kw_only=True):
         reported_at: When the reported spans last changed: reports alone do not make later events late.
         assigned_at: When a whole assignment was last reported.
         counts: Queues of each subscribed, known topic as of the last decision.
-        guessed_topics: Topics of the current reported generation without metadata so far. awaited: The input for
-            computing it once they have metadata; None if it will not be computed.
+        topics_without_metadata: Topics of the current reported generation without metadata so far.
+        awaited: The input for computing it once they have metadata; None if it will not be computed.
         replaced: Static members that rejoined since a rebalance whose spans are still to be written.
-        handed_over: Queues that a cooperative generation revoked and has not yet assigned.
+        revoked_pending: Queues that a cooperative generation revoked and has not yet assigned.
         rebalance_ordinals: How many rebalances of each generation the newest event time with rebalances has.
         recomputable: The result of the group's own strategies is known.
         compare_at: By when members should own what the last rebalance assigned to them.
-            pulls: When reporting owners last pulled each queue, where they report it.
+        pulls: When reporting owners last pulled each queue, where they report it.
         idle_queues: Queues whose next owner was not observed yet, or has not pulled them yet.
         recent: Times of the newest rebalances, ascending, at most as many as the finding ``flapping`` needs.
         touched_at: The time of the last applied event; ``forget_after`` counts from it.

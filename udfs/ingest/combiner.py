@@ -284,7 +284,7 @@ def first_and_last_times(times: Int64, span_ms: int) -> list[tuple[int, int]]:
     """Return the first and last time in each span in which there is one, ascending.
 
     Example:
-        >>> times_seen(np.array([59_999, 5, 180_000, 7]), 60_000)
+        >>> first_and_last_times(np.array([59_999, 5, 180_000, 7]), 60_000)
         [(5, 59999), (180000, 180000)]
     """
     ordered = np.sort(times)

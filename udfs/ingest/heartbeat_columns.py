@@ -42,7 +42,7 @@ class HeartbeatColumns(msgspec.Struct):
     """Heartbeats without a description: columns of text, and of times.
 
     Attributes:
-        systems, clusters: As codes, for few are different. member_keys: As ``packing.member_key`` makes them.
+        systems, clusters: As codes, for few are different. member_keys: As ``packet.member_key`` makes them.
     """
 
     systems: pa.DictionaryArray
@@ -275,7 +275,7 @@ def pack_texts(texts: pa.StringArray) -> PackedTexts:
 
 
 class CommitColumns(msgspec.Struct):
-    """Commits of one cluster: group, queue, time; keys as ``packing.group_keys`` and ``queue_keys`` make them."""
+    """Commits of one cluster: group, queue, time; keys as ``packet.group_keys`` and ``queue_keys`` make them."""
 
     cluster: str
     group_keys: UInt64

@@ -51,7 +51,7 @@ class OffsetColumns(msgspec.Struct):
 
     Attributes:
         group_keys, queue_keys, times: Of each commit of a followed group, in the order read; keys as
-            ``packing.group_keys`` and ``packing.queue_keys`` make them.
+            ``packet.group_keys`` and ``packet.queue_keys`` make them.
         others: The content of every other record, with the number of its row.
     """
 

@@ -1,7 +1,7 @@
 """Core: the interface between a shard and its groups: a group's input and output. No I/O.
 
 A shard holds liveness in arrays and groups as encoded values. When something about a group is due, the
-shard decodes it, passes everything due as ``GroupInput`` and stores the result of ``group.advance``.
+shard decodes it, passes everything due as ``GroupInput`` and stores the result of ``GroupLogic.advance``.
 All times are epoch ms; "due" means strictly before ``clock``.
 """
 
@@ -101,8 +101,8 @@ class GroupOutput(msgspec.Struct, kw_only=True):
         topics: Topics that the group's members subscribe to: sorted, distinct.
         wake_at: The group must be advanced again once the clock is past this, even if nothing is due.
         last_applied_ms: The time of the last change that makes a rebalance, expiry or snapshot.
-        unheeded: Ids of late events that changed nothing, such as a heartbeat of a departed member: they are
-            not listed as late.
+        ignored_event_ids: Ids of late events that changed nothing, such as a heartbeat of a departed member: they
+            are not listed as late.
         outdated: Ids of events with fields that are older than the current ones: those fields change nothing.
         work: How many members and queues it went through.
         stopped_at: Input at or after this time was not applied, because the work reached its limit; all input
@@ -145,4 +145,4 @@ class GroupLogic(Protocol):
     def advance(
         self, group: Any, facts: GroupInput, topics: TopicsView, ledger: DedupView, rules: CoreConfig, /
     ) -> GroupOutput:
-        """Report a group all that is due; it is changed in place."""
+        """Apply all that is due to a group; it is changed in place."""

@@ -37,9 +37,9 @@ def read_timestamp(text: str) -> int | MomentFault:
 
     Returns: epoch ms, floored; or why not. A leap second is the first second of the next minute, as in POSIX.
     Example:
-        >>> read_moment("2026-11-21T03:12:00.1239+02:00") - read_moment("2026-11-21T01:12:00Z")
+        >>> read_timestamp("2026-11-21T03:12:00.1239+02:00") - read_timestamp("2026-11-21T01:12:00Z")
         123
-        >>> read_moment("2026-11-21T03:12:00")
+        >>> read_timestamp("2026-11-21T03:12:00")
         'without_zone'
     """
     found = _RFC_3339.fullmatch(text)

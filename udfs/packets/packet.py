@@ -258,9 +258,9 @@ class Packet(msgspec.Struct, array_like=True, kw_only=True):
     Attributes:
         newest_ms: The cluster's newest event time in this task, whatever shard the event belongs to; None when
             only control marks came.
-        times_seen: Only for the cluster's home shard: for each span of ``CoreConfig.source_silent_after_ms`` of event
-            time (span number = time // span) in which something came, its first and last event time, ascending;
-            enough to find every gap exactly.
+        first_and_last_times: Only for the cluster's home shard: for each span of
+            ``CoreConfig.source_silent_after_ms`` of event time (span number = time // span) in which something came,
+            its first and last event time, ascending; enough to find every gap exactly.
         events: ``TopicQueues`` and ``Clock`` of the cluster in every shard, the others in the shard of their group.
         flush: Move the clock past the newest event. tick_ms: Move it to here (silence = "expire").
         silence_ms: The driver saw the cluster silent up to here. losses: What was deleted before it was read.

@@ -39,7 +39,7 @@ class AppliedHeartbeats(NamedTuple):
         members, times: The pairs that are due, any order.
         behind: Of each pair: older than the clock before the batch and than its member's last heartbeat.
         last_before: Each row's last heartbeat before the batch.
-        restless: Of each group: a deadline has passed, or a heartbeat is later than the deadline before it.
+        due_groups: Of each group: a deadline has passed, or a heartbeat is later than the deadline before it.
     """
 
     members: Int64

@@ -55,8 +55,7 @@ def connected(
     address for as long as any broker lists that, or one that had listed the member cannot be polled.
 
     Args:
-        lists: By broker, of those that answered. trusted: Those among them whose silence is evidence.
-        doubted: All other connected ones: their silence is no evidence.
+        known: The members of the round before. evidence: What the brokers list, and whose silence is evidence.
     """
     by_id: dict[str, dict[str, list[Connection]]] = {}
     for broker in sorted(evidence.lists):
