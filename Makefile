@@ -2,17 +2,16 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
-# Tests in two processes: one Spark or broker each is what a small machine carries. Files go out in the order of their
-# names, so that those with a job or a cluster (crash to live) come first and none of them is left alone at the end;
-# those that share the clusters of RocketMQ go to one process (tests/kit/fixtures.py).
-WORKERS ?= 2
+# Tests in three processes on two cores: half of what tests with brokers take is waiting. Each process has one Spark and
+# one broker of a kind, 3 GB at most. Files go out in the order of tests/kit/fixtures.py: what waits longest first.
+WORKERS ?= 3
 # TESTS=tests/udfs or -k words: only these.
 TESTS ?= tests
 
 LOCKED := pyproject.toml requirements/build.lock conf/ivy.xml conf/jars.sha256
 KIT := $(wildcard tests/kit/ivy/*) $(wildcard tests/kit/java/*) tests/kit/jars.py
 
-.PHONY: help setup setup-dev demo test lint tidy bench soak mutants story lock clean
+.PHONY: help setup setup-dev demo test lint tidy bench soak mutants story pictures vendor lock clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -42,6 +41,9 @@ bench: setup-dev ## benchmarks, each a ratio measured in one run
 bench-strategies: setup-dev ## the strategies against the real Java classes: times and ratios (ONLY=kafka.sticky)
 	@$(BIN)/python -m bench.strategies $(ONLY)
 
+wheel: $(VENV)/.set-up ## build dist/*.whl, which needs no checkout where it is installed
+	@$(BIN)/python -m hatchling build -t wheel
+
 soak: setup-dev ## the tests that take long
 	@$(BIN)/pytest -q -m slow --timeout 7200 $(TESTS)
 
@@ -60,6 +62,21 @@ MUTMUT := 3.8.1
 
 story: setup-dev ## play a recorded history through the core, each decision with its causes (FILE=events.jsonl)
 	@$(BIN)/python -m tests.story $(FILE)
+
+pictures: setup-dev ## take the pictures of README and docs anew (needs Chromium; installs Debian's where it may)
+	@$(BIN)/python -m tests.pictures
+
+vendor: ## rebuild the scripts of the pages that are not ours (needs node and npm)
+	@rm -rf .vendor && mkdir .vendor && cp $(VENDOR)/package.json $(VENDOR)/echarts.entry.js .vendor
+	@cd .vendor && npm install --silent --no-audit --no-fund
+	@cd .vendor && node_modules/.bin/esbuild echarts.entry.js --bundle --minify --format=esm --legal-comments=eof \
+	  --log-level=warning --outfile=echarts.min.js
+	@cp .vendor/echarts.min.js .vendor/node_modules/htmx.org/dist/htmx.min.js $(VENDOR)
+	@cp .vendor/node_modules/echarts/LICENSE $(VENDOR)/echarts.LICENSE.txt
+	@cp .vendor/node_modules/echarts/NOTICE $(VENDOR)/echarts.NOTICE.txt
+	@cp .vendor/node_modules/htmx.org/LICENSE $(VENDOR)/htmx.LICENSE.txt
+	@rm -rf .vendor
+VENDOR := dashboard/static/vendor
 
 lock: ## renew requirements/*.lock from pyproject.toml (needs uv)
 	@uv pip compile $(LOCKING) requirements/build.in -o requirements/build.lock

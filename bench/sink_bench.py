@@ -1,13 +1,16 @@
-"""Bench: a batch with ten changes in ten groups until every table tells it, over one append of ten rows by Spark.
+"""Bench: a batch with ten changes in ten groups until all tables have it, over one append of ten rows by Spark.
 
 Each of ten groups of ten members takes in one more: ten rebalances, and all that follows from them in the tables,
-materialised at once. The append is Delta's own, with `txnAppId`, ten rows into one table. Both alternate in one
-session. Twice: on tables that hold only these groups, and on tables of 10,000 groups with 100,000 members. What a
-reading command takes on tables of 1,000 rebalances, Python's start included, is printed beside.
+applied at once. The append is Delta's own, with `txnAppId`, ten rows into one table. Both alternate in one session, on
+tables of 100 and of 10,000 groups, by delta-rs and by delta-spark, on a disk and on a server of the S3 protocol on this
+machine. Before that, without Spark and on a disk: the same ten changes by delta-rs and by the hand-made writer of the
+release before, alternating. What a reading command takes on tables of 1,000 rebalances, Python's start included, comes
+last. `BENCH_GROUPS=100` leaves out the large tables.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import statistics
 import subprocess
@@ -15,21 +18,34 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from pathlib import Path
 from unittest.mock import patch
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from bench.former_release import FormerRelease, former_release
+from streaming.pipeline.decided_rows import change_row, rebalance_row
 from streaming.pipeline.sink import Sink
+from streaming.settings.locations import Location
 from streaming.settings.model import load
 from streaming.spark.session import start_session
+from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.delta_spark import DeltaSparkTable
+from streaming.tables.engine import DELTA_RS, DELTA_SPARK, DeltaRsEngine, DeltaSparkEngine, Engine
 from streaming.tables.materializer import Materializer
-from streaming.tables.schema import TABLES
+from streaming.tables.schema import CHANGES, REBALANCES, TABLES
+from streaming.tables.writer import Mark, TableWriter
 from udfs.model import journal
+from udfs.model.spans import QueueAssigned, QueueReleased
 
 _T0 = 1_767_225_600_000
 _ROUNDS = 15
@@ -88,7 +104,7 @@ class Fleet:
             owner = f"{group}-m{before - 1}"
             queue = before - 1
             bodies.append(
-                journal.QueueReleased(
+                QueueReleased(
                     topic="orders", broker=None, queue_id=queue, member_id=owner, origin="computed", valid_to=at
                 )
             )
@@ -126,8 +142,8 @@ class Fleet:
             yield "change", "c1", msgspec.json.encode(change).decode()
 
     @staticmethod
-    def _assigned(queue: int, member: str, generation: int, rebalance_id: str, at: int) -> journal.QueueAssigned:
-        return journal.QueueAssigned(
+    def _assigned(queue: int, member: str, generation: int, rebalance_id: str, at: int) -> QueueAssigned:
+        return QueueAssigned(
             topic="orders",
             broker=None,
             queue_id=queue,
@@ -146,11 +162,51 @@ def _timed(kind: str, times: dict[str, list[float]]) -> Iterator[None]:
     times[kind].append(time.perf_counter() - begin)
 
 
-def _measure(spark: SparkSession, root: Path, groups: int) -> None:
+def _rows_of(decided: Iterable[tuple[str, str, str]], number: int) -> tuple[pa.Table, pa.Table]:
+    """Return what was decided as rows of ``rebalances`` and ``changes``."""
+    rows = list(decided)
+    rebalances = [rebalance_row(body) for kind, _, body in rows if kind == "rebalance"]
+    changes = [change_row(body, number) for kind, _, body in rows if kind == "change"]
+    return to_arrow(REBALANCES, rebalances), to_arrow(CHANGES, changes)
+
+
+def _against_the_former(root: Path, groups: int, former: FormerRelease) -> None:
+    """Alternate delta-rs with the writer of the release before, without Spark."""
+    fleet, before = Fleet(), str(root / "before")
+    names = [f"group-{number:06d}" for number in range(groups)]
+    tables = [DeltaRsTable(root / "now", table) for table in (REBALANCES, CHANGES)]
+    following = Materializer(root / "now", 0)
+    ours, theirs = [], []
+    for number in range(_WARM_UP + _ROUNDS + 1):
+        chosen = names if not number else [names[(index * groups // _GROUPS + number) % groups] for index in range(10)]
+        at, members = _T0 + number * 7_000, 1 if number else _MEMBERS
+        parts = _rows_of([row for name in chosen for row in fleet.join(name, members, at)], number)
+        for table, rows in zip(tables, parts, strict=True):
+            pq.write_table(rows, root / f"{table.table.name}.parquet")
+        begin = time.perf_counter()
+        for table, rows in zip(tables, parts, strict=True):
+            table.append(rows, Mark("bench", number))
+        following.run()
+        ours.append((time.perf_counter() - begin) * 1_000)
+        took = [former.ms("append", before, one.table.name, root / f"{one.table.name}.parquet") for one in tables]
+        theirs.append(sum(took) + former.ms("follow", before))
+    ours, theirs = ours[_WARM_UP + 1 :], theirs[_WARM_UP + 1 :]
+    _print(
+        f"{groups:,} groups, ten changes without Spark: delta-rs {_spread(ours)}, the hand-made writer"
+        f" {_spread(theirs)}: ratio {statistics.median(ours) / statistics.median(theirs):.2f} (goal 1.3)"
+    )
+
+
+def _spread(times_ms: Sequence[float]) -> str:
+    """Return median and 99th percentile: of so few rounds the largest."""
+    return f"p50 {statistics.median(times_ms):.0f} ms, p99 {max(times_ms):.0f} ms"
+
+
+def _measure(spark: SparkSession, work: Path, tables: Location, engine: Engine, groups: int) -> None:
     fleet = Fleet()
     names = [f"group-{number:06d}" for number in range(groups)]
-    materialiser = Materializer(root / "tables", 0)
-    sink = Sink(root / "tables", "bench", materialiser)
+    materializer = Materializer(tables, 0, engine=engine)
+    sink = Sink(tables, "bench", materializer, engine=engine)
     begin = time.perf_counter()
     sink(_frame(spark, [row for name in names for row in fleet.join(name, _MEMBERS, _T0)]), 0)
     took = time.perf_counter() - begin
@@ -161,7 +217,7 @@ def _measure(spark: SparkSession, root: Path, groups: int) -> None:
     ten_rows = (
         spark.range(_GROUPS).selectExpr("id", "cast(id AS string) AS name", "current_timestamp() AS at").coalesce(1)
     )
-    ten_rows.write.format("delta").save(str(root / "one"))
+    ten_rows.write.format("delta").save(str(work / "one"))
     step = max(1, groups // _GROUPS)
     with _parts(parts):
         for number in range(1, _WARM_UP + _ROUNDS + 1):
@@ -172,26 +228,21 @@ def _measure(spark: SparkSession, root: Path, groups: int) -> None:
                 sink(frame, number)
             with _timed("one append of ten rows by Spark", times):
                 append = ten_rows.write.format("delta").mode("append")
-                append.option("txnAppId", "bench").option("txnVersion", number).save(str(root / "one"))
+                append.option("txnAppId", "bench").option("txnVersion", number).save(str(work / "one"))
             with _timed("a batch without decisions", times):
                 sink(_frame(spark, []), number)
             with _timed("the same, into nothing", times):
                 _frame(spark, []).write.format("noop").mode("overwrite").save()
     median = {kind: statistics.median(each[_WARM_UP:]) for kind, each in times.items()}
-    for kind, seconds in median.items():
-        _print(f"  {kind}: {seconds * 1_000:.0f} ms (median of {_ROUNDS})")
+    for kind, each in times.items():
+        _print(f"  {kind}: {_spread([seconds * 1_000 for seconds in each[_WARM_UP:]])} ({_ROUNDS} rounds)")
     for part, each in parts.items():
         shown = each[-_ROUNDS:]
         _print(f"    of it {part}: {statistics.median(shown) * 1_000:.0f} ms")
     ratio = median["ten changes, all tables"] / median["one append of ten rows by Spark"]
     _print(f"  ten changes / one append: {ratio:.2f} (goal 5, aim 3)")
-    # Asked of the log: every one of these batches committed once to each table that it concerns.
-    versions = {path.name: DeltaRsTable(root / "tables", TABLES[path.name]).version for path in _tables(root)}
-    _print(f"  versions: {versions}")
-
-
-def _tables(root: Path) -> list[Path]:
-    return sorted(path for path in (root / "tables").iterdir() if (path / "_delta_log").is_dir())
+    # By the log, each of these batches committed once to each table that it concerns.
+    _print(f"  versions: { {name: engine.table(tables, table).version for name, table in TABLES.items()} }")
 
 
 @contextmanager
@@ -199,16 +250,16 @@ def _parts(parts: dict[str, list[float]]) -> Iterator[None]:
     """Measure each table's part of the batches beside the whole."""
 
     def timed(real: Callable[..., bool]) -> Callable[..., bool]:
-        def wrapped(files: DeltaRsTable, *args: object, **more: object) -> bool:
-            with _timed(files.table.name, parts):
-                return real(files, *args, **more)
+        def wrapped(table: TableWriter, *args: object, **more: object) -> bool:
+            with _timed(table.table.name, parts):
+                return real(table, *args, **more)
 
         return wrapped
 
-    with (
-        patch.object(DeltaRsTable, "append", timed(DeltaRsTable.append)),
-        patch.object(DeltaRsTable, "merge", timed(DeltaRsTable.merge)),
-    ):
+    with ExitStack() as patches:
+        for writer, names in ((DeltaRsTable, ("append", "merge")), (DeltaSparkTable, ("append_frame", "merge_frame"))):
+            for name in names:
+                patches.enter_context(patch.object(writer, name, timed(getattr(writer, name))))
         yield
 
 
@@ -246,9 +297,23 @@ def main() -> None:
     spark = start_session(load(None, {"spark.master": "local[2]"}), name="sink-bench")
     spark.sparkContext.setLogLevel("ERROR")
     root = Path(tempfile.mkdtemp(prefix="sink-bench-"))
+    sizes = [_GROUPS, int(os.environ.get("BENCH_GROUPS", "10000"))]
     try:
-        _measure(spark, root / "small", _GROUPS)
-        _measure(spark, root / "large", 10_000)
+        with former_release() as former:
+            for groups in sizes:
+                (root / f"former-{groups}").mkdir()
+                _against_the_former(root / f"former-{groups}", groups, former)
+        with import_module("tests.kit.s3").running_s3(root / "s3") as server:
+            os.environ.update(server.options)
+            for name, engine in ((DELTA_RS, DeltaRsEngine()), (DELTA_SPARK, DeltaSparkEngine(spark))):
+                for groups in sizes:
+                    for store, place in (("disk", root / "disk"), ("S3", f"{server.uri}/bench")):
+                        if name == DELTA_SPARK and store == "S3" and not reads_s3(spark):
+                            _print(f"\n{name} on S3: this session has no client of S3")
+                            continue
+                        _print(f"\n{name} on {store}, load {os.getloadavg()[0]:.1f}")
+                        work = root / f"{name}-{groups}-{store}"
+                        _measure(spark, work, below(place, f"{name}-{groups}"), engine, groups)
         fleet = Fleet()
         rows = [
             row
@@ -260,6 +325,22 @@ def main() -> None:
     finally:
         spark.stop()
         shutil.rmtree(root)
+
+
+def below(place: Location, name: str) -> Location:
+    """Return the location of something in a folder."""
+    return place / name if isinstance(place, Path) else f"{place}/{name}"
+
+
+def reads_s3(spark: SparkSession) -> bool:
+    """Return whether Spark can read S3."""
+    try:
+        spark.read.text("s3a://lake/none").schema  # noqa: B018 - resolves the path
+    except PySparkException as error:
+        return "ClassNotFound" not in str(error)
+    except Py4JError:
+        return False
+    return True
 
 
 if __name__ == "__main__":

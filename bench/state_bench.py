@@ -22,7 +22,6 @@ from udfs.model.group_api import GroupLogic
 from udfs.packets.packet import (
     CarriedEvent,
     PackedHeartbeats,
-    PackedTexts,
     Packet,
     carry_event,
     decode_packet,
@@ -30,6 +29,7 @@ from udfs.packets.packet import (
     group_keys,
     hash_texts,
 )
+from udfs.packets.texts import PackedTexts
 from udfs.shard.base128 import characters_for
 from udfs.shard.shard import Shard
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark.errors import PySparkException, StreamingQueryException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import StreamingQueryException
 
 from streaming.collectors.collector import AttachedCluster
 from streaming.collectors.loss_watch import LossWatch
 from streaming.collectors.registry import attached_clusters, check_events_topic
-from streaming.machine import logs
 from streaming.machine.logs import logger
 from streaming.machine.stop_request import StopRequest
 from streaming.pipeline.idle_ticks import Ticker
@@ -24,14 +23,16 @@ from streaming.pipeline.sink import Sink
 from streaming.pipeline.source_order import QuerySource, names_of, query_sources, rows_of
 from streaming.settings.locations import absolute, hand_on
 from streaming.settings.model import Settings
-from streaming.setup.errors import SetupError
 from streaming.spark.checkpoint import Checkpoint, ControlFolder, Identity
-from streaming.spark.root_cause import WAY_OUT, is_java_ended, reason, state_error
-from streaming.spark.session import start_session
-from streaming.tables.errors import TableError
+from streaming.spark.session import end_session, start_session
+from streaming.stores.access import require_stores
+from streaming.stores.locks import Guard
+from streaming.stores.places import Place, hadoop_uri
+from streaming.stores.store_path import access_variables
+from streaming.tables.engine import DELTA_RS, DELTA_SPARK, DeltaRsEngine, DeltaSparkEngine, Engine, writer_of
 from streaming.tables.materializer import Materializer
 from streaming.tables.takeover import take_over
-from streaming.terminal.live_view import LiveStatus, LiveView
+from streaming.terminal.live_view import LiveStatus
 from udfs.ingest.combiner import FollowedCluster
 from udfs.kafka.consumer_offsets import GroupPatterns
 
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-FAILED_EXIT = 1
 _LOOK_EVERY_S = 0.25
 _RESTART_AFTER_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 _log = logger("job")
@@ -61,10 +61,12 @@ class Job:
         self.status = status or LiveStatus()
         self.stop = stop or StopRequest()
         self._rules = settings.rules()
-        self._checkpoint = Checkpoint(settings.job.checkpoint.absolute())
+        self._checkpoint = Checkpoint(settings.job.checkpoint)
         self._watch = ProgressListener(self.status)
         self._when_running: Callable[[], None] = lambda: None
         self._unfinished = False
+        self._clusters: frozenset[str] = frozenset()  # of which there is a state
+        self._guard: Guard = lambda: None
         self._sources: list[QuerySource] = []
         self.has_begun = False
 
@@ -75,33 +77,58 @@ class Job:
             SetupError, SettingsError, CheckpointError: Before Spark starts.
             TableError: A table cannot be used.
         """
+        hand_on(self.settings.storage.plain_options(), os.environ)
+        # Spark would find out late, and report it on a page.
+        job, events = self.settings.job, self.settings.events.folder
+        require_stores({"--tables": job.tables, "--checkpoint": job.checkpoint, "--events": events})
         check_events_topic(self.settings, was_read=self._checkpoint.read() is not None)
         if self.settings.followed():
             self.status.state = "checking clusters"
         followers = attached_clusters(self.settings, self._checkpoint.collected, self._watch.offsets_read)
+        self._watch.clock.sources = dict(one.group_source for one in followers if one.group_source is not None)
         self._sources = list(query_sources(self.settings, self._checkpoint, followers))
         identity = self._checkpoint.open(
             shards=self.settings.state.shards,
             shuffle_partitions=self.settings.state.shuffle_partitions,
             sources=names_of(self._sources),
         )
-        with self._checkpoint.exclusive_lock():
+        with self._checkpoint.exclusive_lock() as self._guard:
             self._run_alone(identity, followers, once=once, flush=flush)
         _log.info("stopped", rebalances=self.status.rebalances_seen, events=self.status.events)
 
     def _run_alone(self, identity: Identity, followers: Sequence[AttachedCluster], *, once: bool, flush: bool) -> None:
         tables = absolute(self.settings.job.tables)
         self.status.tables = str(self.settings.job.tables)
-        hand_on(self.settings.storage.plain_options(), os.environ)
-        # Before Spark starts, which takes longer than to find out that they cannot be written.
-        take_over(tables)
-        materialiser = Materializer(tables, self.settings.job.materialize_interval_ms, self._watch)
+        writer = writer_of(self.settings.tables.writer, tables)
+        take_over(tables, writer)  # before Spark starts, which takes longer than to find out that they are not writable
+        engine: Engine = DeltaRsEngine()
+        interval_ms = self.settings.job.materialize_interval_ms
+        if writer == DELTA_RS:
+            materializer = Materializer(tables, interval_ms, self._watch, guard=self._guard)
         self.status.state = "starting Spark"
-        spark = start_session(self.settings, log_file=self._checkpoint.spark_log)
+        folders = [self._checkpoint.root, self.settings.events.folder]
+        shared = [folder.absolute() for folder in folders if isinstance(folder, Path)]
+        spark = start_session(self.settings, log_file=self.spark_log, shared=shared)
         try:
-            materialiser.start()
-            self._watch.begin(tables)
-            sink = Sink(tables, identity.app_id, materialiser, report=self._watch.decided, resume=self._resumer())
+            if writer == DELTA_SPARK:
+                engine, interval_ms = DeltaSparkEngine(spark), self.settings.tables.spark_interval_ms
+                materializer = Materializer(tables, interval_ms, self._watch, engine=engine, guard=self._guard)
+                _log.info("Spark writes the tables", tables_at=str(materializer.root), interval_ms=interval_ms)
+            materializer.start()
+            self._watch.begin(materializer.root)
+            sink = Sink(
+                tables,
+                identity.app_id,
+                materializer,
+                report=self._watch.decided,
+                resume=self._resumer(),
+                begun=self._note_clusters,
+                engine=engine,
+                guard=self._guard,
+                clock=self._watch.clock,
+            )
+            if self.settings.time.silence == "expire" and any((self._checkpoint.query / "commits").glob("[0-9]*")):
+                self._note_clusters(clusters_of(spark, self._checkpoint.query))
             losses = LossWatch(
                 self.settings, self._checkpoint, identity, lambda: clusters_of(spark, self._checkpoint.query)
             )
@@ -111,16 +138,16 @@ class Job:
                 if once:
                     self._drain(spark, start, followers, losses, flush=flush)
                 else:
-                    self._follow(start, followers, losses, materialiser)
+                    self._follow(start, followers, losses, materializer)
                 losses.after_end()
             finally:
                 self.status.state = "stopping"
                 for follower in followers:
                     follower.stop()
-                materialiser.stop()
+                materializer.stop()
         finally:
             self.status.state = "stopped"
-            spark.stop()
+            end_session(spark)
 
     def _resumer(self) -> Callable[[Sequence[str]], None]:
         """Return what writes the mark ``resume``: it triggers the next batch for groups with remaining input."""
@@ -132,10 +159,13 @@ class Job:
 
         return resume
 
+    def _note_clusters(self, clusters: Iterable[str]) -> None:
+        self._clusters = self._clusters.union(clusters)
+
     @property
     def spark_log(self) -> Path:
         """Return the file of Spark's own log."""
-        return self._checkpoint.spark_log
+        return self._checkpoint.log_file("spark.log")
 
     def when_running(self, call: Callable[[], None]) -> None:
         """Have this called once, when the first batch has been read."""
@@ -148,11 +178,10 @@ class Job:
 
         def start(once: bool) -> StreamingQuery:
             kafka = self.settings.kafka
-            followed = None
-            if kafka.bootstrap_servers:
-                followed = FollowedCluster(kafka.cluster, GroupPatterns(kafka.include_groups, kafka.exclude_groups))
+            patterns = GroupPatterns(kafka.include_groups, kafka.exclude_groups)
+            followed = FollowedCluster(kafka.cluster, patterns) if kafka.bootstrap_servers else None
             found = rows_of(self._sources, spark, is_tolerant=losses.before_start())
-            packed = packets(found, self._rules, followed=followed)
+            packed = packets(found, self._rules, followed=followed, access=access_variables())
             return start_query(
                 decisions(packed, self._rules, checkpoint=self._checkpoint.root),
                 sink,
@@ -201,6 +230,7 @@ class Job:
         try:
             while not query.awaitTermination(_LOOK_EVERY_S):  # type: ignore[arg-type]  # pyspark takes fractions
                 self._watch.progress(query)
+                self._check_lock(query)
                 if self.stop.is_requested:
                     self._stop_query(query)
                     return
@@ -218,16 +248,16 @@ class Job:
         start: Callable[[bool], StreamingQuery],
         followers: Sequence[AttachedCluster],
         losses: LossWatch,
-        materialiser: Materializer,
+        materializer: Materializer,
     ) -> None:
         """Keep the query running, also through outages of a broker."""
-        ticker = Ticker(self.settings, ControlFolder(self._checkpoint.control), self._watch.clusters)
+        ticker = Ticker(self.settings, ControlFolder(self._checkpoint.control), lambda: sorted(self._clusters))
         for follower in followers:
             follower.start()
         failures = 0
         while not self.stop.is_requested:
             query = start(False)
-            error = self._watch_over(query, followers, losses, materialiser, ticker)
+            error = self._watch_over(query, followers, losses, materializer, ticker)
             if error is None:
                 return
             if losses.may_start_again(error):
@@ -255,7 +285,7 @@ class Job:
         query: StreamingQuery,
         followers: Sequence[AttachedCluster],
         losses: LossWatch,
-        materialiser: Materializer,
+        materializer: Materializer,
         ticker: Ticker,
     ) -> Exception | None:
         """Stay with a running query until it is stopped (None) or fails."""
@@ -265,10 +295,11 @@ class Job:
             if not query.isActive:
                 return query.exception() or RuntimeError("the query ended unexpectedly")
             self._watch.progress(query)
+            self._check_lock(query)
             if self._watch.progressed:
                 self._when_running()
                 self._when_running = lambda: None
-            materialiser.run_if_due()
+            materializer.run_if_due()
             ticker.tick_if_due(lambda: caught_up(query))
             if (passed := losses.step(progressed=self._watch.progressed)) is not None:
                 self._stop_query(query)
@@ -277,6 +308,14 @@ class Job:
             self.status.state = ", ".join(wrong) or "running"
         self._stop_query(query)
         return None
+
+    def _check_lock(self, query: StreamingQuery) -> None:
+        """Stop the query at once, and raise, when another job may have taken the checkpoint over."""
+        try:
+            self._guard()
+        except OSError:
+            query.stop()
+            raise
 
     def _stop_query(self, query: StreamingQuery) -> None:
         """Wait for the running batch, then stop; an interrupted batch is repeated at the next start."""
@@ -304,46 +343,9 @@ def _last_batch(query: StreamingQuery) -> int | None:
     return None if last is None else int(last["batchId"])
 
 
-def clusters_of(spark: SparkSession, checkpoint: Path) -> list[str]:
+def clusters_of(spark: SparkSession, checkpoint: Place) -> list[str]:
     """Return the clusters that a checkpoint's state knows, also those of which nothing was decided yet."""
     # Access to queries starts their manager, without whose coordinator no state store loads.
     _ = spark.streams.active
-    keys = spark.read.format("statestore").load(str(checkpoint)).selectExpr("key.cluster AS cluster").distinct()
+    keys = spark.read.format("statestore").load(hadoop_uri(checkpoint)).selectExpr("key.cluster AS cluster").distinct()
     return sorted(row["cluster"] for row in keys.collect() if row["cluster"])
-
-
-def run_job(settings: Settings, *, once: bool = False, flush: bool = False) -> int:
-    """Run the job as a command does: logs or a live view, signals, exit code."""
-    logs.configure(settings.log.level, settings.log.format)
-    return supervise(Job(settings), once=once, flush=flush)
-
-
-def supervise(job: Job, *, once: bool = False, flush: bool = False) -> int:
-    """Run a job that signals may stop, shown on a terminal; return its exit code, and log why it failed."""
-    try:
-        with job.stop.by_signals():
-            if once:
-                job.run(once=True, flush=flush)
-            else:
-                with LiveView(job.status):
-                    job.run()
-    except (PySparkException, Py4JError, OSError, TableError) as error:
-        if job.stop.is_requested and is_java_ended(error):
-            # A stop signal to the whole process group, or to all processes of a unit, ends Spark's JVM at once.
-            _log.warning("Spark's JVM was stopped, too; the interrupted batch is repeated at the next start")
-            return 0
-        if not job.has_begun:
-            # Something is to be set right before a start.
-            if isinstance(error, TableError):
-                raise
-            raise SetupError(f"the job cannot start: {reason(error)}", "fix that, and start again") from error
-        unreadable = state_error(error)
-        if unreadable is not None:
-            _log.error("the job failed", reason=unreadable, details=str(job.spark_log))
-            return FAILED_EXIT
-        # Its text holds the stacks of two virtual machines; they are in the file.
-        # The error of a full disk does not name the disk.
-        tables = str(absolute(job.settings.job.tables))
-        _log.error("the job failed", reason=reason(error), tables=tables, details=str(job.spark_log), remedy=WAY_OUT)
-        return FAILED_EXIT
-    return 0

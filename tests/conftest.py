@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+import structlog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,6 +27,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--histories", type=int, default=None, help="how many random histories each test of the model takes"
     )
     group.addoption("--first-seed", type=int, default=None, help="the seed of the first of them")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _loggers_are_not_kept() -> Iterator[None]:
+    """A command that runs in this process configures its log lines; those of later tests must go by the defaults."""
+    configure = structlog.configure
+
+    def without_cache(*args: Any, **settings: Any) -> None:
+        configure(*args, **{**settings, "cache_logger_on_first_use": False})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(structlog, "configure", without_cache)
+        yield
+
+
+@pytest.fixture(scope="session")
+def story_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables of the small story, written once for each test process."""
+    from tests.streaming.views.story import write_story
+
+    root = tmp_path_factory.mktemp("story")
+    write_story(root)
+    return root
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
 
-from udfs.group.state_machine import KIND_TRANSITIONS, TRANSITIONS, GroupKind, GroupState
-from udfs.group.timers import TimerKind
+from udfs.group.events.timers import TimerKind
+from udfs.group.state.state_machine import KIND_TRANSITIONS, TRANSITIONS, GroupKind, GroupState
 
 PAGE = Path(__file__).parents[1] / "docs" / "groups.md"
 _BEGIN, _END = "<!-- drawn by python -m tests.group_states -->\n", "<!-- end of the drawing -->\n"
@@ -40,6 +40,7 @@ def drawing() -> str:
             "### Timers",
             "",
             "Of those that end at one time the first goes first; an event of that time goes before all of them.",
+            "The end of a session is no timer: heartbeats put it off, so the queue of events has the deadlines.",
             "",
             *_table(("timer", "when it ends"), ((f"`{one.name.lower()}`", one.meaning) for one in TimerKind)),
         ]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PRODUCT = ("udfs", "streaming")
+PRODUCT = ("udfs", "streaming", "dashboard")
 ARCHITECTURE = ROOT / "ARCHITECTURE.md"
 _BEGIN, _END = "<!-- drawn by python -m tests.rooms -->\n```text\n", "```\n<!-- end of the drawing -->"
 
@@ -40,22 +40,25 @@ def imports() -> dict[str, list[str]]:
 def drawing() -> str:
     """Return the import graph as lines of text, the room with the most below it first.
 
+    What a room reaches through another one that it imports is left out.
+
     Raises:
         RecursionError: Two rooms import each other.
     """
     graph = imports()
-    depth: dict[str, int] = {}
+    below: dict[str, set[str]] = {}
 
-    def deep(room: str) -> int:
-        if room not in depth:
-            depth[room] = 1 + max((deep(other) for other in graph[room]), default=0)
-        return depth[room]
+    def reach(room: str) -> set[str]:
+        if room not in below:
+            below[room] = set(graph[room]).union(*map(reach, graph[room]))
+        return below[room]
 
     lines = []
-    for room in sorted(graph, key=lambda room: (-deep(room), room)):
+    for room in sorted(graph, key=lambda room: (-len(reach(room)), room)):
         top = room.split(".")[0]
-        others = [other.removeprefix(f"{top}.") for other in graph[room]]
-        lines.append(f"{room.ljust(24)} -> {', '.join(others) or 'nothing'}\n")
+        nearest = set(graph[room]) - set().union(*map(reach, graph[room]))
+        others = [other.removeprefix(f"{top}.") for other in sorted(nearest)]
+        lines.append(f"{room.ljust(20)} -> {', '.join(others) or 'nothing'}\n")
     return "".join(lines)
 
 

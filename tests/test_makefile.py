@@ -38,14 +38,14 @@ def test_the_demo_passes_on_how_long_it_runs():
     assert "--for" not in make("--dry-run", "demo").stdout
 
 
-def test_a_missing_python_is_said_with_the_way_out():
+def test_a_missing_python_is_reported_with_the_remedy():
     done = make("--always-make", "setup", "PYTHON=no-such-python")
     assert done.returncode == 2
     assert "no-such-python is not there" in done.stderr
     assert "make PYTHON=" in done.stderr
 
 
-def test_a_missing_java_is_said_with_the_way_out(tmp_path):
+def test_a_missing_java_is_reported_with_the_remedy(tmp_path):
     (tmp_path / "make").symlink_to(shutil.which("make"))
     done = make("--always-make", "setup", f"PYTHON={sys.executable}", PATH=str(tmp_path), JAVA_HOME="")
     assert done.returncode == 2

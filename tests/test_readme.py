@@ -29,7 +29,7 @@ def test_the_queries_run(query: str) -> None:
         assert connection.sql(query).fetchall() == []
 
 
-def test_every_table_is_told_of() -> None:
+def test_every_table_is_described() -> None:
     for table in (each for each in vars(schema).values() if isinstance(each, schema.Table)):
         assert f"| `{table.name}` |" in README
 

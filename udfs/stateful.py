@@ -17,7 +17,8 @@ from udfs.group import coordinator
 from udfs.model.config import CoreConfig
 from udfs.model.errors import StateVersionError
 from udfs.model.group_api import GroupLogic
-from udfs.model.journal import Change, Rebalance, Rejected, Unfinished
+from udfs.model.journal import Change, ClusterBegun, Rebalance, Rejected, Unfinished
+from udfs.model.queue_progress import QueueProgress
 from udfs.packets.packet import REJECTED_CLUSTER, Packet, decode_packet
 from udfs.shard.shard import Row, Shard
 from udfs.shard.state_format import is_checked, refusing
@@ -29,6 +30,8 @@ _KINDS: dict[type[Row], str] = {
     Rebalance: "rebalance",
     Change: "change",
     Rejected: "rejected",
+    ClusterBegun: "begun",
+    QueueProgress: "progress",
     Unfinished: "unfinished",
 }
 _ROWS_AT_ONCE = 10_000  # bounds the memory of a batch that decides much

@@ -72,7 +72,14 @@ class AttachedCluster(Protocol):
     """One live cluster beside the job, created before Spark starts, once it has been checked.
 
     Its collector appends to the checkpoint's folder of collected events, which the query reads.
+
+    Attributes:
+        source_kind: How a checkpoint names it, where that is not its system alone: sources are fixed for its life.
+        group_source: Its cluster, and where its groups come from and why, where there is a choice.
     """
+
+    source_kind: str | None
+    group_source: tuple[str, str] | None
 
     def source(self, spark: SparkSession, *, max_offsets_per_batch: int, is_tolerant: bool) -> DataFrame | None:
         """Return the raw rows that Spark reads itself; None where the collector reports everything.
@@ -109,6 +116,9 @@ class CollectorCluster:
     Args:
         log: What the collector appends to.
     """
+
+    source_kind: str | None = None
+    group_source: tuple[str, str] | None = None
 
     def __init__(self, collector: Collector, log: EventLog) -> None:
         self._collector = collector

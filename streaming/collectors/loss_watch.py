@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streaming.collectors.event_log.folder_reader import FolderReader
 from streaming.machine.logs import logger
 from streaming.pipeline.losses import Losses
 from streaming.spark.checkpoint import Checkpoint, ControlFolder, Identity
+from streaming.stores.places import Place, place_of
 
 if TYPE_CHECKING:
     from streaming.collectors.kafka.topic_reader import TopicReader
@@ -43,7 +43,7 @@ class LossWatch:
         if settings.events.folder:
             sources = [number for number, name in enumerate(identity.sources) if name.startswith(("events:", "files:"))]
             self._folder = FolderReader(
-                Path(settings.events.folder).absolute(),
+                place_of(settings.events.folder),
                 identity.app_id,
                 checkpoint=checkpoint.root,
                 query=checkpoint.query,
@@ -99,7 +99,7 @@ class LossWatch:
 
 
 def _topic_readers(
-    settings: Settings, query: Path, losses: Losses, clusters: Callable[[], Sequence[str]]
+    settings: Settings, query: Place, losses: Losses, clusters: Callable[[], Sequence[str]]
 ) -> list[TopicReader]:
     found: list[TopicReader] = []
     events, followed = settings.kafka_events, set(settings.followed().values())

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from udfs.model.systems import KAFKA, METAQ, ROCKETMQ, SystemProfile
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from streaming.collectors.event_log import EventLog
     from streaming.collectors.kafka.collector import OffsetsRead
     from streaming.settings.model import Settings
+    from streaming.stores.places import Place
 
 
 class CollectorLogs(Protocol):
@@ -39,13 +39,15 @@ class FollowedSystem:
 
     Args:
         metavar: Of its address on the command line.
+        filters_topics: Its settings choose topics by patterns, too.
     """
 
-    def __init__(self, profile: SystemProfile, metavar: str) -> None:
+    def __init__(self, profile: SystemProfile, metavar: str, *, filters_topics: bool = False) -> None:
         self.profile = profile
         self.metavar = metavar
+        self.filters_topics = filters_topics
 
-    def attached(self, settings: Settings, folder: Path, offsets_read: OffsetsRead) -> AttachedCluster:  # noqa: ARG002
+    def attached(self, settings: Settings, folder: Place, offsets_read: OffsetsRead) -> AttachedCluster:  # noqa: ARG002
         """Return what follows the cluster of the settings beside the job.
 
         Args:
@@ -83,33 +85,29 @@ class FollowedSystem:
 class _FollowedKafka(FollowedSystem):
     """Kafka: beside a job, Spark reads the group records itself."""
 
-    def attached(self, settings: Settings, folder: Path, offsets_read: OffsetsRead) -> AttachedCluster:
+    def attached(self, settings: Settings, folder: Place, offsets_read: OffsetsRead) -> AttachedCluster:
         from streaming.collectors.kafka.factory import KafkaCluster
 
-        return KafkaCluster.checked(settings.kafka, folder, offsets_read)
+        lateness_ms = settings.time.allowed_lateness_ms
+        return KafkaCluster.checked(settings.kafka, folder, offsets_read, lateness_ms=lateness_ms)
 
     def alone(self, settings: Settings, logs: CollectorLogs, stop: threading.Event) -> Collector:
-        from streaming.collectors.kafka.factory import options_of
-        from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
+        from streaming.collectors.kafka import factory
 
-        interval_ms = settings.kafka.poll_interval_ms
-        topics, groups = logs.log("topics"), logs.log("groups")
-        return StandaloneKafkaCollector(
-            options_of(settings.kafka), topics, groups, poll_interval_ms=interval_ms, stop=stop
-        )
+        return factory.alone(settings.kafka, logs.log, stop)
 
 
 FOLLOWED: dict[str, FollowedSystem] = {
     one.profile.name: one
     for one in (
         _FollowedKafka(KAFKA, "HOST:PORT"),
-        FollowedSystem(ROCKETMQ, "NAMESRV[;NAMESRV]"),
-        FollowedSystem(METAQ, "ZK[/root]"),
+        FollowedSystem(ROCKETMQ, "NAMESRV[;NAMESRV]", filters_topics=True),
+        FollowedSystem(METAQ, "ZK[/root]", filters_topics=True),
     )
 }
 
 
-def attached_clusters(settings: Settings, folder: Path, offsets_read: OffsetsRead) -> list[AttachedCluster]:
+def attached_clusters(settings: Settings, folder: Place, offsets_read: OffsetsRead) -> list[AttachedCluster]:
     """Check that each cluster of the settings can be followed, and return what follows it; as ``attached`` does.
 
     Raises:

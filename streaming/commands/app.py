@@ -8,12 +8,17 @@ from pathlib import Path
 
 import typer
 
+from streaming.commands.alerts import alerts
 from streaming.commands.allocate import allocate
+from streaming.commands.check import PluginCommand, check
 from streaming.commands.collect import collect
 from streaming.commands.demo import demo
 from streaming.commands.explain import explain
 from streaming.commands.optimize import optimize
+from streaming.commands.pack import pack
+from streaming.commands.query import query
 from streaming.commands.run import run
+from streaming.commands.serve import serve
 from streaming.commands.show import app as show
 from streaming.commands.simulate import simulate
 from streaming.commands.state import app as state
@@ -42,13 +47,20 @@ app.command()(allocate)
 app.add_typer(show, name="show")
 app.command(name="who-owned")(who_owned)
 app.command()(explain)
+app.command()(serve)
+app.command()(query)
+app.command(cls=PluginCommand)(check)
+app.command()(alerts)
 app.add_typer(state, name="state")
 app.command()(optimize)
+app.command()(pack)
 
 
 def run_app() -> None:
     """Run the command of the arguments; print errors as messages, not as tracebacks."""
     _open_what_was_closed()
+    # A store's client writes warnings of its own, by the page, while it looks for credentials; errors are ours to tell.
+    os.environ.setdefault("RUST_LOG", "error")
     try:
         app()
     except SettingsError as error:

@@ -15,10 +15,13 @@ from streaming.collectors.registry import FOLLOWED
 if TYPE_CHECKING:
     from streaming.settings.model import Settings
 
+_NAMES = " ".join(f"{system}=NAME" for system in FOLLOWED)
+_TITLES_WITH_TOPICS = ", ".join(one.profile.title for one in FOLLOWED.values() if one.filters_topics)
+
 ClusterNames: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--cluster", metavar="NAME", help="Name of that cluster; kafka=NAME, rocketmq=NAME where several are followed."
+        "--cluster", metavar="NAME", help=f"Name of that cluster; where several are followed, one for each: {_NAMES}."
     ),
 ]
 KafkaProperties: TypeAlias = Annotated[
@@ -27,6 +30,14 @@ KafkaProperties: TypeAlias = Annotated[
         "--kafka-option",
         metavar="KEY=VALUE",
         help="Client property for --kafka, e.g. security.protocol=SASL_SSL. Repeatable.",
+    ),
+]
+KafkaSource: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--kafka-source",
+        metavar="records|admin|auto",
+        help="Where --kafka's groups come from: __consumer_offsets, admin calls (less exact), or as rights allow.",
     ),
 ]
 IncludeGroups: TypeAlias = Annotated[
@@ -39,12 +50,14 @@ ExcludeGroups: TypeAlias = Annotated[
 IncludeTopics: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--include-topic", metavar="REGEX", help="Follow only topics that match (RocketMQ, MetaQ). Repeatable."
+        "--include-topic", metavar="REGEX", help=f"Follow only topics that match ({_TITLES_WITH_TOPICS}). Repeatable."
     ),
 ]
 ExcludeTopics: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--exclude-topic", metavar="REGEX", help="Exclude topics that match (RocketMQ, MetaQ). Repeatable."),
+    typer.Option(
+        "--exclude-topic", metavar="REGEX", help=f"Exclude topics that match ({_TITLES_WITH_TOPICS}). Repeatable."
+    ),
 ]
 
 # Where each system's cluster is, as ``with_addresses`` hands it to a command: system -> address, if given.
@@ -106,9 +119,8 @@ class LiveOptions:
         include_topics: Sequence[str],
         exclude_topics: Sequence[str],
         kafka_options: Sequence[str],
+        kafka_source: str | None = None,
     ) -> None:
-        from streaming.settings.clusters import with_topics
-
         self.mistakes: list[str] = []
         places = address_settings()
         self.given = [system for system, address in addresses.items() if address is not None]
@@ -119,13 +131,15 @@ class LiveOptions:
         for system in meant:
             self.settings[f"{system}.include_groups"] = list(include_groups) or None
             self.settings[f"{system}.exclude_groups"] = list(exclude_groups) or None
-        for system in filter(meant.__contains__, with_topics()):
+        with_topics = [system for system, one in FOLLOWED.items() if one.filters_topics]
+        for system in filter(meant.__contains__, with_topics):
             self.settings[f"{system}.include_topics"] = list(include_topics) or None
             self.settings[f"{system}.exclude_topics"] = list(exclude_topics) or None
-        if (include_topics or exclude_topics) and self.given and not set(self.given) & set(with_topics()):
-            options = " or ".join(f"--{system}" for system in with_topics())
+        if (include_topics or exclude_topics) and self.given and not set(self.given) & set(with_topics):
+            options = " or ".join(f"--{system}" for system in with_topics)
             self.mistakes.append(f"--include-topic and --exclude-topic go with {options}")
         self._read_kafka_options(kafka_options)
+        self.settings["kafka.source"] = kafka_source
 
     def missing(self, config: Path | None, env: Mapping[str, str]) -> list[str]:
         """Return what is certainly missing, even if the settings cannot be loaded: no other check reports it."""

@@ -8,14 +8,20 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
+from glob import has_magic
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 import typer
 
+from streaming.collectors.kafka.coordinator_log import CoordinatorLog
+from streaming.collectors.kafka.log_collector import CoordinatorLogCollector, LogBehindLines
+from streaming.collectors.kafka.log_tail import STDIN, LogFiles, StandardInput
 from streaming.collectors.registry import FOLLOWED
 from streaming.commands.cluster_options import (
     EACH_ADDRESS,
@@ -26,18 +32,24 @@ from streaming.commands.cluster_options import (
     IncludeGroups,
     IncludeTopics,
     KafkaProperties,
+    KafkaSource,
     LiveOptions,
     address_settings,
     incomplete_clusters,
     with_addresses,
 )
 from streaming.commands.options import ConfigOption, path_option
-from streaming.machine.file_lock import exclusive_lock
 from streaming.settings.errors import SettingsError
+from streaming.settings.locations import Location, absolute, folder_of, hand_on
 from streaming.setup.errors import SetupError
+from streaming.stores.access import require_stores
+from streaming.stores.locks import Guard, exclusive_use
+from streaming.stores.places import Place, place_of
+from udfs.kafka.consumer_offsets import GroupPatterns
 from udfs.model.systems import KAFKA
 
 if TYPE_CHECKING:
+    from streaming.collectors.collector import Collector
     from streaming.collectors.event_log import EventLog
     from streaming.settings.model import Settings
 
@@ -56,13 +68,24 @@ def collect(
     cluster: ClusterNames = None,
     out: Annotated[
         str | None,
-        typer.Option(metavar="DIR|kafka:[HOST:PORT/]TOPIC", help="Where to: a folder of JSON lines, or a Kafka topic."),
+        typer.Option(
+            metavar="DIR|URI|kafka:[HOST:PORT/]TOPIC",
+            help="Where to: a folder of JSON lines, here or on a store, or a Kafka topic.",
+        ),
     ] = None,
     include_group: IncludeGroups = None,
     exclude_group: ExcludeGroups = None,
     include_topic: IncludeTopics = None,
     exclude_topic: ExcludeTopics = None,
     kafka_option: KafkaProperties = None,
+    kafka_source: KafkaSource = None,
+    kafka_log: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE|GLOB|-",
+            help="Also read what the Kafka brokers' group coordinators log (- = standard input). Repeatable.",
+        ),
+    ] = None,
     memory: Annotated[
         Path, path_option("With --out kafka:...: folder for the collector's positions and remembered state.")
     ] = Path("checkpoints/collect"),
@@ -91,6 +114,7 @@ def collect(
         include_topics=include_topic or [],
         exclude_topics=exclude_topic or [],
         kafka_options=kafka_option or [],
+        kafka_source=kafka_source,
     )
     mistakes += live.mistakes
     if len(live.given) > 1:
@@ -100,15 +124,22 @@ def collect(
         settings = load(config, _with_nothing_else(live) | servers, os.environ)
     except SettingsError as error:
         raise SettingsError([*mistakes, *error.mistakes, *live.missing(config, os.environ)]) from error
-    mistakes += _unfit(settings, live, topic)
+    if kafka_log:
+        mistakes += _unfit_logs(settings, kafka_log, topic)
+    if not kafka_log or settings.followed():
+        mistakes += _unfit(settings, live, topic)
+    if isinstance(folder, str) and not mistakes:
+        hand_on(settings.storage.plain_options(), os.environ)
+        require_stores({"--out": folder})
     if mistakes:
         raise SettingsError(mistakes)
 
     from streaming.machine.logs import configure
 
     configure(settings.log.level, settings.log.format)
-    (system,) = settings.followed()
-    sys.exit(_collect(settings, system, _Logs(settings, system, folder, topic, memory), once=once))
+    (system,) = settings.followed() or (KAFKA.name,)
+    place = None if folder is None else place_of(folder)
+    sys.exit(_collect(settings, system, _Logs(settings, system, place, topic, memory, kafka_log or []), once=once))
 
 
 def _with_nothing_else(live: LiveOptions) -> dict[str, object]:
@@ -120,14 +151,18 @@ def _with_nothing_else(live: LiveOptions) -> dict[str, object]:
 
 def _place(
     out: str | None, events: Path | None, kafka_events: str | None, mistakes: list[str]
-) -> tuple[Path | None, str | None]:
+) -> tuple[Location | None, str | None]:
     """Return the folder or the topic, as ``[HOST:PORT/]TOPIC``."""
     places = [place for place in (out, events, kafka_events) if place is not None]
     if len(places) != 1 or not str(places[0]):
         mistakes.append("--out is missing: a folder, or kafka:HOST:PORT/TOPIC")
         return None, None
     if kafka_events is None and not (out or "").startswith(_TO_TOPIC):
-        return Path(places[0]), None
+        try:
+            return absolute(folder_of(places[0])), None
+        except ValueError as error:
+            mistakes.append(f"--out {places[0]}: {error}")
+            return None, None
     topic = kafka_events or str(out).removeprefix(_TO_TOPIC)
     name = topic.rpartition("/")[2]
     if not _TOPIC_NAME.fullmatch(name):
@@ -148,9 +183,31 @@ def _unfit(settings: Settings, live: LiveOptions, topic: str | None) -> list[str
         )
     else:
         mistakes += incomplete_clusters(settings)
-    if topic is not None and "/" not in topic and KAFKA.name not in followed and not _events_servers(settings):
-        mistakes.append(f"--out {_TO_TOPIC}{topic}: the broker is missing: write {_TO_TOPIC}HOST:PORT/{topic}")
+    if KAFKA.name not in followed:
+        mistakes += _without_broker(settings, topic)
     return mistakes
+
+
+def _without_broker(settings: Settings, topic: str | None) -> list[str]:
+    """Return that no broker is named for the topic, where no Kafka cluster is followed."""
+    if topic is None or "/" in topic or _events_servers(settings):
+        return []
+    return [f"--out {_TO_TOPIC}{topic}: the broker is missing: write {_TO_TOPIC}HOST:PORT/{topic}"]
+
+
+def _unfit_logs(settings: Settings, kafka_log: list[str], topic: str | None) -> list[str]:
+    """Return what is wrong with the brokers' logs to read."""
+    mistakes = []
+    if any(system != KAFKA.name for system in settings.followed()):
+        mistakes.append("--kafka-log goes with --kafka, or with no cluster")
+    elif not settings.kafka.cluster:
+        mistakes.append("--kafka-log needs --cluster NAME: the name of this cluster in the tables")
+    if kafka_log.count(STDIN) and len(kafka_log) > 1:
+        mistakes.append(f"--kafka-log {STDIN} goes alone")
+    if not settings.followed():
+        mistakes += _without_broker(settings, topic)
+    files = [one for one in kafka_log if one != STDIN and not has_magic(one)]
+    return mistakes + [f"--kafka-log {one}: there is no such file" for one in files if not Path(one).is_file()]
 
 
 def _events_servers(settings: Settings) -> str:
@@ -160,8 +217,19 @@ def _events_servers(settings: Settings) -> str:
 class _Logs:
     """Makes the logs that a collector appends to, all in one place."""
 
-    def __init__(self, settings: Settings, system: str, folder: Path | None, topic: str | None, memory: Path) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        system: str,
+        folder: Place | None,
+        topic: str | None,
+        memory: Path,
+        kafka_log: Sequence[str] = (),
+    ) -> None:
         self._settings = settings
+        self._cluster = settings.cluster(system).cluster
+        self._kafka_log = kafka_log
+        self._coordinator_log: CoordinatorLogCollector | None = None
         self._system = system
         self._folder = folder
         self._servers, _, self._topic = (topic or "").rpartition("/")
@@ -175,13 +243,35 @@ class _Logs:
         Raises:
             SetupError: It cannot be made.
         """
+        lines = self.coordinator_log()
+        made = self._make(part)
+        return made if lines is None else LogBehindLines(made, lines)
+
+    def coordinator_log(self) -> CoordinatorLogCollector | None:
+        """Return what reads the brokers' logs, made once; None: none is to be read.
+
+        Raises:
+            SetupError: Its log of events cannot be made.
+        """
+        if self._kafka_log and self._coordinator_log is None:
+            kafka = self._settings.kafka
+            log = self._make("log")
+            groups = GroupPatterns(kafka.include_groups, kafka.exclude_groups)
+            parser = CoordinatorLog(self._cluster, zone=ZoneInfo(kafka.log_timezone), groups=groups)
+            lines = StandardInput() if STDIN in self._kafka_log else LogFiles(self._kafka_log, log.read_memory())
+            self._coordinator_log = CoordinatorLogCollector(self._cluster, parser, lines, log)
+        return self._coordinator_log
+
+    def _make(self, part: str) -> EventLog:
         from confluent_kafka import KafkaException
 
         try:
             made = self._into_folder(self._folder, part) if self._folder is not None else self._into_topic(part)
         except OSError as error:
             place = error.filename or self._folder or self._memory
-            raise SetupError(f"{place} cannot be written: {error.strerror}", "choose another folder") from error
+            raise SetupError(
+                f"{place} cannot be written: {error.strerror or error}", "choose another folder"
+            ) from error
         except KafkaException as error:
             raise SetupError(f"the topic's client cannot be made: {error.args[0].str()}", "fix its options") from error
         self.made.append(made)
@@ -195,11 +285,11 @@ class _Logs:
             return EventFiles.knows(self._folder, self._name())
         return self._topic_memory().exists()
 
-    def _into_folder(self, folder: Path, part: str) -> EventLog:
+    def _into_folder(self, folder: Place, part: str) -> EventLog:
         from streaming.collectors.event_log import EventFiles, Limits
 
-        self._keep_others_out(folder / f".{self._name(part)}.lock")
-        return EventFiles(folder, self._name(part), Limits(**self._settings.event_log.bounds()))
+        guard = self._keep_others_out(folder / f".{self._name(part)}.lock")
+        return EventFiles(folder, self._name(part), Limits(**self._settings.event_log.bounds()), guard=guard)
 
     def _into_topic(self, part: str) -> EventLog:
         from streaming.collectors.event_log import EventTopic, Limits
@@ -210,23 +300,26 @@ class _Logs:
         properties = followed.plain_options() if followed else settings.kafka_events.plain_options()
         self._keep_others_out(self._topic_memory(part).with_suffix(".lock"))
         servers = self._servers or (followed.bootstrap_servers if followed else _events_servers(settings))
-        client = KafkaOptions(servers, settings.followed()[self._system], properties).librdkafka()
+        client = KafkaOptions(servers, self._cluster, properties).librdkafka()
         return EventTopic(self._topic, client, self._topic_memory(part), Limits(**settings.event_log.bounds()))
 
-    def _keep_others_out(self, lock_file: Path) -> None:
-        """Hold the lock until this process ends: two writers of one cluster would write every event twice."""
-        lock_file.parent.mkdir(parents=True, exist_ok=True)
-        cluster = self._settings.followed()[self._system]
-        problem = f"another collector of {cluster} runs with {lock_file.parent}"
-        self._held.enter_context(
-            exclusive_lock(lock_file, problem=problem, remedy="stop that one, or choose another folder")
+    def close(self) -> None:
+        """Leave the logs to other processes."""
+        self._held.close()
+
+    def _keep_others_out(self, lock: Place) -> Guard:
+        """Hold the lock until the end: two writers of one cluster would write every event twice."""
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        problem = f"another collector of {self._cluster} runs with {lock.parent}"
+        return self._held.enter_context(
+            exclusive_use(lock, problem=problem, remedy="stop that one, or choose another folder")
         )
 
     def _topic_memory(self, part: str = "") -> Path:
         return self._memory / f"{self._name(part)}-{self._topic}.json"
 
     def _name(self, part: str = "") -> str:
-        cluster = quote(self._settings.followed()[self._system], safe="")
+        cluster = quote(self._cluster, safe="")
         return f"{self._system}-{cluster}{'-' if part else ''}{part}"
 
 
@@ -235,17 +328,28 @@ def _collect(settings: Settings, system: str, logs: _Logs, *, once: bool) -> int
 
     log = logger("collect")
     stop = _stopped_by_signals()
-    collector = FOLLOWED[system].alone(settings, logs, stop)
+    lines = logs.coordinator_log()
+    collectors: list[Collector] = [] if lines is None else [lines]
+    if settings.followed():
+        collectors.append(FOLLOWED[system].alone(settings, logs, stop))
     answered = True
     if once:
-        answered = collector.observe_once()
+        if lines is not None:
+            lines.read_to_end(stop)
+        for one in collectors:
+            answered &= one.observe_once()
     else:
-        collector.start()
-        stop.wait()
-    collector.stop()
+        for one in collectors:
+            one.start()
+        only_lines = lines if len(collectors) == 1 else None
+        while not stop.wait(_RETRY_S) and not (only_lines is not None and only_lines.is_over):
+            pass
+    for one in collectors:
+        one.stop()
     written = _write_the_rest(logs)
+    logs.close()
     if not answered:
-        status = collector.status()
+        status = collectors[-1].status()
         log.error("the cluster did not answer", cluster=status.cluster, state=status.state, detail=status.detail)
     if not written:
         log.error("observed events could not be written; the next start reads the cluster's state again")

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,10 @@ from streaming.commands.options import path_option, span_ms
 from streaming.machine.file_lock import exclusive_lock
 from streaming.machine.folder_check import write_error
 from streaming.setup.errors import SetupError
+
+if TYPE_CHECKING:
+    from streaming.job import Job
+    from streaming.settings.model import Settings
 
 # On a terminal the demo runs until stopped; elsewhere it stops after this time.
 UNATTENDED_MS = 60_000
@@ -35,18 +39,19 @@ def demo(
     groups: Annotated[int, typer.Option(min=3, help="Groups of the fleet, in three clusters.")] = 24,
     members: Annotated[int, typer.Option(min=3, help="Members of the fleet, approximately.")] = 180,
 ) -> None:
-    """Run the job on a simulated fleet of Kafka, RocketMQ and MetaQ groups, and watch it rebalance.
+    """Run the job on a simulated fleet of Kafka, RocketMQ and MetaQ groups; watch it here and in a browser.
 
     On a terminal until Ctrl-C; elsewhere, or with --for, it stops by itself. At the end it prints a summary.
     """
     from rich.console import Console
 
-    from streaming.job import FAILED_EXIT, Job, supervise
+    from streaming.job import Job
     from streaming.machine import logs
     from streaming.machine.clock import now_ms
     from streaming.settings.model import load
     from streaming.simulator.fleet import Fleet
     from streaming.simulator.live import LiveWriter
+    from streaming.supervisor import FAILED_EXIT, supervise
     from streaming.views.job_summary import print_summary, summarise
 
     length_ms = span_ms(length, "--for")
@@ -55,7 +60,7 @@ def demo(
     events, tables = folder / "events", folder / "tables"
     settings = load(
         overrides={
-            "events.folder": str(events.absolute()),
+            "events.folder": events.absolute(),
             "job.tables": tables,
             "job.checkpoint": folder / "checkpoint",
             # A demo shows at once what a long-running job may show a little later.
@@ -72,11 +77,27 @@ def demo(
         if length_ms is not None:
             # What counts is the time in which there is something to see: from the first batch on.
             job.when_running(ending.start)
-        with LiveWriter(fleet, events, folder / "truth.jsonl") as simulator:
+        with _pages(settings, job), LiveWriter(fleet, events, folder / "truth.jsonl") as simulator:
             exit_code = supervise(job)
         ending.cancel()
         print_summary(summarise(tables), Console())
     sys.exit(exit_code if simulator.failure is None else FAILED_EXIT)
+
+
+@contextmanager
+def _pages(settings: Settings, job: Job) -> Iterator[None]:
+    """Serve the pages over the demo's tables, at the address of the settings or, where that is taken, a free one."""
+    from dashboard.server import PageServer
+
+    tables, chosen = settings.job.tables, settings.dashboard
+    try:
+        server = PageServer(tables, chosen, must_exist=False)
+    except SetupError:
+        server = PageServer(tables, chosen.model_copy(update={"port": 0}), must_exist=False)
+    with server.in_background():
+        sys.stderr.write(f"pages: {server.url}\n")
+        job.status.pages = server.url
+        yield
 
 
 @contextmanager

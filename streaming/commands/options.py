@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from streaming.settings.locations import Location, hand_on, location_of
+from streaming.settings.locations import Location, hand_on, location_of, tables_of
+from streaming.stores.access import require_stores
 
 
 def path_option(help_text: str, metavar: str = "DIR") -> Any:
@@ -16,9 +18,18 @@ def path_option(help_text: str, metavar: str = "DIR") -> Any:
     return typer.Option(metavar=metavar, parser=_given_path, help=help_text)
 
 
-def _given_location(text: str) -> str:
+def location_option(help_text: str, metavar: str = "DIR") -> Any:
+    """Return an option that names a folder, or its URI on a store; ``help_text`` is its help."""
+    return typer.Option(metavar=metavar, parser=_given_folder, help=help_text)
+
+
+def _given_folder(text: str) -> str:
+    return _given_location(text, location_of)
+
+
+def _given_location(text: str, read: Callable[[object], Location] = tables_of) -> str:
     try:
-        location_of(text)
+        read(text)
     except ValueError as error:
         raise typer.BadParameter(
             f"{text}: {error}" if text.strip() else "is empty; . is the folder in which the command runs"
@@ -30,7 +41,13 @@ def _given_path(text: str | Path) -> Path:
     # An empty path is a variable that was not set, and would be the folder we are in.
     if not str(text).strip():
         raise typer.BadParameter("is empty; . is the folder in which the command runs")
-    return Path(text)
+    try:
+        location = location_of(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text}: {error}") from error
+    if not isinstance(location, Path):
+        raise typer.BadParameter(f"{text}: is on a store; this must be on the disk of this machine")
+    return location
 
 
 TablesOption: TypeAlias = Annotated[
@@ -38,7 +55,7 @@ TablesOption: TypeAlias = Annotated[
     typer.Option(
         metavar="DIR",
         parser=_given_location,
-        help="Root folder of the tables, or its URI (s3, abfss, gs, hdfs). Default: the setting job.tables.",
+        help="Folder or URI (s3, abfss, gs, hdfs) of the tables, or catalog.schema. Default: the setting job.tables.",
     ),
 ]
 ConfigOption: TypeAlias = Annotated[
@@ -55,12 +72,13 @@ TimeOption: TypeAlias = Annotated[
 
 def tables_root(tables: str | None) -> Location:
     """Return the root of the tables: that of the option, else of the settings."""
-    if tables is not None and isinstance(location_of(tables), Path):
-        return location_of(tables)
+    if tables is not None and isinstance(tables_of(tables), Path):
+        return tables_of(tables)
     from streaming.settings.model import load
 
     settings = load(None, {"job.tables": tables}, os.environ)
     hand_on(settings.storage.plain_options(), os.environ)
+    require_stores({"--tables": settings.job.tables}, writes=False)
     return settings.job.tables
 
 

@@ -18,13 +18,15 @@ from streaming.commands.cluster_options import (
     IncludeGroups,
     IncludeTopics,
     KafkaProperties,
+    KafkaSource,
     LiveOptions,
     incomplete_clusters,
     with_addresses,
 )
-from streaming.commands.options import ConfigOption, TablesOption, path_option, span_ms
-from streaming.machine.folder_check import write_error
+from streaming.commands.options import ConfigOption, TablesOption, location_option, span_ms
 from streaming.settings.errors import SettingsError
+from streaming.settings.locations import Location, absolute, location_of
+from streaming.stores.access import access_error
 from udfs.model.systems import KAFKA
 
 if TYPE_CHECKING:
@@ -34,13 +36,14 @@ if TYPE_CHECKING:
 @with_addresses
 def run(
     *,
-    events: Annotated[Path | None, path_option("Read events from this folder of JSON lines.")] = None,
+    events: Annotated[str | None, location_option("Read events from this folder of JSON lines, or its URI.")] = None,
     addresses: Addresses,
     cluster: ClusterNames = None,
     kafka_events: Annotated[
         str | None, typer.Option(metavar="[HOST:PORT/]TOPIC", help="Read events of the contract from this Kafka topic.")
     ] = None,
     kafka_option: KafkaProperties = None,
+    kafka_source: KafkaSource = None,
     include_group: IncludeGroups = None,
     exclude_group: ExcludeGroups = None,
     include_topic: IncludeTopics = None,
@@ -50,12 +53,16 @@ def run(
         bool, typer.Option("--flush", help="With --once: apply everything up to each cluster's newest event.")
     ] = False,
     tables: TablesOption = None,
-    checkpoint: Annotated[Path | None, path_option("Checkpoint folder of the job.")] = None,
+    checkpoint: Annotated[str | None, location_option("Checkpoint folder of the job, or its URI.")] = None,
     config: ConfigOption = None,
     allowed_lateness: Annotated[
         str | None, typer.Option(metavar="SPAN", help="How far events may be out of order, e.g. 2s.")
     ] = None,
     max_files_per_batch: Annotated[int | None, typer.Option(help="Files of --events in one batch, at most.")] = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65_535, help="Serve metrics of the job at this port of this machine."),
+    ] = None,
     shards: Annotated[
         int | None, typer.Option(help="Number of state shards; fixed for the life of a checkpoint.")
     ] = None,
@@ -78,6 +85,7 @@ def run(
         include_topics=include_topic or [],
         exclude_topics=exclude_topic or [],
         kafka_options=kafka_option or [],
+        kafka_source=kafka_source,
     )
     mistakes = list(live.mistakes)
     lateness_ms = None
@@ -89,7 +97,7 @@ def run(
         settings = load(
             config,
             {
-                "events.folder": None if events is None else str(events.absolute()),
+                "events.folder": None if events is None else absolute(location_of(events)),
                 "kafka_events.topic": topic,
                 "kafka_events.bootstrap_servers": servers or (addresses[KAFKA.name] if topic else None),
                 "job.tables": tables,
@@ -97,6 +105,7 @@ def run(
                 "job.max_files_per_batch": max_files_per_batch,
                 "time.allowed_lateness_ms": lateness_ms,
                 "state.shards": shards,
+                "metrics.port": metrics_port,
                 **live.settings,
             },
             os.environ,
@@ -109,7 +118,7 @@ def run(
     mistakes += _misused(settings.events.folder, _has_source(settings), once, flush) + _incomplete(settings)
     if mistakes:
         raise SettingsError(mistakes)
-    from streaming.job import run_job
+    from streaming.supervisor import run_job
 
     sys.exit(run_job(settings, once=once, flush=flush))
 
@@ -125,7 +134,7 @@ def _has_source(settings: Settings) -> bool:
     return bool(settings.events.folder or settings.kafka_events.topic or settings.followed())
 
 
-def _misused(folder: str | Path | None, has_source: bool, once: bool, flush: bool) -> list[str]:
+def _misused(folder: Location | None, has_source: bool, once: bool, flush: bool) -> list[str]:
     """Return the mistakes that do not depend on the settings."""
     mistakes = []
     if not has_source:
@@ -135,10 +144,9 @@ def _misused(folder: str | Path | None, has_source: bool, once: bool, flush: boo
         )
     if flush and not once:
         mistakes.append("--flush needs --once")
-    if folder and not Path(folder).is_dir():
-        mistakes.append(f"--events {folder}: there is no such folder")
-    elif folder and not os.access(folder, os.R_OK | os.X_OK):
-        mistakes.append(f"--events {folder}: cannot be read by this user")
+    place = location_of(folder) if folder else None
+    if isinstance(place, Path) and (wrong := access_error(place, writes=False)) is not None:
+        mistakes.append(f"--events {place}: {wrong}")
     return mistakes
 
 
@@ -150,6 +158,6 @@ def _incomplete(settings: Settings) -> list[str]:
     ):
         mistakes.append("--kafka-events needs a broker: --kafka-events HOST:PORT/TOPIC")
     for option, folder in (("--tables", settings.job.tables), ("--checkpoint", settings.job.checkpoint)):
-        if isinstance(folder, Path) and (wrong := write_error(folder)) is not None:
+        if isinstance(folder, Path) and (wrong := access_error(folder)) is not None:
             mistakes.append(f"{option} {folder}: {wrong}")
     return mistakes

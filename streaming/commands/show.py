@@ -1,4 +1,4 @@
-"""Shell: `show`: groups, one group, members, rebalances, assignments, findings."""
+"""Shell: `show`: groups, one group, members, rebalances, assignments, audits, findings."""
 
 from __future__ import annotations
 
@@ -16,6 +16,15 @@ from streaming.commands.options import (
     TimeOption,
     tables_root,
     time_ms,
+)
+from streaming.commands.show_columns import (
+    audit_columns,
+    departure_columns,
+    finding_columns,
+    group_columns,
+    member_columns,
+    progress_columns,
+    rebalance_columns,
 )
 
 if TYPE_CHECKING:
@@ -37,97 +46,6 @@ def _show(rows: Sequence[Row], shown: Sequence[Shown], table: str, nothing: str,
         sys.stderr.write(f"{nothing}\n")
 
 
-def _group_columns() -> list[Shown]:
-    from streaming.terminal.output import field, time_field
-
-    return [
-        field("CLUSTER", "cluster"),
-        field("GROUP", "group_id"),
-        field("SYSTEM", "system"),
-        field("STATE", "state"),
-        field("ASSIGNMENT-STRATEGY", "strategy"),
-        field("GENERATION", "generation"),
-        field("#MEMBERS", "members"),
-        field("#QUEUES", "queues"),
-        field("IDLE", "idle_members"),
-        field("UNASSIGNED", "unassigned_queues"),
-        field("SPREAD", "spread"),
-        time_field("LAST-REBALANCE", "last_rebalance_at"),
-    ]
-
-
-def _member_columns(*, with_group: bool) -> list[Shown]:
-    from streaming.terminal.format import queues_text
-    from streaming.terminal.output import Shown, field, time_field
-
-    return [
-        *(_name_of() if with_group else []),
-        field("CONSUMER-ID", "member_id"),
-        field("GROUP-INSTANCE-ID", "instance_id"),
-        field("HOST", "host"),
-        field("CLIENT-ID", "client_id"),
-        Shown("#PARTITIONS", lambda row: str(len(row["computed"] if row["reported"] is None else row["reported"]))),
-        Shown("COMPUTED", lambda row: queues_text(row["computed"])),
-        Shown("REPORTED", lambda row: queues_text(row["reported"])),
-        Shown("AGREES", lambda row: {True: "yes", False: "no", None: "-"}[row["agrees"]]),
-        time_field("JOINED", "joined_at"),
-    ]
-
-
-def _name_of() -> list[Shown]:
-    from streaming.terminal.output import field
-
-    return [field("CLUSTER", "cluster"), field("GROUP", "group_id")]
-
-
-def _rebalance_columns(*, with_group: bool) -> list[Shown]:
-    from streaming.terminal.output import Shown, field, time_field, yes_no
-
-    return [
-        time_field("TIME", "event_time"),
-        *(_name_of() if with_group else []),
-        field("GENERATION", "generation"),
-        Shown("TRIGGER", _causes_text),
-        field("STATUS", "status"),
-        Shown("#MEMBERS", lambda row: f"{row['members_before']}→{row['members_after']}"),
-        field("MOVED", "queues_moved"),
-        field("ASSIGNED", "queues_assigned"),
-        field("REVOKED", "queues_revoked"),
-        Shown("PAUSE", _pause_text),
-        field("AGREES", "agrees", yes_no),
-        field("REBALANCE-ID", "rebalance_id"),
-    ]
-
-
-def _causes_text(row: Row) -> str:
-    main = [cause for cause in row["triggers"] or [] if cause["kind"] == row["trigger"]]
-    who = main[0]["member_id"] or main[0]["topic"] if main else None
-    others = len(row["triggers"] or []) - 1
-    return f"{row['trigger']}" + (f" {who}" if who else "") + (f" (+{others})" if others > 0 else "")
-
-
-def _pause_text(row: Row) -> str:
-    from streaming.terminal.format import span_of_time
-
-    if row["pause_ms"] is not None:
-        return span_of_time(row["pause_ms"])
-    return "-" if row["pause_estimated_ms"] is None else f"~{span_of_time(row['pause_estimated_ms'])}"
-
-
-def _finding_columns(*, with_group: bool) -> list[Shown]:
-    from streaming.terminal.output import field, time_field
-
-    return [
-        field("SEVERITY", "severity"),
-        field("KIND", "kind"),
-        *(_name_of() if with_group else []),
-        time_field("SINCE", "opened_at"),
-        time_field("UNTIL", "closed_at"),
-        field("MESSAGE", "message"),
-        field("ADVICE", "advice"),
-    ]
-
-
 @app.command("groups")
 def show_groups(cluster: ClusterOption = None, tables: TablesOption = None, as_json: JsonOption = False) -> None:
     """List the groups as they are now."""
@@ -137,7 +55,7 @@ def show_groups(cluster: ClusterOption = None, tables: TablesOption = None, as_j
 
     with answering():
         rows = groups(Reader(tables_root(tables)), cluster=cluster)
-    _show(rows, _group_columns(), "groups", "no group yet", as_json=as_json)
+    _show(rows, group_columns(), "groups", "no group yet", as_json=as_json)
 
 
 @app.command("group")
@@ -147,22 +65,39 @@ def show_group(
     tables: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one group: its members, what the strategy gives each and what each reports to hold."""
+    """Show one group: its members with their queues, computed and reported, and how far it has come in each queue."""
+    from streaming.terminal.escape import printable
     from streaming.terminal.output import answering, show_rows, write_json_lines
+    from streaming.views.audits import strategy_text
     from streaming.views.groups import group as one
     from streaming.views.reader import Reader, time_columns
+    from udfs.model.journal import UNDER_WAY
 
     with answering():
         found = one(Reader(tables_root(tables)), group, cluster)
     if as_json:
-        times = [time_columns(name) for name in ("groups", "members", "rebalances", "findings")]
+        names = ("groups", "members", "rebalances", "findings", "queue_progress", "audits")
+        times = [time_columns(name) for name in names]
         write_json_lines([{**found.pop("group"), **_renamed(found)}], frozenset().union(*times))
         return
-    show_rows([found["group"]], _group_columns())
+    show_rows([found["group"]], group_columns())
+    if found["group"].get("strategy_verdict") is not None:
+        sys.stdout.write(f"\nStrategy: {strategy_text(found['group'])}.\n")
+    if found["group"]["state"] in UNDER_WAY:
+        sys.stdout.write(f"\nThe group rebalances ({found['group']['state']}): its lag is not reliable.\n")
+    if found["group"].get("observed_by"):
+        sys.stdout.write("\nKnown by admin calls alone: what happens between two polls is one generation.\n")
+    if found["source"]:
+        sys.stdout.write(f"\nSource of the cluster's groups: {printable(found['source'])}.\n")
+    if found["group"].get("waits"):
+        sys.stdout.write(f"\nWaiting: {found['group']['waits']}\n")
     for title, rows, columns in (
-        ("Members", found["members"], _member_columns(with_group=False)),
-        ("Last rebalances", found["rebalances"], _rebalance_columns(with_group=False)),
-        ("Findings", found["findings"], _finding_columns(with_group=False)),
+        ("Members", found["members"], member_columns(with_group=False)),
+        ("Progress (lag with ? is not reliable)", found["progress"], progress_columns(found["progress"])),
+        ("Last departures", found["departures"], departure_columns()),
+        ("Last rebalances", found["rebalances"], rebalance_columns(with_group=False)),
+        ("Last audits", found["audits"], audit_columns(with_group=False)),
+        ("Findings", found["findings"], finding_columns(with_group=False)),
     ):
         if rows:
             sys.stdout.write("\n")
@@ -173,8 +108,12 @@ def _renamed(found: dict[str, Any]) -> dict[str, Any]:
     # ``members`` is already the group's count.
     return {
         "member_list": found["members"],
+        "progress": found["progress"],
         "last_rebalances": found["rebalances"],
+        "last_audits": found["audits"],
         "open_findings": found["findings"],
+        "last_departures": found["departures"],
+        "source": found["source"],
     }
 
 
@@ -198,7 +137,7 @@ def show_members(
         rows = members(reader, group=group, cluster=cluster, at_ms=at_ms)
         if not rows and group is not None and at_ms is None:
             one_group(reader, group, cluster)
-    _show(rows, _member_columns(with_group=True), "members", "no members", as_json=as_json)
+    _show(rows, member_columns(with_group=True), "members", "no members", as_json=as_json)
 
 
 @app.command("rebalances")
@@ -215,7 +154,7 @@ def show_rebalances(
     tables: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List rebalances with their causes, newest first; a pause with ~ is an estimate."""
+    """List rebalances with their causes, newest first; what has a ~ is an estimate."""
     from streaming.terminal.output import answering
     from streaming.views.groups import one_group
     from streaming.views.reader import Reader
@@ -241,7 +180,7 @@ def show_rebalances(
         )
         if not rows and group is not None:
             one_group(reader, group, cluster)
-    _show(rows, _rebalance_columns(with_group=True), "rebalances", "no rebalances", as_json=as_json)
+    _show(rows, rebalance_columns(with_group=True), "rebalances", "no rebalances", as_json=as_json)
 
 
 @app.command("assignments")
@@ -285,6 +224,36 @@ def show_assignments(
     _show(rows, columns, "assignments", "no assignments", as_json=as_json)
 
 
+@app.command("audits")
+def show_audits(
+    group: GroupOption = None,
+    cluster: ClusterOption = None,
+    verdict: Annotated[str | None, typer.Option(metavar="VERDICT", help="agrees, differs or not_recomputable.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Not before.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Before.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of rows.")] = 20,
+    tables: TablesOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List audits: whether the reported assignment of each generation is the recomputed one; newest first."""
+    from streaming.terminal.output import answering
+    from streaming.views.audits import VERDICTS, audits
+    from streaming.views.groups import one_group
+    from streaming.views.reader import Reader
+
+    since_ms, until_ms = time_ms("--since", since), time_ms("--until", until)
+    if verdict not in (None, *VERDICTS):
+        raise typer.BadParameter(f"--verdict: {verdict!r} is not one of {', '.join(VERDICTS)}")
+    with answering():
+        reader = Reader(tables_root(tables))
+        rows = audits(
+            reader, group=group, cluster=cluster, verdict=verdict, since_ms=since_ms, until_ms=until_ms, limit=limit
+        )
+        if not rows and group is not None:
+            one_group(reader, group, cluster)
+    _show(rows, audit_columns(with_group=True), "audits", "no audits", as_json=as_json)
+
+
 @app.command("findings")
 def show_findings(
     group: GroupOption = None,
@@ -301,4 +270,4 @@ def show_findings(
 
     with answering():
         rows = findings(Reader(tables_root(tables)), group=group, cluster=cluster, closed=closed, kind=kind)
-    _show(rows, _finding_columns(with_group=True), "findings", "no findings", as_json=as_json)
+    _show(rows, finding_columns(with_group=True), "findings", "no findings", as_json=as_json)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
-from streaming.commands.options import ClusterOption, JsonOption
+from streaming.commands.options import ClusterOption, JsonOption, location_option
+from streaming.settings.locations import Location, hand_on, location_of
+from streaming.stores.access import require_stores
+from streaming.stores.places import place_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,9 +24,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Inspect a checkpoint, roll it back, or export it as events for a new one.", no_args_is_help=True
 )
-CheckpointOption = Annotated[
-    Path | None, typer.Option("--checkpoint", metavar="DIR", help="Checkpoint folder of the job.")
-]
+CheckpointOption = Annotated[str | None, location_option("Checkpoint folder of the job, or its URI.")]
 _TIMES = frozenset({"clock", "newest"})
 
 
@@ -58,7 +58,7 @@ def show(checkpoint: CheckpointOption = None, cluster: ClusterOption = None, as_
 
 @app.command("export")
 def export(
-    out: Annotated[Path, typer.Option(help="Folder for the files of events; made when missing, else empty.")],
+    out: Annotated[str, location_option("Folder for the files of events, or its URI; made when missing, else empty.")],
     checkpoint: CheckpointOption = None,
     batch: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="State as of the end of this batch; default: the last one.")
@@ -73,11 +73,10 @@ def export(
     from streaming.spark.state_reader import export_to
     from udfs.group import coordinator
 
-    if out.is_dir() and any(out.iterdir()):
-        raise typer.BadParameter(f"--out: {out} has files already; name another folder or empty it")
-    with _opened(checkpoint) as (spark, opened, rules):
-        files = export_to(out, read_whole(spark, opened, batch), rules, coordinator)
-    typer.echo(f"{len(files)} files in {out}")
+    folder = location_of(out)
+    with _opened(checkpoint, folder) as (spark, opened, rules):
+        files = export_to(place_of(folder), read_whole(spark, opened, batch), rules, coordinator)
+    typer.echo(f"{len(files)} files in {folder}")
 
 
 @app.command("rollback")
@@ -94,8 +93,12 @@ def rollback(checkpoint: CheckpointOption = None) -> None:
 
 
 @contextmanager
-def _opened(folder: Path | None) -> Iterator[tuple[SparkSession, Checkpoint, CoreConfig]]:
-    """Open a checkpoint: Spark, the checkpoint, and the rules with its own number of shards."""
+def _opened(folder: str | None, out: Location | None = None) -> Iterator[tuple[SparkSession, Checkpoint, CoreConfig]]:
+    """Open a checkpoint: Spark, the checkpoint, and the rules with its own number of shards.
+
+    Args:
+        out: An empty folder, or none yet, in which an export is to be written.
+    """
     from streaming.machine import logs
     from streaming.settings.model import load
     from streaming.spark.checkpoint import Checkpoint, CheckpointError
@@ -103,13 +106,31 @@ def _opened(folder: Path | None) -> Iterator[tuple[SparkSession, Checkpoint, Cor
 
     logs.configure("warning")
     settings = load(overrides={"job.checkpoint": folder}, env=os.environ)
-    checkpoint = Checkpoint(settings.job.checkpoint.absolute())
+    hand_on(settings.storage.plain_options(), os.environ)
+    _check(settings.job.checkpoint, out)
+    checkpoint = Checkpoint(settings.job.checkpoint)
     identity = checkpoint.read()
     if identity is None or not (checkpoint.query / "commits").is_dir():
         raise CheckpointError(f"{settings.job.checkpoint} holds no state yet: no batch has completed")
     rules = msgspec.structs.replace(settings.rules(), shards=identity.shards)
-    spark = start_session(settings, log_file=checkpoint.root / "state.log")
+    spark = start_session(settings, log_file=checkpoint.log_file("state.log"))
     try:
         yield spark, checkpoint, rules
     finally:
         spark.stop()
+
+
+def _check(checkpoint: Location, out: Location | None) -> None:
+    """Check the places before Spark starts.
+
+    Raises:
+        SettingsError: A store cannot be used.
+        BadParameter: There are files where an export is to be written.
+    """
+    require_stores({"--checkpoint": checkpoint}, writes=False)
+    if out is None:
+        return
+    require_stores({"--out": out})
+    place = place_of(out)
+    if place.is_dir() and any(place.iterdir()):
+        raise typer.BadParameter(f"--out: {out} has files already; name another folder or empty it")

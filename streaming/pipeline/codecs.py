@@ -7,17 +7,18 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
+
+from streaming.stores.places import Place
 
 _PIECE_BYTES = 1 << 16
 # The libraries' errors for corrupt bytes. A disk's own errors have a number.
 BROKEN = (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError)
 
 
-def decompressed(path: Path, suffix: str) -> Iterator[bytes]:
+def decompressed(path: Place, suffix: str) -> Iterator[bytes]:
     """Return the bytes within a compressed file, however many, in small pieces.
 
     Args:
@@ -69,7 +70,13 @@ def _zstandard(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _arrow_reader(file: BinaryIO) -> Callable[[int], bytes]:
-    read: Callable[[int], bytes] = pa.CompressedInputStream(pa.OSFile(file.name), "zstd").read
+    # A file of a disk has a name, and is read without Python.
+    if hasattr(file, "name"):
+        compressed = pa.OSFile(file.name)
+    else:
+        file.seek(0)
+        compressed = pa.PythonFile(file, mode="r")
+    read: Callable[[int], bytes] = pa.CompressedInputStream(compressed, "zstd").read
     return read
 
 

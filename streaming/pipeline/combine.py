@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from urllib.parse import unquote
 
@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.pipeline.file_reader import Lines, UnreadableInput, local_path, read_whole, why_unreadable
-from udfs.ingest.combiner import Combiner, FollowedCluster, Rows, line_position
+from streaming.pipeline.file_reader import Lines, UnreadableInput, read_whole, why_unreadable
+from streaming.stores.places import Place, place_named
+from udfs.ingest.combiner import Combiner, FollowedCluster, RawRows, line_position
 from udfs.kafka.consumer_offsets import NO_TIMESTAMP
 from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
@@ -37,32 +38,36 @@ READ, LOOK = 1, 0
 
 
 def combine(
-    rules: CoreConfig, *, followed: FollowedCluster | None = None
+    rules: CoreConfig, *, followed: FollowedCluster | None = None, access: Mapping[str, str] | None = None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function for ``mapInArrow``.
 
     Args:
         followed: The cluster of the source ``offsets``; needed when there is that source.
+        access: Options by which a worker reads files of a store itself: it has not the driver's environment.
     """
-    return partial(_combine, rules, followed)
+    return partial(_combine, rules, followed, access)
 
 
 def _combine(
-    rules: CoreConfig, followed: FollowedCluster | None, batches: Iterator[pa.RecordBatch]
+    rules: CoreConfig,
+    followed: FollowedCluster | None,
+    access: Mapping[str, str] | None,
+    batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         is_file = pc.equal(batch.column("source"), FILES)
         if pc.any(is_file).as_py():
             for file in batch.filter(is_file).to_pylist():
-                yield from _combine_file(file["place"], file["number"] == READ, file["batch_ms"], rules)
+                place = place_named(file["place"], access)
+                yield from _combine_file(place, file["number"] == READ, file["batch_ms"], rules)
             batch = batch.filter(pc.invert(is_file))
         if batch.num_rows:
             yield combine_batch(batch, rules, followed)
 
 
-def _combine_file(place: str, is_read: bool, batch_ms: int, rules: CoreConfig) -> Iterator[pa.RecordBatch]:
+def _combine_file(path: Place, is_read: bool, batch_ms: int, rules: CoreConfig) -> Iterator[pa.RecordBatch]:
     """Combine the lines of a file of which Spark has read only the name, block by block."""
-    path = local_path(place)
     name = path.name.encode(errors="surrogateescape").decode(errors="backslashreplace")
     if is_read:
         pieces = read_whole(path, longest_bytes=rules.max_event_bytes, kept_bytes=rules.raw_limit_bytes)
@@ -78,7 +83,7 @@ def _combine_file(place: str, is_read: bool, batch_ms: int, rules: CoreConfig) -
 
 
 def _read_lines(combiner: Combiner, name: str, lines: list[bytes]) -> None:
-    combiner.read_lines(Rows(EVENTS, pa.array(lines, pa.binary()), lambda index: line_position(name, lines[index])))
+    combiner.read_lines(RawRows(EVENTS, pa.array(lines, pa.binary()), lambda index: line_position(name, lines[index])))
 
 
 def _unread(piece: UnreadableInput, name: str, batch_ms: int, rules: CoreConfig) -> Rejected:
@@ -127,7 +132,7 @@ def _read(combiner: Combiner, source: str, batch: pa.RecordBatch, followed: Foll
         # Spark writes a file's name as in a URL.
         return line_position(unquote(place), values[index].as_py() or b"")
 
-    rows = Rows(source, values, position)
+    rows = RawRows(source, values, position)
     if source == CONTROL:
         combiner.read_marks(rows)
     elif source == OFFSETS:

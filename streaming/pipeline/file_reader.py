@@ -10,13 +10,12 @@ import hashlib
 import re
 import stat
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TypeAlias
-from urllib.parse import unquote
 
 import msgspec
 
 from streaming.pipeline.codecs import BROKEN, DECOMPRESSED, REFUSED, decompressed
+from streaming.stores.places import Place
 
 # A line within what Spark's reader gets is held several times over in the JVM; beyond this, files are read here.
 LARGEST_FOR_SPARK_BYTES = 64 << 20
@@ -56,17 +55,7 @@ class UnreadableInput(msgspec.Struct, frozen=True):
 Piece: TypeAlias = Lines | UnreadableInput
 
 
-def local_path(place: str) -> Path:
-    """Return the path of a file that Spark names.
-
-    Example:
-        >>> local_path("file:///var/a%20b%23c.json").as_posix()
-        '/var/a b#c.json'
-    """
-    return Path("/" + unquote(place.removeprefix("file:"), errors="surrogateescape").lstrip("/"))
-
-
-def read_whole(path: Path, *, longest_bytes: int, kept_bytes: int) -> Iterator[Piece]:
+def read_whole(path: Place, *, longest_bytes: int, kept_bytes: int) -> Iterator[Piece]:
     """Return the content of a file.
 
     Args:
@@ -95,7 +84,7 @@ def read_whole(path: Path, *, longest_bytes: int, kept_bytes: int) -> Iterator[P
         yield problem
 
 
-def why_unreadable(path: Path) -> UnreadableInput | None:
+def why_unreadable(path: Place) -> UnreadableInput | None:
     """Return why a file cannot be read; None when it can.
 
     A deleted file is skipped, as by Spark, except for a collector's file: its retention deleted it.
@@ -114,7 +103,7 @@ def why_unreadable(path: Path) -> UnreadableInput | None:
     return None
 
 
-def _content(path: Path) -> Iterator[bytes]:
+def _content(path: Place) -> Iterator[bytes]:
     suffix = path.suffix.lower()
     if suffix in DECOMPRESSED:
         yield from decompressed(path, suffix)
@@ -195,17 +184,17 @@ class _LongLine:
         )
 
 
-def _broken(path: Path, error: BaseException, kept_bytes: int) -> UnreadableInput:
+def _broken(path: Place, error: BaseException, kept_bytes: int) -> UnreadableInput:
     reason = str(error).rstrip(".") or type(error).__name__
     return _whole(path, "broken_compressed_file", f"{reason}; the lines before it were read", kept_bytes)
 
 
-def _unsupported(path: Path, kept_bytes: int) -> UnreadableInput:
+def _unsupported(path: Place, kept_bytes: int) -> UnreadableInput:
     detail = f"files that end in {path.suffix} are not read; use gzip, bzip2, xz, zstd or no compression"
     return _whole(path, "unsupported_compression", detail, kept_bytes)
 
 
-def _whole(path: Path, reason: str, detail: str, kept_bytes: int) -> UnreadableInput:
+def _whole(path: Place, reason: str, detail: str, kept_bytes: int) -> UnreadableInput:
     with path.open("rb") as file:
         beginning = file.read(kept_bytes + 1)
         file.seek(0)

@@ -7,13 +7,12 @@ the control folder yet. A mark that comes there twice, after a crash, opens the 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import msgspec
 
-from streaming.machine.atomic_file import write_atomically
 from streaming.machine.logs import logger
 from streaming.spark.checkpoint import CheckpointError, ControlFolder
+from streaming.stores.places import Place, write_whole
 from udfs.model.losses import Loss
 
 _VERSION = 1
@@ -43,7 +42,7 @@ class Losses:
         CheckpointError: The file is damaged.
     """
 
-    def __init__(self, file: Path, control: ControlFolder) -> None:
+    def __init__(self, file: Place, control: ControlFolder) -> None:
         self._file = file
         self._control = control
         try:
@@ -80,4 +79,4 @@ class Losses:
         self._keep()
 
     def _keep(self) -> None:
-        write_atomically(self._file, msgspec.json.encode(self._memory))
+        write_whole(self._file, msgspec.json.encode(self._memory))

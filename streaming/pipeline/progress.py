@@ -9,6 +9,7 @@ import msgspec
 
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
+from streaming.pipeline.batch_clock import BatchClock
 from streaming.pipeline.totals import Totals
 from streaming.settings.locations import Location
 from streaming.terminal.live_view import ClusterStatus, LiveStatus
@@ -32,6 +33,7 @@ class ProgressListener:
 
     def __init__(self, status: LiveStatus) -> None:
         self._status = status
+        self.clock = BatchClock()
         self._totals = Totals()
         self._changed_ms: dict[str, int] = {}
         self._progress: tuple[int, str] | None = None
@@ -58,9 +60,10 @@ class ProgressListener:
         self._totals.replaced(table, gone, come)
         self._show_totals()
 
-    def clusters(self) -> list[str]:
-        """Return the clusters that the tables know, in order."""
-        return list(self._totals.clusters)
+    def followed(self, changes: int, of: int) -> None:
+        """Show how many changes of a large piece, such as the first sight of a fleet, the tables have by now."""
+        self._status.following = f"{changes:,} of {of:,} changes" if changes < of else ""
+        _log.info("the tables follow", changes=changes, of=of)
 
     def _show_totals(self) -> None:
         self._status.findings = self._totals.open_findings
@@ -87,8 +90,12 @@ class ProgressListener:
         self.progressed = True
         self._status.batch = last["batchId"]
         self._status.batch_ms = last["durationMs"].get("triggerExecution")
+        self._status.batches += 1
+        self._status.batches_ms += self._status.batch_ms or 0
         events = _events_of(last["sources"])
         self._status.events += events
+        self.clock.ended(events, last["durationMs"])
+        self._status.parts_ms = dict(self.clock.totals)
         self._status.events_per_second = last.get("processedRowsPerSecond") or 0.0
         _log.info(
             "batch",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streaming.allocation.plugins import installed_user_strategies
 from streaming.pipeline.combine import PACKET_SCHEMA, combine
+from streaming.stores.places import Place, hadoop_uri
+from udfs.model.garbage_collection import exempt_loaded_modules
 from udfs.stateful import DECIDED_SCHEMA, STATE_SCHEMA, shard_function
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming import StreamingQuery
 
@@ -20,20 +22,36 @@ if TYPE_CHECKING:
     from udfs.model.config import CoreConfig
     from udfs.stateful import StateHandle
 
-Sink = Callable[["DataFrame", int], None]
+BatchWriter = Callable[["DataFrame", int], None]
 
 
-def packets(sources: Sequence[DataFrame], rules: CoreConfig, *, followed: FollowedCluster | None = None) -> DataFrame:
-    """Return what travels to the shards: (cluster, shard, payload), a few rows for each task."""
+def packets(
+    sources: Sequence[DataFrame],
+    rules: CoreConfig,
+    *,
+    followed: FollowedCluster | None = None,
+    access: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Return what travels to the shards: (cluster, shard, payload), a few rows for each task.
+
+    Args:
+        followed, access: See ``combine``.
+    """
     from pyspark.sql import functions
 
     raw = reduce(lambda left, right: left.unionByName(right), sources)
     # Within a streaming query this is the batch's own timestamp, the same when the batch is done again.
     stamped = raw.withColumn("batch_ms", functions.unix_millis(functions.current_timestamp()))
-    return stamped.mapInArrow(combine(rules, followed=followed), PACKET_SCHEMA)
+    combine_rows = combine(rules, followed=followed, access=access)
+
+    def combine_in_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        exempt_loaded_modules()
+        return combine_rows(batches)
+
+    return stamped.mapInArrow(combine_in_worker, PACKET_SCHEMA)
 
 
-def decisions(packed: DataFrame, rules: CoreConfig, *, checkpoint: Path | None = None) -> DataFrame:
+def decisions(packed: DataFrame, rules: CoreConfig, *, checkpoint: Place | None = None) -> DataFrame:
     """Return what the shards decide: (kind, cluster, body).
 
     Args:
@@ -46,6 +64,7 @@ def decisions(packed: DataFrame, rules: CoreConfig, *, checkpoint: Path | None =
     ) -> Iterator[pd.DataFrame]:
         # The workers are processes of their own: each finds users' strategies once.
         installed_user_strategies()
+        exempt_loaded_modules()
         return advance(key, frames, state)
 
     # Here too, so that the job's own log names the ones that are not loaded.
@@ -56,10 +75,11 @@ def decisions(packed: DataFrame, rules: CoreConfig, *, checkpoint: Path | None =
 
 
 def start_query(
-    decided: DataFrame, sink: Sink, *, checkpoint: Path, once: bool, trigger_interval_ms: int
+    decided: DataFrame, sink: BatchWriter, *, checkpoint: Place, once: bool, trigger_interval_ms: int
 ) -> StreamingQuery:
     """Start the query, or go on where the checkpoint stopped."""
-    writer = decided.writeStream.outputMode("append").option("checkpointLocation", str(checkpoint)).foreachBatch(sink)
+    place = hadoop_uri(checkpoint)
+    writer = decided.writeStream.outputMode("append").option("checkpointLocation", place).foreachBatch(sink)
     if once:
         return writer.trigger(availableNow=True).start()
     return writer.trigger(processingTime=f"{trigger_interval_ms} milliseconds").start()

@@ -10,11 +10,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import msgspec
+
+from streaming.stores.places import Place
 
 
 class Committed(NamedTuple):
@@ -36,7 +37,7 @@ class _Entry(msgspec.Struct):
 _ENTRIES = msgspec.json.Decoder(_Entry)
 
 
-def read_committed(query: Path) -> Committed | None:
+def read_committed(query: Place) -> Committed | None:
     """Return up to where finished batches have read; None before the first has finished."""
     batch = max(_numbers(query / "commits"), default=None)
     if batch is None:
@@ -60,7 +61,7 @@ class ListedFiles:
         source: Its number among the sources of the query.
     """
 
-    def __init__(self, query: Path, source: int) -> None:
+    def __init__(self, query: Place, source: int) -> None:
         self._folder = query / "sources" / str(source)
         self._source = source
         self._read = -1
@@ -88,12 +89,12 @@ class ListedFiles:
             return last, _lines(self._folder / f"{last}.compact")
 
 
-def _lines(entry: Path) -> list[bytes]:
+def _lines(entry: Place) -> list[bytes]:
     _version, *lines = entry.read_bytes().splitlines()
     return lines
 
 
-def _numbers(folder: Path, suffix: str = "") -> Iterator[int]:
+def _numbers(folder: Place, suffix: str = "") -> Iterator[int]:
     """Return the numbers of the entries of a log; names with another suffix are none."""
     if folder.is_dir():
         names = (file.name for file in folder.iterdir())

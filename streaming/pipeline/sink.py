@@ -1,30 +1,33 @@
 """Shell: one batch of decisions into the tables, each table exactly once: rebalances, then the journal, then rejected.
 
 Few rows come to the driver in the one job that also computes them. Many come in slices, as Arrow's columns that Spark
-has made where the rows are, and are written as they come: the driver holds one slice. A batch that decided nothing
-costs that job and commits nothing.
+has made where the rows are, and are written as they come: the driver holds one slice. Tables that Spark writes get
+theirs from the executors. A batch that decided nothing costs that job and commits nothing.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 import pyarrow as pa
 
+from streaming.pipeline.batch_clock import BatchClock
+from streaming.pipeline.decided_rows import change_row, progress_rows, rebalance_row, rejected_row, rows_frame
 from streaming.settings.locations import Location
+from streaming.stores.locks import Guard
 from streaming.tables.arrow_rows import as_schema, to_arrow
-from streaming.tables.delta_rs import DeltaRsTable
-from streaming.tables.schema import CHANGES, REBALANCES, REJECTED_EVENTS, Row, Table
-from streaming.tables.spark_sql import sql_type
-from streaming.tables.writer import Mark, TableWriter
-from udfs.model.journal import Rebalance, Rejected, Unfinished
+from streaming.tables.delta_spark import DeltaSparkTable
+from streaming.tables.engine import DeltaRsEngine, Engine
+from streaming.tables.schema import CHANGES, QUEUE_PROGRESS, REBALANCES, REJECTED_EVENTS, Row
+from streaming.tables.writer import Mark, TableRows, TableWriter
+from udfs.model.journal import ClusterBegun, Unfinished
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from streaming.tables.materializer import Materializer
 
@@ -33,32 +36,18 @@ DRIVER_ROWS = 20_000
 DRIVER_REJECTED = 500
 SLICE_ROWS = 100_000
 SLICE_REJECTED = 500
+# One decided row of progress is up to a hundred rows of the table.
+DRIVER_PROGRESS = 500
+SLICE_PROGRESS = 1_000
 # This many rows come to the driver with the job that computes the batch.
 FIRST_ROWS = 2_000
 # At most this many rebalances of one batch are listed in the live view.
 NEWEST_REBALANCES = 200
 
 
-class _JournalRow(msgspec.Struct):
-    """A change whose body stays the text that it is."""
-
-    cluster: str
-    group_id: str | None
-    subject: str | None
-    number: int
-    event_time: int
-    body: msgspec.Raw
-
-
-class _Kind(msgspec.Struct):
-    kind: str
-
-
-_rebalance = msgspec.json.Decoder(Rebalance)
-_rejected = msgspec.json.Decoder(Rejected)
-_change = msgspec.json.Decoder(_JournalRow)
+_SLICES = {"rejected": SLICE_REJECTED, "progress": SLICE_PROGRESS}
+_begun = msgspec.json.Decoder(ClusterBegun)
 _unfinished = msgspec.json.Decoder(Unfinished)
-_kind = msgspec.json.Decoder(_Kind)
 
 # Kind and body of a row that a batch decided; no body where it was rejected.
 _Decision: TypeAlias = tuple[str, str]
@@ -84,64 +73,60 @@ class Decided(NamedTuple):
 Report: TypeAlias = Callable[[Decided], None]
 
 
-def _rebalance_row(body: str) -> Row:
-    row = msgspec.structs.asdict(_rebalance.decode(body))
-    row["triggers"] = [msgspec.structs.asdict(trigger) for trigger in row["triggers"]]
-    return row
-
-
-def _change_row(body: str, batch_id: int) -> Row:
-    change = _change.decode(body)
-    return {
-        "cluster": change.cluster,
-        "group_id": change.group_id,
-        "subject": change.subject,
-        "number": change.number,
-        "kind": _kind.decode(change.body).kind,
-        "event_time": change.event_time,
-        "batch": batch_id,
-        "body": bytes(change.body).decode(),
-    }
-
-
 class Sink:
     """What ``foreachBatch`` calls.
 
     Args:
         root: Root folder of the tables; those that are missing are made.
         app_id: Marks this checkpoint's commits; another checkpoint has another.
-        materialiser: Is notified of new changes.
+        materializer: Is notified of new changes.
         report: Called with what each batch decided, once it is written.
         resume: Called with the clusters whose groups have more to do: another batch must follow, though nothing comes.
+        begun: Called with the clusters of which a shard has its first state.
         large_above: Rows of one batch above which they come in slices.
+        engine: What writes the tables; None = delta-rs. Tables of Spark are written by the executors.
+        guard: Called before a batch is written; raises when another job may write instead.
+        clock: Is told how long writing took; what it has of the batches before goes into the journal's commit.
     """
 
     def __init__(
         self,
         root: Location,
         app_id: str,
-        materialiser: Materializer | None = None,
+        materializer: Materializer | None = None,
         *,
         large_above: int = DRIVER_ROWS,
         report: Report | None = None,
         resume: Callable[[Sequence[str]], None] | None = None,
+        begun: Callable[[Sequence[str]], None] | None = None,
+        engine: Engine | None = None,
+        guard: Guard = lambda: None,
+        clock: BatchClock | None = None,
     ) -> None:
+        self._clock = clock or BatchClock()
         self._app_id = app_id
-        self._materialiser = materialiser
+        self._materializer = materializer
         self._large_above = large_above
         self._report = report
         self._resume = resume
-        self._rebalances: TableWriter = DeltaRsTable(root, REBALANCES)
-        self._changes: TableWriter = DeltaRsTable(root, CHANGES)
-        self._rejected: TableWriter = DeltaRsTable(root, REJECTED_EVENTS)
+        self._begun = begun
+        self._guard = guard
+        engine = engine or DeltaRsEngine()
+        self._rebalances, self._changes, self._rejected, self._progress = (
+            engine.table(root, table) for table in (REBALANCES, CHANGES, REJECTED_EVENTS, QUEUE_PROGRESS)
+        )
 
     def __call__(self, decided: DataFrame, batch_id: int) -> None:
         """Write one batch of (kind, cluster, body); a batch that comes again adds nothing."""
         decided.persist()
         try:
+            if isinstance(self._changes, DeltaSparkTable):
+                self._notice(self._write_large(decided, batch_id))
+                return
             # One job over the whole frame, in one stage: then all work on the batch's state is done.
             few = _first(decided, min(FIRST_ROWS, self._large_above) + 1)
             if few:
+                self._guard()
                 self._write(decided, few, batch_id)
         finally:
             decided.unpersist()
@@ -149,26 +134,30 @@ class Sink:
     def _write(self, decided: DataFrame, few: Sequence[_Decision], batch_id: int) -> None:
         """Write a batch, of which ``few`` is all if it has fewer rows than requested."""
         if len(few) > min(FIRST_ROWS, self._large_above):
-            rows = decided._jdf.queryExecution().toRdd().count()
+            rows = decided.count()
             few = _first(decided, rows) if rows <= self._large_above else ()
-        has_changes = self._write_small(decided, few, batch_id) if few else self._write_large(decided, batch_id)
-        if has_changes and self._materialiser is not None:
-            self._materialiser.notice()
+        self._notice(self._write_small(decided, few, batch_id) if few else self._write_large(decided, batch_id))
+
+    def _notice(self, has_changes: bool) -> None:
+        if has_changes and self._materializer is not None:
+            self._materializer.notice()
 
     def _write_small(self, decided: DataFrame, few: Sequence[_Decision], batch_id: int) -> bool:
-        rebalances = [_rebalance_row(body) for kind, body in few if kind == "rebalance"]
-        changes = [_change_row(body, batch_id) for kind, body in few if kind == "change"]
+        rebalances = [rebalance_row(body) for kind, body in few if kind == "rebalance"]
+        changes = [change_row(body, batch_id) for kind, body in few if kind == "change"]
         self._append(self._rebalances, rebalances, ("cluster", "group_id", "event_time", "generation"), batch_id)
         self._append(self._changes, changes, ("cluster", "group_id", "subject", "number"), batch_id)
         unfinished = {_unfinished.decode(body).cluster for kind, body in few if kind == "unfinished"}
-        rejected = len(few) - len(rebalances) - len(changes) - sum(kind == "unfinished" for kind, _ in few)
+        begun = {_begun.decode(body).cluster for kind, body in few if kind == "begun"}
+        self._append_progress([body for kind, body in few if kind == "progress"], decided, batch_id)
+        rejected = sum(kind == "rejected" for kind, _ in few)
         if rejected > DRIVER_REJECTED:
             self._append_large(self._rejected, decided, "rejected", rejected, batch_id)
         elif rejected:
             found = decided.where("kind = 'rejected'").collect()
             self._append(
                 self._rejected,
-                [msgspec.structs.asdict(_rejected.decode(body)) for _, _, body in found],
+                [rejected_row(body) for _, _, body in found],
                 ("source", "position", "reason"),
                 batch_id,
             )
@@ -178,8 +167,22 @@ class Sink:
             for row in changes:
                 changed_ms[row["cluster"]] = max(row["event_time"], changed_ms.get(row["cluster"], 0))
             self._report(Decided(len(rebalances), newest, changed_ms, rejected))
+        self._report_begun(begun)
         self._make_another_batch(unfinished)
         return bool(changes)
+
+    def _append_progress(self, bodies: Sequence[str], decided: DataFrame, batch_id: int) -> None:
+        if len(bodies) > DRIVER_PROGRESS:
+            self._append_large(self._progress, decided, "progress", len(bodies), batch_id)
+            return
+        rows = [row for body in bodies for row in progress_rows(body)]
+        self._append(
+            self._progress, rows, ("cluster", "group_id", "event_time", "topic", "broker", "queue_id"), batch_id
+        )
+
+    def _report_begun(self, clusters: Collection[str]) -> None:
+        if clusters and self._begun is not None:
+            self._begun(sorted(clusters))
 
     def _make_another_batch(self, clusters: Iterable[str]) -> None:
         """Have groups go on that had to stop; before this batch ends, so that a crash forgets none."""
@@ -190,34 +193,52 @@ class Sink:
         if rows:
             names = tuple(order)
             ordered = sorted(rows, key=lambda row: [(row[name] is not None, row[name]) for name in names])
-            table.append(to_arrow(table.table, ordered), Mark(self._app_id, batch_id))
+            self._commit(table, to_arrow(table.table, ordered), batch_id)
 
     def _write_large(self, decided: DataFrame, batch_id: int) -> bool:
         counts = {row["kind"]: row["count"] for row in decided.groupBy("kind").count().collect()}
-        for kind, table in (("rebalance", self._rebalances), ("change", self._changes), ("rejected", self._rejected)):
+        for kind, table in (
+            ("rebalance", self._rebalances),
+            ("change", self._changes),
+            ("progress", self._progress),
+            ("rejected", self._rejected),
+        ):
             if counts.get(kind):
                 self._append_large(table, decided, kind, counts[kind], batch_id)
-        if self._report is not None:
+        if counts and self._report is not None:
             self._report(_of_large(decided, counts))
+        if counts.get("begun"):
+            self._report_begun({row["cluster"] for row in decided.where("kind = 'begun'").collect()})
         if counts.get("unfinished"):
             self._make_another_batch({row["cluster"] for row in decided.where("kind = 'unfinished'").collect()})
         return bool(counts.get("change"))
 
     def _append_large(self, table: TableWriter, decided: DataFrame, kind: str, rows: int, batch_id: int) -> None:
-        columns = _change_columns(batch_id) if kind == "change" else _columns(table.table)
         of_kind = decided.where(f"kind = '{kind}'")
-        slices = -(-rows // (SLICE_REJECTED if kind == "rejected" else SLICE_ROWS))
+        if isinstance(table, DeltaSparkTable):
+            with self._clock.writing():
+                table.append_frame(rows_frame(of_kind, kind, batch_id), rows, self._mark(table, batch_id))
+            return
+        slices = -(-rows // _SLICES.get(kind, SLICE_ROWS))
 
         def batches() -> Iterator[pa.RecordBatch]:
             for number in range(slices):
-                found = of_kind.where(f"pmod(xxhash64(body), {slices}) = {number}").select(*columns).toArrow()
+                part = of_kind.where(f"pmod(xxhash64(body), {slices}) = {number}")
+                found = rows_frame(part, kind, batch_id).toArrow()
                 order = [(name, "ascending") for name in table.table.cluster_by]
                 yield from as_schema(found, table.table.schema).sort_by(order).to_batches()
 
         def stream() -> pa.RecordBatchReader:
             return pa.RecordBatchReader.from_batches(table.table.schema, batches())
 
-        table.append(stream, Mark(self._app_id, batch_id))
+        self._commit(table, stream, batch_id)
+
+    def _commit(self, table: TableWriter, rows: TableRows, batch_id: int) -> None:
+        with self._clock.writing():
+            table.append(rows, self._mark(table, batch_id))
+
+    def _mark(self, table: TableWriter, batch_id: int) -> Mark:
+        return Mark(self._app_id, batch_id, self._clock.take() if table is self._changes else "")
 
 
 def _first(decided: DataFrame, rows: int) -> list[_Decision]:
@@ -239,38 +260,7 @@ def _of_large(decided: DataFrame, counts: Mapping[str, int]) -> Decided:
     changed = decided.where("kind = 'change'").groupBy("cluster").agg(functions.max(event_time))
     return Decided(
         counts.get("rebalance", 0),
-        [_rebalance_row(body) for (body,) in newest.collect()],
+        [rebalance_row(body) for (body,) in newest.collect()],
         dict(map(tuple, changed.collect())),
         counts.get("rejected", 0),
     )
-
-
-def _columns(table: Table) -> list[Column]:
-    """Return the table's columns out of the JSON of a row."""
-    from pyspark.sql import functions
-
-    told = functions.from_json(
-        "body", ", ".join(f"`{c.name}` {sql_type(c.type, time='BIGINT')}" for c in table.columns)
-    )
-    return [_as_time(told[column.name], column.type).alias(column.name) for column in table.columns]
-
-
-def _change_columns(batch_id: int) -> list[Column]:
-    from pyspark.sql import functions
-
-    told: dict[str, Callable[[], Any]] = {
-        "kind": lambda: functions.get_json_object("body", "$.body.kind"),
-        "batch": lambda: functions.lit(batch_id).cast("bigint"),
-        "body": lambda: functions.get_json_object("body", "$.body"),
-    }
-    plain = [column for column in CHANGES.columns if column.name not in told]
-    rest = functions.from_json("body", ", ".join(f"`{c.name}` {sql_type(c.type, time='BIGINT')}" for c in plain))
-    return [
-        (told[c.name]() if c.name in told else _as_time(rest[c.name], c.type)).alias(c.name) for c in CHANGES.columns
-    ]
-
-
-def _as_time(column: Column, kind: Any) -> Column:
-    from pyspark.sql import functions
-
-    return functions.timestamp_millis(column) if sql_type(kind) == "TIMESTAMP" else column

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from streaming.pipeline.sources import collected_source, control_source, folder_source, topic_source
+from streaming.stores.places import place_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 class Followed(Protocol):
-    """A live cluster, as far as the query reads it."""
+    """A live cluster, as far as the query reads it; ``source_kind``: how a checkpoint names it, if not its system."""
+
+    source_kind: str | None
 
     def source(self, spark: SparkSession, *, max_offsets_per_batch: int, is_tolerant: bool) -> DataFrame | None:
         """Return the raw rows that Spark reads itself; None where the collector reports everything."""
@@ -45,10 +47,10 @@ def query_sources(settings: Settings, checkpoint: Checkpoint, followers: Sequenc
     most = job.max_offsets_per_batch
     yield QuerySource(("control",), lambda spark, _: control_source(spark, checkpoint.control))
     if folder:
-        place = Path(folder).absolute()
+        place = place_of(folder)
         yield QuerySource(  # its lines and its files
             (f"events:{place}", f"files:{place}"),
-            lambda spark, _: folder_source(spark, folder, max_files_per_batch=job.max_files_per_batch),
+            lambda spark, _: folder_source(spark, place, max_files_per_batch=job.max_files_per_batch),
         )
     if topic.topic:
         yield QuerySource(
@@ -63,7 +65,7 @@ def query_sources(settings: Settings, checkpoint: Checkpoint, followers: Sequenc
             ),
         )
     for (system, cluster), follower in zip(settings.followed().items(), followers, strict=True):
-        yield QuerySource((f"{system}:{cluster}",), _rows_of(follower, most))
+        yield QuerySource((f"{follower.source_kind or system}:{cluster}",), _rows_of(follower, most))
     if followers:
         yield QuerySource((), lambda spark, _: collected_source(spark, checkpoint.collected))
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streaming.pipeline.combine import CONTROL, EVENTS, FILES, LOOK, READ
 from streaming.pipeline.file_reader import LARGEST_FOR_SPARK_BYTES, READ_HERE
+from streaming.stores.places import Place, hadoop_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -39,7 +39,7 @@ _ANY_AGE = "36500d"
 _DISPOSABLE_AGE = "1d"
 
 
-def folder_source(spark: SparkSession, folder: str | Path, *, max_files_per_batch: int) -> DataFrame:
+def folder_source(spark: SparkSession, folder: Place, *, max_files_per_batch: int) -> DataFrame:
     """Read the lines of the files in a folder, each file once.
 
     Files come in by rename and never change. Hidden files and unfinished ones are not read; what is compressed
@@ -70,7 +70,7 @@ def folder_source(spark: SparkSession, folder: str | Path, *, max_files_per_batc
     return _lines(lines.where(_is_finished() & ~_is_read_whole()), EVENTS).unionByName(names)
 
 
-def _own_files(spark: SparkSession, folder: str | Path, source: str) -> DataFrame:
+def _own_files(spark: SparkSession, folder: Place, source: str) -> DataFrame:
     """Read the lines of files that the job itself wrote; each is deleted once the batch that read it is committed."""
     reader = _files(_text(spark), max_files_per_batch=1000)
     reader = reader.option("maxFileAge", _DISPOSABLE_AGE).option("cleanSource", "delete")
@@ -91,8 +91,8 @@ def _files(reader: DataStreamReader, max_files_per_batch: int) -> DataStreamRead
     )
 
 
-def _plain(folder: str | Path) -> str:
-    return _GLOB_CHARACTER.sub(r"\\\g<0>", str(folder))
+def _plain(folder: Place) -> str:
+    return _GLOB_CHARACTER.sub(r"\\\g<0>", hadoop_uri(folder))
 
 
 def _is_finished() -> Column:
@@ -123,12 +123,12 @@ def _lines(lines: DataFrame, source: str) -> DataFrame:
     )
 
 
-def control_source(spark: SparkSession, folder: str | Path) -> DataFrame:
+def control_source(spark: SparkSession, folder: Place) -> DataFrame:
     """Read the driver's own marks."""
     return _own_files(spark, folder, CONTROL)
 
 
-def collected_source(spark: SparkSession, folder: str | Path) -> DataFrame:
+def collected_source(spark: SparkSession, folder: Place) -> DataFrame:
     """Read the events of collectors that run beside the job."""
     return _own_files(spark, folder, "collected")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, SecretStr, field_validator
 
@@ -47,6 +48,18 @@ class Kafka(LiveCluster, ClientOptions):
     address = "bootstrap_servers"
 
     bootstrap_servers: KafkaAddress
+    source: Literal["records", "admin", "auto"]
+    ends_interval_ms: Span
+    log_timezone: str
+
+    @field_validator("log_timezone")
+    @classmethod
+    def _zone(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (ValueError, OSError, ZoneInfoNotFoundError) as error:
+            raise ValueError(f"{name!r} is not a time zone like Europe/Berlin") from error
+        return name
 
 
 class _Encrypted(Section):
@@ -118,8 +131,3 @@ class Clusters(Section):
 
 
 SECTIONS: dict[str, type[LiveCluster]] = {name: field.annotation for name, field in Clusters.model_fields.items()}  # type: ignore[misc]
-
-
-def with_topics() -> list[str]:
-    """Return the systems whose topics are followed by patterns, too."""
-    return [system for system, section in SECTIONS.items() if "include_topics" in section.model_fields]

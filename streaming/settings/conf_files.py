@@ -1,19 +1,51 @@
-"""Shell: where the files of `conf/` are, in a checkout and in an installed wheel."""
+"""Shell: where the files of `conf/` are: in a checkout, in an installed wheel, or in a zip on Python's path."""
 
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
-_PACKAGE = Path(__file__).resolve().parents[1]
-# A checkout has conf/ beside the package; the wheel carries a copy inside it.
-_PLACES = (_PACKAGE.parent / "conf", _PACKAGE / "conf")
+_PACKAGE = files("streaming")
+# The wheel, and the zip that executors get, carry a copy inside the package; a checkout has conf/ beside it.
+_PLACES: tuple[Traversable, ...] = (
+    _PACKAGE / "conf",
+    *([_PACKAGE.parent / "conf"] if isinstance(_PACKAGE, Path) else []),
+)
 
 
-def conf_file(name: str) -> Path:
-    """Return the path of a file of `conf/`.
+def conf_folder() -> Traversable:
+    """Return the folder with all files of `conf/`."""
+    return next(place for place in _PLACES if place.is_dir())
+
+
+def conf_file(name: str) -> Traversable:
+    """Return a file of `conf/`, to be read: inside a zip it has no path.
 
     Raises:
-        FileNotFoundError: the project has no such file.
+        FileNotFoundError: The project has no such file.
     """
     for place in _PLACES:
         if (place / name).is_file():
             return place / name
     raise FileNotFoundError(f"conf/{name} is in none of {', '.join(map(str, _PLACES))}")
+
+
+@contextmanager
+def conf_path(name: str) -> Iterator[Path]:
+    """Have a file of `conf/` on the disk, for other programs, until the block is left.
+
+    Raises:
+        FileNotFoundError: The project has no such file.
+    """
+    found = conf_file(name)
+    if isinstance(found, Path):
+        yield found
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / name
+        copy.write_bytes(found.read_bytes())
+        yield copy

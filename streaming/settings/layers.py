@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from importlib.resources.abc import Traversable
 from typing import Any, TypeAlias
 
 ENVIRONMENT_PREFIX = "REBALANCE_MONITOR_"
@@ -23,7 +23,7 @@ def is_setting(variable: str) -> bool:
     return variable.startswith(ENVIRONMENT_PREFIX) and variable.removeprefix(ENVIRONMENT_PREFIX) not in _OTHER_VARIABLES
 
 
-def read_file(path: Path, mistakes: list[str]) -> Layer:
+def read_file(path: Traversable, mistakes: list[str]) -> Layer:
     """Return the settings of a TOML file; its mistakes are added to the list."""
     try:
         layer = tomllib.loads(path.read_text(encoding="utf-8-sig"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import TypeAlias
@@ -9,29 +10,109 @@ from typing import TypeAlias
 # A path is a folder of this machine, a text the URI of a store.
 Location: TypeAlias = Path | str
 
-_STORES = ("s3", "abfss", "gs", "hdfs")
+STORES = ("s3", "abfss", "gs", "hdfs")
+_KNOWN = f"a folder, file, {', '.join(STORES)} and s3a are known"
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=/)")
+# With a known scheme, too: s3:lake is no folder that anybody wants.
+_STORE = re.compile(rf"({'|'.join(STORES)}|s3a|file):", re.IGNORECASE)
+# What stands between // and the next slash.
+_AUTHORITIES = {
+    "s3": (re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+"), "bucket: write s3://BUCKET/PATH"),
+    "gs": (re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+"), "bucket: write gs://BUCKET/PATH"),
+    "abfss": (
+        re.compile(r"[A-Za-z0-9$][A-Za-z0-9-]*@[A-Za-z0-9.-]+"),
+        "container and account: write abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH",
+    ),
+    "hdfs": (re.compile(r"[A-Za-z0-9._-]+(:[0-9]+)?"), "name node: write hdfs://HOST:PORT/PATH"),
+}
+_CATALOG = "catalog:"
+_NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){1,2}")
 
 
 def location_of(value: object) -> Location:
     """Read a path or URI; ``s3a`` is another name of ``s3``.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: It is neither; the message does not repeat it.
+
+    Example:
+        >>> location_of("s3a://lake/tables/")
+        's3://lake/tables'
     """
     text = str(value)
     if not text.strip() or "\0" in text:
         raise ValueError("is not a folder; . is the folder in which the command runs")
-    scheme, is_uri, rest = text.partition("://")
-    if not is_uri:
+    found = _SCHEME.match(text) or _STORE.match(text)
+    if text.startswith("://"):
+        raise ValueError(f"has the scheme of nothing; {_KNOWN}")
+    if found is None:
         return Path(text)
+    scheme, rest = found[1].lower(), text[found.end() :]
     if scheme == "file":
-        return Path("/" + rest.lstrip("/"))
+        return _local(rest)
     scheme = "s3" if scheme == "s3a" else scheme
-    if scheme not in _STORES:
-        raise ValueError(f"has the scheme {scheme}; a folder, file, {', '.join(_STORES)} and s3a are known")
-    if not rest.strip("/"):
-        raise ValueError("names no bucket")
-    return f"{scheme}://{rest.rstrip('/')}"
+    if scheme not in STORES:
+        raise ValueError(f"has the scheme {scheme}; {_KNOWN}")
+    if not rest.startswith("//"):
+        raise ValueError(f"is no URI: write {scheme}://, or ./{found[1]}: for a folder of this name")
+    return _of_store(scheme, rest.removeprefix("//").rstrip("/"))
+
+
+def _local(rest: str) -> Path:
+    host, slash, path = rest.removeprefix("//").partition("/")
+    if rest.startswith("//") and host not in ("", "localhost"):
+        raise ValueError("names a host; write file:///PATH for a folder of this machine")
+    if not rest.startswith("/") or not slash:
+        raise ValueError("is no URI: write file:///PATH")
+    return Path("/" + path.lstrip("/"))
+
+
+def _of_store(scheme: str, rest: str) -> str:
+    authority, *names = rest.split("/")
+    if scheme != "abfss" and "@" in authority:
+        raise ValueError("holds a password or key; set the variables of the store instead (docs/stores.md)")
+    pattern, wanted = _AUTHORITIES[scheme]
+    if not pattern.fullmatch(authority):
+        raise ValueError(f"names no {wanted}")
+    if any(name in ("", ".", "..") for name in names) or re.search(r"[?#\x00-\x1f]", rest):
+        raise ValueError("has a part that is no name: empty, . or .., or with ? or #")
+    return f"{scheme}://{rest}"
+
+
+def folder_of(value: object) -> Location:
+    """Read the location of a folder, where the name of a schema in a catalogue cannot be meant but may be given.
+
+    Raises:
+        ValueError: It is neither path nor URI, or looks like such a name and is no folder yet.
+    """
+    location = location_of(value)
+    text = str(value)
+    if isinstance(location, Path) and _NAMES.fullmatch(text) and not location.exists():
+        raise ValueError(f"is like the name of a schema in a catalogue; for a folder of this name write ./{text}")
+    return location
+
+
+def tables_of(value: object) -> Location:
+    """Read a path or URI of tables, or a schema of Spark's catalogue: two or three names with dots, without a slash.
+
+    A folder that is there already is a folder, whatever its name.
+
+    Raises:
+        ValueError: It is none of them.
+
+    Example:
+        >>> tables_of("main.monitor"), tables_of("s3a://lake/tables"), str(tables_of("./main.monitor"))
+        ('catalog:main.monitor', 's3://lake/tables', 'main.monitor')
+    """
+    text = str(value).removeprefix(_CATALOG)
+    is_schema = _NAMES.fullmatch(text) and not Path(text).is_dir()
+    return _CATALOG + text if is_schema else location_of(value)
+
+
+def catalog_schema(location: Location) -> str:
+    """Return the catalogue's schema that a location of tables names; empty where it is a folder or URI."""
+    text = location if isinstance(location, str) else ""
+    return text.removeprefix(_CATALOG) if text.startswith(_CATALOG) else ""
 
 
 def absolute(location: Location) -> Location:

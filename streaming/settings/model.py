@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pydantic
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, SecretStr, field_validator
 
+from streaming.settings.alerts import Alerts
 from streaming.settings.clusters import Clusters
 from streaming.settings.conf_files import conf_file
 from streaming.settings.errors import SettingsError
 from streaming.settings.layers import Layer, Origins, lay_over, read_dotted, read_environment, read_file
-from streaming.settings.locations import Location, location_of
+from streaming.settings.locations import Location, location_of, tables_of
 from streaming.settings.sections import (
     CENTURY_H,
     CENTURY_MS,
@@ -23,8 +24,8 @@ from streaming.settings.sections import (
     Bytes,
     ClientOptions,
     Count,
-    Folder,
     KafkaAddress,
+    Pattern,
     Section,
     SomeCount,
     SomeSpan,
@@ -33,10 +34,12 @@ from streaming.settings.sections import (
 from udfs.model.config import CoreConfig
 from udfs.model.systems import SYSTEMS
 
+SHORTEST_TOKEN = 16
+
 
 class Job(Section):
-    tables: Annotated[Location, BeforeValidator(location_of)]
-    checkpoint: Folder
+    tables: Annotated[Location, BeforeValidator(tables_of)]
+    checkpoint: Annotated[Location, BeforeValidator(location_of)]
     trigger_interval_ms: Span
     materialize_interval_ms: Span
     stop_timeout_ms: Span
@@ -52,6 +55,7 @@ class Time(Section):
     settle_ms: Span
     repeat_span_ms: Span
     forget_after_ms: SomeSpan
+    queue_progress_ms: Span
 
 
 _TIMEOUTS: dict[str, Any] = {f"{system}_ms": (SomeSpan, ...) for system in SYSTEMS}
@@ -71,6 +75,7 @@ class Limits(Section):
     max_departed_members: Count
     max_group_work: SomeCount
     max_waiting_events: SomeCount
+    max_progress_queues: SomeCount
 
 
 class State(Section):
@@ -82,8 +87,17 @@ class Strategies(Section):
     vote_tie_order: Literal["1.0", "4.x"]
 
 
+class Findings(Section):
+    flapping_within_ms: SomeSpan
+    flapping_rebalances: SomeCount
+    flapping_factor: float = Field(ge=0, le=1_000_000, allow_inf_nan=False)
+    flapping_after_ms: Span
+    flapping_history_ms: SomeSpan
+    flapping_always: int = Field(ge=1, le=10_000)
+
+
 class EventsFolder(Section):
-    folder: str
+    folder: Annotated[Location, BeforeValidator(lambda value: value and location_of(value))]
 
 
 class KafkaEvents(ClientOptions):
@@ -110,8 +124,27 @@ class Storage(ClientOptions):
 
 
 class Tables(Section):
+    writer: Literal["auto", "delta-rs", "delta-spark"]
+    spark_interval_ms: Span
     journal_retention_hours: int = Field(ge=1, le=CENTURY_H)
+    progress_retention_hours: int = Field(ge=1, le=CENTURY_H)
     vacuum_after_hours: int = Field(ge=0, le=CENTURY_H)
+
+
+Objective = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
+
+
+class Check(Section):
+    window_ms: SomeSpan
+    ignored_findings: list[str]
+    rebalances_per_hour_warning: Objective
+    rebalances_per_hour_critical: Objective
+    queue_pause_s_warning: Objective
+    queue_pause_s_critical: Objective
+    source_delay_s_warning: Objective
+    source_delay_s_critical: Objective
+    table_age_s_warning: Objective
+    table_age_s_critical: Objective
 
 
 class Spark(Section):
@@ -125,6 +158,37 @@ class Log(Section):
     format: Literal["auto", "text", "json"]
 
 
+class Metrics(Section):
+    host: Annotated[str, Field(min_length=1)]
+    port: Annotated[int, Field(ge=0, le=65_535)]
+    groups: tuple[Pattern, ...]
+    max_groups: Count
+    max_clusters: Count
+
+
+class Dashboard(Section):
+    host: Annotated[str, Field(min_length=1)]
+    port: Annotated[int, Field(ge=0, le=65_535)]
+    token: SecretStr
+    allowed_hosts: tuple[str, ...]
+    tls_certificate: str
+    tls_key: str
+    poll_interval_ms: SomeSpan
+    cache_bytes: Bytes
+    query_memory_bytes: Annotated[Bytes, Field(ge=16 << 20)]
+    query_timeout_ms: SomeSpan
+    max_rows: SomeCount
+    requests_per_second: SomeCount
+    max_streams: SomeCount
+
+    @field_validator("token")
+    @classmethod
+    def _is_long_enough(cls, token: SecretStr) -> SecretStr:
+        if 0 < len(token.get_secret_value()) < SHORTEST_TOKEN:
+            raise ValueError(f"has fewer than {SHORTEST_TOKEN} characters: such a token can be guessed")
+        return token
+
+
 class Settings(Clusters):
     """All settings; ``load`` makes them."""
 
@@ -134,17 +198,22 @@ class Settings(Clusters):
     limits: Limits
     state: State
     strategies: Strategies
+    findings: Findings
     events: EventsFolder
     kafka_events: KafkaEvents
     event_log: EventLogLimits
     tables: Tables
+    check: Check
     storage: Storage
     spark: Spark
+    dashboard: Dashboard
+    metrics: Metrics
+    alerts: Alerts
     log: Log
 
     def rules(self) -> CoreConfig:
         """Return the part of the settings that the core decides by: those whose names it knows."""
-        parts = (self.state, self.time, self.limits, self.strategies)
+        parts = (self.state, self.time, self.limits, self.strategies, self.findings)
         values = {name: value for part in parts for name, value in part if name in CoreConfig.__struct_fields__}
         timeouts = {name.removesuffix("_ms"): timeout for name, timeout in self.session_timeouts}
         return CoreConfig(session_timeouts_ms=timeouts, **values)

@@ -20,8 +20,9 @@ from pydantic import (
 )
 
 from streaming.settings.addresses import wrong_hosts
+from streaming.settings.locations import location_of
 
-SECRET_OPTIONS = re.compile(r"password|secret|jaas|\.key$|token", re.IGNORECASE)
+SECRET_OPTIONS = re.compile(r"password|secret|jaas|\.key$|token|_url$|routing_key", re.IGNORECASE)
 
 
 # Longer than the range of event times, 2000 to 2100.
@@ -30,10 +31,16 @@ CENTURY_MS = CENTURY_H * 3_600_000
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1  # as Java and Arrow count
 
 
-def _folder(value: object) -> object:
-    if value == "" or "\0" in str(value):
-        raise ValueError("is not a folder; . is the folder in which the command runs")
-    return value
+def local_folder(value: object) -> Path:
+    """Read the path of a folder or file of this machine.
+
+    Raises:
+        ValueError: It is none, or the URI of a store.
+    """
+    location = location_of(value)
+    if not isinstance(location, Path):
+        raise ValueError("is on a store; this must be on the disk of this machine")
+    return location
 
 
 def _address(text: str, *, of_kafka: bool) -> str:
@@ -43,12 +50,26 @@ def _address(text: str, *, of_kafka: bool) -> str:
     return text
 
 
+def pattern(text: str) -> str:
+    """Return a regular expression as it was given.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from error
+    return text
+
+
+Pattern = Annotated[str, AfterValidator(pattern)]
 Span = Annotated[int, Field(ge=0, le=CENTURY_MS)]
 SomeSpan = Annotated[Span, Field(ge=1)]
 Count = Annotated[int, Field(ge=0, le=INT_MAX)]
 SomeCount = Annotated[Count, Field(ge=1)]
 Bytes = Annotated[int, Field(ge=0, le=LONG_MAX)]
-Folder = Annotated[Path, BeforeValidator(_folder)]
+Folder = Annotated[Path, BeforeValidator(local_folder)]
 Address = Annotated[str, AfterValidator(partial(_address, of_kafka=False))]
 KafkaAddress = Annotated[str, AfterValidator(partial(_address, of_kafka=True))]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from streaming.settings.conf_files import conf_file
+from streaming.settings.conf_files import conf_path
 from udfs.model.json_schema import event_schema
 
 EVENT_SCHEMA_FILE = "event.schema.json"
@@ -17,7 +17,8 @@ def schema_text() -> str:
 
 def main() -> None:
     """Write the file."""
-    conf_file("default.toml").with_name(EVENT_SCHEMA_FILE).write_text(schema_text(), encoding="utf-8")
+    with conf_path(EVENT_SCHEMA_FILE) as file:
+        file.write_text(schema_text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

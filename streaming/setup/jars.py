@@ -1,12 +1,15 @@
 """Shell: the jars that the Spark session needs beside those inside pyspark."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from streaming.settings.conf_files import conf_file
+from streaming.settings.conf_files import conf_path
 from streaming.setup import ivy
 from streaming.setup.errors import SetupError
+
+# Schemes whose jars the monitor fetches itself.
+_LISTED = {"s3"}
 
 
 def spark_jars(report: Callable[[str], None] = ivy.progress) -> list[Path]:
@@ -18,7 +21,25 @@ def spark_jars(report: Callable[[str], None] = ivy.progress) -> list[Path]:
     Raises:
         SetupError: They are not available; the message has the remedy.
     """
-    return ivy.fetch(conf_file("ivy.xml"), conf_file("jars.sha256"), report)
+    return _listed("ivy.xml", "jars.sha256", report)
+
+
+def store_jars(schemes: Iterable[str], report: Callable[[str], None] = ivy.progress) -> list[Path]:
+    """Return the jars with which Hadoop reads and writes stores; those of `conf/ivy-SCHEME.xml`.
+
+    Args:
+        schemes: Of URIs. HDFS needs no further jars; those of other stores are named by their users.
+
+    Raises:
+        SetupError: They are not available; the message has the remedy.
+    """
+    listed = [_listed(f"ivy-{scheme}.xml", f"jars-{scheme}.sha256", report) for scheme in _LISTED & set(schemes)]
+    return [jar for jars in listed for jar in jars]
+
+
+def _listed(ivy_name: str, sums_name: str, report: Callable[[str], None]) -> list[Path]:
+    with conf_path(ivy_name) as ivy_file, conf_path(sums_name) as sums_file:
+        return ivy.fetch(ivy_file, sums_file, report)
 
 
 def main() -> int:

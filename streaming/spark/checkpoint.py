@@ -6,14 +6,17 @@
 <checkpoint>/control/        marks that the driver writes and the query reads: flush, ticks, losses
 <checkpoint>/collected/      events of collectors that run beside the job
 <checkpoint>/losses.json     up to where the job has answered for input that was deleted before it was read
-<checkpoint>/lock            held by the job that runs on it
-<checkpoint>/spark.log       Spark's log since the last start
+<checkpoint>/lock            held by the job that runs on it; on a store the folder of a lease
+<checkpoint>/spark.log       Spark's log since the last start; not on a store
 ```
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import tempfile
 import time
 import uuid
 from collections.abc import Iterable, Mapping
@@ -22,8 +25,9 @@ from pathlib import Path
 
 import msgspec
 
-from streaming.machine.atomic_file import write_atomically
-from streaming.machine.file_lock import exclusive_lock
+from streaming.settings.locations import Location
+from streaming.stores.locks import Guard, exclusive_use
+from streaming.stores.places import Place, place_of, write_whole
 
 IDENTITY_VERSION = 1
 
@@ -51,16 +55,30 @@ class Checkpoint:
     """One checkpoint folder.
 
     Args:
-        root: The folder; made when missing.
+        location: The folder, or its URI; made when missing.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, location: Location) -> None:
+        root = place_of(location)
         self.root = root
         self.query = root / "query"
         self.control = root / "control"
         self.collected = root / "collected"
-        self.spark_log = root / "spark.log"
         self._identity_file = root / "identity.json"
+
+    def log_file(self, name: str) -> Path:
+        """Return where output of the JVM goes: beside a checkpoint on a disk, else into the temporary folder.
+
+        Raises:
+            CheckpointError: Another user has made the folder of this one's logs.
+        """
+        if isinstance(self.root, Path):
+            return self.root / name
+        own = Path(tempfile.gettempdir()) / f"rebalance-monitor-logs-{os.getuid()}"
+        own.mkdir(mode=0o700, exist_ok=True)
+        if own.is_symlink() or own.stat().st_uid != os.geteuid():
+            raise CheckpointError(f"{own} belongs to another user. Name another folder for temporary files in TMPDIR.")
+        return own / re.sub(r"[^A-Za-z0-9.-]+", "-", str(self.root))[-80:] / name
 
     def read(self) -> Identity | None:
         """Return the identity of this checkpoint; None when it is new.
@@ -108,10 +126,11 @@ class Checkpoint:
             try:
                 for folder in (self.control, self.collected):
                     folder.mkdir(parents=True, exist_ok=True)
-                write_atomically(self._identity_file, msgspec.json.format(msgspec.json.encode(wanted)))
+                write_whole(self._identity_file, msgspec.json.format(msgspec.json.encode(wanted)))
             except OSError as error:
+                reason = error.strerror or error
                 raise CheckpointError(
-                    f"{self.root} cannot be written: {error.strerror}. Choose another folder with --checkpoint."
+                    f"{self.root} cannot be written: {reason}. Choose another folder with --checkpoint."
                 ) from error
             return wanted
         if found.sources != wanted.sources:
@@ -127,9 +146,9 @@ class Checkpoint:
             )
         return found
 
-    def exclusive_lock(self) -> AbstractContextManager[None]:
-        """Lock the checkpoint while inside; it must have been opened."""
-        return exclusive_lock(
+    def exclusive_lock(self) -> AbstractContextManager[Guard]:
+        """Lock the checkpoint while inside; it must have been opened. What it gives raises when the lock is lost."""
+        return exclusive_use(
             self.root / "lock",
             problem=f"another job runs on {self.root}",
             remedy="stop that one first, or choose another --checkpoint",
@@ -142,7 +161,7 @@ class ControlFolder:
     The query deletes what it has read, so names count nanoseconds: none occurs twice.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Place) -> None:
         self._folder = folder
         self._last = max((int(file.name.split("-")[0]) for file in folder.glob("*-*.json")), default=0)
 
@@ -151,4 +170,4 @@ class ControlFolder:
         marks = ({"control": kind, "cluster": cluster, **more} for cluster, more in sorted(clusters.items()))
         self._last = max(self._last + 1, time.time_ns())
         text = "".join(f"{json.dumps(mark)}\n" for mark in marks)
-        write_atomically(self._folder / f"{self._last:020d}-{kind}.json", text.encode())
+        write_whole(self._folder / f"{self._last:020d}-{kind}.json", text.encode())

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 from pyspark.errors import PySparkException
 
 from streaming.spark.checkpoint import Checkpoint, CheckpointError
 from streaming.spark.root_cause import reason
 from streaming.spark.state_reader import StoredShard, read_shards
+from streaming.stores.places import Place, place_named
 from udfs.model.errors import StateDamagedError
 from udfs.shard.state_format import unpack_state
 
@@ -103,7 +102,7 @@ def _is_whole(spark: SparkSession, checkpoint: Checkpoint, batch_id: int) -> boo
     return True
 
 
-def _files_of(checkpoint: Checkpoint, batch_id: int) -> Iterator[Path]:
+def _files_of(checkpoint: Checkpoint, batch_id: int) -> Iterator[Place]:
     """Return the files that a batch read, as Spark's file sources have written them down."""
     ends, starts = _log_offsets(checkpoint, batch_id), _log_offsets(checkpoint, batch_id - 1)
     for number, end in ends.items():
@@ -113,7 +112,7 @@ def _files_of(checkpoint: Checkpoint, batch_id: int) -> Iterator[Path]:
             lines = (whole if whole.exists() else log / str(entry)).read_text().splitlines()
             for file in map(json.loads, lines[1:]):
                 if file["batchId"] == entry:
-                    yield Path(unquote(urlsplit(file["path"]).path))
+                    yield place_named(file["path"])
 
 
 def _log_offsets(checkpoint: Checkpoint, batch_id: int) -> dict[int, int]:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streaming.settings.conf_files import conf_file
 from streaming.setup.errors import SetupError
-from streaming.setup.jars import spark_jars
+from streaming.setup.jars import spark_jars, store_jars
 from streaming.setup.java import find_java
+from streaming.spark.executors import prepare_executors
 from streaming.spark.root_cause import reason_in
 from streaming.spark.scratch import scratch_folder
+from streaming.stores.hadoop import checkpoint_conf, hadoop_conf, schemes_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from streaming.settings.locations import Location
     from streaming.settings.model import Settings
 
 # Settings that tables and state need on every master.
@@ -39,11 +43,11 @@ _ALWAYS = {
     # A batch is packed by combine: the fewer pieces it comes in, the better it packs.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
     "spark.sql.streaming.metricsEnabled": "true",
+    "spark.ui.showConsoleProgress": "false",
 }
 # What one machine with few cores needs beside that; a cluster has its own settings.
 _LOCAL = {
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.streaming.numRecentProgressUpdates": "20",
     "spark.sql.adaptive.enabled": "false",
@@ -52,69 +56,139 @@ _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.files.openCostInBytes": "65536",
     # The checkpoint on a local disk: without Hadoop's own library, each rename by way of FileContext starts ten
-    # processes (readlink), sixty in a batch. The plain file system renames by one call; it keeps no checksum beside a
-    # file, so that there are no two files which a crash could leave at odds.
+    # processes (readlink), sixty in a batch. `_write_no_checksums` belongs to it.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
 }
 
 # What the JVM runs in a small batch is planning, which is never hot: the second compiler takes more than half of all
 # that it computes. Large batches are computed in Python.
-_LOCAL_JAVA = ("-XX:TieredStopAtLevel=1",)
+# Without the second, Java keeps 48 MB for what it compiles: full after some minutes, and then it compiles no more.
+_LOCAL_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
 
 _CLASS_PATH = "spark.driver.extraClassPath"
+_JARS = "spark.jars"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
+
+def locations_of(settings: Settings) -> list[Location]:
+    """Return where Spark reads and writes files."""
+    writes_tables = settings.tables.writer == "delta-spark"
+    return [settings.job.checkpoint, settings.events.folder, *([settings.job.tables] if writes_tables else [])]
 
 
 def session_conf(settings: Settings) -> dict[str, str]:
     """Return every Spark setting that the monitor sets, the user's own last."""
-    conf = dict(_ALWAYS)
+    conf = _ALWAYS | hadoop_conf(locations_of(settings), os.environ)
     conf["spark.sql.shuffle.partitions"] = str(settings.state.shuffle_partitions)
-    if settings.spark.master.startswith("local"):
-        conf |= _LOCAL
+    if not _is_submitted():
         conf["spark.driver.memory"] = settings.spark.driver_memory
-        log = f"-Dlog4j2.configurationFile={conf_file('log4j2.properties')}"
-        conf[_JAVA_OPTIONS] = " ".join([log, *_LOCAL_JAVA])
+        if is_local(settings.spark.master):
+            conf |= _LOCAL
+            conf[_JAVA_OPTIONS] = " ".join(_LOCAL_JAVA)
+        conf |= checkpoint_conf(settings.job.checkpoint)  # behind what is for a disk; its jar is the monitor's own
     return conf | settings.spark.conf
 
 
-def start_session(settings: Settings, name: str = "rebalance-monitor", *, log_file: Path | None = None) -> SparkSession:
-    """Start Spark, or join the session that spark-submit made.
+def is_local(master: str) -> bool:
+    """Return whether Spark runs its tasks inside the driver.
+
+    Example:
+        >>> is_local("local[2]"), is_local("local-cluster[2,1,1024]"), is_local("spark://host:7077")
+        (True, False, False)
+    """
+    return re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def _is_submitted() -> bool:
+    """Return whether something else has started the driver's JVM: `spark-submit`, or a platform such as Databricks."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ or "DATABRICKS_RUNTIME_VERSION" in os.environ
+
+
+def start_session(
+    settings: Settings,
+    name: str = "rebalance-monitor",
+    *,
+    log_file: Path | None = None,
+    shared: Sequence[Path] = (),
+) -> SparkSession:
+    """Start Spark, or join the session that spark-submit made; then executors have the monitor's code.
+
+    Below spark-submit its `--master` counts, whatever the settings say, and so do the jars that it was given.
 
     Args:
         log_file: Gets all output of Spark's JVM and its Python workers, so that standard error stays the monitor's
             own; the file of the start before is kept beside it. None = standard error.
+        shared: Folders that executors read or write, too.
 
     Raises:
-        SetupError: No fitting Java, jars that cannot be had, nowhere to put temporary files, or settings that Spark
-            does not start with.
+        SetupError: No fitting Java, jars that cannot be had, nowhere to put temporary files, settings that Spark does
+            not start with, or executors on which the job cannot run.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    os.environ["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    master = "" if _is_submitted() else settings.spark.master
+    if master.startswith("sc://") or "SPARK_REMOTE" in os.environ:
+        raise SetupError(
+            "Spark Connect cannot run the job: it would run the sink in a process of the server, apart from the job.",
+            "Give [spark] master the cluster itself (spark://, k8s://, yarn), or use spark-submit.",
+        )
     builder = SparkSession.builder.appName(name)
     conf = session_conf(settings)
-    if settings.spark.master.startswith("local"):
+    if "spark.pyspark.python" in conf:
+        os.environ["PYSPARK_PYTHON"] = conf["spark.pyspark.python"]
+    if master:
+        builder = builder.master(master)
+    if not _is_submitted():
         os.environ["JAVA_HOME"] = str(find_java().home)
         _name_files_in_utf8()
-        _drop_foreign_spark_home()
-        builder = builder.master(settings.spark.master)
-        conf |= _local_places(conf, scratch_folder())
-    elif settings.spark.master:
-        builder = builder.master(settings.spark.master)
+        schemes = schemes_of(locations_of(settings))
+        if is_local(master):
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            _drop_foreign_spark_home()
+            conf |= _local_places(conf, scratch_folder(), schemes)
+        else:
+            jars = [*spark_jars(), *store_jars(schemes)]
+            conf[_JARS] = ",".join([*map(str, jars), *filter(None, [conf.get(_JARS)])])
+        conf |= _driver_options(conf, scratch_folder())
     for key, value in conf.items():
         builder = builder.config(key, value)
     try:
         with _stderr_into(log_file), _handler_of_sigint_kept():
-            return builder.getOrCreate()
+            spark = builder.getOrCreate()
+            if is_local(spark.conf.get("spark.master") or ""):
+                _write_no_checksums(spark)
+            else:
+                prepare_executors(spark, scratch_folder(), shared)
+            return spark
     except (PySparkException, Py4JError) as error:
         # A JVM that ended at once has the reason only in its log.
         output = log_file.read_text(errors="replace") if log_file is not None and _has_no_java(error) else str(error)
-        raise SetupError(f"Spark does not start: {reason_in(output)}", _remedy(log_file)) from error
+        log = None if _is_submitted() else log_file
+        raise SetupError(f"Spark does not start: {reason_in(output)}", _remedy(log)) from error
+
+
+def _write_no_checksums(spark: SparkSession) -> None:
+    """Have Hadoop keep no checksum beside a local file: no two files, then, that a crash could leave at odds.
+
+    There is no setting for it, and no public call. `RawLocalFileSystem` as `fs.file.impl` writes none either, but with
+    it the state store cannot upload its snapshots (`FileSystem.getLocal` casts), and keeps each change for ever.
+    """
+    jvm = spark._jvm
+    assert jvm is not None
+    hadoop = jvm.org.apache.hadoop
+    files = hadoop.fs.FileSystem.getLocal(hadoop.conf.Configuration())
+    files.setWriteChecksum(False)
+    files.setVerifyChecksum(False)
+
+
+def end_session(spark: SparkSession) -> None:
+    """Stop Spark, unless it belongs to a platform that keeps it for others."""
+    if "DATABRICKS_RUNTIME_VERSION" not in os.environ:
+        spark.stop()
 
 
 def _has_no_java(error: Exception) -> bool:
@@ -126,20 +200,28 @@ def _remedy(log_file: Path | None) -> str:
     return remedy if log_file is None else f"{remedy};\nthe full log is in {log_file}"
 
 
-def _local_places(conf: Mapping[str, str], scratch: Path) -> dict[str, str]:
+def _local_places(conf: Mapping[str, str], scratch: Path, schemes: Iterable[str]) -> dict[str, str]:
     """Return what keeps a local session's files together: nothing in the working folder, nothing left in /tmp.
 
     Args:
         conf: The other settings, with the user's own, which go before these.
+        schemes: Of the stores that are used.
     """
     # The one JVM reads jars in place; named by spark.jars they would be copied for every session.
-    class_path = [*map(str, spark_jars()), *filter(None, [conf.get(_CLASS_PATH)])]
+    class_path = [*map(str, [*spark_jars(), *store_jars(schemes)]), *filter(None, [conf.get(_CLASS_PATH)])]
     return {
         "spark.local.dir": conf.get("spark.local.dir", str(scratch)),
         "spark.sql.warehouse.dir": conf.get("spark.sql.warehouse.dir", str(scratch / "warehouse")),
         _CLASS_PATH: os.pathsep.join(class_path),
-        _JAVA_OPTIONS: f'"-Djava.io.tmpdir={scratch}" {conf.get(_JAVA_OPTIONS, "")}',
     }
+
+
+def _driver_options(conf: Mapping[str, str], scratch: Path) -> dict[str, str]:
+    """Return what the driver's own JVM writes, and where; options of the user come behind, and go before these."""
+    log = scratch / "log4j2.properties"
+    log.write_bytes(conf_file(log.name).read_bytes())
+    options = f'"-Djava.io.tmpdir={scratch}" "-Dlog4j2.configurationFile={log}" {conf.get(_JAVA_OPTIONS, "")}'
+    return {_JAVA_OPTIONS: options}
 
 
 @contextmanager

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from streaming.machine.atomic_file import write_atomically
+from streaming.stores.places import Place, hadoop_uri, write_whole
 from udfs.packets.packet import REJECTED_CLUSTER, cluster_key, shard_of
 from udfs.shard.savepoint import export_shard
 from udfs.shard.state import ShardState
@@ -52,7 +51,7 @@ class ShardSummary(msgspec.Struct, kw_only=True):
     bytes_by_section: dict[str, int]
 
 
-def read_shards(spark: SparkSession, query: Path, batch_id: int | None = None) -> Iterator[StoredShard]:
+def read_shards(spark: SparkSession, query: Place, batch_id: int | None = None) -> Iterator[StoredShard]:
     """Read the state of every shard, as of the last finished batch or of an earlier one.
 
     Args:
@@ -63,7 +62,7 @@ def read_shards(spark: SparkSession, query: Path, batch_id: int | None = None) -
     reader = spark.read.format("statestore")
     if batch_id is not None:
         reader = reader.option("batchId", batch_id)
-    stored = reader.load(str(query)).selectExpr("key.cluster", "key.shard", "value.groupState.state")
+    stored = reader.load(hadoop_uri(query)).selectExpr("key.cluster", "key.shard", "value.groupState.state")
     for row in stored.orderBy("cluster", "shard").toLocalIterator():
         if row["cluster"] != REJECTED_CLUSTER and row["state"]:
             yield StoredShard(row["cluster"], int(row["shard"]), bytes(row["state"]))
@@ -81,7 +80,7 @@ def summarise(stored: StoredShard, rules: CoreConfig) -> ShardSummary:
         batches=header.batches,
         groups=header.groups,
         members=header.members,
-        waiting=len(state.events) + len(state.strangers) + len(state.live.waiting_times),
+        waiting=len(state.events) + len(state.unknown_member_heartbeats) + len(state.live.waiting_times),
         late=header.late + header.late_topics,
         bytes=len(stored.data),
         bytes_by_section=dict(header.sections),
@@ -103,13 +102,13 @@ def export_events(shards: Iterable[StoredShard], rules: CoreConfig, logic: Group
             yield from export_shard(cluster, stored.shard, stored.data, rules, logic)
 
 
-def write_export(events: Iterable[AnyEvent], folder: Path) -> list[Path]:
+def write_export(events: Iterable[AnyEvent], folder: Place) -> list[Place]:
     """Write an export as files of JSON lines, each with its cluster's clock first.
 
     So a new checkpoint may read the files in any order and in several batches.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    files: list[Path] = []
+    files: list[Place] = []
     cluster, clock = None, b""
     lines: list[bytes] = []
     size = 0
@@ -118,7 +117,7 @@ def write_export(events: Iterable[AnyEvent], folder: Path) -> list[Path]:
         nonlocal lines, size
         if lines:
             file = folder / f"state-{len(files) + 1:05d}.jsonl"
-            write_atomically(file, b"\n".join(lines) + b"\n")
+            write_whole(file, b"\n".join(lines) + b"\n")
             files.append(file)
         lines, size = [], 0
 
@@ -137,6 +136,6 @@ def write_export(events: Iterable[AnyEvent], folder: Path) -> list[Path]:
     return files
 
 
-def export_to(folder: Path, shards: Sequence[StoredShard], rules: CoreConfig, logic: GroupLogic) -> list[Path]:
+def export_to(folder: Place, shards: Sequence[StoredShard], rules: CoreConfig, logic: GroupLogic) -> list[Place]:
     """Export the state of a checkpoint into a folder that ``run --events`` reads."""
     return write_export(export_events(shards, rules, logic), folder)

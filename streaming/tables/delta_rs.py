@@ -20,21 +20,21 @@ from deltalake.schema import Field, Schema
 
 from streaming.settings.locations import Location
 from streaming.tables.arrow_rows import as_schema
+from streaming.tables.commit_notes import USER_METADATA
+from streaming.tables.delta_log import DeltaLogTable
+from streaming.tables.delta_schema import CHECKPOINT_INTERVAL, delta_fields, properties
 from streaming.tables.edits import GONE, source_of
 from streaming.tables.errors import TableError
 from streaming.tables.file_listing import holds_times_before, is_out_of_order, small_files
 from streaming.tables.journal_entries import RowFilter
-from streaming.tables.location import table_uri
+from streaming.tables.location import WRITER_PROPERTY, check_columns, check_writer, table_uri
 from streaming.tables.predicates import literal_time, matching, one_of, predicate_of
-from streaming.tables.schema import CHECKPOINT_INTERVAL, TIME, Table, delta_fields, properties
+from streaming.tables.schema import TIME, Table
 from streaming.tables.writer import (
     COMMIT_VERSION,
-    WRITER_PROPERTY,
     Edit,
-    LogTruncatedError,
     Mark,
-    Rows,
-    TableWriter,
+    TableRows,
     Upkeep,
 )
 
@@ -48,7 +48,7 @@ _STATISTICS_BYTES = 64
 _COLOUR = re.compile(r"\x1b\[\d+m")
 
 
-class DeltaRsTable(TableWriter):
+class DeltaRsTable(DeltaLogTable):
     """One table below a root.
 
     Args:
@@ -61,6 +61,7 @@ class DeltaRsTable(TableWriter):
 
     def __init__(self, root: Location, table: Table) -> None:
         self.table = table
+        self._root = root
         self.uri = table_uri(root, table.name)
         self._delta = self._open()
         self._properties = _parquet_properties(table)
@@ -75,9 +76,10 @@ class DeltaRsTable(TableWriter):
             except TableNotFoundError:
                 delta = self._create()
             check_writer(delta, NAME, self.uri)
-            lacking = self._lacking(delta)
+            lacking = check_columns(delta, self.table, self.uri)
             if lacking:
-                delta.alter.add_columns(lacking)
+                wanted = [field for field in delta_fields(self.table) if field["name"] in lacking]
+                delta.alter.add_columns([Field.from_json(json.dumps(field)) for field in wanted])
         except (DeltaError, OSError) as error:
             raise TableError(f"{self.uri} cannot be used: {_reason(error)}. Choose a folder with --tables.") from error
         return delta
@@ -99,35 +101,11 @@ class DeltaRsTable(TableWriter):
             except TableNotFoundError:
                 raise error from None
 
-    def _lacking(self, delta: DeltaTable) -> list[Field]:
-        """Return the columns that a table of an older release lacks; columns of others stay."""
-        there = {field["name"]: field["type"] for field in json.loads(delta.schema().to_json())["fields"]}
-        wanted = delta_fields(self.table)
-        for field in wanted:
-            kind = there.get(field["name"], field["type"])
-            if kind != field["type"]:
-                raise TableError(
-                    f"{self.uri} is another table: its column {field['name']} is {_text(kind)}, not "
-                    f"{_text(field['type'])}. Choose a folder with --tables."
-                )
-        return [Field.from_json(json.dumps(field)) for field in wanted if field["name"] not in there]
+    @property
+    def root(self) -> Location:
+        return self._root
 
     # -- reading ------------------------------------------------------------------------------------------------
-
-    @property
-    def version(self) -> int:
-        return self._delta.version()
-
-    @property
-    def identity(self) -> str:
-        return str(self._delta.metadata().id)
-
-    def refresh(self) -> int:
-        self._delta.update_incremental()
-        return self.version
-
-    def mark(self, app_id: str) -> int | None:
-        return self._delta.transaction_version(app_id)
 
     def read(self, wanted: RowFilter) -> pa.Table:
         found = self._delta.scan(columns=list(self.table.names), predicate=predicate_of(wanted))
@@ -137,13 +115,7 @@ class DeltaRsTable(TableWriter):
         if after >= upto:
             return
         names = [f'"{name}"' for name in (*columns, "_change_type", COMMIT_VERSION)]
-        try:
-            feed = self._delta.load_cdf(starting_version=after + 1, ending_version=upto, columns=names)
-        except DeltaError as error:
-            if "Invalid table version" not in str(error):
-                raise
-            raise LogTruncatedError(after) from error
-        for batch in pa.RecordBatchReader.from_stream(feed):
+        for batch in pa.RecordBatchReader.from_stream(self._change_feed(after, upto, names)):
             is_inserted = pc.equal(batch["_change_type"].cast(pa.string()), "insert")
             yield self._with_version(batch, columns, batch[COMMIT_VERSION]).filter(is_inserted)
 
@@ -158,24 +130,25 @@ class DeltaRsTable(TableWriter):
 
     # -- writing ------------------------------------------------------------------------------------------------
 
-    def append(self, rows: Rows, mark: Mark) -> bool:
+    def append(self, rows: TableRows, mark: Mark) -> bool:
         def write() -> bool:
             self._write(rows, None, [mark])
             return True
 
         return self._commit(mark, write)
 
-    def merge(self, compute: Callable[[], Edit], mark: Mark, also: Sequence[Mark] = ()) -> bool:
+    def merge(self, compute: Callable[[], Edit], mark: Mark) -> bool:
         def write() -> bool:
             removed, added = compute()
             if not (removed.num_rows or added.num_rows):
                 return False
-            self._write(added, removed if removed.num_rows else None, [mark, *also])
+            self._write(added, removed if removed.num_rows else None, [mark])
             return True
 
+        self.refresh()  # upkeep may have deleted files of an older version
         return self._commit(mark, write)
 
-    def fill(self, rows: Rows, marks: Sequence[Mark]) -> None:
+    def fill(self, rows: TableRows, marks: Sequence[Mark]) -> None:
         """Add rows of another table in one commit with its marks."""
         self._write(rows, None, marks)
 
@@ -187,8 +160,10 @@ class DeltaRsTable(TableWriter):
             self._delta.alter.add_columns(more)
 
     def _commit(self, mark: Mark, write: Callable[[], bool]) -> bool:
-        """Run a write until it is committed, or its mark is there."""
-        self.refresh()
+        """Run a write until it is committed, or its mark is there.
+
+        A commit that began from an older version, and one of a mark that is there meanwhile, is refused.
+        """
         for _ in range(_ATTEMPTS):
             if self._has(mark):
                 return False
@@ -209,7 +184,7 @@ class DeltaRsTable(TableWriter):
         reached = self.mark(mark.app_id)
         return reached is not None and reached >= mark.version
 
-    def _write(self, added: Rows, removed: pa.Table | None, marks: Sequence[Mark]) -> None:
+    def _write(self, added: TableRows, removed: pa.Table | None, marks: Sequence[Mark]) -> None:
         """Commit rows once; rows of new keys alone need no merge, for who computes them anew has the same mark."""
         if removed is not None and isinstance(added, pa.Table):
             self._merge(Edit(removed, added), marks)
@@ -339,29 +314,6 @@ class DeltaRsTable(TableWriter):
         return int(self._listing().num_rows)
 
 
-def is_clustered(delta: DeltaTable) -> bool:
-    """Return whether it has the clustering feature, as tables of earlier releases have: delta-rs writes none such."""
-    return "clustering" in (delta.protocol().writer_features or ())
-
-
-def check_writer(delta: DeltaTable, writer: str, uri: str) -> None:
-    """Refuse a table that has another writer.
-
-    Raises:
-        TableError: It has.
-    """
-    other = delta.metadata().configuration.get(WRITER_PROPERTY, writer)
-    if other != writer:
-        raise TableError(
-            f"{uri} is written by {other}, not by {writer}. Set tables.writer to {other}, or choose other tables with"
-            " --tables."
-        )
-    if is_clustered(delta):
-        raise TableError(
-            f"{uri} was written by an earlier release. `rebalance-monitor run` takes it over as it starts."
-        )
-
-
 def _parquet_properties(table: Table) -> WriterProperties:
     return WriterProperties(
         compression="ZSTD",
@@ -371,14 +323,14 @@ def _parquet_properties(table: Table) -> WriterProperties:
 
 
 def _commit_properties(marks: Sequence[Mark]) -> CommitProperties:
-    return CommitProperties(app_transactions=[Transaction(mark.app_id, mark.version) for mark in marks])
+    notes = [mark.note for mark in marks if mark.note]
+    return CommitProperties(
+        app_transactions=[Transaction(mark.app_id, mark.version) for mark in marks],
+        custom_metadata={USER_METADATA: notes[0]} if notes else None,
+    )
 
 
 def _reason(error: Exception) -> str:
     """Return the error without the stack and the colours of delta-rs, in one line."""
     lines = _COLOUR.sub("", str(error).partition("\n   0:")[0]).splitlines()
     return " ".join(line.strip() for line in lines if line.strip())
-
-
-def _text(kind: object) -> str:
-    return kind if isinstance(kind, str) else json.dumps(kind)

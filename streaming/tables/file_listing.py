@@ -30,3 +30,11 @@ def holds_times_before(listing: pa.Table, column: str, time_ms: int) -> bool:
         return False
     first = pc.min(listing[f"min.{column}"].cast(pa.int64())).as_py()
     return first is not None and first // 1_000 < time_ms
+
+
+def newest_time(listing: pa.Table, column: str) -> int | None:
+    """Return the newest time in that column, in epoch milliseconds; None where files do not tell."""
+    if f"max.{column}" not in listing.column_names:
+        return None
+    last = pc.max(listing[f"max.{column}"].cast(pa.int64())).as_py()
+    return None if last is None else int(last) // 1_000

@@ -18,7 +18,7 @@ from streaming.tables.schema import CHANGES
 from streaming.tables.writer import COMMIT_VERSION, TableWriter
 from udfs.model import journal
 
-_ENTRY_COLUMNS = ("cluster", "group_id", "subject", "number", "kind", "event_time", "body")
+ENTRY_COLUMNS = ("cluster", "group_id", "subject", "number", "kind", "event_time", "body")
 _HISTORY = ("cluster", "group_id", "subject", COMMIT_VERSION, "number")
 
 _body = msgspec.json.Decoder(journal.Body)
@@ -109,11 +109,16 @@ def _of_groups(rows: pa.Table, names: Sequence[str]) -> pa.Table:
 
 def rows_of(changes: TableWriter, piece: Piece, share: Share | None) -> pa.Table:
     """Return the changes of a share's groups, in the order of their histories."""
-    schema = pa.schema([*(CHANGES.schema.field(name) for name in _ENTRY_COLUMNS), (COMMIT_VERSION, pa.int64())])
-    parts = [pa.Table.from_batches([batch]) for batch in piece.read(changes, _ENTRY_COLUMNS)]
+    schema = pa.schema([*(CHANGES.schema.field(name) for name in ENTRY_COLUMNS), (COMMIT_VERSION, pa.int64())])
+    parts = [pa.Table.from_batches([batch]) for batch in piece.read(changes, ENTRY_COLUMNS)]
     rows = pa.concat_tables(
         [schema.empty_table(), *(part if share is None else part.filter(_between(*share)) for part in parts)]
     )
+    return in_order(rows)
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """Return changes in the order of their histories."""
     # Numbers restart with a new checkpoint, so the journal's own order has precedence.
     return rows.sort_by([(name, "ascending") for name in _HISTORY])
 

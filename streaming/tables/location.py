@@ -1,17 +1,89 @@
-"""Shell: where tables are below their root."""
+"""Shell: where tables are below their root, and whether what is there is what somebody expects."""
 
 from __future__ import annotations
 
+import json
+
 from deltalake import DeltaTable
 
-from streaming.settings.locations import Location
+from streaming.settings.locations import Location, catalog_schema
+from streaming.tables.delta_schema import delta_fields
+from streaming.tables.errors import NoTablesError, TableError
+from streaming.tables.schema import Table
+
+WRITER_PROPERTY = "rebalance-monitor.writer"
 
 
 def table_uri(root: Location, name: str) -> str:
-    """Return where a table below a root is."""
+    """Return where a table below a root is.
+
+    Raises:
+        NoTablesError: The root is a schema of a catalogue, which only Spark resolves.
+    """
+    schema = catalog_schema(root)
+    if schema:
+        raise NoTablesError(
+            f"{schema} is a schema of Spark's catalogue, and this command reads without Spark. Name the folder or URI"
+            f" in which the catalogue keeps its tables, with --tables: the job logs it as tables_at when it starts, and"
+            f" `DESCRIBE DETAIL {schema}.{name}` in Spark shows it."
+        )
     return f"{str(root).rstrip('/')}/{name}"
 
 
 def is_table(root: Location, name: str) -> bool:
     """Return whether a table is there."""
     return DeltaTable.is_deltatable(table_uri(root, name))
+
+
+def is_clustered(delta: DeltaTable) -> bool:
+    """Return whether it has the clustering feature, as tables of earlier releases have: delta-rs writes none such."""
+    return "clustering" in (delta.protocol().writer_features or ())
+
+
+def check_writer(delta: DeltaTable, writer: str, uri: str) -> None:
+    """Refuse a table that has another writer.
+
+    Args:
+        uri: How errors name it.
+
+    Raises:
+        TableError: It has.
+    """
+    other = delta.metadata().configuration.get(WRITER_PROPERTY, writer)
+    if other != writer:
+        raise TableError(
+            f"{uri} is written by {other}, not by {writer}. Set tables.writer to {other}, change the writer of"
+            f" these tables by `rebalance-monitor optimize --writer {writer}`, or choose others with --tables."
+        )
+    if is_clustered(delta):
+        raise TableError(
+            f"{uri} was written by an earlier release. `rebalance-monitor run` takes it over as it starts."
+        )
+
+
+def check_columns(delta: DeltaTable, table: Table, uri: str) -> list[str]:
+    """Return the columns that a table of an older release lacks; columns of others stay.
+
+    Raises:
+        TableError: A column has another type: it is another table.
+    """
+    there = {field["name"]: field["type"] for field in json.loads(delta.schema().to_json())["fields"]}
+    for field in delta_fields(table):
+        kind = there.get(field["name"], field["type"])
+        if _plain(kind) != _plain(field["type"]):
+            raise TableError(
+                f"{uri} is another table: its column {field['name']} is {_text(kind)}, not {_text(field['type'])}."
+                " Choose a folder with --tables."
+            )
+    return [field["name"] for field in delta_fields(table) if field["name"] not in there]
+
+
+def _plain(kind: object) -> object:
+    """Return a type without the comments inside."""
+    if isinstance(kind, dict):
+        return {key: _plain(value) for key, value in kind.items() if key != "metadata"}
+    return [_plain(one) for one in kind] if isinstance(kind, list) else kind
+
+
+def _text(kind: object) -> str:
+    return kind if isinstance(kind, str) else json.dumps(kind)

@@ -1,4 +1,4 @@
-"""Shell: upkeep of the tables: small files compacted, old rows of the journal and unneeded files dropped.
+"""Shell: upkeep of the tables: small files compacted; old rows of journal and progress, and unneeded files dropped.
 
 May run beside the job: the second one to commit starts over.
 """
@@ -12,11 +12,10 @@ import pyarrow.compute as pc
 
 from streaming.machine import clock
 from streaming.settings.locations import Location
-from streaming.tables.delta_rs import DeltaRsTable
-from streaming.tables.location import is_table
+from streaming.tables.engine import DeltaRsEngine, Engine
 from streaming.tables.materializer import Materializer
 from streaming.tables.projections import EFFECTS
-from streaming.tables.schema import CHANGES, TABLES
+from streaming.tables.schema import CHANGES, QUEUE_PROGRESS, TABLES
 from streaming.tables.writer import LogTruncatedError, TableWriter, Upkeep
 
 
@@ -24,38 +23,43 @@ def optimize(
     root: Location,
     *,
     journal_retention_ms: int,
+    progress_retention_ms: int,
     vacuum_after_ms: int,
     told: Callable[[Upkeep], None] = lambda _upkeep: None,
     now_ms: int | None = None,
+    engine: Engine | None = None,
 ) -> list[Upkeep]:
     """Keep up every table that is there.
 
     Args:
         journal_retention_ms: Rows of ``changes`` older than this go, once every table has passed them.
+        progress_retention_ms: Rows of ``queue_progress`` older than this go.
         vacuum_after_ms: Files go that no version of this age or younger needs; at least an hour, for a file that the
             log does not name may belong to a commit that is being made.
         told: Is called for each finished table.
+        engine: What writes the tables; None = delta-rs.
     """
     now = clock.now_ms() if now_ms is None else now_ms
+    engine = engine or DeltaRsEngine()
     done = []
     for name, table in TABLES.items():
-        if not is_table(root, name):
+        if not engine.exists(root, name):
             continue
-        writer: TableWriter = DeltaRsTable(root, table)
-        drop_before = now - journal_retention_ms if table is CHANGES else None
-        if drop_before is not None and not _all_have_passed(root, writer, drop_before):
-            drop_before = None
+        writer = engine.table(root, table)
+        drop_before = now - progress_retention_ms if table is QUEUE_PROGRESS else None
+        if table is CHANGES and _all_have_passed(root, engine, writer, now - journal_retention_ms):
+            drop_before = now - journal_retention_ms
         upkeep = writer.maintain(vacuum_after_ms=vacuum_after_ms, drop_before_ms=drop_before)
         told(upkeep)
         done.append(upkeep)
     return done
 
 
-def _all_have_passed(root: Location, changes: TableWriter, time_ms: int) -> bool:
+def _all_have_passed(root: Location, engine: Engine, changes: TableWriter, time_ms: int) -> bool:
     """Return whether every table has passed all rows of the journal that are older."""
-    if not all(is_table(root, effect.table.name) for effect in EFFECTS):
+    if not all(engine.exists(root, effect.table.name) for effect in EFFECTS):
         return False
-    reached = min(Materializer(root, 0).reached().values())
+    reached = Materializer(root, 0, engine=engine).reached()
     try:
         for batch in changes.appended(reached, changes.refresh(), ["event_time"]):
             oldest = pc.min(batch["event_time"].cast(pa.int64())).as_py()

@@ -22,10 +22,12 @@ from streaming.tables.journal_entries import (
     kinds_of,
     of_groups,
 )
-from streaming.tables.row_slots import RowEdit, Rows, ended
+from streaming.tables.row_slots import RowEdit, RowEdits, ended
 from streaming.tables.schema import Row, Table
 from streaming.tables.span_projection import SPAN_KINDS, apply_to_spans, span_filter
 from udfs.model import journal
+from udfs.model.audits import Audited
+from udfs.model.spans import QueueAssigned, QueueResumed, QueuesReassigned
 
 MINUTE_MS = 60_000
 
@@ -44,7 +46,7 @@ class Projection(NamedTuple):
     table: Table
     kinds: frozenset[str]
     question: Callable[[Sequence[Entry]], RowFilter]
-    apply_changes: Callable[[Sequence[Entry], Rows, Present], None]
+    apply_changes: Callable[[Sequence[Entry], RowEdits, Present], None]
     every_change: bool = False
 
     def concerns(self, kind: str, group_id: str | None) -> bool:
@@ -60,7 +62,7 @@ class Projection(NamedTuple):
         return kind in self.kinds
 
 
-def _by_group(rows: Rows, key: Callable[[Row], Any]) -> dict[Group, dict[Any, RowEdit]]:
+def _by_group(rows: RowEdits, key: Callable[[Row], Any]) -> dict[Group, dict[Any, RowEdit]]:
     """Find the rows by group and key."""
     found: dict[Group, dict[Any, RowEdit]] = {}
     for slot in rows.slots:
@@ -77,7 +79,7 @@ def _sessions(entries: Sequence[Entry]) -> RowFilter:
     return RowFilter(of_groups(entries), {"joined_at": (min(begins), max(begins))})
 
 
-def _lay_over_members(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:
+def _apply_to_members(entries: Sequence[Entry], rows: RowEdits, _present: Present) -> None:
     sessions = _by_group(rows, lambda row: (row["member_id"], row["joined_at"]))
     for cluster, group_id, _, body in entries:
         of_group = sessions.setdefault((cluster, group_id), {})
@@ -117,7 +119,7 @@ def _groups(entries: Sequence[Entry]) -> RowFilter:
     return RowFilter(of_groups(entries))
 
 
-def _lay_over_groups(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:
+def _apply_to_groups(entries: Sequence[Entry], rows: RowEdits, _present: Present) -> None:
     now = _by_group(rows, lambda _row: None)
     for cluster, group_id, _, body in entries:
         of_group = now.setdefault((cluster, group_id), {})
@@ -143,7 +145,7 @@ def _minute(event_time: int) -> int:
     return event_time - event_time % MINUTE_MS
 
 
-def _lay_over_minutes(entries: Sequence[Entry], rows: Rows, present: Present) -> None:
+def _apply_to_minutes(entries: Sequence[Entry], rows: RowEdits, present: Present) -> None:
     minutes = _by_group(rows, lambda row: row["minute"])
     states: dict[Group, Row] = {}
     for cluster, group_id, event_time, body in entries:
@@ -175,9 +177,9 @@ def _lay_over_minutes(entries: Sequence[Entry], rows: Rows, present: Present) ->
 
 def _pause_of(body: journal.Body | None) -> int | None:
     """Return for how long queues that found an owner by this change had none, as far as that was seen."""
-    if isinstance(body, journal.QueueAssigned | journal.QueueResumed):
+    if isinstance(body, QueueAssigned | QueueResumed):
         return body.pause_ms
-    if not isinstance(body, journal.QueuesReassigned):
+    if not isinstance(body, QueuesReassigned):
         return None
     seen = [
         run.pause_ms * (run.last - run.first + 1)
@@ -214,7 +216,7 @@ def _open_topics(entries: Sequence[Entry]) -> RowFilter:
     return RowFilter({"cluster": sorted(clusters), "topic": sorted(topics)}, ends="valid_to")
 
 
-def _lay_over_topics(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:
+def _apply_to_topics(entries: Sequence[Entry], rows: RowEdits, _present: Present) -> None:
     spans = {
         (slot.now["cluster"], slot.now["topic"]): slot
         for slot in rows.slots
@@ -243,7 +245,7 @@ def _named_findings(entries: Sequence[Entry]) -> RowFilter:
     return RowFilter({"finding_id": sorted(names)})
 
 
-def _lay_over_findings(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:
+def _apply_to_findings(entries: Sequence[Entry], rows: RowEdits, _present: Present) -> None:
     findings = {slot.now["finding_id"]: slot for slot in rows.slots if slot.now is not None}
     for cluster, group_id, _, body in entries:
         if isinstance(body, journal.FindingOpened):
@@ -258,18 +260,42 @@ def _lay_over_findings(entries: Sequence[Entry], rows: Rows, _present: Present) 
                 slot.now = {**slot.now, "closed_at": body.closed_at}
 
 
-# In the order in which they are written: group_minutes reads groups as it stood before, so groups comes last.
+# -- audits -------------------------------------------------------------------------------------------------------
+
+
+def _audited(entries: Sequence[Entry]) -> RowFilter:
+    times = [entry.body.rebalanced_at for entry in entries if isinstance(entry.body, Audited)]
+    return RowFilter(of_groups(entries), {"event_time": (min(times), max(times))})
+
+
+def _apply_to_audits(entries: Sequence[Entry], rows: RowEdits, _present: Present) -> None:
+    audits = {slot.now["rebalance_id"]: slot for slot in rows.slots if slot.now is not None}
+    for cluster, group_id, _, body in entries:
+        if isinstance(body, Audited):
+            if body.rebalance_id not in audits:
+                audits[body.rebalance_id] = rows.add({})
+            row = msgspec.structs.asdict(body)
+            row["event_time"] = row.pop("rebalanced_at")
+            row["differing"] = [msgspec.structs.asdict(queue) for queue in body.differing]
+            audits[body.rebalance_id].now = {"cluster": cluster, "group_id": group_id, **row}
+
+
+GROUPS_EFFECT = Projection(
+    schema.GROUPS, kinds_of(journal.GroupChanged, journal.GroupRemoved), _groups, _apply_to_groups
+)
+
+# In the order in which they are written: group_minutes reads groups as it stood before, so groups comes behind it.
 EFFECTS: tuple[Projection, ...] = (
     Projection(schema.ASSIGNMENTS, SPAN_KINDS, span_filter, apply_to_spans),
     Projection(
         schema.MEMBERS,
         kinds_of(journal.MemberOpened, journal.MemberChanged, journal.MemberClosed, journal.MemberReopened),
         _sessions,
-        _lay_over_members,
+        _apply_to_members,
     ),
-    Projection(schema.TOPICS, kinds_of(journal.TopicChanged), _open_topics, _lay_over_topics),
+    Projection(schema.TOPICS, kinds_of(journal.TopicChanged), _open_topics, _apply_to_topics),
     Projection(
-        schema.FINDINGS, kinds_of(journal.FindingOpened, journal.FindingClosed), _named_findings, _lay_over_findings
+        schema.FINDINGS, kinds_of(journal.FindingOpened, journal.FindingClosed), _named_findings, _apply_to_findings
     ),
     Projection(
         schema.GROUP_MINUTES,
@@ -277,13 +303,15 @@ EFFECTS: tuple[Projection, ...] = (
             journal.Rebalanced,
             journal.GroupChanged,
             journal.GroupRemoved,
-            journal.QueuesReassigned,
-            journal.QueueAssigned,
-            journal.QueueResumed,
+            QueuesReassigned,
+            QueueAssigned,
+            QueueResumed,
         ),
         _minutes,
-        _lay_over_minutes,
+        _apply_to_minutes,
         every_change=True,
     ),
-    Projection(schema.GROUPS, kinds_of(journal.GroupChanged, journal.GroupRemoved), _groups, _lay_over_groups),
+    GROUPS_EFFECT,
+    # Behind the others: marks of releases before it name tables by their places.
+    Projection(schema.AUDITS, kinds_of(Audited), _audited, _apply_to_audits),
 )

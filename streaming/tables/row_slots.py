@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from streaming.tables.schema import Row
-from udfs.group.span_runs import Holders
+from udfs.group.assignment.span_runs import Holders
 from udfs.model import journal
+from udfs.model.spans import QueueAssigned, QueueReleased, QueueResumed
 
 
 class RowEdit:
@@ -23,7 +24,7 @@ class RowEdit:
         self.index = index
 
 
-class Rows:
+class RowEdits:
     """The current rows that may change, and those that come into being."""
 
     def __init__(self, standing: Iterable[Row]) -> None:
@@ -64,15 +65,15 @@ class OpenSpans:
 
     def apply(
         self,
-        body: journal.QueueAssigned | journal.QueueReleased,
-        rows: Rows,
+        body: QueueAssigned | QueueReleased,
+        rows: RowEdits,
         cluster: str,
         group_id: str | None,
     ) -> None:
         """Open or end one span."""
         told = msgspec.structs.asdict(body)
         members = self._by_queue.setdefault(_queue_key(told), {})
-        if isinstance(body, journal.QueueAssigned):
+        if isinstance(body, QueueAssigned):
             # A span that is open goes on, as after a restored state.
             if body.member_id not in members:
                 row = {"cluster": cluster, "group_id": group_id, "valid_to": None, **told}
@@ -83,13 +84,13 @@ class OpenSpans:
         if slot is not None and slot.now is not None:
             slot.now = ended(slot.now, "valid_from", "valid_to", body.valid_to)
 
-    def resume(self, body: journal.QueueResumed) -> None:
+    def resume(self, body: QueueResumed) -> None:
         """Note for how long the queue of an open span had no owner before it."""
         slot = self._by_queue.get(_queue_key(msgspec.structs.asdict(body)), {}).get(body.member_id)
         if slot is not None and slot.now is not None:
             slot.now |= {"pause_ms": body.pause_ms, "pause_estimated_ms": None}
 
-    def split(self, body: journal.MemberReplaced | journal.MemberChanged, rows: Rows, at: int) -> None:
+    def split(self, body: journal.MemberReplaced | journal.MemberChanged, rows: RowEdits, at: int) -> None:
         """End the open spans of a member's old id, and begin the same ones under its new id."""
         begun = {"member_id": body.member_id, "instance_id": body.instance_id, "valid_from": at}
         former_id = body.former_member_id or body.member_id
@@ -122,7 +123,7 @@ class OpenSpans:
             self.add(slot)
 
     def holders(self, origin: str) -> Holders:
-        """Return what tells who holds a queue by this origin."""
+        """Return the function that finds the owners of a queue by this origin."""
 
         def of(queue: tuple[str, str | None, int]) -> list[tuple[str, str | None]]:
             slots = self._by_queue.get((*queue, origin), {})

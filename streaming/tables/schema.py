@@ -6,106 +6,56 @@ shell as plain dicts in which times are epoch milliseconds, as in the core; `arr
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
-
-import pyarrow as pa
-
-from udfs.model.member_fields import SHOWN, TRAITS, kind_of
-from udfs.model.systems import SYSTEMS
-
-Row: TypeAlias = dict[str, Any]
-
-TEXT = pa.string()
-COUNT = pa.int32()
-LONG = pa.int64()
-TRUTH = pa.bool_()
-TIME = pa.timestamp("us", "UTC")
-TEXTS = pa.list_(TEXT)
-TRIGGERS = pa.list_(
-    pa.struct([("kind", TEXT), ("member_id", TEXT), ("topic", TEXT), ("detail", TEXT), ("event_id", TEXT)])
+from streaming.tables.columns import (
+    APPENDED_FILE_BYTES,
+    COUNT,
+    DIFFERING,
+    LONG,
+    QUEUES,
+    TEXT,
+    TEXTS,
+    TIME,
+    TRIGGERS,
+    TRUTH,
+    Column,
+    Row,
+    Table,
 )
-QUEUES = pa.list_(pa.struct([("broker", TEXT), ("queue_id", LONG), ("racks", TEXTS)]))
-
-MERGED_FILE_BYTES = 128 << 10  # a changed row has its whole file written anew
-APPENDED_FILE_BYTES = 64 << 20
-
-_SIMPLE = {TEXT: "string", COUNT: "integer", LONG: "long", TRUTH: "boolean", TIME: "timestamp"}
-
-
-class Column(NamedTuple):
-    """One column; the comment is the documentation for users."""
-
-    name: str
-    type: pa.DataType
-    comment: str
-
-
-class Table(NamedTuple):
-    """One table.
-
-    Attributes:
-        key: The identity of a row.
-        cluster_by: What readers filter by; rows that share it are clustered.
-        append_only: Rows are never changed or taken away.
-        ends: Column that is null while the row is current, where the table has one.
-        unique_texts: Columns whose texts hardly repeat: a dictionary of them costs time and saves nothing.
-        file_bytes: How large a data file should be.
-    """
-
-    name: str
-    comment: str
-    columns: tuple[Column, ...]
-    key: tuple[str, ...]
-    cluster_by: tuple[str, ...] = ("cluster", "group_id")
-    append_only: bool = False
-    ends: str | None = None
-    unique_texts: tuple[str, ...] = ()
-    file_bytes: int = MERGED_FILE_BYTES
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Return the Arrow schema."""
-        return pa.schema([(column.name, column.type) for column in self.columns])
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the columns' names, in order."""
-        return tuple(column.name for column in self.columns)
-
-
-_CLUSTER = Column("cluster", TEXT, "Name of the cluster")
-_SYSTEM = Column("system", TEXT, f"{', '.join([*SYSTEMS][:-1])} or {[*SYSTEMS][-1]}")
-_GROUP = Column("group_id", TEXT, "Name of the consumer group")
-_TOPIC = Column("topic", TEXT, "Name of the topic")
-_BROKER = Column("broker", TEXT, "Broker of the queue where queues are numbered per broker, else null")
-_QUEUE = Column("queue_id", LONG, "Number of the queue (partition); -1 = shared by message, without a single owner")
-_MEMBER = Column("member_id", TEXT, "Id of the member within its group")
-_INSTANCE = Column("instance_id", TEXT, TRAITS["instance_id"].comment)
-_REBALANCE = Column("rebalance_id", TEXT, "The rebalance, see table rebalances")
-_SPAN = (
-    Column("valid_from", TIME, "Start of the span"),
-    Column("valid_to", TIME, "End of the span, not part of it; null = now"),
+from streaming.tables.shared_columns import (
+    BROKER,
+    CLUSTER,
+    GROUP,
+    IDLE,
+    INSTANCE,
+    MEMBER,
+    OBSERVED_BY,
+    QUEUE,
+    REBALANCE,
+    SPAN,
+    SPREAD,
+    SYSTEM,
+    TOPIC,
+    UNASSIGNED,
+    costs,
+    described,
 )
-_IDLE = Column("idle_members", COUNT, "Members with a subscription and without queues")
-_UNASSIGNED = Column("unassigned_queues", COUNT, "Subscribed queues without an owner")
-_SPREAD = Column("spread", COUNT, "Most minus fewest queues of a subscribing member")
+from udfs.model.journal import UNDER_WAY
+from udfs.model.member_fields import SHOWN
 
-_KINDS = {str: TEXT, int: LONG, bool: TRUTH, tuple: TEXTS}
-
-
-def _described(*names: str) -> list[Column]:
-    """Return the columns of a member's description."""
-    return [Column(name, _KINDS[kind_of(name)], TRAITS[name].comment) for name in names]
-
+__all__ = [
+    "ASSIGNMENTS", "AUDITS", "CHANGES", "COUNT", "FINDINGS", "GROUPS", "GROUP_MINUTES", "LONG", "MEMBERS", "QUEUES",
+    "QUEUE_PROGRESS", "REBALANCES", "REJECTED_EVENTS", "TABLES", "TEXT", "TIME", "TOPICS", "TRIGGERS", "TRUTH",
+    "Row", "Table",
+]  # fmt: skip
 
 REBALANCES = Table(
     "rebalances",
     "One row per rebalance: its time, its causes and its effects",
     (
         Column("rebalance_id", TEXT, "Identity: the same input gives the same id"),
-        _CLUSTER,
-        _SYSTEM,
-        _GROUP,
+        CLUSTER,
+        SYSTEM,
+        GROUP,
         Column("generation", LONG, "Number of the rebalance within its group"),
         Column("generation_source", TEXT, "reported (by the source) or counted (by the monitor)"),
         Column("event_time", TIME, "Event time"),
@@ -126,9 +76,9 @@ REBALANCES = Table(
         Column("queues_revoked", COUNT, "Queues that lost an owner and got none"),
         Column("queues_moved", COUNT, "Queues that moved from one owner to another"),
         Column("generations_missed", LONG, "Generations between the last one observed and this one; null = unknown"),
-        _IDLE,
-        _UNASSIGNED,
-        _SPREAD,
+        IDLE,
+        UNASSIGNED,
+        SPREAD,
         Column("agrees", TRUTH, "Whether computed and reported assignment are equal; null = nothing to compare"),
         Column("queues_differing", COUNT, "Queues on which computed and reported assignment differ"),
         Column(
@@ -137,6 +87,14 @@ REBALANCES = Table(
         Column("queue_pause_ms", LONG, "Time without an owner, summed over the paused queues; null = not observed"),
         Column("pause_estimated_ms", LONG, "Estimate of pause_ms where it was not observed"),
         Column("queue_pause_estimated_ms", LONG, "Estimate of queue_pause_ms where it was not observed"),
+        Column("library", TEXT, "Client library whose assignment was computed; null = not known, or not Kafka's"),
+        Column("agrees_reason", TEXT, "Why agrees is null"),
+        OBSERVED_BY,
+        Column("logical_id", TEXT, "rebalance_id of the first generation of the same logical (cooperative) rebalance"),
+        Column("began_at", TIME, "First evidence that it began; null = not observed"),
+        Column("joined_at", TIME, "End of the join phase, or when the target was computed; null = not reported"),
+        Column("completed_at", TIME, "When the source had completed it; null = not reported"),
+        *costs("; summed over the queues that got an owner and of which it is known"),
     ),
     key=("rebalance_id",),
     append_only=True,
@@ -148,7 +106,7 @@ CHANGES = Table(
     "changes",
     "One row per change: the journal from which the tables of spans and of the current state are built",
     (
-        _CLUSTER,
+        CLUSTER,
         Column("group_id", TEXT, "Group whose history this belongs to; null = of a topic or of the cluster"),
         Column(
             "subject", TEXT, "Topic or other thing of the cluster whose history this belongs to, where group_id is null"
@@ -190,17 +148,17 @@ ASSIGNMENTS = Table(
     "assignments",
     "One row per owner of one queue for one span; owner at T: valid_from <= T and (valid_to is null or T < valid_to)",
     (
-        _CLUSTER,
-        _GROUP,
-        _TOPIC,
-        _BROKER,
-        _QUEUE,
-        _MEMBER,
-        _INSTANCE,
+        CLUSTER,
+        GROUP,
+        TOPIC,
+        BROKER,
+        QUEUE,
+        MEMBER,
+        INSTANCE,
         Column("origin", TEXT, "computed (by the strategy) or reported (by clients or coordinator)"),
         Column("generation", LONG, "Generation that began the span"),
-        _REBALANCE,
-        *_SPAN,
+        REBALANCE,
+        *SPAN,
         Column("inferred", TRUTH, "Whether the start was inferred and not observed"),
         Column(
             "pause_ms",
@@ -210,6 +168,7 @@ ASSIGNMENTS = Table(
         Column(
             "pause_estimated_ms", LONG, "Estimate of pause_ms where it was not observed, by the clients' own timings"
         ),
+        *costs(""),
     ),
     key=("cluster", "group_id", "topic", "broker", "queue_id", "member_id", "origin", "valid_from"),
     ends="valid_to",
@@ -219,18 +178,18 @@ MEMBERS = Table(
     "members",
     "One row per session of one member",
     (
-        _CLUSTER,
-        _GROUP,
-        _MEMBER,
-        *_described("client_id", "host", "instance_id", "rack", "subscriptions", "strategies"),
+        CLUSTER,
+        GROUP,
+        MEMBER,
+        *described("client_id", "host", "instance_id", "rack", "subscriptions", "strategies"),
         Column("joined_at", TIME, "Start of the session"),
         Column("last_heartbeat_at", TIME, "Last heartbeat of an ended session; null while it is open"),
         Column("left_at", TIME, "End of the session; null = still a member"),
         Column("left_reason", TEXT, "left, expired, gone, absent_from_snapshot or replaced"),
         Column("lives_by", TEXT, "heartbeats (expires without them) or snapshots"),
-        *_described("session_timeout_ms"),
+        *described("session_timeout_ms"),
         Column("former_member_id", TEXT, "Previous id of a static member that rejoined under this one"),
-        *_described(*SHOWN[SHOWN.index("client_version") :]),  # all that are newer come at the end
+        *described(*SHOWN[SHOWN.index("client_version") :]),  # all that are newer come at the end
     ),
     key=("cluster", "group_id", "member_id", "joined_at"),
     ends="left_at",
@@ -240,21 +199,38 @@ GROUPS = Table(
     "groups",
     "One row per group as it is now",
     (
-        _CLUSTER,
-        _SYSTEM,
-        _GROUP,
-        Column("state", TEXT, "stable, empty, failed, or not_followed (a kind that is not recomputed)"),
+        CLUSTER,
+        SYSTEM,
+        GROUP,
+        Column(
+            "state",
+            TEXT,
+            "stable, empty, failed, not_followed (a kind that is not recomputed), or of a rebalance under way: "
+            + ", ".join(UNDER_WAY),
+        ),
         Column("mode", TEXT, "clustering, broadcasting or message"),
         Column("strategy", TEXT, "Strategy that computes the assignment, by its qualified name"),
         Column("generation", LONG, "Last generation"),
         Column("generation_source", TEXT, "reported or counted"),
         Column("members", COUNT, "Members"),
         Column("queues", COUNT, "Queues of subscribed, known topics"),
-        _IDLE,
-        _UNASSIGNED,
-        _SPREAD,
+        IDLE,
+        UNASSIGNED,
+        SPREAD,
         Column("last_rebalance_at", TIME, "Time of the last rebalance"),
         Column("last_rebalance_id", TEXT, "That rebalance"),
+        OBSERVED_BY,
+        Column(
+            "protocol", TEXT, "consumer, share or streams: a group of Kafka's newer protocols; connect, ...: another"
+        ),
+        Column("epoch", LONG, "Newest group epoch, of a group of a newer protocol"),
+        Column("assignment_epoch", LONG, "Epoch of its newest target assignment"),
+        Column("waits", TEXT, "Which of its members have yet to revoke queues, and which wait for whose"),
+        Column("strategy_verdict", TEXT, "What audits say of the strategy: proven, contradicted or not_recomputable"),
+        Column("verdict_generations", COUNT, "How many generations say so"),
+        Column("verdict_from", TIME, "Event time of the first of them"),
+        Column("verdict_reason", TEXT, "Why it is contradicted or not recomputable, as in table audits"),
+        Column("library", TEXT, "Client library that assigned the last generation; null = not known, or not Kafka's"),
     ),
     key=("cluster", "group_id"),
 )
@@ -263,11 +239,11 @@ TOPICS = Table(
     "topics",
     "One row per span in which a topic had the same queues",
     (
-        _CLUSTER,
-        _TOPIC,
+        CLUSTER,
+        TOPIC,
         Column("queue_count", LONG, "Number of queues"),
         Column("queues", QUEUES, "The queues, with the racks of their replicas where known"),
-        *_SPAN,
+        *SPAN,
     ),
     key=("cluster", "topic", "valid_from"),
     ends="valid_to",
@@ -279,7 +255,7 @@ FINDINGS = Table(
     "One row per finding, open or closed",
     (
         Column("finding_id", TEXT, "Identity of the finding"),
-        _CLUSTER,
+        CLUSTER,
         Column("group_id", TEXT, "Affected group; null = the whole cluster"),
         Column("kind", TEXT, "source_silent, generations_missed, strategy_failed, events_late, expected_differs, ..."),
         Column("severity", TEXT, "info, warning or critical"),
@@ -298,8 +274,8 @@ GROUP_MINUTES = Table(
     "One row per minute of a group in which anything changed; a minute without a row is like the last row before it,"
     " with no rebalances",
     (
-        _CLUSTER,
-        _GROUP,
+        CLUSTER,
+        GROUP,
         Column("minute", TIME, "Start of the minute"),
         Column("members", COUNT, "Members at the end of the minute"),
         Column("rebalances", COUNT, "Rebalances in the minute"),
@@ -317,6 +293,59 @@ GROUP_MINUTES = Table(
     key=("cluster", "group_id", "minute"),
 )
 
+QUEUE_PROGRESS = Table(
+    "queue_progress",
+    "One row per queue of a group and span of event time (time.queue_progress_ms) in which its commit or its end moved;"
+    " offsets as of its end. While a group rebalances, and until it has committed since, lag is not reliable",
+    (
+        CLUSTER,
+        GROUP,
+        TOPIC,
+        BROKER,
+        QUEUE,
+        Column("event_time", TIME, "Start of the span"),
+        Column("committed_offset", LONG, "Committed offset: the next message that a new owner reads"),
+        Column("committed_at", TIME, "Time of that commit; null = before the first that was observed"),
+        Column("end_offset", LONG, "End of the queue, where the source tells it: the offset of the next new message"),
+        Column("end_at", TIME, "Time when that was observed"),
+        Column("lag", LONG, "end_offset minus committed_offset, at least 0; null where one is not known"),
+    ),
+    key=("cluster", "group_id", "topic", "broker", "queue_id", "event_time", "committed_at", "end_at"),
+    file_bytes=APPENDED_FILE_BYTES,
+)
+
+AUDITS = Table(
+    "audits",
+    "One row per generation that was audited: whether the reported assignment is the recomputed one, and why not",
+    (
+        REBALANCE,
+        CLUSTER,
+        SYSTEM,
+        GROUP,
+        Column("generation", LONG, "Number of the rebalance within its group"),
+        Column("event_time", TIME, "Event time of the rebalance"),
+        Column("audited_at", TIME, "Event time at which the assignments were compared"),
+        Column("strategy", TEXT, "Strategy that was recomputed, by its qualified name"),
+        Column("library", TEXT, "Client library whose assignment was recomputed; null = not known, or not Kafka's"),
+        Column("verdict", TEXT, "agrees, differs or not_recomputable"),
+        Column("reason", TEXT, "Likely reason why it differs, or why it could not be recomputed"),
+        Column("detail", TEXT, "The evidence for the reason"),
+        Column("members", COUNT, "Members"),
+        Column("queues", COUNT, "Queues of subscribed, known topics"),
+        Column("queues_differing", COUNT, "Queues that differ; the next three are its parts"),
+        Column("missing", COUNT, "Queues of which an expected owner reports nothing"),
+        Column("duplicate", COUNT, "Queues with several reported owners"),
+        Column("unexpected_owner", COUNT, "Queues with another reported owner than the expected one"),
+        Column(
+            "differing",
+            DIFFERING,
+            "The differing queues, in order, at most 50 of them; expected is empty where nothing could be recomputed",
+        ),
+    ),
+    key=("rebalance_id",),
+    unique_texts=("rebalance_id",),
+)
+
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
@@ -329,46 +358,7 @@ TABLES: dict[str, Table] = {
         REJECTED_EVENTS,
         CHANGES,
         GROUP_MINUTES,
+        QUEUE_PROGRESS,
+        AUDITS,
     )
 }
-
-# Commits are many: checkpoints of the log must be rare enough to be cheap, and old commits must go.
-CHECKPOINT_INTERVAL = 50
-PROPERTIES = {
-    "delta.enableChangeDataFeed": "true",
-    "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
-    "delta.logRetentionDuration": "interval 2 days",
-    "delta.deletedFileRetentionDuration": "interval 1 days",
-}
-
-
-def properties(table: Table) -> dict[str, str]:
-    """Return the Delta properties of the table."""
-    return PROPERTIES | {"delta.appendOnly": "true" if table.append_only else "false"}
-
-
-def delta_fields(table: Table) -> list[dict[str, Any]]:
-    """Return the columns as the Delta log has them (Delta protocol, "Schema Serialization Format")."""
-    return [
-        {
-            "name": column.name,
-            "type": _delta_type(column.type),
-            "nullable": True,
-            "metadata": {"comment": column.comment},
-        }
-        for column in table.columns
-    ]
-
-
-def _delta_type(kind: pa.DataType) -> object:
-    if pa.types.is_list(kind):
-        return {"type": "array", "elementType": _delta_type(kind.value_type), "containsNull": True}
-    if pa.types.is_struct(kind):
-        return {
-            "type": "struct",
-            "fields": [
-                {"name": field.name, "type": _delta_type(field.type), "nullable": True, "metadata": {}}
-                for field in kind
-            ],
-        }
-    return _SIMPLE[kind]

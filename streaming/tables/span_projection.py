@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streaming.tables.journal_entries import Entry, Group, Present, RowFilter, kinds_of, of_groups
-from streaming.tables.row_slots import OpenSpans, RowEdit, Rows
-from udfs.group.span_runs import unpack_reassignment
+from streaming.tables.row_slots import OpenSpans, RowEdit, RowEdits
+from udfs.group.assignment.span_runs import unpack_reassignment
 from udfs.model import journal
+from udfs.model.spans import QueueAssigned, QueueReleased, QueueResumed, QueuesReassigned, SpansWithdrawn
 
 # Only journals of earlier releases hold MemberChanged with a former id, and QueueAssigned and QueueReleased.
 SPAN_KINDS = kinds_of(
-    journal.QueuesReassigned,
-    journal.QueueAssigned,
-    journal.QueueResumed,
-    journal.QueueReleased,
-    journal.SpansWithdrawn,
+    QueuesReassigned,
+    QueueAssigned,
+    QueueResumed,
+    QueueReleased,
+    SpansWithdrawn,
     journal.MemberReplaced,
     journal.MemberChanged,
 )
@@ -23,11 +24,11 @@ SPAN_KINDS = kinds_of(
 
 def span_filter(entries: Sequence[Entry]) -> RowFilter:
     """Return which spans a piece may touch: open ones, and where some are withdrawn those that ended since."""
-    withdrawn = [entry.body.since for entry in entries if isinstance(entry.body, journal.SpansWithdrawn)]
+    withdrawn = [entry.body.since for entry in entries if isinstance(entry.body, SpansWithdrawn)]
     return RowFilter(of_groups(entries), ends="valid_to", ended_since=min(withdrawn, default=None))
 
 
-def apply_to_spans(entries: Sequence[Entry], rows: Rows, _present: Present) -> None:
+def apply_to_spans(entries: Sequence[Entry], rows: RowEdits, _present: Present) -> None:
     """Apply a piece to the spans."""
     open_spans: dict[Group, OpenSpans] = {}
     for slot in rows.slots:
@@ -36,16 +37,16 @@ def apply_to_spans(entries: Sequence[Entry], rows: Rows, _present: Present) -> N
             open_spans.setdefault(group, OpenSpans()).add(slot)
     for cluster, group_id, event_time, body in entries:
         spans = open_spans.setdefault((cluster, group_id), OpenSpans())
-        if isinstance(body, journal.QueuesReassigned):
+        if isinstance(body, QueuesReassigned):
             for one in unpack_reassignment(body, spans.holders(body.origin)):
                 spans.apply(one, rows, cluster, group_id)
-        elif isinstance(body, journal.QueueAssigned | journal.QueueReleased):
+        elif isinstance(body, QueueAssigned | QueueReleased):
             spans.apply(body, rows, cluster, group_id)
-        elif isinstance(body, journal.QueueResumed):
+        elif isinstance(body, QueueResumed):
             spans.resume(body)
         elif isinstance(body, journal.MemberReplaced | journal.MemberChanged) and body.former_member_id is not None:
             spans.split(body, rows, event_time)
-        elif isinstance(body, journal.SpansWithdrawn):
+        elif isinstance(body, SpansWithdrawn):
             spans.withdraw([slot for slot in rows.slots if _group_of(slot) == (cluster, group_id)], body.since)
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,20 +20,29 @@ from deltalake import DeltaTable
 
 from streaming.machine.logs import logger
 from streaming.settings.locations import Location
-from streaming.tables.delta_rs import DeltaRsTable, is_clustered
-from streaming.tables.materializer import SHARES, of_shares
+from streaming.tables import delta_rs
+from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.engine import change_writer
+from streaming.tables.journal_progress import Progress, to_mark
+from streaming.tables.location import is_clustered
+from streaming.tables.materializer import progress_id
 from streaming.tables.projections import EFFECTS
-from streaming.tables.schema import CHANGES, TABLES, Table
+from streaming.tables.schema import AUDITS, CHANGES, TABLES, Table
 from streaming.tables.writer import Mark
 
 _COPIES = ".taken-over"
 _COMPLETE = "complete"
+_SHARES = 1 << 20  # of a version of the journal, in the marks of those tables
 KEPT = "before-takeover"
 _log = logger("tables")
 
 
-def take_over(root: Location) -> None:
-    """Take over the tables of earlier releases below a root; others are left alone. They were in folders alone."""
+def take_over(root: Location, writer: str = delta_rs.NAME) -> None:
+    """Take over the tables of earlier releases below a root; others are left alone. They were in folders alone.
+
+    Args:
+        writer: Who writes them from now on.
+    """
     if not isinstance(root, Path):
         return
     copies = root / _COPIES
@@ -44,32 +54,28 @@ def take_over(root: Location) -> None:
             return
         _log.info("taking over the tables of an earlier release", tables=len(old), kept=str(root / KEPT))
         _copy_all(root, copies, old)
+        change_writer(copies, writer)
         (copies / _COMPLETE).touch()
     _put_in_place(root, copies)
 
 
 def _copy_all(root: Path, copies: Path, old: Mapping[str, DeltaTable]) -> None:
     marks = {name: _marks_of(root / name) for name in old}
-    renumbered: Callable[[Mark], Mark | None] = lambda mark: mark  # noqa: E731 - where the journal stays as it is
+    follow_mark: list[Mark] = []
     for name, table in sorted(old.items(), key=lambda one: one[0] != CHANGES.name):
         copy = DeltaRsTable(copies, TABLES[name])
         copy.add_columns_of(table)
         if TABLES[name] is CHANGES:
             followed = [mark for others in marks.values() for mark in others]
-            renumbered = _copy_journal(table, copy, marks[name], followed)
+            follow_mark = _copy_journal(table, copy, marks[name], followed)
         else:
-            kept = [mark for each in marks[name] if (mark := renumbered(each)) is not None]
-            copy.fill(lambda table=table: _rows(table), kept)  # type: ignore[misc]
+            copy.fill(lambda table=table: _rows(table), [*marks[name], *follow_mark])  # type: ignore[misc]
 
 
-def _copy_journal(
-    old: DeltaTable, copy: DeltaRsTable, marks: list[Mark], followed: list[Mark]
-) -> Callable[[Mark], Mark | None]:
-    """Copy what all tables have passed as one version, and each later version as one; return how marks change."""
-    before, now = str(old.metadata().id), copy.identity
-    of_tables = {f"{before}-{effect.table.name}": effect.table.name for effect in EFFECTS}
-    reached = dict.fromkeys(of_tables, 0) | _highest(mark for mark in followed if mark.app_id in of_tables)
-    base, end = min(reached.values()), old.version()
+def _copy_journal(old: DeltaTable, copy: DeltaRsTable, marks: list[Mark], followed: list[Mark]) -> list[Mark]:
+    """Copy what all tables have passed as one version, each later version as one; return the mark of their progress."""
+    reached = _positions(str(old.metadata().id), followed)
+    base, end = min(each.version for each in reached), old.version()
     copy.fill(lambda: _rows(DeltaTable(old.table_uri, version=base)), marks)
     versions = {base: copy.version}
     for version in _versions_with_rows(old, base, end):
@@ -79,16 +85,35 @@ def _copy_journal(
     def at(version: int) -> int:
         return max(number for known, number in versions.items() if known <= version)
 
-    def renumbered(mark: Mark) -> Mark | None:
-        if mark.app_id in of_tables:
-            return Mark(f"{now}-{of_tables[mark.app_id]}", at(mark.version)) if mark.version >= base else None
-        for app_id, name in of_tables.items():
-            if mark.app_id == of_shares(app_id):
-                upto, done = divmod(mark.version, SHARES)
-                return Mark(of_shares(f"{now}-{name}"), at(upto) * SHARES + done) if upto > base else None
-        return mark
+    lowest, ahead = min(reached), max(reached)
+    progress = Progress(at(base))
+    if ahead != lowest:
+        upto = lowest.upto or ahead.upto or ahead.version
+        progress = Progress(at(base), at(upto), lowest.shares, reached.index(lowest))
+    elif lowest.shares:
+        progress = Progress(at(base), at(lowest.upto), lowest.shares)
+    return [Mark(progress_id(copy.identity), to_mark(progress))] if base or progress.upto else []
 
-    return renumbered
+
+class _Position(NamedTuple):
+    """How far a table had come: all of the journal up to a version, and so many shares of the piece after it."""
+
+    version: int
+    shares: int = 0
+    upto: int = 0
+
+
+def _positions(journal: str, followed: list[Mark]) -> list[_Position]:
+    """Return those of the tables that follow the journal, in their order; each had marks of its own."""
+    highest = _highest(iter(followed))
+    found = []
+    for effect in EFFECTS:
+        if effect.table is AUDITS:
+            continue  # a table of later releases
+        version = highest.get(f"{journal}-{effect.table.name}", 0)
+        upto, shares = divmod(highest.get(f"{journal}-{effect.table.name}-share", 0), _SHARES)
+        found.append(_Position(version, shares, upto) if upto > version else _Position(version))
+    return found
 
 
 def _versions_with_rows(old: DeltaTable, after: int, upto: int) -> list[int]:
@@ -138,8 +163,8 @@ def _marks_in(log: Path) -> Iterator[Mark]:
 
 def _highest(marks: Iterator[Mark]) -> dict[str, int]:
     found: dict[str, int] = {}
-    for app_id, version in marks:
-        found[app_id] = max(version, found.get(app_id, 0))
+    for mark in marks:
+        found[mark.app_id] = max(mark.version, found.get(mark.app_id, 0))
     return found
 
 

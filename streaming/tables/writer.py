@@ -1,7 +1,8 @@
 """Shell: the seam between what the tables hold and who commits to them: one protocol, one implementation an engine.
 
-No code of ours writes a Delta log: `delta_rs.py` commits through delta-rs, in the driver. A table remembers
-its writer in a property, for an engine that is chosen anew must not find commits that it does not expect.
+No code of ours writes a Delta log: `delta_rs.py` commits by delta-rs in the driver, `delta_spark.py` through Spark.
+A table remembers its writer in a property, for an engine that is chosen anew must not find commits that it does not
+expect.
 """
 
 from __future__ import annotations
@@ -11,23 +12,27 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from streaming.settings.locations import Location
 from streaming.tables.journal_entries import RowFilter
 from streaming.tables.schema import Table
 
-WRITER_PROPERTY = "rebalance-monitor.writer"
 # Beside the rows of ``appended``: the version of the table that brought them.
 COMMIT_VERSION = "_commit_version"
 
 
 class Mark(NamedTuple):
-    """Delta's ``txn``: this application has written everything up to this version of its own."""
+    """Delta's ``txn``: this application has written everything up to this version of its own.
+
+    ``note`` is for people (``commit_notes.py``); empty = none.
+    """
 
     app_id: str
     version: int
+    note: str = ""
 
 
 # Rows, or what streams them, the same ones whenever it is called: a lost race begins again.
-Rows: TypeAlias = pa.Table | Callable[[], pa.RecordBatchReader]
+TableRows: TypeAlias = pa.Table | Callable[[], pa.RecordBatchReader]
 
 
 class Edit(NamedTuple):
@@ -57,6 +62,10 @@ class TableWriter(Protocol):
     table: Table
 
     @property
+    def root(self) -> Location:
+        """Return the folder or URI in which all tables are: what reads without Spark finds them there."""
+
+    @property
     def version(self) -> int:
         """Return the version that was last read."""
 
@@ -70,15 +79,14 @@ class TableWriter(Protocol):
     def mark(self, app_id: str) -> int | None:
         """Return up to where this application has written; None = nothing yet."""
 
-    def append(self, rows: Rows, mark: Mark) -> bool:
+    def append(self, rows: TableRows, mark: Mark) -> bool:
         """Add rows in one commit with this mark; False when they are there already."""
 
-    def merge(self, compute: Callable[[], Edit], mark: Mark, also: Sequence[Mark] = ()) -> bool:
-        """Replace rows in one commit with these marks; False when that is done already, or nothing changes.
+    def merge(self, compute: Callable[[], Edit], mark: Mark) -> bool:
+        """Replace rows in one commit with this mark; False when that is done already, or nothing changes.
 
         Args:
             compute: Runs again after a concurrent commit.
-            also: Further marks of the same commit.
         """
 
     def read(self, wanted: RowFilter) -> pa.Table:

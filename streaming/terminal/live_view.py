@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streaming.machine import clock
+from streaming.terminal.causes import WORDS, describe_cause
 from streaming.terminal.escape import printable
 
 REFRESHES_PER_SECOND = 4
@@ -28,66 +29,16 @@ NARROW = 60
 LOW = 12
 FLAT = 6
 
-# What a kind of trigger is called in a sentence about one member or topic, and in which colour.
-WORDS = {
-    "group_created": ("group created", "cyan"),
-    "session_expired": ("{who} expired", "red"),
-    "member_left": ("{who} left", "yellow"),
-    "member_gone": ("{who} departed", "yellow"),
-    "member_joined": ("{who} joined", "green"),
-    "subscription_changed": ("{who} changed subscription", "blue"),
-    "strategy_changed": ("strategy changed", "blue"),
-    "settings_changed": ("settings changed", "blue"),
-    "queue_count_changed": ("queues of {topic} changed", "magenta"),
-    "cooperative_follow_up": ("cooperative follow-up", "dim"),
-    "coordinator_changed": ("coordinator changed", "red"),
-    "late_evidence": ("late evidence", "magenta"),
-    "unexplained": ("no cause observed", "red"),
+# How long it takes as a rule until the first rebalance is shown, on quiet cores and on busy ones.
+FIRST_REBALANCE_S = (25, 90)
+# What each state at the start waits for.
+STARTS = {
+    "starting": "the settings are read",
+    "checking clusters": "the clusters are asked what they are",
+    "starting Spark": "Spark starts its JVM",
+    "running": "Spark computes the first batch and starts its Python workers",
+    "catching up": "Spark computes the first batch and starts its Python workers",
 }
-SEVERAL = {
-    "session_expired": "{count} expired",
-    "member_left": "{count} left",
-    "member_gone": "{count} departed",
-    "member_joined": "{count} joined",
-    "subscription_changed": "{count} changed subscriptions",
-    "queue_count_changed": "queues of {count} topics changed",
-}
-
-
-def describe_cause(triggers: Iterable[Mapping[str, Any]], group_id: str = "", id_width: int = 200) -> str:
-    """Return a short text of a rebalance's causes, in the order of the triggers.
-
-    Args:
-        group_id, id_width: Ids longer than this lose what they share with their group, then their middle.
-
-    Example:
-        >>> cause_in_words([{"kind": "member_left", "member_id": "a"}, {"kind": "member_joined", "member_id": "b"}])
-        'a left, b joined'
-        >>> cause_in_words([{"kind": "member_joined", "member_id": name} for name in "abc"])
-        '3 joined'
-        >>> cause_in_words([{"kind": "member_left", "member_id": "consumer-audit-1-0123456789abcdef"}], "audit", 12)
-        '1-012…9abcdef left'
-    """
-    kinds: dict[str, list[Mapping[str, Any]]] = {}
-    for trigger in triggers:
-        kinds.setdefault(str(trigger["kind"]), []).append(trigger)
-    parts = []
-    for kind, several in kinds.items():
-        if len(several) > 1 and kind in SEVERAL:
-            parts.append(SEVERAL[kind].format(count=len(several)))
-        else:
-            words, _ = WORDS.get(kind, (kind.replace("_", " "), ""))
-            who = _short(several[0].get("member_id") or "a member", group_id, id_width)
-            parts.append(words.format(who=who, topic=several[0].get("topic")))
-    return ", ".join(parts)
-
-
-def _short(member_id: str, group_id: str, width: int) -> str:
-    if len(member_id) > width:
-        member_id = member_id.removeprefix("consumer-").removeprefix(group_id).lstrip("-_") or member_id
-    if len(member_id) > width + 1:
-        return f"{member_id[: width // 2 - 1]}…{member_id[-(width // 2 + 1) :]}"
-    return member_id
 
 
 @dataclass(frozen=True)
@@ -139,11 +90,15 @@ class LiveStatus:
         events_per_second: Over the last batches.
         delay_ms: From an event to its row in ``rebalances``: the age of the last decision.
         batch, batch_ms: The last batch's number and how long it took.
+        batches, batches_ms: How many there were since the start, and how long they took together.
+        parts_ms: What of that each part took, by the names of Spark's ``durationMs``.
         clusters: By name.
         rebalances: Newest first, by the batch that decided them.
         findings: Open now; None = not counted.
         rejected: Inputs that were not applied as sent, since the start.
         tables: Their folder.
+        pages: Where a browser shows them; empty = nowhere.
+        following: How much of a large batch they have by now; empty = nothing large is left.
         notes: Warnings and errors, newest last.
     """
 
@@ -154,12 +109,17 @@ class LiveStatus:
     delay_ms: int | None = None
     batch: int | None = None
     batch_ms: int | None = None
+    batches: int = 0
+    batches_ms: int = 0
+    parts_ms: Mapping[str, int] = field(default_factory=dict)
     clusters: tuple[ClusterStatus, ...] = ()
     rebalances_seen: int = 0
     rebalances: deque[ObservedRebalance] = field(default_factory=lambda: deque(maxlen=KEPT_REBALANCES))
     findings: int | None = None
     rejected: int = 0
     tables: str = ""
+    pages: str = ""
+    following: str = ""
     notes: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_NOTES))
 
     def saw(self, rows: Iterable[Mapping[str, Any]], count: int | None = None) -> None:
@@ -251,7 +211,8 @@ def render(status: LiveStatus, now_ms: int, width: int, height: int, footer: str
     clusters = status.clusters[: max(1, min(len(status.clusters), height // 3))] if height >= LOW else ()
     notes = list(status.notes)[-max(1, height // 8) :] if height >= FLAT else []
     blank = [Text("")] if height >= FLAT else []
-    foot = " · ".join(part for part in (f"tables: {status.tables}" if status.tables else "", footer) if part)
+    places = (f"pages: {status.pages}" if status.pages else "", f"tables: {status.tables}" if status.tables else "")
+    foot = " · ".join(part for part in (*places, footer) if part)
     below: list[RenderableType] = [_line(note, "yellow") for note in notes]
     if height >= FLAT:
         below.append(_line(foot, "dim"))
@@ -261,8 +222,27 @@ def render(status: LiveStatus, now_ms: int, width: int, height: int, footer: str
     if clusters:
         parts += [_clusters(clusters, now_ms, width), *blank]
     if room > 0:
-        parts.append(_rebalances(status, room, width))
+        parts.append(_rebalances(status, room, width) if status.rebalances else _waiting(status, room))
     return Group(*parts, *below)
+
+
+def _waiting(status: LiveStatus, room: int) -> RenderableType:
+    """Return what the view waits for while it has nothing to show, and how long that takes as a rule."""
+    quiet_s, busy_s = FIRST_REBALANCE_S
+    if status.batch is not None:
+        return _line("no rebalance yet: the first one needs an event that is older than the allowed lateness", "dim")
+    what = STARTS.get(status.state)
+    if what is None:
+        return _line("no rebalance yet", "dim")
+    lines = [
+        _line(f"waiting: {what}", "bold"),
+        _line(
+            f"The first rebalances show about {quiet_s} s after the start as a rule, {busy_s} s on busy cores.", "dim"
+        ),
+    ]
+    if status.pages:
+        lines.append(_line(f"The same in a browser: {status.pages}", "dim"))
+    return Group(*lines[:room])
 
 
 def _line(text: str, style: str = "") -> Text:
@@ -277,6 +257,8 @@ def _head(status: LiveStatus, now_ms: int, width: int) -> RenderableType:
     if status.batch is not None:
         took = "" if status.batch_ms is None else f" in {status.batch_ms / 1_000:.1f} s"
         title.append(f"  batch {status.batch}{took}", "dim")
+    if status.following:
+        title.append(f"  the tables have {status.following}", "yellow")
     figures = [
         (_brief(sum(cluster.groups for cluster in status.clusters)), "groups", "bold"),
         (_brief(sum(cluster.members for cluster in status.clusters)), "members", "bold"),
@@ -326,8 +308,6 @@ def _clusters(clusters: Iterable[ClusterStatus], now_ms: int, width: int) -> Tab
 
 
 def _rebalances(status: LiveStatus, room: int, width: int) -> RenderableType:
-    if not status.rebalances:
-        return _line("no rebalance yet", "dim")
     table = _table(width)
     is_narrow = width < NARROW
     table.add_column("time", no_wrap=True, width=8)

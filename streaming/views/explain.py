@@ -9,8 +9,12 @@ import pyarrow.compute as pc
 
 from streaming.tables.schema import Row
 from streaming.terminal.format import count, queue_name, span_of_time, time_text
+from streaming.views import audits, phases
+from streaming.views.members import DEPARTURES
 from streaming.views.reader import Reader, time_scalar
 from streaming.views.rebalances import one_rebalance
+from streaming.views.siblings import siblings_of
+from udfs.model.comparability import NOT_REPORTED, SENTENCES
 from udfs.model.systems import SYSTEMS
 
 MOVES_SHOWN = 40
@@ -58,6 +62,7 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
     """
     rebalance = one_rebalance(reader, prefix)
     where = {"cluster": rebalance["cluster"], "group_id": rebalance["group_id"]}
+    of_group = {"cluster": rebalance["cluster"], "group": rebalance["group_id"]}
     at = time_scalar(rebalance["event_time"])
     spans = reader.rows("assignments", where=where, keep=lambda rows: _touch(rows, at))
     spans.sort(key=lambda span: span["member_id"])
@@ -70,6 +75,9 @@ def explain(reader: Reader, prefix: str) -> dict[str, Any]:
             if any(span["origin"] == origin for span in spans)
         },
         "taken_over": _taken_over(reader, rebalance, where),
+        "phases": [phase._asdict() for phase in phases.phases(rebalance)],
+        "parts": [part._asdict() for part in phases.parts(reader, rebalance)],
+        "audit": next(iter(audits.audits(reader, **of_group, rebalance_id=rebalance["rebalance_id"])), None),
     }
 
 
@@ -98,10 +106,15 @@ def _causes(reader: Reader, rebalance: Row, where: dict[str, str]) -> list[Row]:
     sessions.sort(key=lambda session: session["joined_at"])
     last = {session["member_id"]: session for session in sessions}
     described = ("client_id", "host", "instance_id", "last_heartbeat_at", "session_timeout_ms")
-    return [
-        {**trigger, **{name: last.get(trigger["member_id"], {}).get(name) for name in described}}
-        for trigger in rebalance["triggers"] or []
-    ]
+    causes = []
+    for trigger in rebalance["triggers"] or []:
+        session = last.get(trigger["member_id"], {})
+        cause = {**trigger, **{name: session.get(name) for name in described}}
+        if trigger["kind"] in DEPARTURES:
+            found = siblings_of(reader, session, rebalance["cluster"], rebalance["group_id"], rebalance["event_time"])
+            cause["siblings"] = None if found is None else found._asdict()
+        causes.append(cause)
+    return causes
 
 
 def _moves(spans: list[Row], rebalance: Row, origin: str) -> list[Move]:
@@ -136,8 +149,21 @@ def _owners_of(is_static: bool, spans: list[Row]) -> list[str]:
 def story(reported: dict[str, Any]) -> str:
     """Report what ``explain`` answered, for people."""
     row = reported["rebalance"]
-    how_long = [*_how_long(row), *_stood_still(reported["taken_over"])]
-    return "\n".join([*_what(row), "", *_why(reported), "", *_moved(reported), "", *how_long, "", *_agreement(row)])
+    how_long = [*_how_long(row), *_phases(row), *_stood_still(reported["taken_over"])]
+    return "\n".join(
+        [
+            *_what(row),
+            *_logical(reported),
+            "",
+            *_why(reported),
+            "",
+            *_moved(reported),
+            "",
+            *how_long,
+            "",
+            *_agreement(reported),
+        ]
+    )
 
 
 def _what(row: Row) -> list[str]:
@@ -166,6 +192,11 @@ def _why(reported: dict[str, Any]) -> list[str]:
             text += f" (last heartbeat {time_text(cause['last_heartbeat_at'])})"
         if cause["detail"]:
             text += f": {cause['detail']}"
+        if found := cause.get("siblings"):
+            text += (
+                f"; the same client in {count(found['ended'] + found['went_on'], 'other group')}: its session ended"
+                f" with it in {found['ended']}, went on in {found['went_on']} (inferred)"
+            )
         lines.append(f"  {cause['kind']}: {text}" + (f"  [event {cause['event_id']}]" if cause["event_id"] else ""))
     return lines
 
@@ -220,6 +251,7 @@ def _allocation(row: Row) -> str:
     if row["mode"] == "message":
         return "members share queues message by message (message)"
     by = f"by {row['strategy'] or 'an unknown strategy'}"
+    by += f" of {row['library']}" if row.get("library") else ""
     return by + (f", computed by {row['leader']}" if row["leader"] else "") + f" ({row['mode']})"
 
 
@@ -240,6 +272,26 @@ def _how_long(row: Row) -> list[str]:
     return [f"How long: {whole}; the pause of its queues was not observed." if whole else "How long: not observed."]
 
 
+def _phases(row: Row) -> list[str]:
+    spans, times = phases.phases_text(row), phases.times_text(row)
+    return ([f"  Phases: {spans}"] if spans else []) + ([f"  {times}"] if times else [])
+
+
+def _logical(reported: dict[str, Any]) -> list[str]:
+    """Return which part of a logical rebalance it is, and the others."""
+    row = reported["rebalance"]
+    found = [phases.Part(**part) for part in reported["parts"]]
+    text = phases.part_text(row, found)
+    if text is None:
+        return []
+    others = [
+        f"  generation {part.generation} at {time_text(part.event_time)}: {part.rebalance_id}"
+        for part in found
+        if part.rebalance_id != row["rebalance_id"]
+    ]
+    return [f"It is {text}" + (", beside:" if others else "."), *others]
+
+
 def _stood_still(taken_over: list[Row]) -> list[str]:
     lines = []
     for span in taken_over[:MOVES_SHOWN]:
@@ -252,9 +304,15 @@ def _stood_still(taken_over: list[Row]) -> list[str]:
     return lines
 
 
-def _agreement(row: Row) -> list[str]:
+def _agreement(reported: dict[str, Any]) -> list[str]:
+    row, audit = reported["rebalance"], reported.get("audit")
+    return [*_compared(row), *(audits.story(audit) if audit is not None else [])]
+
+
+def _compared(row: Row) -> list[str]:
     if row["agrees"] is None:
-        return ["Clients: no reported assignment to compare with the computed one."]
+        why = SENTENCES.get(row.get("agrees_reason") or NOT_REPORTED, row.get("agrees_reason"))
+        return [f"Clients: computed and reported assignment are not compared: {why}."]
     if row["agrees"]:
         return ["Clients: the reported assignment is the computed one."]
     return [f"Clients: reported and computed assignment differ on {count(row['queues_differing'] or 0, 'queue')}."]

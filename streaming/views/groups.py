@@ -6,8 +6,11 @@ from typing import Any
 
 from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.tables.schema import Row
+from streaming.views.audits import audits
 from streaming.views.findings import findings
-from streaming.views.members import members
+from streaming.views.group_sources import group_sources
+from streaming.views.members import departures, members
+from streaming.views.progress import progress
 from streaming.views.reader import Reader
 from streaming.views.rebalances import rebalances
 
@@ -38,15 +41,33 @@ def one_group(reader: Reader, group: str, cluster: str | None = None) -> Row:
 
 
 def group(reader: Reader, name: str, cluster: str | None = None) -> dict[str, Any]:
-    """Return one group: its row, its members with both assignments, its last rebalances and open findings.
+    """Return one group: its row, its members with both assignments, its progress, last rebalances and audits, findings.
 
     Raises:
         NotFoundError, AmbiguousError: As ``one_group``.
     """
     row = one_group(reader, name, cluster)
+    present = members(reader, group=name, cluster=row["cluster"])
     return {
         "group": row,
-        "members": members(reader, group=name, cluster=row["cluster"]),
+        "members": present,
+        "progress": progress(reader, row, present),
         "rebalances": rebalances(reader, group=name, cluster=row["cluster"], limit=LAST_REBALANCES),
+        "audits": audits(reader, group=name, cluster=row["cluster"], limit=LAST_REBALANCES),
         "findings": findings(reader, group=name, cluster=row["cluster"]),
+        "departures": departures(reader, name, row["cluster"]),
+        "source": group_sources(reader).get(row["cluster"]),
     }
+
+
+def generation_text(row: Row) -> str:
+    """Return a group's generation, with what alone shows it, where that is less than the coordinator's records.
+
+    Between two epochs of Kafka's newer protocols: the last that its members have taken over, and how far the next is.
+    """
+    generation, epoch = row["generation"], row.get("epoch")
+    text = "-" if generation is None else str(generation)
+    if epoch is not None and epoch != generation:
+        target = row["assignment_epoch"]
+        return f"{text} (epoch {epoch}, target {'-' if target is None else target})"
+    return f"{text} ({row['observed_by']})" if generation is not None and row.get("observed_by") else text

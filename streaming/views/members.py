@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pyarrow.compute as pc
+
 from streaming.tables.schema import Row
 from streaming.views.assignments import assignments
-from streaming.views.reader import Reader, holds_at
+from streaming.views.reader import Reader, Within, holds_at
+
+DEPARTURES = ("session_expired", "member_left", "member_gone")  # kinds of causes
+LAST_DEPARTURES = 5
 
 
 def members(
@@ -32,3 +37,23 @@ def members(
         row["reported"] = held.get((*member, "reported"), []) if member[:2] in reporting else None
         row["agrees"] = None if row["reported"] is None else row["computed"] == row["reported"]
     return found
+
+
+def departures(reader: Reader, group: str, cluster: str) -> list[Row]:
+    """Return the sessions of a group that ended last, the newest first, and the sentence that says how each ended.
+
+    Returns:
+        Rows of ``members`` with ``detail``: what the rebalance of the departure tells of it, e.g. the coordinator's own
+        reason, or how it was inferred; null where no cause of a rebalance names the member.
+    """
+    where = {"cluster": cluster, "group_id": group}
+    ended = reader.rows("members", where=where, keep=lambda rows: pc.is_valid(rows["left_at"]))
+    last = sorted(ended, key=lambda row: (-row["left_at"], row["member_id"]))[:LAST_DEPARTURES]
+    since = min((row["left_at"] for row in last), default=None)
+    told: dict[str, str | None] = {}
+    if since is not None:
+        within = {"event_time": Within(since_ms=since)}
+        for rebalance in sorted(reader.rows("rebalances", where=where | within), key=lambda row: row["event_time"]):
+            causes = [cause for cause in rebalance["triggers"] or [] if cause["kind"] in DEPARTURES]
+            told |= {cause["member_id"]: cause["detail"] for cause in causes if cause["member_id"]}
+    return [row | {"detail": told.get(row["member_id"])} for row in last]

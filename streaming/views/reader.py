@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,11 +14,25 @@ from deltalake import DeltaTable
 from streaming.settings.locations import Location
 from streaming.tables.arrow_rows import as_schema, from_arrow
 from streaming.tables.errors import NoTablesError
+from streaming.tables.file_listing import newest_time
 from streaming.tables.location import is_table, table_uri
 from streaming.tables.schema import TABLES, TIME, Row
+from streaming.terminal.format import time_text
 
 # Which rows stay. Not a pc.Expression: filtering by one imports pandas.
 Keep: TypeAlias = Callable[[pa.Table], pa.ChunkedArray]
+
+
+class Within(NamedTuple):
+    """A condition on a time, which files are skipped by: since <= T < until; None = unbounded.
+
+    Attributes:
+        or_null: Null fits, too: spans that are open.
+    """
+
+    since_ms: int | None = None
+    until_ms: int | None = None
+    or_null: bool = False
 
 
 class Reader:
@@ -51,7 +65,7 @@ class Reader:
         """Read a table, or the rows that match; a table that does not exist yet is empty.
 
         Args:
-            where: Column -> the value that it must have, or a set of those that it may have; None = any.
+            where: Column -> the value that it must have, a set of those that it may have, or ``Within``; None = any.
             keep: A further condition.
         """
         names = list(columns or TABLES[name].names)
@@ -64,10 +78,10 @@ class Reader:
         self, name: str, *, columns: Sequence[str], where: Mapping[str, Any] | None = None
     ) -> Iterator[pa.Table]:
         """Read as ``read`` does, a block of rows after another: the table is never in memory as a whole."""
-        if not is_table(self._root, name):
+        delta = self._table(name)
+        if delta is None:
             return
         schema = pa.schema([TABLES[name].schema.field(column) for column in columns])
-        delta = DeltaTable(table_uri(self._root, name))
         # A table of an older release gets the columns that it lacks when its job starts again.
         there = {field.name for field in delta.schema().fields}
         tests = [_test(column, value) for column, value in (where or {}).items() if value is not None]
@@ -75,6 +89,20 @@ class Reader:
         # Not pa.table(), and no empty_table() where there are rows: they import pandas.
         for batch in pa.RecordBatchReader.from_stream(found):
             yield as_schema(pa.Table.from_batches([batch]), schema)
+
+    def newest_ms(self, name: str, column: str) -> int | None:
+        """Return the newest time of a column, by the statistics of the files; None where there is none."""
+        delta = self._table(name)
+        return None if delta is None else newest_time(pa.table(delta.get_add_actions(flatten=True)), column)
+
+    def history(self, name: str, limit: int) -> list[dict[str, Any]]:
+        """Return the newest commits to a table as Delta describes them, newest first."""
+        delta = self._table(name)
+        return [] if delta is None else delta.history(limit)
+
+    def _table(self, name: str) -> DeltaTable | None:
+        """Return a table as it is now; None = there is none yet."""
+        return DeltaTable(table_uri(self._root, name)) if is_table(self._root, name) else None
 
     def rows(self, name: str, *, where: Mapping[str, Any] | None = None, keep: Keep | None = None) -> list[Row]:
         """Read as ``read`` does; answer dicts, times in epoch milliseconds."""
@@ -104,7 +132,17 @@ def time_columns(name: str) -> frozenset[str]:
 
 
 def _test(column: str, value: object) -> str:
+    if isinstance(value, Within):
+        bounds = [
+            f"{column} {sign} '{time_text(ms)}'"
+            for sign, ms in zip((">=", "<"), value[:2], strict=True)
+            if ms is not None
+        ]
+        inside = " AND ".join(bounds) or "TRUE"
+        return f"({column} IS NULL OR ({inside}))" if value.or_null else inside
     if isinstance(value, set):
+        if not value:
+            return "FALSE"
         return f"{column} IN ({', '.join(sorted(map(_literal, value)))})"
     return f"{column} = {_literal(value)}"
 

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 from streaming.tables.arrow_rows import from_arrow
 from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.tables.schema import REBALANCES, Row
+from streaming.terminal.format import span_of_time
 from streaming.views.reader import Reader, time_scalar
 
 _CANDIDATES_SHOWN = 5
@@ -60,7 +61,10 @@ def one_rebalance(reader: Reader, prefix: str) -> Row:
         NotFoundError: None does.
         AmbiguousError: More than one does.
     """
-    fitting = reader.read("rebalances", keep=lambda rows: pc.starts_with(rows["rebalance_id"], prefix))
+    # A whole id is looked up by what files know of their ids; only its beginning takes all of them.
+    fitting = reader.read("rebalances", where={"rebalance_id": prefix})
+    if not fitting.num_rows:
+        fitting = reader.read("rebalances", keep=lambda rows: pc.starts_with(rows["rebalance_id"], prefix))
     found = from_arrow(REBALANCES, fitting.sort_by("rebalance_id"))
     if not found or not prefix:
         raise NotFoundError(f"there is no rebalance {prefix}; `show rebalances` lists them")
@@ -70,3 +74,32 @@ def one_rebalance(reader: Reader, prefix: str) -> Row:
         more = ", …" if len(found) > _CANDIDATES_SHOWN else ""
         raise AmbiguousError(f"{len(found)} rebalances have an id that begins with {prefix}: {names}{more}")
     return (exact or found)[0]
+
+
+def causes_text(row: Row) -> str:
+    """Return the main cause of a rebalance, and how many others it has.
+
+    Example:
+        >>> one = {"kind": "member_joined", "member_id": "a", "topic": None}
+        >>> causes_text({"trigger": "member_joined", "triggers": [one, one | {"member_id": "b"}]})
+        'member_joined a (+1)'
+    """
+    main = [cause for cause in row["triggers"] or [] if cause["kind"] == row["trigger"]]
+    who = main[0]["member_id"] or main[0]["topic"] if main else None
+    others = len(row["triggers"] or []) - 1
+    return f"{row['trigger']}" + (f" {who}" if who else "") + (f" (+{others})" if others > 0 else "")
+
+
+def pause_text(row: Row) -> str:
+    """Return for how long a rebalance paused its group; with a ~ it is an estimate."""
+    if row["pause_ms"] is not None:
+        return span_of_time(row["pause_ms"])
+    return "-" if row["pause_estimated_ms"] is None else f"~{span_of_time(row['pause_estimated_ms'])}"
+
+
+def repeated_text(row: Row) -> str:
+    """Return how many messages are read twice; what has a ~ is an estimate."""
+    parts = [str(row["repeated_messages"])] if row["repeated_messages"] is not None else []
+    if row["repeated_estimated_messages"] is not None:
+        parts.append(f"~{row['repeated_estimated_messages']}")
+    return "+".join(parts) or "-"

@@ -34,7 +34,7 @@ import msgspec
 
 from streaming.tables.journal_entries import Entry
 from streaming.tables.projections import EFFECTS
-from streaming.tables.row_slots import Rows
+from streaming.tables.row_slots import RowEdits
 from tests.core_config import core_config
 from tests.simulation.core_run import CoreRun
 from udfs.model.config import CoreConfig
@@ -93,7 +93,7 @@ class CornerRun:
             entries.setdefault((one.cluster, one.group_id, one.subject), []).append(entry)
         found: dict[str, list[Row]] = {}
         for effect in EFFECTS:
-            rows = Rows([])
+            rows = RowEdits([])
             for history in entries.values():
                 effect.apply_changes(history, rows, {})
             found[effect.table.name] = [slot.now for slot in rows.slots if slot.now is not None]

@@ -166,7 +166,7 @@ class Chaos:
 
     def _wait_until_job_works(self) -> None:
         job = self._running["job"]
-        job.wait_until(lambda: '"batch"' in job.said(), "the first batch of this start")
+        job.wait_until(lambda: '"batch"' in job.stderr(), "the first batch of this start")
 
     def _do_to_thing(self, order: Order) -> None:
         if order.what == "starts":
@@ -208,7 +208,7 @@ class Chaos:
             with self._supervised:
                 running = self._running.get("collector")
                 if running is not None and not running.is_running:
-                    assert "Check that it runs" in running.said(), running.said()[-3_000:]
+                    assert "Check that it runs" in running.stderr(), running.stderr()[-3_000:]
                     self.start_monitor("collector")
 
     # ---- what the cluster itself has
@@ -236,7 +236,7 @@ class Chaos:
 
     # ---- the end
 
-    def settle(self) -> dict[str, list[Queue]]:
+    def wait_until_reported(self) -> dict[str, list[Queue]]:
         """Wait until the members share the queues and the collector tells so; return who holds what."""
         deadline = time.monotonic() + _TOLD_S
         while True:
@@ -260,11 +260,11 @@ class Chaos:
         self._raise()
         # A process that has just been started does not answer signals yet.
         job = self._running["job"]
-        job.wait_until(lambda: '"msg": "batch"' in job.said(), "the job has read a batch")
+        job.wait_until(lambda: '"msg": "batch"' in job.stderr(), "the job has read a batch")
         for which in ("collector", "job"):
             self._running[which].signal(signal.SIGTERM)
             ended = self._running[which].wait()
-            assert ended.exit_code == 0, (which, ended.said[-3_000:])
+            assert ended.exit_code == 0, (which, ended.stderr[-3_000:])
 
     def truth(self) -> Truth:
         """Return what happened."""

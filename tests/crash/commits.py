@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from streaming.tables.journal_progress import from_mark
+
 # The order in which one batch commits: Spark's own log, the state, the tables, Spark's own log.
-WRITTEN = ("rebalances", "changes", "rejected_events")
-FOLLOWING = ("assignments", "members", "topics", "findings", "group_minutes", "groups")
+WRITTEN = ("rebalances", "changes", "queue_progress", "rejected_events")
+FOLLOWING = ("assignments", "members", "topics", "findings", "group_minutes", "groups", "audits")
 KINDS = ("offsets", "state", *WRITTEN, *FOLLOWING, "commits")
 
 
@@ -72,7 +74,8 @@ class Place(NamedTuple):
                     journal |= {batch: version for marked, batch in marks if marked == app_id}
         for kind in FOLLOWING:
             for _, marks in self._marks(kind):
-                commits |= {Commit(kind, version) for marked, version in marks if marked.endswith(f"-{kind}")}
+                reached = [from_mark(mark) for marked, mark in marks if marked.endswith("-tables")]
+                commits |= {Commit(kind, progress.upto or progress.after) for progress in reached}
         return CurrentRows(frozenset(commits), journal)
 
     def next_files(self, kind: str, more: int) -> list[Path]:

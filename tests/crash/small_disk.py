@@ -67,13 +67,13 @@ class SmallDisk:
 
 
 @contextmanager
-def small_disk(folder: Path, said: Path) -> Iterator[SmallDisk]:
+def small_disk(folder: Path, stderr: Path) -> Iterator[SmallDisk]:
     """Mount a small disk at the folder, for a process that runs commands."""
     folder.mkdir()
-    runs = ManyRuns(said, ["unshare", "--map-root-user", "--mount", "sh", "-c", _MOUNT, folder])
+    runs = ManyRuns(stderr, ["unshare", "--map-root-user", "--mount", "sh", "-c", _MOUNT, folder])
     try:
         # Until it answers, nothing is mounted yet.
-        assert runs.run(["allocate", "--help"]).exit_code == 0, said.read_text()
+        assert runs.run(["allocate", "--help"]).exit_code == 0, stderr.read_text()
         yield SmallDisk(folder, runs)
     finally:
         runs.close()

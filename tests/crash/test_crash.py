@@ -17,13 +17,14 @@ from streaming.tables.schema import TABLES
 from tests.crash.commits import KINDS, CurrentRows, Place, newest_kind, proven
 from tests.crash.recording import write_busy_files
 from tests.job.commands import CONFIG, ManyRuns, Running, follow, once
-from tests.job.told import differences, told, told_twice
+from tests.job.table_bags import bags_of, differences, repeated_keys
 
 # CRASH_SEED=7 makes other choices.
 SEED = int(os.environ.get("CRASH_SEED", "1"))
 _SHUFFLE_PARTITIONS = 2
-_AT_ONCE = CONFIG
-_BESIDE_THE_BATCHES = CONFIG.replace("materialize_interval_ms = 0", "materialize_interval_ms = 300")
+# Each file of events ends a span of progress.
+_AT_ONCE = f"{CONFIG}\n[time]\nqueue_progress_ms = 2000\n"
+_BESIDE_THE_BATCHES = _AT_ONCE.replace("materialize_interval_ms = 0", "materialize_interval_ms = 300")
 # Far below the time between two commits of a batch.
 _LOOK_EVERY_S = 0.0003
 # A kill that comes a moment too late is tried again, so many times in all.
@@ -92,7 +93,7 @@ class Killer:
         born = time.monotonic()
         try:
             while not now():
-                assert running.is_running, f"it ended before the kill after {wanted}:\n{running.said()[-3000:]}"
+                assert running.is_running, f"it ended before the kill after {wanted}:\n{running.stderr()[-3000:]}"
                 assert time.monotonic() - born < _LONGEST_LIFE_S, f"no {wanted} in {_LONGEST_LIFE_S} s"
                 time.sleep(_LOOK_EVERY_S)
         finally:
@@ -137,14 +138,14 @@ def test_a_job_that_is_killed_again_and_again_writes_what_an_undisturbed_one_wri
         killer.kill(next(iter(killer.missed()), None))
     killer.when_flushing()
     last = runs.run(to_the_end)
-    assert last.exit_code == 0, last.said[-3000:]
+    assert last.exit_code == 0, last.stderr[-3000:]
 
     undisturbed = tmp_path / "undisturbed"
     ended = runs.run(once(tmp_path / "events", undisturbed, tmp_path / "at_once.toml", ["--flush", *one_file_a_batch]))
-    assert ended.exit_code == 0, ended.said[-3000:]
-    expected = told(undisturbed / "tables")
+    assert ended.exit_code == 0, ended.stderr[-3000:]
+    expected = bags_of(undisturbed / "tables")
     assert all(expected.values()), "every table must have something that could go missing"
-    assert differences(expected, told(place.tables)) == []
+    assert differences(expected, bags_of(place.tables)) == []
     assert _written_twice(place.tables) == []
 
     in_the_end = place.current()
@@ -155,10 +156,35 @@ def test_a_job_that_is_killed_again_and_again_writes_what_an_undisturbed_one_wri
         assert [kind for kind in KINDS if not coverage[kind]] == []
 
 
+@pytest.mark.spark
+@pytest.mark.timeout(1200)
+def test_a_job_with_tables_of_spark_that_is_killed_between_commits_writes_no_row_twice(
+    runs: ManyRuns, tmp_path: Path
+) -> None:
+    write_busy_files(tmp_path / "events", files=4)
+    (tmp_path / "rs.toml").write_text(_AT_ONCE)
+    (tmp_path / "spark.toml").write_text(f'{_AT_ONCE}\n[tables]\nwriter = "delta-spark"\nspark_interval_ms = 0\n')
+    more = ["--flush", "--max-files-per-batch", "2"]
+    place = Place(tmp_path / "killed", _SHUFFLE_PARTITIONS)
+    place.root.mkdir()
+    to_the_end = once(tmp_path / "events", place.root, tmp_path / "spark.toml", more)
+    killer = Killer(place, lambda _: Running(to_the_end, tmp_path / "said.txt"), random.Random(SEED), 2)
+    # Between the append of the batch's rebalances and its journal's, and between two tables that follow it.
+    for kind in ("rebalances", "members"):
+        killer.kill(kind)
+    last = runs.run(to_the_end)
+    assert last.exit_code == 0, last.stderr[-3000:]
+    undisturbed = tmp_path / "undisturbed"
+    ended = runs.run(once(tmp_path / "events", undisturbed, tmp_path / "rs.toml", more))
+    assert ended.exit_code == 0, ended.stderr[-3000:]
+    assert differences(bags_of(undisturbed / "tables"), bags_of(place.tables)) == []
+    assert _written_twice(place.tables) == []
+
+
 def _written_twice(tables: Path) -> list[str]:
     """Return what a reader would see twice now; tables that are not there yet tell nothing."""
     made = all((tables / name / "_delta_log/00000000000000000000.json").exists() for name in TABLES)
-    return told_twice(tables) if made else []
+    return repeated_keys(tables) if made else []
 
 
 def _report(kills: list[Kill], in_the_end: CurrentRows) -> str:

@@ -10,7 +10,7 @@ import pytest
 from tests.crash.recording import write_busy_files
 from tests.crash.small_disk import SmallDisk, small_disk
 from tests.job.commands import CONFIG, ManyRuns, once
-from tests.job.told import differences, told, told_twice
+from tests.job.table_bags import bags_of, differences, repeated_keys
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 _FILES = 6
@@ -37,7 +37,7 @@ def whole(events: Path, config: Path, runs: ManyRuns) -> Path:
     """The tables of a run that had room."""
     place = events.parent / "whole"
     ended = runs.run(once(events, place, config, ["--flush"]))
-    assert ended.exit_code == 0, ended.said[-3000:]
+    assert ended.exit_code == 0, ended.stderr[-3000:]
     return place / "tables"
 
 
@@ -77,13 +77,13 @@ def test_a_full_disk_stops_the_job_with_a_clear_message_and_room_lets_it_go_on(
     arguments = _arguments(events, config, folders["tables"], folders["checkpoint"])
     disk.fill(leave_bytes=room)
     ended = disk.runs.run(arguments)
-    _names_plainly(ended.said, ended.exit_code, "No space left on device", folders[full])
+    _names_plainly(ended.stderr, ended.exit_code, "No space left on device", folders[full])
     disk.empty()
     ended = disk.runs.run(arguments)
-    assert ended.exit_code == 0, ended.said[-3000:]
+    assert ended.exit_code == 0, ended.stderr[-3000:]
     tables = disk.copy(f"{tmp_path.name}/tables", tmp_path / "copy") if full == "tables" else folders["tables"]
-    assert differences(told(whole), told(tables)) == []
-    assert told_twice(tables) == []
+    assert differences(bags_of(whole), bags_of(tables)) == []
+    assert repeated_keys(tables) == []
 
 
 def test_tables_that_may_not_be_written_stop_the_job_and_it_continues_when_they_may(
@@ -95,25 +95,25 @@ def test_tables_that_may_not_be_written_stop_the_job_and_it_continues_when_they_
         arguments = _arguments(events, config, tables, tmp_path / "checkpoint")
         disk.allow_writing(False)
         ended = disk.runs.run(arguments)
-        _names_plainly(ended.said, ended.exit_code, "Read-only file system", disk.folder)
+        _names_plainly(ended.stderr, ended.exit_code, "Read-only file system", disk.folder)
         disk.allow_writing(True)
         disk.runs.start(arguments)
         first_batch = tmp_path / "checkpoint/query/commits/0"
         disk.runs.wait_until(first_batch.exists, "the first batch is done")
         disk.allow_writing(False)
         ended = disk.runs.wait()
-        _names_plainly(ended.said, ended.exit_code, "Read-only file system", disk.folder)
+        _names_plainly(ended.stderr, ended.exit_code, "Read-only file system", disk.folder)
         disk.allow_writing(True)
         ended = disk.runs.run(arguments)
-        assert ended.exit_code == 0, ended.said[-3000:]
-        assert differences(told(whole), told(disk.copy("tables", tmp_path / "copy"))) == []
+        assert ended.exit_code == 0, ended.stderr[-3000:]
+        assert differences(bags_of(whole), bags_of(disk.copy("tables", tmp_path / "copy"))) == []
 
 
-def _names_plainly(said: str, exit_code: int, what: str, where: Path) -> None:
+def _names_plainly(stderr: str, exit_code: int, what: str, where: Path) -> None:
     """The last lines must name what is wrong, and where."""
     assert exit_code != 0
-    last = "\n".join(said.splitlines()[-5:])
-    assert what in last, said[-6000:]
-    assert str(where) in last, said[-6000:]
+    last = "\n".join(stderr.splitlines()[-5:])
+    assert what in last, stderr[-6000:]
+    assert str(where) in last, stderr[-6000:]
     assert "Traceback" not in last
-    assert "Logical Plan" not in said
+    assert "Logical Plan" not in stderr

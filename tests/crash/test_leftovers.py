@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from streaming.tables.schema import TABLES
 from tests.crash.recording import write_busy_files
 from tests.job.commands import CONFIG, ManyRuns, once
-from tests.job.told import differences, told
+from tests.job.table_bags import bags_of, differences
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 _HALF_OF_A_FILE = b"PAR1\x15\x04\x15"
@@ -30,10 +30,10 @@ def test_half_written_files_disturb_neither_readers_nor_the_next_start(
     last = tmp_path / "events/000003.jsonl"
     waiting = last.replace(tmp_path / "waiting")
     assert runs.run(once(tmp_path / "events", disturbed, config)).exit_code == 0
-    before = told(disturbed / "tables")
+    before = bags_of(disturbed / "tables")
     _leave_behind(disturbed)
 
-    assert told(disturbed / "tables") == before
+    assert bags_of(disturbed / "tables") == before
     for name, rows in before.items():
         by_duckdb = duckdb.from_arrow(DeltaTable(str(disturbed / "tables" / name)).to_pyarrow_dataset())
         assert by_duckdb.aggregate("count(*)").fetchall() == [(rows.total(),)], name
@@ -41,9 +41,9 @@ def test_half_written_files_disturb_neither_readers_nor_the_next_start(
 
     waiting.replace(last)
     ended = runs.run(once(tmp_path / "events", disturbed, config, ["--flush"]))
-    assert ended.exit_code == 0, ended.said[-3000:]
+    assert ended.exit_code == 0, ended.stderr[-3000:]
     assert runs.run(once(tmp_path / "events", undisturbed, config, ["--flush"])).exit_code == 0
-    assert differences(told(undisturbed / "tables"), told(disturbed / "tables")) == []
+    assert differences(bags_of(undisturbed / "tables"), bags_of(disturbed / "tables")) == []
 
 
 def _leave_behind(place: Path) -> None:

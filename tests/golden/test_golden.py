@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.differential import agrees, our_answer
-from tests.kit.oracles import Told
+from tests.kit.oracles import OracleResult
 from udfs.strategies.registry import names
 
 _FOLDER = Path(__file__).resolve().parent
@@ -15,9 +15,9 @@ _FILES = sorted(file for file in _FOLDER.glob("*.*/*.jsonl"))
 _WITHOUT_A_REAL_CLASS = {"rocketmq.PINNED"}
 
 
-def _recorded(line: dict) -> Told:
+def _recorded(line: dict) -> OracleResult:
     held = line["held"]
-    return Told(
+    return OracleResult(
         micros=0,
         held=None if held is None else {member: [tuple(queue) for queue in queues] for member, queues in held.items()},
         text=line["winner"],

@@ -21,6 +21,9 @@ from unittest import mock
 
 import psutil
 
+from streaming.stores.places import Place
+from tests.kit.processes import QUICK_START
+
 # Settings for small runs. Without a pause a query that has nothing to do would look for input a hundred times a second.
 CONFIG = """
 [job]
@@ -38,17 +41,15 @@ MONITOR = [sys.executable, "-m", "tests.job.commands"]
 _ROOT = Path(__file__).parents[2]
 _POLL_S, _LONGEST_PAUSE_S = 0.02, 1.0
 # Generous: the machine may be busy with other things.
-_END_TIMEOUT_S = 240
-# Short-lived JVMs: what the second compiler and a parallel collector would cost, they never earn back.
-_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_END_TIMEOUT_S = 600
 
 
-def once(events: Path, place: Path, config: Path, more: Sequence[str | Path] = ()) -> list[str | Path]:
+def once(events: Place, place: Place, config: Path, more: Sequence[str | Path] = ()) -> list[str | Place]:
     """Return the arguments of a run that reads what is there."""
     return [*follow(events, place, config), "--once", *more]
 
 
-def follow(events: Path, place: Path, config: Path) -> list[str | Path]:
+def follow(events: Place, place: Place, config: Path) -> list[str | Place]:
     """Return the arguments of a run that goes on until stopped."""
     folders = ["--events", events, "--tables", place / "tables", "--checkpoint", place / "checkpoint"]
     return ["run", *folders, "--config", config]
@@ -58,14 +59,14 @@ def _environment(scratch: Path) -> dict[str, str]:
     """Return the environment of a job that leaves nothing behind outside this folder, however it ends."""
     # The plainest of locales: file names are read all the same.
     places = {"PYTHONPATH": str(_ROOT), "TMPDIR": str(scratch)}
-    return os.environ | {"JDK_JAVA_OPTIONS": _QUICK_START, "LC_ALL": "C", **places}
+    return os.environ | {"JDK_JAVA_OPTIONS": " ".join(QUICK_START), "LC_ALL": "C", **places}
 
 
 class Ended(NamedTuple):
     """How a command ended, and what it said on standard error."""
 
     exit_code: int
-    said: str
+    stderr: str
 
 
 class Command(ABC):
@@ -77,7 +78,7 @@ class Command(ABC):
         """Return whether it has not ended."""
 
     @abstractmethod
-    def said(self) -> str:
+    def stderr(self) -> str:
         """Return what it said on standard error since it was started."""
 
     @abstractmethod
@@ -99,8 +100,8 @@ class Command(ABC):
             began = time.monotonic()
             if holds():
                 return
-            assert self.is_running, f"ended before {what}:\n{self.said()[-4000:]}"
-            assert time.monotonic() < deadline, f"{timeout_s} s, and not yet {what}:\n{self.said()[-4000:]}"
+            assert self.is_running, f"ended before {what}:\n{self.stderr()[-4000:]}"
+            assert time.monotonic() < deadline, f"{timeout_s} s, and not yet {what}:\n{self.stderr()[-4000:]}"
             # A look at tables takes computing away from the job: about a sixth of the time is for looking.
             time.sleep(min(max(_POLL_S, 5 * (time.monotonic() - began)), _LONGEST_PAUSE_S))
 
@@ -112,18 +113,28 @@ class Running(Command):
         arguments: Of the command line.
         said: File for its standard error; what stood there before stays.
         home: The folder in which it runs; temporary files go to ``tmp`` in it, and what is left there stays.
+        monitor: How the program is called.
+        environment: Further variables.
     """
 
-    def __init__(self, arguments: Sequence[str | Path], said: Path, home: Path | None = None) -> None:
-        self._said = said
+    def __init__(
+        self,
+        arguments: Sequence[str | Place],
+        stderr: Path,
+        home: Path | None = None,
+        *,
+        monitor: Sequence[str | Path] = MONITOR,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._stderr = stderr
         self._keeps_scratch = home is not None
-        self._start = said.stat().st_size if said.exists() else 0
-        self._scratch = home / "tmp" if home else Path(tempfile.mkdtemp(prefix="scratch", dir=said.parent))
-        with said.open("ab") as file:
+        self._start = stderr.stat().st_size if stderr.exists() else 0
+        self._scratch = home / "tmp" if home else Path(tempfile.mkdtemp(prefix="scratch", dir=stderr.parent))
+        with stderr.open("ab") as file:
             self._process = subprocess.Popen(
-                [*MONITOR, *map(str, arguments)],
+                [*map(str, monitor), *map(str, arguments)],
                 cwd=home or _ROOT,
-                env=_environment(self._scratch),
+                env=_environment(self._scratch) | dict(environment or {}),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=file,
@@ -140,9 +151,9 @@ class Running(Command):
         """Return whether its first process has not ended."""
         return self._process.poll() is None
 
-    def said(self) -> str:
+    def stderr(self) -> str:
         """Return what this start said on standard error."""
-        return self._said.read_bytes()[self._start :].decode(errors="replace")
+        return self._stderr.read_bytes()[self._start :].decode(errors="replace")
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to its first process."""
@@ -154,9 +165,11 @@ class Running(Command):
 
     def wait(self) -> Ended:
         """Wait for its end; then nothing of it is left."""
-        code = self._process.wait(_END_TIMEOUT_S)
-        self.kill()
-        return Ended(code, self.said())
+        try:
+            code = self._process.wait(_END_TIMEOUT_S)
+        finally:
+            self.kill()
+        return Ended(code, self.stderr())
 
     def kill(self) -> None:
         """End all that it started with SIGKILL: its process group at once, then Spark's Python daemons."""
@@ -187,16 +200,16 @@ class ManyRuns(Command):
         within: Command that starts the process, and becomes it.
     """
 
-    def __init__(self, said: Path, within: Sequence[str | Path] = ()) -> None:
-        self._said = said
+    def __init__(self, stderr: Path, within: Sequence[str | Path] = ()) -> None:
+        self._stderr = stderr
         self._within = within
         self._open()
 
     def _open(self) -> None:
-        self._scratch = Path(tempfile.mkdtemp(prefix="scratch", dir=self._said.parent))
+        self._scratch = Path(tempfile.mkdtemp(prefix="scratch", dir=self._stderr.parent))
         self._start = 0
         self._is_busy = False
-        with self._said.open("ab") as file:
+        with self._stderr.open("ab") as file:
             self._process = subprocess.Popen(
                 [*map(str, self._within), *MONITOR, "--many"],
                 cwd=_ROOT,
@@ -216,11 +229,11 @@ class ManyRuns(Command):
         """Return whether the command that was started last has not ended."""
         return self._is_busy and not select.select([self._process.stdout], [], [], 0)[0]
 
-    def said(self) -> str:
+    def stderr(self) -> str:
         """Return what the last command said on standard error."""
-        return self._said.read_bytes()[self._start :].decode(errors="replace")
+        return self._stderr.read_bytes()[self._start :].decode(errors="replace")
 
-    def run(self, arguments: Sequence[str | Path], within: str | None = None) -> Ended:
+    def run(self, arguments: Sequence[str | Place], within: str | None = None) -> Ended:
         """Run one command to its end.
 
         Args:
@@ -230,7 +243,7 @@ class ManyRuns(Command):
 
     def start(
         self,
-        arguments: Sequence[str | Path],
+        arguments: Sequence[str | Place],
         *,
         within: str | None = None,
         environment: Mapping[str, str] | None = None,
@@ -238,7 +251,7 @@ class ManyRuns(Command):
         """Start one command; its end is to be waited for before the next."""
         self.kill()
         assert self._process.stdin is not None
-        self._start = self._said.stat().st_size
+        self._start = self._stderr.stat().st_size
         self._is_busy = True
         line = json.dumps([within, dict(environment or {}), *map(str, arguments)])
         self._process.stdin.write(f"{line}\n".encode())
@@ -254,9 +267,9 @@ class ManyRuns(Command):
         assert self._process.stdout is not None
         # Only the test's own limit ends this.
         answer = self._process.stdout.readline()
-        assert answer, f"the process ended:\n{self.said()[-4000:]}"
+        assert answer, f"the process ended:\n{self.stderr()[-4000:]}"
         self._is_busy = False
-        return Ended(int(answer), self.said())
+        return Ended(int(answer), self.stderr())
 
     def kill(self) -> None:
         """End the process by force if it is still at a command; another one begins."""

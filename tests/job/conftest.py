@@ -41,5 +41,5 @@ def whole(lines: list[Line], run_once: Callable[..., Ended], tmp_path_factory: p
     place = tmp_path_factory.mktemp("whole")
     write_files(place / "events", cut(disordered(lines, seed=0), 2))
     ended = run_once(place / "events", place, "--flush")
-    assert ended.exit_code == 0, ended.said[-3000:]
+    assert ended.exit_code == 0, ended.stderr[-3000:]
     return place / "tables"

@@ -12,7 +12,7 @@ import pytest
 from streaming.collectors.event_log import EventFiles, Limits
 from streaming.collectors.event_log.readers import number_and_writer, read_deleted, read_readers
 from tests.job.commands import Ended
-from tests.job.told import rows_of
+from tests.job.table_bags import rows_of
 from udfs.model.events import AnyEvent, Clock, Heartbeat, TopicQueues
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
@@ -69,7 +69,7 @@ def rfc_3339(number: int) -> str:
 
 def run(run_once: Callable[..., Ended], folder: Path, place: Path, *more: str) -> None:
     ended = run_once(folder, place, *more)
-    assert ended.exit_code == 0, ended.said[-3000:]
+    assert ended.exit_code == 0, ended.stderr[-3000:]
 
 
 def test_files_that_a_job_has_not_read_outlive_their_retention_until_it_has(
@@ -114,7 +114,7 @@ def test_what_was_deleted_unread_is_one_finding_with_its_span_and_the_rest_is_ri
     append(rest / "events", Limits(), beat("m4", 12_000), clock(20_000))
     run(run_once, rest / "events", rest, "--flush")
     for name in ("rebalances", "assignments", "members", "groups", "topics"):
-        assert told_by(tmp_path, name) == told_by(rest, name)
+        assert reported_by(tmp_path, name) == reported_by(rest, name)
     # The next loss is another finding, and the first is not written again.
     fifth = append(folder, READ_ONLY, clock(40_000))
     append(folder, ALL, clock(50_000))
@@ -124,7 +124,7 @@ def test_what_was_deleted_unread_is_one_finding_with_its_span_and_the_rest_is_ri
     ]
 
 
-def told_by(place: Path, name: str) -> list[str]:
+def reported_by(place: Path, name: str) -> list[str]:
     return sorted(str({**row, "detected_at": None}) for row in rows_of(place / "tables", name).to_pylist())
 
 

@@ -15,14 +15,14 @@ import pytest
 
 from tests.job.commands import Ended
 from tests.job.recordings import Line, cut, disordered, write_files
-from tests.job.told import differences, rows_of, told
+from tests.job.table_bags import bags_of, differences, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 _UTF_16 = '{"schema_version": 1, "type": "clock"}\n'.encode("utf-16")
 
 
-def test_whatever_lies_in_the_folder_is_read_or_named(
+def test_every_file_of_the_folder_is_read_or_named(
     whole: Path, lines: list[Line], run_once: Callable[..., Ended], tmp_path: Path
 ) -> None:
     folder = tmp_path / "events"
@@ -75,7 +75,7 @@ def test_whatever_lies_in_the_folder_is_read_or_named(
     os.mkfifo(folder / "pipe.gz")
 
     ended = run_once(folder, tmp_path, "--flush")
-    assert ended.exit_code == 0, ended.said[-3000:]
+    assert ended.exit_code == 0, ended.stderr[-3000:]
     rejected = rows_of(tmp_path / "tables", "rejected_events").to_pylist()
     files = {row["position"]: row for row in rejected if "#" not in row["position"]}
     reasons = dict.fromkeys(broken, "broken_compressed_file") | dict.fromkeys(refused, "unsupported_compression")
@@ -90,5 +90,5 @@ def test_whatever_lies_in_the_folder_is_read_or_named(
     )
     assert of_lines == Counter(sha256(part).hexdigest() for part in parts)
     assert Counter(row["raw_length"] for row in rejected)[len(long_line)] == 2
-    expected = told(whole) | {"rejected_events": Counter()}
-    assert differences(expected, told(tmp_path / "tables") | {"rejected_events": Counter()}) == []
+    expected = bags_of(whole) | {"rejected_events": Counter()}
+    assert differences(expected, bags_of(tmp_path / "tables") | {"rejected_events": Counter()}) == []

@@ -16,7 +16,7 @@ from streaming.spark.checkpoint import Checkpoint
 from streaming.tables.schema import REBALANCES, REJECTED_EVENTS, TABLES
 from tests.job.commands import Ended, ManyRuns, once
 from tests.job.recordings import ALLOWED_LATENESS_MS, Line, cut, disordered, write_files
-from tests.job.told import OF_THE_CUT, differences, rows_of, told, told_twice
+from tests.job.table_bags import OF_THE_CUT, bags_of, differences, repeated_keys, rows_of
 from tests.kit.brokers import Broker
 from tests.kit.topics import create_topic, send
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 def test_a_recording_fills_every_table(whole: Path) -> None:
     # Nothing was wrong with its lines, so nothing was rejected.
     assert [name for name in TABLES if not rows_of(whole, name).num_rows] == [REJECTED_EVENTS.name]
-    assert told_twice(whole) == []
+    assert repeated_keys(whole) == []
 
 
 def test_the_same_events_in_other_files_batches_shards_and_order_give_the_same_tables(
@@ -34,9 +34,9 @@ def test_the_same_events_in_other_files_batches_shards_and_order_give_the_same_t
 ) -> None:
     write_files(tmp_path / "events", cut(disordered(lines, seed=1), 7))
     ended = run_once(tmp_path / "events", tmp_path, "--flush", "--shards", "3", "--max-files-per-batch", "2")
-    assert ended.exit_code == 0, ended.said[-3000:]
+    assert ended.exit_code == 0, ended.stderr[-3000:]
     assert len(list((tmp_path / "checkpoint/query/commits").glob("[0-9]*"))) == 5  # 7 files, and the flush
-    assert differences(told(whole), told(tmp_path / "tables")) == []
+    assert differences(bags_of(whole), bags_of(tmp_path / "tables")) == []
     for name in TABLES:
         assert rows_of(tmp_path / "tables", name).schema == rows_of(whole, name).schema
     # The one with nested columns, as Spark reads it too.
@@ -56,15 +56,15 @@ def test_a_run_without_flush_leaves_newer_events_waiting_and_the_next_run_decide
     newest = max(one.event_time for one in delivered[: sum(text.count(b"\n") for text in texts[:2])])
     write_files(tmp_path / "events", texts[:2])
     assert run_once(tmp_path / "events", tmp_path).exit_code == 0
-    decided = told(tmp_path / "tables")["rebalances"]
+    decided = bags_of(tmp_path / "tables")["rebalances"]
     at_first = _event_times(tmp_path / "tables")
     assert max(at_first) < newest - ALLOWED_LATENESS_MS
     later = [time for time in _event_times(whole) if time <= newest]
     assert len(later) > len(at_first), "nothing was waiting: the test shows nothing"
     write_files(tmp_path / "events", texts[2:], first=2)
     assert run_once(tmp_path / "events", tmp_path, "--flush").exit_code == 0
-    assert differences(told(whole), told(tmp_path / "tables")) == []
-    assert decided <= told(tmp_path / "tables")["rebalances"]
+    assert differences(bags_of(whole), bags_of(tmp_path / "tables")) == []
+    assert decided <= bags_of(tmp_path / "tables")["rebalances"]
 
 
 def _event_times(tables: Path) -> list[int]:
@@ -94,12 +94,12 @@ def test_garbage_of_every_kind_is_kept_and_stops_nothing(
     runs.wait_until(first_batch.exists, "the first batch is done")
     (tmp_path / "events" / "000005.jsonl").unlink()
     ended = runs.wait()
-    assert ended.exit_code == 0, ended.said[-3000:]
+    assert ended.exit_code == 0, ended.stderr[-3000:]
     kept = rows_of(tmp_path / "tables", "rejected_events").to_pylist()
     assert Counter(row["raw_sha256"] for row in kept) == Counter(sha256(raw).hexdigest() for raw in garbage)
     assert all(row["raw_length"] > 65_536 or row["raw_length"] >= len(row["raw"].encode()) // 4 for row in kept)
-    expected = told(whole) | {"rejected_events": Counter()}
-    assert differences(expected, told(tmp_path / "tables") | {"rejected_events": Counter()}) == []
+    expected = bags_of(whole) | {"rejected_events": Counter()}
+    assert differences(expected, bags_of(tmp_path / "tables") | {"rejected_events": Counter()}) == []
 
 
 @pytest.mark.broker
@@ -115,13 +115,13 @@ def test_events_from_a_topic_give_the_tables_that_events_from_a_folder_give(
     topic = f"{kafka41.bootstrap}/rebalance-events"
     folders = ["--tables", tmp_path / "tables", "--checkpoint", tmp_path / "checkpoint", "--config", config]
     ended = runs.run(["run", "--kafka-events", topic, *folders, "--once", "--flush"])
-    assert ended.exit_code == 0, ended.said[-3000:]
+    assert ended.exit_code == 0, ended.stderr[-3000:]
     rejected = rows_of(tmp_path / "tables", "rejected_events").to_pylist()
     last = len(delivered[2::3])
     assert [(row["source"], row["position"]) for row in rejected] == [("topic", f"rebalance-events-2:{last}")]
     assert rejected[0]["raw_sha256"] == sha256(not_text).hexdigest()
-    expected = told(whole) | {"rejected_events": Counter()}
-    assert differences(expected, told(tmp_path / "tables") | {"rejected_events": Counter()}) == []
+    expected = bags_of(whole) | {"rejected_events": Counter()}
+    assert differences(expected, bags_of(tmp_path / "tables") | {"rejected_events": Counter()}) == []
 
 
 def test_a_checkpoint_refuses_other_sources_and_another_number_of_shards(
@@ -136,11 +136,11 @@ def test_a_checkpoint_refuses_other_sources_and_another_number_of_shards(
     (tmp_path / "others").mkdir()
     other_sources = runs.run(once(tmp_path / "others", tmp_path, config))
     assert other_sources.exit_code == 2
-    assert str(tmp_path / "others") in other_sources.said
-    assert "--checkpoint" in other_sources.said
+    assert str(tmp_path / "others") in other_sources.stderr
+    assert "--checkpoint" in other_sources.stderr
     other_shards = runs.run(once(tmp_path / "events", tmp_path, config, ["--shards", "5"]))
     assert other_shards.exit_code == 2
-    assert "--shards 4" in other_shards.said
+    assert "--shards 4" in other_shards.stderr
     assert not (tmp_path / "tables").exists()
     assert Checkpoint(tmp_path / "checkpoint").read() == identity
 
@@ -164,5 +164,5 @@ def test_every_mistake_of_usage_is_named_at_once(runs: ManyRuns, tmp_path: Path)
     for arguments, mistakes in asked.items():
         ended = runs.run(["run", *arguments])
         assert ended.exit_code == 2, arguments
-        assert [mistake for mistake in mistakes if mistake not in ended.said] == [], ended.said
-        assert "Traceback" not in ended.said
+        assert [mistake for mistake in mistakes if mistake not in ended.stderr] == [], ended.stderr
+        assert "Traceback" not in ended.stderr

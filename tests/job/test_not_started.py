@@ -23,7 +23,7 @@ def test_a_spark_that_does_not_start_is_explained(setting: str, reason: str, tmp
     config = tmp_path / "monitor.toml"
     config.write_text(f"[spark]\n{setting}\n")
     ended = Running(once(tmp_path / "events", tmp_path, config), tmp_path / "said.txt").wait()
-    assert ended.exit_code == 2, ended.said
-    assert f"{reason}\n" in ended.said
-    assert str(tmp_path / "checkpoint" / "spark.log") in ended.said
-    assert "Traceback" not in ended.said
+    assert ended.exit_code == 2, ended.stderr
+    assert f"{reason}\n" in ended.stderr
+    assert str(tmp_path / "checkpoint" / "spark.log") in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -14,8 +14,8 @@ from pyspark.errors import StreamingQueryException
 from streaming.collectors.kafka.topic_reader import DATA_LOSS
 from streaming.pipeline.sources import topic_source
 from tests.job.commands import ManyRuns
+from tests.job.table_bags import rows_of
 from tests.job.test_events_lost import beat, clock, count, losses
-from tests.job.told import rows_of
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.members import Member
 from tests.kit.topics import create_topic, delete_records, delete_topic, expire_records, send
@@ -40,7 +40,7 @@ def test_records_of_a_topic_that_were_deleted_unread_are_a_finding_once_and_the_
 
     def run() -> None:
         ended = runs.run(["run", "--kafka-events", f"{kafka41.bootstrap}/{topic}", *folders, "--once"])
-        assert ended.exit_code == 0, ended.said[-3000:]
+        assert ended.exit_code == 0, ended.stderr[-3000:]
 
     create_topic(kafka41, topic, 1)
     produce(kafka41, topic, count(4, 0), beat("m1", 10), clock(5_000))
@@ -83,7 +83,7 @@ def test_group_records_that_retention_deleted_unread_are_a_finding_of_their_clus
 
         def run() -> None:
             ended = runs.run(["run", "--kafka", broker.bootstrap, "--cluster", "shop", *folders, "--once"])
-            assert ended.exit_code == 0, ended.said[-3000:]
+            assert ended.exit_code == 0, ended.stderr[-3000:]
 
         create_topic(broker, "t", 2)
         first = new_member(broker, "g", ["t"], client_id="a")
@@ -104,7 +104,7 @@ def test_group_records_that_retention_deleted_unread_are_a_finding_of_their_clus
     assert {1, 3} <= generations
 
 
-def test_a_running_job_goes_over_a_gap_and_then_stops_again_for_the_next(
+def test_a_running_job_passes_over_a_gap_and_then_stops_again_for_the_next(
     runs: ManyRuns, config: Path, kafka41: Broker, tmp_path: Path
 ) -> None:
     topic = "events-of-a-running-job"
@@ -120,7 +120,7 @@ def test_a_running_job_goes_over_a_gap_and_then_stops_again_for_the_next(
     def stop(running: ManyRuns) -> None:
         running.signal(signal.SIGTERM)
         ended = running.wait()
-        assert ended.exit_code == 0, ended.said[-3000:]
+        assert ended.exit_code == 0, ended.stderr[-3000:]
 
     produce(kafka41, topic, count(4, 0), beat("m1", 10), clock(5_000))
     running = runs.start(command)
@@ -130,7 +130,7 @@ def test_a_running_job_goes_over_a_gap_and_then_stops_again_for_the_next(
     delete_records(kafka41, topic, 4)
     running = runs.start(command)
     running.wait_until(lambda: "m3" in members(), "a member behind the gap")
-    running.wait_until(lambda: "the query restarts after the gap" in running.said(), "the strict query")
+    running.wait_until(lambda: "the query restarts after the gap" in running.stderr(), "the strict query")
     produce(kafka41, topic, beat("m4", 11_000), clock(20_000))
     running.wait_until(lambda: "m4" in members(), "a member that the strict query read")
     stop(running)
@@ -139,7 +139,7 @@ def test_a_running_job_goes_over_a_gap_and_then_stops_again_for_the_next(
     assert members() == {"m1", "m3", "m4"}
 
 
-def test_spark_stops_a_query_whose_records_are_gone_unless_it_is_told_to_pass_over_them(
+def test_spark_stops_a_query_with_deleted_records_unless_it_may_pass_over_them(
     spark: SparkSession, kafka41: Broker, tmp_path: Path
 ) -> None:
     topic = "records-that-are-gone"

@@ -32,7 +32,7 @@ def test_a_killed_job_leaves_little_and_the_next_one_removes_it(
 
     running = Running(once(tmp_path / "events", tmp_path, config), tmp_path / "said.txt", home)
     ended = running.wait()
-    assert ended.exit_code == 0, ended.said[-3000:]
+    assert ended.exit_code == 0, ended.stderr[-3000:]
     left = [path.relative_to(home) for path in home.rglob("*") if "hsperfdata" not in str(path)]
     assert left == [Path("tmp")]
 

@@ -1,4 +1,4 @@
-"""Real Kafka brokers on loopback ports and in temporary folders: 4.1 with KRaft, 1.0 with a ZooKeeper.
+"""Real Kafka brokers on loopback ports and in temporary folders: 3.9 and 4.x with KRaft, 1.0 with a ZooKeeper.
 
 with kafka_41(tmp_path) as broker:
     ...                 # broker.bootstrap
@@ -6,7 +6,9 @@ with kafka_41(tmp_path) as broker:
     broker.start()      # the same port, the same data
 """
 
+import base64
 import contextlib
+import os
 import shutil
 import subprocess
 import tempfile
@@ -21,7 +23,7 @@ from confluent_kafka.admin import AdminClient
 from streaming.setup.java import find_java
 from tests.kit.certificates import Certificates
 from tests.kit.jars import class_path
-from tests.kit.processes import JavaServer, free_port, listens
+from tests.kit.processes import QUICK_START, JavaServer, free_port, listens
 from tests.kit.zookeeper import running_zookeeper
 
 _START_TIMEOUT_S = 120
@@ -29,6 +31,15 @@ _READY_TIMEOUT_S = 2
 _FORMAT_TIMEOUT_S = 120
 _ADMIN = "admin"
 _UNSTABLE = "unstable.feature.versions.enable"
+NEWEST = "4.4.0"
+# Where the new protocol is off by default.
+_EARLY = {
+    "3.9.1": {
+        "unstable.api.versions.enable": "true",
+        "group.coordinator.rebalance.protocols": "classic,consumer",
+        "group.consumer.migration.policy": "bidirectional",
+    }
+}
 
 # Small, quick to start, and quick to expire members; what a test needs otherwise it says itself.
 _COMMON = {
@@ -46,7 +57,7 @@ _COMMON = {
     "log.segment.bytes": "16777216",
     "log.index.size.max.bytes": "1048576",
 }
-_ONLY_41 = {
+_KRAFT = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "1",
@@ -137,6 +148,7 @@ def kafka_41(
     *,
     certificates: Certificates | None = None,
     features: Sequence[str] = (),
+    version: str = "4.1.1",
 ) -> Iterator[Broker]:
     """Run a Kafka 4.1.1 broker with its own controller in one process.
 
@@ -147,26 +159,15 @@ def kafka_41(
             `tests.kit.rights` gives it. A user `admin`, who may everything, is added.
         certificates: with them clients speak TLS.
         features: that are off by default, e.g. `share.version=1`; some want `unstable.*` settings beside them.
+        version: another one that has KRaft: 3.9.1 (with groups of the new protocol turned on), or `NEWEST`.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    port, controller = free_port(), free_port()
     everybody = {_ADMIN: "of-the-kit", **users} if users else {}
     client_protocol = _protocol(everybody, certificates)
-    listeners = f"CLIENTS://127.0.0.1:{port}"
     properties = {
-        **_COMMON,
-        **_ONLY_41,
-        "process.roles": "broker,controller",
-        "node.id": "1",
-        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-        "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": f"CLIENTS:{client_protocol},CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT",
-        "log.dirs": str(folder / "data"),
+        "listener.security.protocol.map": f"CLIENTS:{client_protocol},CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT"
     }
     if everybody:
-        internal = f"INTERNAL://127.0.0.1:{free_port()}"
         properties |= {
-            "advertised.listeners": f"{listeners},{internal}",
             "inter.broker.listener.name": "INTERNAL",
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             # ANONYMOUS is the broker itself, on the two listeners that no client is told of.
@@ -174,25 +175,84 @@ def kafka_41(
             "listener.name.clients.sasl.enabled.mechanisms": "PLAIN",
             "listener.name.clients.plain.sasl.jaas.config": _server_login(everybody),
         }
-        listeners = f"{listeners},{internal}"
-    else:
-        properties |= {"advertised.listeners": listeners, "inter.broker.listener.name": "CLIENTS"}
     if certificates:
         properties |= certificates.server_settings()
-    properties["listeners"] = f"{listeners},CONTROLLER://127.0.0.1:{controller}"
     properties |= settings or {}
-    written = _write_properties(folder / "server.properties", properties)
-
-    jars = class_path("kafka-4.1.1", "Guarded")
-    quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-    shutil.copytree(_formatted(tuple(features), properties.get(_UNSTABLE, "false")).name, folder / "data")
-    server = JavaServer("kafka-4.1.1", folder, jars, ["-Xms128m", "-Xmx384m", quiet], ["kafka.Kafka", str(written)])
-    broker = Broker("4.1.1", f"127.0.0.1:{port}", "4.1.1", server, everybody, certificates)
+    broker = kraft_broker(
+        folder, properties, {1: free_port()}, version=version, features=features, speaks_apart=bool(everybody)
+    )
+    broker.users, broker.certificates = everybody, certificates
     try:
         broker.start()
         yield broker
     finally:
-        server.stop()
+        broker.server.stop()
+
+
+def kraft_broker(
+    folder: Path,
+    settings: Mapping[str, str],
+    controllers: Mapping[int, int],
+    *,
+    node: int = 1,
+    version: str = "4.1.1",
+    features: Sequence[str] = (),
+    heap_mb: int = 384,
+    speaks_apart: bool = False,
+) -> Broker:
+    """Return a broker that is also a controller, not started yet.
+
+    Args:
+        settings: lines of server.properties over those of the kit.
+        controllers: the ports of all controllers of the cluster, by node id.
+        node: which of them this one is.
+        speaks_apart: it has a listener `INTERNAL` that no client is told of.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    port = free_port()
+    settings = {**_EARLY.get(version, {}), **settings}
+    listeners = f"CLIENTS://127.0.0.1:{port}"
+    if speaks_apart:
+        listeners += f",INTERNAL://127.0.0.1:{free_port()}"
+    properties = {
+        **_COMMON,
+        **_KRAFT,
+        "process.roles": "broker,controller",
+        "node.id": str(node),
+        "controller.quorum.voters": ",".join(f"{one}@127.0.0.1:{where}" for one, where in controllers.items()),
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "CLIENTS",
+        "advertised.listeners": listeners,
+        "listeners": f"{listeners},CONTROLLER://127.0.0.1:{controllers[node]}",
+        "log.dirs": str(folder / "data"),
+        **settings,
+    }
+    written = _write_properties(folder / "server.properties", properties)
+    # The group coordinator's own words are evidence for the monitor, too.
+    logging = {
+        "defaultLogLevel": "warn",
+        "log.kafka.coordinator.group": "info",
+        "log.org.apache.kafka.coordinator.group": "info",
+        "showDateTime": "true",
+        "dateTimeFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+    }
+    options = [f"-Dorg.slf4j.simpleLogger.{key}={value}" for key, value in logging.items()]
+    formatted = _formatted(version, tuple(features), properties.get(_UNSTABLE, "false"))
+    shutil.copytree(formatted.name, folder / "data")
+    _take_identity(folder / "data" / "meta.properties", node)
+    jars = class_path(f"kafka-{version}", "Guarded")
+    main = ["kafka.Kafka", str(written)]
+    server = JavaServer(f"kafka-{version}", folder, jars, ["-Xms128m", f"-Xmx{heap_mb}m", *options], main)
+    return Broker(version, f"127.0.0.1:{port}", version, server)
+
+
+def _take_identity(written: Path, node: int) -> None:
+    """Have storage that was formatted for node 1 be that of another one."""
+    own = {"node.id": str(node), "directory.id": base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")}
+    lines = written.read_text().splitlines()
+    pairs = dict(line.split("=", 1) for line in lines if not line.startswith("#")) | (own if node != 1 else {})
+    _write_properties(written, pairs)
 
 
 @contextlib.contextmanager
@@ -219,12 +279,14 @@ def kafka_10(folder: Path, settings: Mapping[str, str] | None = None) -> Iterato
             folder / "log4j.properties",
             {
                 "log4j.rootLogger": "WARN,console",
+                "log4j.logger.kafka.coordinator.group": "INFO",
                 "log4j.appender.console": "org.apache.log4j.ConsoleAppender",
                 "log4j.appender.console.layout": "org.apache.log4j.PatternLayout",
                 "log4j.appender.console.layout.ConversionPattern": "%d %p %m%n",
             },
         )
-        options = ["-Xms64m", "-Xmx256m", f"-Dlog4j.configuration=file:{logging}"]
+        # Its layout has times without a zone.
+        options = ["-Xms64m", "-Xmx256m", "-Duser.timezone=UTC", f"-Dlog4j.configuration=file:{logging}"]
         jars = class_path("kafka-1.0.2", "Guarded")
         server = JavaServer("kafka-1.0.2", folder, jars, options, ["kafka.Kafka", str(written)])
         broker = Broker(version="1.0.2", bootstrap=f"127.0.0.1:{port}", clients="1.0.2", server=server)
@@ -254,9 +316,9 @@ def _protocol(users: Mapping[str, str], certificates: Certificates | None) -> st
 
 
 @cache
-def _formatted(features: tuple[str, ...], unstable: str) -> tempfile.TemporaryDirectory[str]:
+def _formatted(version: str, features: tuple[str, ...], unstable: str) -> tempfile.TemporaryDirectory[str]:
     """Return the storage of a new broker, made once: to make it takes as much computing as to start the broker."""
-    folder = tempfile.TemporaryDirectory(prefix="kafka-4.1")
+    folder = tempfile.TemporaryDirectory(prefix="kafka")
     properties = {
         "process.roles": "broker,controller",
         "node.id": "1",
@@ -270,8 +332,8 @@ def _formatted(features: tuple[str, ...], unstable: str) -> tempfile.TemporaryDi
     }
     with tempfile.TemporaryDirectory() as place:
         written = _write_properties(Path(place) / "server.properties", properties)
-        options = ["-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-        options += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", class_path("kafka-4.1.1", "Guarded")]
+        options = ["-Xmx96m", *QUICK_START]
+        options += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", class_path(f"kafka-{version}", "Guarded")]
         # Any cluster id in the right form will do: 22 characters of base64.
         tool = ["kafka.tools.StorageTool", "format", "-t", "cmViYWxhbmNlLW1vbml0bw", "-c", written]
         wanted = [word for feature in features for word in ("--feature", feature)]

@@ -1,4 +1,7 @@
-"""Compares the strategies with the real classes over fresh random cases: `python -m tests.kit.differential CASES`."""
+"""Compares the strategies with the real classes over fresh random cases: `python -m tests.kit.differential CASES`.
+
+The real classes are Java's, and those of kafka-python and aiokafka.
+"""
 
 import argparse
 import json
@@ -13,7 +16,14 @@ import msgspec
 from streaming.allocation.cases import Case as AskedCase
 from streaming.allocation.cases import answer_case
 from tests.kit.allocation_cases import CHAIN_STEPS, CHAINED, Case, next_case, random_case
-from tests.kit.oracles import LIMIT_MS, ORACLES, Oracle, Running, Told
+from tests.kit.oracles import LIMIT_MS, ORACLES, Oracle, OracleResult, Running
+from tests.kit.python_assignors import (
+    PYTHON_ORACLES,
+    PythonOracle,
+    RunningInProcess,
+    claims_two_generations,
+    for_library,
+)
 
 _BATCH = 500
 # A real class that has not ended after this many times its slowest ended case is taken not to end.
@@ -35,7 +45,7 @@ Held = dict[str, list[tuple[str, str, int]]]
 
 
 class Ours(NamedTuple):
-    """What the strategies here say, in the form of ``Told``."""
+    """What the strategies here say, in the form of ``OracleResult``."""
 
     held: Held | None
     strategy: str | None
@@ -54,21 +64,21 @@ def our_answer(case: Case) -> Ours:
     return Ours(held, answer.strategy, None)
 
 
-def agrees(ours: Ours, told: Told) -> bool:
+def agrees(ours: Ours, real: OracleResult) -> bool:
     """Whether both gave the same queues to the same members, or failed for the same reason."""
-    if told.past:
+    if real.past:
         return ours.error is not None and ours.error[0] == "does_not_end"
-    if told.error is not None:
+    if real.error is not None:
         if ours.error is None:
             return False
         if (ours.strategy or "").startswith("rocketmq."):
             # Clients ask topic by topic: which of two failing topics is asked first is nobody's promise.
-            return {ours.error[0]} <= ERROR_CODES.get(told.error, set()) | {"illegal_argument", "null_pointer"}
-        return ours.error[0] in ERROR_CODES.get(told.error, set())
-    if told.text is not None:
+            return {ours.error[0]} <= ERROR_CODES.get(real.error, set()) | {"illegal_argument", "null_pointer"}
+        return ours.error[0] in ERROR_CODES.get(real.error, set())
+    if real.text is not None:
         # The winner counts, whether or not it is a strategy that is known here.
-        return ours.strategy == f"kafka.{told.text}"
-    return ours.error is None and ours.held == told.held
+        return ours.strategy == f"kafka.{real.text}"
+    return ours.error is None and ours.held == real.held
 
 
 def for_oracle(oracle: Oracle, case: Case) -> Case:
@@ -108,30 +118,66 @@ def compare(oracle: Oracle, strategy: str, cases: int, seed: int) -> int:
     past: list[Case] = []
     with Running(oracle) as running:
         for batch, answers in batches(oracle, strategy, cases, rng):
-            for case, ours, told in zip(batch, answers, running.ask(batch), strict=True):
+            for case, ours, real in zip(batch, answers, running.allocate(batch), strict=True):
                 seen += 1
-                failures += told.error is not None
-                if told.past:
+                failures += real.error is not None
+                if real.past:
                     past.append(case)
                     continue
-                slowest_ms = max(slowest_ms, told.micros / 1000)
-                if not agrees(ours, told):
+                slowest_ms = max(slowest_ms, real.micros / 1000)
+                if not agrees(ours, real):
                     differences += 1
                     if differences <= 3:
-                        _say(f"  difference in {json.dumps(case)}\n    ours {ours}\n    real {told}")
+                        _print(f"  difference in {json.dumps(case)}\n    ours {ours}\n    real {real}")
     for case in past:
         # Asked again, alone and for as long as proves that it does not end.
         limit_ms = max(LIMIT_MS, int(_PAST_FACTOR * slowest_ms))
         with Running(oracle, limit_ms) as running:
-            (told,) = running.ask([case])
-        if told.past:
-            _say(f"  has not ended after {limit_ms} ms: {json.dumps(case)}")
-        without_end += told.past
-        differences += not agrees(our_answer(case), told)
+            (real,) = running.allocate([case])
+        if real.past:
+            _print(f"  has not ended after {limit_ms} ms: {json.dumps(case)}")
+        without_end += real.past
+        differences += not agrees(our_answer(case), real)
     seconds = time.monotonic() - start
-    _say(
+    _print(
         f"{oracle.jars:30} {strategy:30} {seen:8} cases {differences:4} differences "
         f"{failures:6} errors {without_end:3} without end {seconds:6.0f} s"
+    )
+    return differences
+
+
+def compare_python(oracle: PythonOracle, strategy: str, cases: int, seed: int) -> int:
+    """Compare one strategy with a Python library; print and return the number of differences.
+
+    A case in which its leader fails has no answer, and one that the library answers in any order, none to compare.
+    """
+    rng = random.Random(f"{seed} {oracle.package} {strategy}")
+    seen = differences = failures = 0
+    start = time.monotonic()
+    with RunningInProcess(oracle) as asked:
+        while seen < cases:
+            batch = [for_library(oracle.library, random_case(rng, strategy)) for _ in range(min(_BATCH, cases - seen))]
+            for _ in range(CHAIN_STEPS if strategy in CHAINED else 1):
+                batch = [case for case in batch if not claims_two_generations(case)]
+                real = asked.allocate(batch)
+                following = []
+                for case, answer in zip(batch, real, strict=True):
+                    seen += 1
+                    if answer.held is None:
+                        failures += 1
+                        continue
+                    ours = our_answer(case)
+                    if ours.held != answer.held:
+                        differences += 1
+                        if differences <= 3:
+                            _print(f"  difference in {json.dumps(case)}\n    ours {ours}\n    real {answer}")
+                    if case["members"]:
+                        following.append(for_library(oracle.library, next_case(rng, case, answer.held)))
+                batch = following
+    seconds = time.monotonic() - start
+    _print(
+        f"{oracle.package:30} {strategy:30} {seen:8} cases {differences:4} differences {failures:6} errors"
+        f" {0:3} without end {seconds:6.0f} s"
     )
     return differences
 
@@ -142,18 +188,22 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("cases", type=int, help="for each strategy and set of jars")
     parser.add_argument("--only", default="", help="a strategy, or a part of its name or of the jars'")
     parser.add_argument("--seed", type=int, default=None, help="default: another one each time, printed")
-    told = parser.parse_args(arguments)
-    seed: Any = random.SystemRandom().randrange(10**6) if told.seed is None else told.seed
-    _say(f"seed {seed}")
+    real = parser.parse_args(arguments)
+    seed: Any = random.SystemRandom().randrange(10**6) if real.seed is None else real.seed
+    _print(f"seed {seed}")
     differences = 0
     for oracle in ORACLES:
         for strategy in oracle.strategies:
-            if told.only in strategy or told.only in oracle.jars:
-                differences += compare(oracle, strategy, told.cases, seed)
+            if real.only in strategy or real.only in oracle.jars:
+                differences += compare(oracle, strategy, real.cases, seed)
+    for package in PYTHON_ORACLES:
+        for strategy in package.strategies:
+            if real.only in strategy or real.only in package.package:
+                differences += compare_python(package, strategy, real.cases, seed)
     return 1 if differences else 0
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

@@ -16,20 +16,43 @@ import pytest
 
 if TYPE_CHECKING:
     # Not at run time: a test of the core shall not wait for librdkafka to load.
+    from streaming.stores.places import Place
     from tests.kit.brokers import Broker
+    from tests.kit.hdfs import HdfsServer
     from tests.kit.members import Member
     from tests.kit.metaq import MetaqCluster
     from tests.kit.metaq_members import MetaqMember
     from tests.kit.rocketmq import RocketMq
     from tests.kit.rocketmq_members import RocketMqMember
     from tests.kit.s3 import S3Server
+    from tests.kit.spark_cluster import SparkCluster
 
-_SHARE_ROCKETMQ = (
-    "kit/test_rocketmq.py",
-    "live/test_rocketmq_collector.py",
-    "live/test_rocketmq_groups.py",
-    "live/test_rocketmq_job.py",
-    "live/test_several_clusters.py",
+# What one test process runs as a whole, by what the tests share: RocketMQ's clusters; the session of Spark; the tables
+# of one long run and the process in which jobs run.
+_SCOPES = {
+    "rocketmq": (
+        "tests/kit/test_rocketmq.py",
+        "tests/live/test_rocketmq_collector.py",
+        "tests/live/test_rocketmq_groups.py",
+        "tests/live/test_rocketmq_job.py",
+        "tests/live/test_rocketmq_waits.py",
+        "tests/live/test_several_clusters.py",
+        "tests/streaming/collectors/rocketmq/remoting/test_client.py",
+    ),
+    "spark": (
+        "tests/dashboard/questions/test_answer.py",
+        "tests/streaming/commands/test_query.py",
+        "tests/streaming/commands/test_state.py",
+        "tests/streaming/pipeline/",
+        "tests/streaming/spark/",
+        "tests/streaming/tables/",
+    ),
+    "job": ("tests/crash/test_leftovers.py", "tests/job/"),
+}
+# Longest first: what comes last is waited for by all processes but one.
+_FIRST = (
+    *("rocketmq", "job", "spark"),
+    *("tests/crash/test_chaos.py", "tests/cluster/test_spark_cluster.py", "tests/crash/test_crash.py"),
 )
 
 
@@ -58,6 +81,48 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 
     with running_s3(tmp_path_factory.mktemp("s3")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    """A standalone cluster of Spark with two workers of one core; a test that kills one adds another."""
+    from tests.kit.spark_cluster import running_spark_cluster
+
+    with running_spark_cluster(tmp_path_factory.mktemp("spark-cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel."""
+    from tests.kit.wheel import build_wheel
+
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="session")
+def installed_monitor(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The command `rebalance-monitor` of the installed wheel."""
+    from tests.kit.wheel import install_wheel
+
+    return install_wheel(wheel, tmp_path_factory.mktemp("installed"))
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
+    """An HDFS."""
+    from tests.kit.hdfs import running_hdfs
+
+    with running_hdfs(tmp_path_factory.mktemp("hdfs")) as server:
+        yield server
+
+
+@pytest.fixture(params=["disk", pytest.param("s3", marks=pytest.mark.broker)])
+def either_place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """An empty folder: of a disk, or of a store, whose options are in the environment."""
+    from streaming.stores.places import place_of
+
+    return tmp_path if request.param == "disk" else place_of(request.getfixturevalue("s3").folder(monkeypatch))
 
 
 @pytest.fixture(params=["kafka41", "kafka10"])
@@ -107,7 +172,7 @@ class _RocketMqClusters:
 
         if version not in self._started:
             start = rocketmq_55 if version == "5.5" else rocketmq_49
-            self._started[version] = self._running.enter_context(start(folder, settings))
+            self._started[version] = self._running.enter_context(start(folder, settings, tls=True))
         return self._started[version]
 
     def end(self) -> None:
@@ -120,9 +185,19 @@ _ROCKETMQ = _RocketMqClusters()
 
 
 def scope_of(nodeid: str) -> str:
-    """Return what one test process runs as a whole: a file of tests, or those that share the clusters of RocketMQ."""
+    """Return what one test process runs as a whole: a file of tests, or those that share an expensive fixture."""
     file = nodeid.partition("::")[0]
-    return "rocketmq" if file.endswith(_SHARE_ROCKETMQ) else file
+    return next((name for name, places in _SCOPES.items() if file.startswith(places)), file)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Order files by when they shall start: those that take longest, then by name."""
+
+    def place(item: pytest.Item) -> int:
+        scope = scope_of(item.nodeid)
+        return _FIRST.index(scope) if scope in _FIRST else len(_FIRST)
+
+    items.sort(key=place)
 
 
 @pytest.hookimpl(trylast=True)

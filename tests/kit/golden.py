@@ -30,10 +30,10 @@ def record(oracle: Oracle, strategy: str) -> None:
     kept = []
     with Running(oracle) as running:
         for batch, _ in batches(oracle, strategy, _CASES, rng):
-            for case, told in zip(batch, running.ask(batch), strict=True):
-                line = {"case": case, "held": told.held, "winner": told.text, "error": told.error}
+            for case, real in zip(batch, running.allocate(batch), strict=True):
+                line = {"case": case, "held": real.held, "winner": real.text, "error": real.error}
                 text = json.dumps(line, ensure_ascii=True, separators=(",", ":"))
-                if len(text) <= _LONGEST and not told.past:
+                if len(text) <= _LONGEST and not real.past:
                     kept.append(text)
     kept = rng.sample(kept, min(_KEPT, len(kept)))
     file = FOLDER / strategy / f"{oracle.jars}.jsonl"
@@ -67,7 +67,7 @@ def real_edges(name: str) -> list[Edge]:
         asked = [edge for edge in recorded if edge.case["strategy"] == strategy]
         (oracle,) = [one for one in ORACLES if one.jars == "kafka-4.1.1" and strategy in one.strategies]
         with Running(oracle) as running:
-            answers = running.ask([edge.case for edge in asked])
+            answers = running.allocate([edge.case for edge in asked])
         held.update((edge.why, answer.held) for edge, answer in zip(asked, answers, strict=True))
     return [edge._replace(held=held[edge.why]) for edge in recorded]
 

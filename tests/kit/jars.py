@@ -15,7 +15,7 @@ from streaming.setup.errors import SetupError
 from streaming.setup.java import find_java
 
 _HERE = Path(__file__).resolve().parent
-_JAVA = _HERE / "java"
+JAVA = _HERE / "java"
 # The programs of java/, and against which jars each is compiled.
 _PROGRAMS = {
     "Guarded": (
@@ -31,6 +31,8 @@ _PROGRAMS = {
 # Compiled with each of them: how members talk.
 _SHARED = ("Conversation",)
 _COMPILE_TIMEOUT_S = 300
+# Fetched and compiled by the tests that take long, when they need them.
+_LATER = ("kafka-3.9.1", "kafka-4.4.0")
 
 
 def kit_jars(name: str) -> list[Path]:
@@ -43,8 +45,12 @@ def class_path(name: str, program: str) -> str:
     return f"{_compiled(name, program)}:{kit_jars(name)[0].parent}/*"
 
 
-def compiled(name: str, program: str, sources: Sequence[Path]) -> Path:
-    """Return the folder of a program's classes, compiled once for each set of jars and wording of its sources."""
+def compiled(name: str, program: str, sources: Sequence[Path], *, beside: str = "") -> Path:
+    """Return the folder of a program's classes, compiled once for each set of jars and wording of its sources.
+
+    Args:
+        beside: Of the jars of the set: what else is on the class path.
+    """
     jars = kit_jars(name)[0].parent
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources) + jars.name.encode()).hexdigest()[:12]
     folder = ivy.cache_folder() / "classes" / f"{program}-{name}-{digest}"
@@ -54,7 +60,7 @@ def compiled(name: str, program: str, sources: Sequence[Path]) -> Path:
     with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
         # --release 17: what the oldest Java that Spark runs on understands.
         subprocess.run(
-            [find_java().javac, "-nowarn", "--release", "17", "-cp", f"{jars}/*", "-d", unfinished, *sources],
+            [find_java().javac, "-nowarn", "--release", "17", "-cp", f"{jars}/*:{beside}", "-d", unfinished, *sources],
             check=True,
             timeout=_COMPILE_TIMEOUT_S,
         )
@@ -69,13 +75,18 @@ def compiled(name: str, program: str, sources: Sequence[Path]) -> Path:
     return folder
 
 
+def compiled_guard() -> Path:
+    """Return the folder of `Guarded`, which needs no jar."""
+    return _compiled("s3proxy-4.1.0", "Guarded")
+
+
 def _compiled(name: str, program: str) -> Path:
-    return compiled(name, program, [_JAVA / f"{one}.java" for one in (program, *_SHARED)])
+    return compiled(name, program, [JAVA / f"{one}.java" for one in (program, *_SHARED)])
 
 
 def main() -> int:
     """Fetch and compile everything that the tests with brokers need."""
-    names = sorted(file.stem for file in (_HERE / "ivy").glob("*.xml"))
+    names = sorted(file.stem for file in (_HERE / "ivy").glob("*.xml") if file.stem not in _LATER)
     try:
         with ThreadPoolExecutor(max_workers=3) as pool:
             list(pool.map(kit_jars, names))

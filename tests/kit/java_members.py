@@ -9,9 +9,11 @@ from typing import Generic, Protocol, Self, TypeVar
 
 import msgspec
 
+from tests.kit.processes import QUICK_START
+
 WAIT_S = 120.0
 # A small heap, a quick start; and what the machine itself has to say is no line of the member.
-JVM_OPTIONS = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+DisplayVMOutputToStderr")
+JVM_OPTIONS = ("-Xmx64m", *QUICK_START, "-XX:+DisplayVMOutputToStderr")
 # One for all members: a claim may be about several of them.
 _NEWS = threading.Condition()
 
@@ -46,7 +48,7 @@ class JavaMember(Generic[ReportT]):
         self._reports: list[ReportT] = []
         self._complaints: list[str] = []
         self._ended = False
-        self._threads = [threading.Thread(target=read, daemon=True) for read in (self._hear, self._hear_complaints)]
+        self._threads = [threading.Thread(target=read, daemon=True) for read in (self._read_output, self._read_errors)]
         for thread in self._threads:
             thread.start()
 
@@ -88,7 +90,7 @@ class JavaMember(Generic[ReportT]):
 
     def stop(self, timeout_s: float = WAIT_S) -> None:
         """Leave in order and wait for the end."""
-        self.say(self._farewell)
+        self.send(self._farewell)
         self._process.wait(timeout_s)
         self._bury()
 
@@ -101,16 +103,16 @@ class JavaMember(Generic[ReportT]):
 
     def describe(self) -> str:
         """Report all that it said, for the message of a failed test."""
-        said = "\n".join(str(report) for report in self.reports)
-        return f"the member said:\n{said}\nand complained:\n{''.join(self._complaints[-20:])}"
+        output = "\n".join(str(report) for report in self.reports)
+        return f"the member said:\n{output}\nand complained:\n{''.join(self._complaints[-20:])}"
 
-    def say(self, command: str) -> None:
+    def send(self, command: str) -> None:
         """Give it a command of its own language."""
         assert self._process.stdin is not None
         self._process.stdin.write(command + "\n")
         self._process.stdin.flush()
 
-    def _hear(self) -> None:
+    def _read_output(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             report = msgspec.json.decode(line, type=self._report)
@@ -121,7 +123,7 @@ class JavaMember(Generic[ReportT]):
             self._ended = True
             _NEWS.notify_all()
 
-    def _hear_complaints(self) -> None:
+    def _read_errors(self) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self._complaints.append(line)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from streaming.setup.java import find_java
-from tests.kit.brokers import Broker
+from tests.kit.brokers import NEWEST, Broker
 from tests.kit.jars import class_path
 from tests.kit.java_members import JVM_OPTIONS, WAIT_S, JavaMember, wait_until
 
@@ -89,27 +89,27 @@ class Member(JavaMember[Report]):
 
     def subscribe(self, topics: Sequence[str]) -> None:
         """Subscribe to these topics instead of those before."""
-        self.say(f"subscribe {','.join(topics)}")
+        self.send(f"subscribe {','.join(topics)}")
 
     def subscribe_pattern(self, pattern: str) -> None:
         """Subscribe to all topics that match."""
-        self.say(f"pattern {pattern}")
+        self.send(f"pattern {pattern}")
 
     def unsubscribe(self) -> None:
         """Leave the group and stay alive."""
-        self.say("unsubscribe")
+        self.send("unsubscribe")
 
     def commit(self) -> None:
         """Commit its offsets now."""
-        self.say("commit")
+        self.send("commit")
 
     def stop_polling(self) -> None:
         """Poll no more: heartbeats go on until max.poll.interval.ms, and no rebalance is answered."""
-        self.say("pause")
+        self.send("pause")
 
     def poll_again(self) -> None:
         """Go on polling."""
-        self.say("resume")
+        self.send("resume")
 
 
 def start_member(
@@ -126,6 +126,7 @@ def start_member(
     rack: str | None = None,
     user: str | None = None,
     settings: Mapping[str, str] | None = None,
+    classes: str | None = None,
 ) -> Member:
     """Start one consumer and subscribe it.
 
@@ -134,7 +135,7 @@ def start_member(
         group: its group.
         topics: none leaves it unsubscribed until `subscribe` is called.
         client_id: the first part of the member id.
-        clients: the version of kafka-clients: 1.0.2, 2.8.2, 3.9.1 or 4.1.1; else the broker's own.
+        clients: the version of kafka-clients: 1.0.2, 2.8.2, 3.9.1, 4.1.1 or the newest; else the broker's own.
         instance_id: makes it a static member (since 2.3).
         strategies: in order of preference, by their wire names or as class names.
         session_timeout_ms: after which the coordinator gives it up.
@@ -142,6 +143,7 @@ def start_member(
         rack: `client.rack` (since 2.4).
         user: who it logs in as, where the broker asks.
         settings: any other setting of the consumer.
+        classes: a folder of classes of its own.
     """
     version = clients or broker.clients
     properties = {
@@ -164,13 +166,13 @@ def start_member(
         # These belong to the classic protocol, and the client refuses them.
         for key in ("partition.assignment.strategy", "session.timeout.ms", "heartbeat.interval.ms"):
             del properties[key]
-    jars = f"kafka-{version}" if version in ("1.0.2", "4.1.1") else f"kafka-clients-{version}"
+    jars = f"kafka-{version}" if version in ("1.0.2", "4.1.1", NEWEST) else f"kafka-clients-{version}"
     member = Member(
         [
             str(find_java().java),
             *JVM_OPTIONS,
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-            *("-cp", class_path(jars, "GroupMember"), "GroupMember"),
+            *("-cp", ":".join(filter(None, (class_path(jars, "GroupMember"), classes))), "GroupMember"),
             *(f"{key}={value}" for key, value in properties.items()),
         ]
     )
@@ -188,9 +190,9 @@ def wait_until_assigned(
         That generation.
     """
 
-    def dealt() -> bool:
+    def are_assigned() -> bool:
         held = [partition for member in members for partition in member.owned]
         return sorted(held) == sorted(partitions) and len({member.generation for member in members}) == 1
 
-    wait_until(members, dealt, timeout_s)
+    wait_until(members, are_assigned, timeout_s)
     return members[0].generation

@@ -47,8 +47,8 @@ ORACLES = (
 )
 
 
-class Told(NamedTuple):
-    """What a real class said.
+class OracleResult(NamedTuple):
+    """What a real class returned.
 
     Attributes:
         held: Member id -> (topic, broker, queue id), sorted.
@@ -67,7 +67,7 @@ class Told(NamedTuple):
 class Running:
     """One started oracle.
 
-    Example: ``with Running(ORACLES[0]) as oracle: oracle.ask([case])``.
+    Example: ``with Running(ORACLES[0]) as oracle: oracle.allocate([case])``.
     """
 
     def __init__(self, oracle: Oracle, limit_ms: int = LIMIT_MS) -> None:
@@ -109,10 +109,10 @@ class Running:
             self._process.stdout.close()
         self._home.cleanup()
 
-    def ask(self, cases: Sequence[Mapping[str, Any]]) -> list[Told]:
+    def allocate(self, cases: Sequence[Mapping[str, Any]]) -> list[OracleResult]:
         """Request the real class each case, in the form of ``allocate``'s input."""
         lines = self._exchange([line_of(case) for case in cases])
-        return [_told(line, case) for line, case in zip(lines, cases, strict=True)]
+        return [_parse_result(line, case) for line, case in zip(lines, cases, strict=True)]
 
     def time_ns(self, case: Mapping[str, Any], repeats: int) -> int | None:
         """Return the median time of the later half of so many calls; None if all of them take longer than the limit."""
@@ -201,14 +201,14 @@ def _texts(texts: Sequence[str]) -> list[str]:
     return [str(len(texts)), *map(_text, texts)]
 
 
-def _told(line: str, case: Mapping[str, Any]) -> Told:
+def _parse_result(line: str, case: Mapping[str, Any]) -> OracleResult:
     micros, kind, *tokens = line.split("\t")
     if kind == "past":
-        return Told(int(micros), past=True)
+        return OracleResult(int(micros), past=True)
     if kind == "error":
-        return Told(int(micros), error=unquote_plus(tokens[0]))
+        return OracleResult(int(micros), error=unquote_plus(tokens[0]))
     if kind == "text":
-        return Told(int(micros), text=unquote_plus(tokens[0]))
+        return OracleResult(int(micros), text=unquote_plus(tokens[0]))
     held: dict[str, list[tuple[str, str, int]]] = {}
     place = 0
     for member in case.get("members", []):
@@ -220,4 +220,4 @@ def _told(line: str, case: Mapping[str, Any]) -> Told:
             queues.append((unquote_plus(topic), "" if broker == "!" else unquote_plus(broker), int(number)))
             place += 3
         held[member["member_id"]] = sorted(queues)
-    return Told(int(micros), held=held)
+    return OracleResult(int(micros), held=held)

@@ -11,7 +11,7 @@ import uuid
 
 from tests.kit.brokers import Broker
 
-_TIMEOUT_S = 30.0
+_TIMEOUT_S = 120.0
 # ShareGroupHeartbeatRequest.json and StreamsGroupHeartbeatRequest.json of Kafka 4.1: API key and version.
 _SHARE_HEARTBEAT = (76, 1)
 _STREAMS_HEARTBEAT = (88, 0)

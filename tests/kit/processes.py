@@ -6,13 +6,15 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from streaming.setup.java import find_java
 
 # Below the range from which systems take ports for outgoing connections: a port is asked for again after a restart.
 _PORTS = range(20_000, 32_000)
+# Short-lived JVMs: what the second compiler and a parallel collector would cost, they never earn back.
+QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _POLL_S = 0.05
 _TAIL_BYTES = 4_000
 
@@ -28,15 +30,28 @@ def free_port() -> int:
 
 
 class JavaServer:
-    """A server started by way of `Guarded`, so that it ends with the process that started it."""
+    """A server started by way of `Guarded`, so that it ends with the process that started it.
 
-    def __init__(self, name: str, folder: Path, class_path: str, options: Sequence[str], main: Sequence[str]) -> None:
+    Args:
+        env: Its environment; None = that of this process.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        class_path: str,
+        options: Sequence[str],
+        main: Sequence[str],
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
+        self._env = env
         self.folder = folder
         self.log = folder / f"{name}.log"
         self._command = [
             str(find_java().java),
-            *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+            *QUICK_START,
             *options,
             *("-cp", class_path, "Guarded"),
             *main,
@@ -59,18 +74,23 @@ class JavaServer:
         Raises:
             RuntimeError: it ended, or was not ready in time; the message ends with its log.
         """
-        assert not self.is_running, f"{self.name} runs already"
+        assert self._process is None or self._process.poll() is not None, f"{self.name} runs already"
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                self._command, cwd=self.folder, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT
+                self._command,
+                cwd=self.folder,
+                env=self._env,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
             )
         deadline = time.monotonic() + timeout_s
         while not is_ready():
             if not self.is_running:
-                raise RuntimeError(f"{self.name} ended while starting:\n{self.last_words()}")
+                raise RuntimeError(f"{self.name} ended while starting:\n{self.last_output()}")
             if time.monotonic() > deadline:
                 self.kill()
-                raise RuntimeError(f"{self.name} was not ready after {timeout_s} s:\n{self.last_words()}")
+                raise RuntimeError(f"{self.name} was not ready after {timeout_s} s:\n{self.last_output()}")
             time.sleep(_POLL_S)
 
     def stop(self, timeout_s: float = 20) -> None:
@@ -98,7 +118,7 @@ class JavaServer:
         """Let a frozen server go on."""
         self._running().send_signal(signal.SIGCONT)
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         """Return the end of its log."""
         return self.log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace")
 

@@ -12,7 +12,7 @@ from confluent_kafka.admin import (
 
 from tests.kit.brokers import Broker
 
-_TIMEOUT_S = 30
+_TIMEOUT_S = 120
 CLUSTER = "kafka-cluster"
 
 

@@ -58,7 +58,7 @@ class Answer:
     body: bytes = b""
 
 
-def ask(address: str, code: int, fields: Mapping[str, object] | None = None, body: bytes = b"") -> Answer:
+def request(address: str, code: int, fields: Mapping[str, object] | None = None, body: bytes = b"") -> Answer:
     """Send one request and return the response to it.
 
     Raises:
@@ -91,12 +91,12 @@ def ask(address: str, code: int, fields: Mapping[str, object] | None = None, bod
 
 
 def order(address: str, code: int, fields: Mapping[str, object] | None = None, body: bytes = b"") -> Answer:
-    """Do as `ask`, for a request that must succeed.
+    """Do as `request`, for a request that must succeed.
 
     Raises:
         RocketMqError: it did not.
     """
-    answer = ask(address, code, fields, body)
+    answer = request(address, code, fields, body)
     if answer.code != _SUCCESS:
         raise RocketMqError(answer.code, answer.remark)
     return answer
@@ -179,7 +179,7 @@ def lock_queues(broker: str, group: str, client_id: str, queues: list[dict[str, 
 
 def member_ids(broker: str, group: str) -> list[str]:
     """Return the client ids that one broker lists, sorted; an id twice if two connections have it."""
-    answer = ask(broker, _GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": group})
+    answer = request(broker, _GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": group})
     if answer.code == _NO_CONSUMER:
         return []
     if answer.code != _SUCCESS:
@@ -189,7 +189,7 @@ def member_ids(broker: str, group: str) -> list[str]:
 
 def route(name_server: str, topic: str) -> QueueCounts:
     """Return how many queues of a topic each broker has, by the name server; empty if it knows none."""
-    answer = ask(name_server, _GET_ROUTEINFO_BY_TOPIC, {"topic": topic, "acceptStandardJsonOnly": True})
+    answer = request(name_server, _GET_ROUTEINFO_BY_TOPIC, {"topic": topic, "acceptStandardJsonOnly": True})
     if answer.code == _TOPIC_NOT_EXIST:
         return {}
     if answer.code != _SUCCESS:
@@ -201,14 +201,14 @@ def route(name_server: str, topic: str) -> QueueCounts:
 def name_server_answers(name_server: str) -> bool:
     """Return whether a name server is ready."""
     with contextlib.suppress(OSError):
-        return ask(name_server, _GET_BROKER_CLUSTER_INFO).code == _SUCCESS
+        return request(name_server, _GET_BROKER_CLUSTER_INFO).code == _SUCCESS
     return False
 
 
 def broker_answers(broker: str) -> bool:
     """Return whether a broker is ready."""
     with contextlib.suppress(OSError):
-        return ask(broker, _GET_BROKER_RUNTIME_INFO).code == _SUCCESS
+        return request(broker, _GET_BROKER_RUNTIME_INFO).code == _SUCCESS
     return False
 
 

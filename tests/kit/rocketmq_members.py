@@ -103,19 +103,19 @@ class RocketMqMember(JavaMember[Report]):
 
     def subscribe(self, topic: str, expression: str = "*") -> None:
         """Subscribe to one more topic."""
-        self.say(f"subscribe {topic} {expression}")
+        self.send(f"subscribe {topic} {expression}")
 
     def unsubscribe(self, topic: str) -> None:
         """Subscribe to one topic less."""
-        self.say(f"unsubscribe {topic}")
+        self.send(f"unsubscribe {topic}")
 
     def suspend(self) -> None:
         """Consume no more and keep the queues."""
-        self.say("suspend")
+        self.send("suspend")
 
     def resume(self) -> None:
         """Go on consuming."""
-        self.say("resume")
+        self.send("resume")
 
 
 def start_member(
@@ -209,11 +209,11 @@ def wait_until_assigned(
 ) -> None:
     """Wait until these members hold all these queues, each queue once and each member at least one."""
 
-    def dealt() -> bool:
+    def are_assigned() -> bool:
         held = [member.held() for member in members]
         return all(held) and sorted(queue for one in held for queue in one) == sorted(queues)
 
-    wait_until(members, dealt, timeout_s)
+    wait_until(members, are_assigned, timeout_s)
 
 
 def queues_of(topic: str, count: int, brokers: Sequence[str] = ("broker-a",)) -> list[Queue]:

@@ -42,7 +42,7 @@ _CONSUMER_LIST: Final = 38
 _TOPIC_LIST: Final = 206
 
 
-def ask(address: str, request: Frame) -> bytes:
+def exchange(address: str, request: Frame) -> bytes:
     """Send a request over a connection of its own and return the whole frame of its answer."""
     host, port = address.split(":")
     with socket.create_connection((host, int(port)), timeout=_ANSWER_S) as connection:
@@ -167,7 +167,7 @@ def record(version: str) -> None:
         _members(cluster) as members,
     ):
         for name, (address, request) in _questions(cluster, members).items():
-            (folder / f"{name}.frame").write_bytes(ask(address, request))
+            (folder / f"{name}.frame").write_bytes(exchange(address, request))
         said = {
             name: {"client_id": member.client_id, "held": member.held(retries=True)} for name, member in members.items()
         }
@@ -177,7 +177,7 @@ def record(version: str) -> None:
         members["plain-2"].freeze()
         silent = {"consumerGroup": "plain", "clientId": members["plain-2"].client_id or "", "jstackEnable": "false"}
         request = Frame(RequestCode.GET_CONSUMER_RUNNING_INFO, 7, fields=silent)
-        (folder / "running-silent.frame").write_bytes(ask(cluster.broker.address, request))
+        (folder / "running-silent.frame").write_bytes(exchange(cluster.broker.address, request))
 
 
 def record_wire(version: str) -> None:

@@ -178,9 +178,9 @@ class ScriptedRocketMq:
         """Let brokers say 207 now for every silent member of whom they wait."""
 
         async def do() -> None:
-            for timer, say in list(self._silent.items()):
+            for timer, reply in list(self._silent.items()):
                 timer.cancel()
-                say()
+                reply()
 
         self._run(do())
 
@@ -201,12 +201,12 @@ class ScriptedRocketMq:
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(_START_S)
 
-    def wait_for_silent_member(self, say: Callable[[], None]) -> None:
+    def wait_for_silent_member(self, reply: Callable[[], None]) -> None:
         """Let a broker wait for a member as long as brokers do, and then say so."""
 
         def give_up() -> None:
             del self._silent[timer]
-            say()
+            reply()
 
         timer = self._loop.call_later(self.relay_s, give_up)
         self._silent[timer] = give_up
@@ -368,9 +368,9 @@ class _Peer(asyncio.Protocol):
             self.send(self._place.garbage)
             return
         code, body, remark = answer
-        said = "" if remark is None else f',"remark":{json.dumps(remark, ensure_ascii=False)}'
+        remark_field = "" if remark is None else f',"remark":{json.dumps(remark, ensure_ascii=False)}'
         header = (
-            f'{{"code":{code:d},"flag":1,"language":"JAVA","opaque":{opaque}{said},'
+            f'{{"code":{code:d},"flag":1,"language":"JAVA","opaque":{opaque}{remark_field},'
             '"serializeTypeCurrentRPC":"JSON","version":513}'
         ).encode()
         self.send(b"".join(((4 + len(header) + len(body)).to_bytes(4), len(header).to_bytes(4), header, body)))

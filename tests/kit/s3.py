@@ -1,8 +1,11 @@
 """A real server of the S3 protocol (S3Proxy 4.1.0) on a loopback port, its buckets in a folder."""
 
 import contextlib
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from tests.kit.jars import class_path
 from tests.kit.processes import JavaServer, free_port, listens
@@ -20,8 +23,8 @@ class S3Server:
         uri: its bucket.
     """
 
-    def __init__(self, folder: Path) -> None:
-        buckets = folder / "buckets"
+    def __init__(self, folder: Path, *, is_read_only: bool = False) -> None:
+        self._buckets = buckets = folder / "buckets"
         (buckets / BUCKET).mkdir(parents=True)
         self._port = free_port()
         self.uri = f"s3://{BUCKET}"
@@ -41,12 +44,23 @@ class S3Server:
             "jclouds.identity": "unused",
             "jclouds.credential": "unused",
             "jclouds.filesystem.basedir": str(buckets),
+            "s3proxy.read-only-blobstore": str(is_read_only).lower(),
         }
         written = folder / "s3proxy.conf"
         written.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         main = ["org.gaul.s3proxy.Main", "--properties", str(written)]
         options = ["-Xms32m", "-Xmx256m", "-DLOG_LEVEL=warn"]
         self._server = JavaServer("s3proxy", folder, class_path("s3proxy-4.1.0", "Guarded"), options, main)
+
+    def folder(self, monkeypatch: pytest.MonkeyPatch) -> str:
+        """Put the options into the environment, and return the URI of a folder that nobody uses yet."""
+        for name, value in self.options.items():
+            monkeypatch.setenv(name, value)
+        return f"{self.uri}/{uuid.uuid4().hex}"
+
+    def files(self, uri: str) -> list[Path]:
+        """Return what a folder holds."""
+        return [file for file in (self._buckets / uri.removeprefix("s3://")).rglob("*") if file.is_file()]
 
     def start(self) -> None:
         """Start it."""
@@ -58,9 +72,9 @@ class S3Server:
 
 
 @contextlib.contextmanager
-def running_s3(folder: Path) -> Iterator[S3Server]:
+def running_s3(folder: Path, *, is_read_only: bool = False) -> Iterator[S3Server]:
     """Run one until the block is left."""
-    server = S3Server(folder)
+    server = S3Server(folder, is_read_only=is_read_only)
     try:
         server.start()
         yield server

@@ -25,9 +25,9 @@ def partitions(topic, count):
 
 def test_two_members_share_the_partitions_and_a_killed_one_loses_its_share(each_kafka, new_member):
     create_topic(each_kafka, "shared", 4)
-    first = new_member(each_kafka, "sharing", ["shared"], client_id="first", session_timeout_ms=2000)
+    first = new_member(each_kafka, "sharing", ["shared"], client_id="first", session_timeout_ms=30_000)
     assert wait_until_assigned([first], partitions("shared", 4)) == 1
-    second = new_member(each_kafka, "sharing", ["shared"], client_id="second", session_timeout_ms=2000)
+    second = new_member(each_kafka, "sharing", ["shared"], client_id="second")
     assert wait_until_assigned([first, second], partitions("shared", 4)) == 2
     assert first.owned == (("shared", 0), ("shared", 1))
     assert first.member_id.startswith("first-")
@@ -83,7 +83,7 @@ def test_older_clients_read_from_the_brokers_that_still_know_them(clients, reque
     assert sum(committed) == 2
 
 
-def test_a_cooperative_member_is_told_only_what_is_new(kafka41, new_member):
+def test_a_cooperative_member_is_assigned_only_what_is_new(kafka41, new_member):
     create_topic(kafka41, "cooperative", 4)
     start = {"strategies": ["cooperative-sticky"]}
     first = new_member(kafka41, "cooperating", ["cooperative"], client_id="first", **start)
@@ -115,9 +115,9 @@ def test_a_user_has_exactly_the_rights_that_were_given(tmp_path):
         create_topic(broker, "hidden", 1)
         allow(broker, "monitor", "DESCRIBE", "TOPIC", "visible")
         client = AdminClient(broker.client_settings("monitor"))
-        assert set(client.list_topics(timeout=10).topics) == {"visible"}
+        assert set(client.list_topics(timeout=60).topics) == {"visible"}
         forbid_everything(broker, "monitor")
-        assert set(client.list_topics(timeout=10).topics) == set()
+        assert set(client.list_topics(timeout=60).topics) == set()
 
 
 def test_a_broker_takes_settings_of_the_test(tmp_path):
@@ -139,7 +139,7 @@ def test_no_broker_outlives_the_process_that_started_it(tmp_path):
     )
     assert done.returncode == 9, done.stderr
     with contextlib.suppress(psutil.NoSuchProcess):
-        psutil.Process(int(done.stdout)).wait(timeout=10)
+        psutil.Process(int(done.stdout)).wait(timeout=60)
 
 
 def _committed(broker, group, topic, count):

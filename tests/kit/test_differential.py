@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from tests.kit.differential import agrees, compare, our_answer
+from tests.kit.differential import agrees, compare, compare_python, our_answer
 from tests.kit.golden import EDGES, FOLDER, edges, real_edges
-from tests.kit.oracles import ORACLES, Running, Told, line_of
+from tests.kit.oracles import ORACLES, OracleResult, Running, line_of
+from tests.kit.python_assignors import PYTHON_ORACLES, RunningInProcess
 
 _PAIRS = [(oracle, strategy) for oracle in ORACLES for strategy in oracle.strategies]
 
@@ -16,6 +17,21 @@ def test_the_strategies_agree_with_the_real_classes(oracle, strategy) -> None:
     assert compare(oracle, strategy, cases=60, seed=1) == 0
 
 
+@pytest.mark.parametrize("oracle", PYTHON_ORACLES, ids=lambda oracle: oracle.package)
+def test_the_strategies_agree_with_python_libraries(oracle) -> None:
+    assert sum(compare_python(oracle, strategy, cases=80, seed=1) for strategy in oracle.strategies) == 0
+
+
+@pytest.mark.parametrize("oracle", PYTHON_ORACLES, ids=lambda oracle: oracle.package)
+def test_golden_answers_are_what_the_installed_python_library_gives(oracle) -> None:
+    for strategy in oracle.strategies:
+        lines = map(json.loads, (FOLDER / strategy / f"{oracle.package}.jsonl").read_text().splitlines())
+        for line in lines:
+            with RunningInProcess(oracle) as asked:
+                (real,) = asked.allocate([line["case"]])
+            assert real.held == {member: [tuple(queue) for queue in held] for member, held in line["held"].items()}
+
+
 def test_a_wrong_answer_is_a_difference() -> None:
     case = {
         "strategy": "rocketmq.AVG",
@@ -23,11 +39,11 @@ def test_a_wrong_answer_is_a_difference() -> None:
         "topics": {"t": {"queue_count": 1}},
     }
     with Running(ORACLES[0]) as running:
-        (told,) = running.ask([case])
-    assert agrees(our_answer(case), told)
-    assert not agrees(our_answer(case), Told(micros=0, held={"a": []}))
-    assert not agrees(our_answer(case), Told(micros=0, error="java.lang.NoClassDefFoundError"))
-    assert not agrees(our_answer(case), Told(micros=0, past=True))
+        (real,) = running.allocate([case])
+    assert agrees(our_answer(case), real)
+    assert not agrees(our_answer(case), OracleResult(micros=0, held={"a": []}))
+    assert not agrees(our_answer(case), OracleResult(micros=0, error="java.lang.NoClassDefFoundError"))
+    assert not agrees(our_answer(case), OracleResult(micros=0, past=True))
 
 
 def test_an_error_of_the_real_class_must_be_ours_too() -> None:
@@ -38,9 +54,9 @@ def test_an_error_of_the_real_class_must_be_ours_too() -> None:
         "settings": {"virtual_nodes": -1},
     }
     with Running(ORACLES[0]) as running:
-        (told,) = running.ask([case])
-    assert told.error == "java.lang.IllegalArgumentException"
-    assert agrees(our_answer(case), told)
+        (real,) = running.allocate([case])
+    assert real.error == "java.lang.IllegalArgumentException"
+    assert agrees(our_answer(case), real)
 
 
 @pytest.mark.parametrize("file", sorted(EDGES.glob("*.jsonl")), ids=lambda file: file.stem)
@@ -48,7 +64,7 @@ def test_the_edges_are_those_of_the_real_classes(file) -> None:
     assert real_edges(file.stem) == edges(file.stem)
 
 
-def test_where_the_real_sticky_assignor_does_not_end_ours_says_so() -> None:
+def test_where_the_real_sticky_assignor_does_not_end_ours_reports_it() -> None:
     case = json.loads((FOLDER / "without_end" / "kafka.sticky.json").read_text())
     ours = our_answer(case)
     assert ours.error is not None
@@ -56,9 +72,9 @@ def test_where_the_real_sticky_assignor_does_not_end_ours_says_so() -> None:
     (oracle,) = [each for each in ORACLES if each.jars == "kafka-4.1.1" and "kafka.sticky" in each.strategies]
     # Ended cases of this size take it less than a millisecond.
     with Running(oracle, limit_ms=2_000) as running:
-        (told,) = running.ask([case])
-    assert told.past
-    assert agrees(ours, told)
+        (real,) = running.allocate([case])
+    assert real.past
+    assert agrees(ours, real)
 
 
 def test_a_line_of_a_case_has_no_white_space_but_its_tabs() -> None:

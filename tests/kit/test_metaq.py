@@ -28,7 +28,7 @@ def test_two_members_share_in_blocks_and_a_killed_one_loses_its_share(
     assert first.reports[-1].event == "stopped"
 
 
-def test_consistent_hashing_gives_what_its_ring_says(
+def test_consistent_hashing_assigns_by_its_ring(
     metaq: MetaqCluster, new_metaq_member: Callable[..., MetaqMember]
 ) -> None:
     members = [

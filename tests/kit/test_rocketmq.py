@@ -13,9 +13,7 @@ from tests.kit.rocketmq_members import queues_of, wait_until, wait_until_assigne
 pytestmark = pytest.mark.broker
 
 
-def test_two_members_share_as_avg_says_and_the_queues_of_a_killed_one_go_to_the_other(
-    each_rocketmq, new_rocketmq_member
-):
+def test_two_members_share_by_avg_and_the_queues_of_a_killed_one_move_to_the_other(each_rocketmq, new_rocketmq_member):
     each_rocketmq.create_topic("shared", 5)
     first = new_rocketmq_member(each_rocketmq, "sharing", ["shared"], instance="a")
     assert first.wait_until_started() == "127.0.0.1@a"
@@ -55,9 +53,9 @@ def test_two_members_with_one_id_take_the_same_share_and_the_other_share_has_no_
     each_rocketmq, new_rocketmq_member
 ):
     each_rocketmq.create_topic("twofold", 4)
-    twins = [new_rocketmq_member(each_rocketmq, "twins", ["twofold"], instance="twin") for _ in range(2)]
+    twins = [new_rocketmq_member(each_rocketmq, "kit-twins", ["twofold"], instance="twin") for _ in range(2)]
     wait_until_held({twin: queues_of("twofold", 2) for twin in twins})
-    assert each_rocketmq.member_ids("twins") == ["127.0.0.1@twin", "127.0.0.1@twin"]
+    assert each_rocketmq.member_ids("kit-twins") == ["127.0.0.1@twin", "127.0.0.1@twin"]
 
 
 def test_members_subscribe_and_unsubscribe_while_they_run(each_rocketmq, new_rocketmq_member):
@@ -71,7 +69,7 @@ def test_members_subscribe_and_unsubscribe_while_they_run(each_rocketmq, new_roc
     wait_until_held({member: queues_of("later", 2)})
 
 
-def test_a_member_that_starts_while_nobody_answers_holds_its_queues_later(each_rocketmq, new_rocketmq_member):
+def test_a_member_that_starts_while_no_server_answers_holds_its_queues_later(each_rocketmq, new_rocketmq_member):
     each_rocketmq.create_topic("patient", 1)
     each_rocketmq.name_server.freeze()
     try:
@@ -133,10 +131,11 @@ def test_an_ordered_member_has_its_queues_locked_until_it_leaves(each_rocketmq, 
 
 def test_members_that_read_by_pop_hold_all_queues_of_a_broker_together(rocketmq55, new_rocketmq_member):
     rocketmq55.create_topic("popped", 4)
-    rocketmq55.create_group("popping")
-    rocketmq55.set_message_request_mode("popped", "popping", "POP", share=-1)
+    rocketmq55.create_group("kit-popping")
+    rocketmq55.set_message_request_mode("popped", "kit-popping", "POP", share=-1)
     members = [
-        new_rocketmq_member(rocketmq55, "popping", ["popped"], instance=name, client_rebalance=False) for name in "ab"
+        new_rocketmq_member(rocketmq55, "kit-popping", ["popped"], instance=name, client_rebalance=False)
+        for name in "ab"
     ]
     wait_until_held({member: [("popped", "broker-a", -1)] for member in members})
     assert {one.mode for one in members[0].reports[-1].held if one.topic == "popped"} == {"pop"}
@@ -155,14 +154,14 @@ def test_messages_reach_the_members_that_hold_their_queues(each_rocketmq, new_ro
 
 
 def test_a_hanging_member_expires_and_comes_back(rocketmq55, new_rocketmq_member):
-    rocketmq55.create_topic("hanging", 4)
-    steady, hanging = [new_rocketmq_member(rocketmq55, "hangers", ["hanging"], instance=name) for name in "ab"]
-    wait_until_assigned([steady, hanging], queues_of("hanging", 4))
+    rocketmq55.create_topic("kit-hanging", 4)
+    steady, hanging = [new_rocketmq_member(rocketmq55, "hangers", ["kit-hanging"], instance=name) for name in "ab"]
+    wait_until_assigned([steady, hanging], queues_of("kit-hanging", 4))
     hanging.freeze()
     rocketmq55.wait_until(lambda: rocketmq55.member_ids("hangers") == ["127.0.0.1@a"], "the member has expired")
-    wait_until_held({steady: queues_of("hanging", 4)})
+    wait_until_held({steady: queues_of("kit-hanging", 4)})
     hanging.thaw()
-    wait_until_held({steady: queues_of("hanging", 2)})
+    wait_until_held({steady: queues_of("kit-hanging", 2)})
 
 
 def test_topics_and_groups_are_deleted(each_rocketmq):
@@ -209,20 +208,17 @@ def test_brokers_and_name_server_come_back_and_a_second_broker_joins(start, tmp_
         cluster.wait_until(lambda: cluster.member_ids("staying") == ids, "the restarted broker lists them")
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("start", [rocketmq_55, rocketmq_49])
-def test_servers_take_tls_connections_where_they_are_told_to(start, tmp_path):
-    with start(tmp_path, tls=True) as cluster:
-        trusting = ssl.create_default_context()
-        trusting.check_hostname = False
-        trusting.verify_mode = ssl.CERT_NONE
-        for server in (cluster.name_server, cluster.broker):
-            host, port = server.address.split(":")
-            with (
-                socket.create_connection((host, int(port)), timeout=60) as plain,
-                trusting.wrap_socket(plain) as connection,
-            ):
-                assert connection.version() is not None
+def test_servers_accept_tls_connections_where_it_is_enabled(each_rocketmq):
+    trusting = ssl.create_default_context()
+    trusting.check_hostname = False
+    trusting.verify_mode = ssl.CERT_NONE
+    for server in (each_rocketmq.name_server, each_rocketmq.broker):
+        host, port = server.address.split(":")
+        with (
+            socket.create_connection((host, int(port)), timeout=60) as plain,
+            trusting.wrap_socket(plain) as connection,
+        ):
+            assert connection.version() is not None
 
 
 def test_all_ports_are_open_on_loopback_alone(each_rocketmq):

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -17,14 +17,16 @@ from confluent_kafka.admin import (
 
 from tests.kit.brokers import Broker
 
-_TIMEOUT_S = 30
+_TIMEOUT_S = 120
 _POLL_S = 0.05
 
 
-def create_topic(broker: Broker, topic: str, partitions: int, settings: Mapping[str, str] | None = None) -> None:
+def create_topic(
+    broker: Broker, topic: str, partitions: int, settings: Mapping[str, str] | None = None, *, replicas: int = 1
+) -> None:
     """Create a topic and return once the broker tells of all its partitions."""
     client = AdminClient(broker.client_settings())
-    wanted = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=dict(settings or {}))
+    wanted = NewTopic(topic, num_partitions=partitions, replication_factor=replicas, config=dict(settings or {}))
     client.create_topics([wanted], operation_timeout=_TIMEOUT_S)[topic].result(_TIMEOUT_S)
     _wait_for(client, topic, partitions)
 
@@ -55,12 +57,7 @@ def expire_records(broker: Broker, topic: str) -> int:
         return int(client.list_offsets({place: of})[place].result(_TIMEOUT_S).offset)
 
     def keep(span_ms: int) -> None:
-        wanted = {"cleanup.policy": "delete", "retention.ms": str(span_ms)}
-        entries = [
-            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in wanted.items()
-        ]
-        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-        client.incremental_alter_configs([resource])[resource].result(_TIMEOUT_S)
+        _configure(client, topic, {"cleanup.policy": "delete", "retention.ms": str(span_ms)})
 
     end = bound(OffsetSpec.latest())
     keep(1)
@@ -70,6 +67,26 @@ def expire_records(broker: Broker, topic: str) -> int:
         time.sleep(_POLL_S)
     keep(-1)
     return bound(OffsetSpec.earliest())
+
+
+def compact(broker: Broker, topic: str, partition: int = 0) -> None:
+    """Have a topic compacted that is being written to; return once the first record of a partition is gone.
+
+    The broker must look for what is due often: `log.cleaner.backoff.ms`.
+    """
+    client = AdminClient(broker.client_settings())
+    _configure(client, topic, {"segment.ms": "200", "min.cleanable.dirty.ratio": "0.001"})
+    reader = Consumer({**broker.client_settings(), "group.id": "kit", "enable.auto.commit": False})
+    deadline = time.monotonic() + _TIMEOUT_S
+    first: int | None = 0
+    while first == 0:
+        assert time.monotonic() < deadline, f"{topic} has its first record after {_TIMEOUT_S} s"
+        reader.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
+        records = reader.consume(1, _TIMEOUT_S)
+        first = records[0].offset() if records else 0
+        reader.unassign()
+        time.sleep(_POLL_S)
+    reader.close()
 
 
 def delete_records(broker: Broker, topic: str, before: int, partition: int = 0) -> None:
@@ -89,6 +106,20 @@ def send(broker: Broker, topic: str, values: list[bytes], partition: int | None 
             producer.produce(topic, value, partition=partition)
     left = producer.flush(_TIMEOUT_S)
     assert left == 0, f"{left} of {len(values)} records were not taken"
+
+
+def set_session_timeout(broker: Broker, group: str, timeout_ms: int) -> None:
+    """Set after which time the coordinator gives up a member of a group of the new protocol."""
+    client = AdminClient(broker.client_settings())
+    _configure(client, group, {"consumer.session.timeout.ms": str(timeout_ms)}, ResourceType.GROUP)
+
+
+def _configure(
+    client: AdminClient, name: str, wanted: Mapping[str, str], kind: ResourceType = ResourceType.TOPIC
+) -> None:
+    entries = [ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET) for key, value in wanted.items()]
+    resource = ConfigResource(kind, name, incremental_configs=entries)
+    client.incremental_alter_configs([resource])[resource].result(_TIMEOUT_S)
 
 
 def _wait_for(client: AdminClient, topic: str, partitions: int) -> None:

@@ -112,7 +112,7 @@ def test_members_of_one_key_have_the_history_of_members_of_different_keys(
 
 
 @pytest.mark.parametrize("cut", [False, True])
-def test_two_events_whose_ids_have_hashes_equal_in_40_bits_are_both_applied(cut: bool) -> None:
+def test_two_events_with_ids_of_equal_hashes_in_40_bits_are_both_applied(cut: bool) -> None:
     assert len({_former_key(event_id) for event_id in LIKE_IDS}) == 1
     cluster = Cluster(PlainLogic())
     events = [join(f"m{number}", number, event_id=event_id) for number, event_id in enumerate(LIKE_IDS)]

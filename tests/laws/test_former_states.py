@@ -13,22 +13,25 @@ import pytest
 
 from tests.core_config import core_config
 from tests.udfs.shard.shard_script import CLUSTER, FAR, T0, Cluster, beat, clock, packet_for
-from tests.udfs.shard.state_samples import COUNTED, KINDS, REPORTED, RULES, described, sample, snapshot
+from tests.udfs.shard.state_samples import COUNTED, KINDS, REPORTED, RULES, commit, described, sample, snapshot
 from udfs.group import coordinator as group_logic
 from udfs.ingest.parser import parse
 from udfs.model.errors import StateVersionError
 from udfs.model.journal import Change, MemberOpened, Rebalance, Rejected
+from udfs.model.queue_progress import QueueProgress
 from udfs.model.rejection import Rejection
 from udfs.shard.shard import Shard
 from udfs.shard.state_format import STATE_VERSION, unpack_state
 
 # Made by commit a863199 of the batches in `state_samples`: each kind's state, and the first events of its export.
 FORMER: dict[str, Any] = json.loads((Path(__file__).parent / "states_of_version_2.json").read_text())["states"]
+# Made of the same batches by the last commit before commits had offsets, which is 40f93a1.
+WITHOUT_OFFSETS = json.loads((Path(__file__).parent / "states_of_version_3.json").read_text())["states"]
 
 
-def former(kind: str) -> Cluster:
+def former(kind: str, states: dict[str, Any] = FORMER) -> Cluster:
     cluster = Cluster(group_logic, RULES)
-    cluster.states[0] = base64.b64decode(FORMER[kind]["state"])
+    cluster.states[0] = base64.b64decode(states[kind]["state"])
     return cluster
 
 
@@ -40,7 +43,11 @@ def go_on(cluster: Cluster) -> list[Any]:
 
 
 def without_numbers(rows: list[Any]) -> list[Any]:
-    """Return rows without the numbers of changes: the release before wrote a change for each span."""
+    """Return rows without the numbers of changes: the release before wrote a change for each span.
+
+    And without the progress of queues: it did not remember their offsets.
+    """
+    rows = [row for row in rows if not isinstance(row, QueueProgress)]
     return [msgspec.structs.replace(row, number=0) if isinstance(row, Change) else row for row in rows]
 
 
@@ -52,6 +59,30 @@ def test_a_state_of_the_release_before_is_continued_as_one_of_this_release(kind:
     assert before.states[0][0] == STATE_VERSION
     header, _ = unpack_state(before.states[0])
     assert header.batches > 4
+
+
+@pytest.mark.parametrize("kind", WITHOUT_OFFSETS)
+def test_a_state_without_offsets_is_continued_and_learns_them(kind: str) -> None:
+    before, now = former(kind, WITHOUT_OFFSETS), sample(kind)
+    assert without_numbers(go_on(before)) == without_numbers(go_on(now))
+    learned = before.batch(commit(200_500, "live", 0), commit(200_600, "g", 3), clock(400_000))
+    assert [row.queues for row in learned if isinstance(row, QueueProgress)] == [
+        row.queues
+        for row in now.batch(commit(200_500, "live", 0), commit(200_600, "g", 3), clock(400_000))
+        if isinstance(row, QueueProgress)
+    ]
+
+
+@pytest.mark.parametrize("kind", WITHOUT_OFFSETS)
+def test_an_export_without_offsets_is_taken_in(kind: str) -> None:
+    events = [parse(line.encode(), FAR, RULES) for line in WITHOUT_OFFSETS[kind]["export"]]
+    cluster, whole = Cluster(group_logic, RULES), former(kind, WITHOUT_OFFSETS)
+    cluster.batch(*(event for event in events if not isinstance(event, Rejection)))
+    moved = without_numbers(cluster.batch(snapshot(8_000, "live", 7, ("a",)), clock(60_000)))
+    expected = without_numbers(whole.batch(snapshot(8_000, "live", 7, ("a",)), clock(60_000)))
+    assert [row for row in moved if isinstance(row, Rebalance)] == [
+        row for row in expected if isinstance(row, Rebalance)
+    ]
 
 
 def test_ids_that_the_release_before_remembered_are_repeats_still() -> None:

@@ -1,4 +1,4 @@
-"""A group is changed in two modules; a function that takes a view changes nothing."""
+"""A group is changed in five modules; a function that takes a view changes nothing."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests import rooms
-from udfs.group import state
-from udfs.group.context import GroupContext
-from udfs.group.view import GroupView
+from udfs.group.batch.context import GroupContext
+from udfs.group.state import group as state
+from udfs.group.state.view import GroupView
 
-MODULES = [path for path in rooms.modules("udfs") if path.parent.name == "group"]
+MODULES = [path for path in rooms.modules("udfs") if path.is_relative_to(rooms.ROOT / "udfs" / "group")]
 # As events come, and as decisions are made.
-WRITERS = {"context", "commit"}
+WRITERS = {"context", "history", "commit", "commit_spans", "audit_commit"}
 # They make a group.
 MAKERS = {"state_format", "restore"}
 FIELDS = set(state.Group.__struct_fields__)

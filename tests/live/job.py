@@ -27,9 +27,9 @@ class RunningJob:
         self.tables = tables
         self._runs = runs
 
-    def said(self) -> str:
+    def stderr(self) -> str:
         """Return all that it wrote to its standard error."""
-        return self._runs.said()
+        return self._runs.stderr()
 
     def rows(self, table: str) -> list[Row]:
         """Return a table as it is now; nothing while it is not there."""
@@ -58,11 +58,17 @@ class RunningJob:
 
 @contextlib.contextmanager
 def running_job(
-    runs: ManyRuns, broker: Broker, folder: Path, *, user: str | None = None, more: Sequence[str] = ()
+    runs: ManyRuns,
+    broker: Broker,
+    folder: Path,
+    *,
+    user: str | None = None,
+    more: Sequence[str] = (),
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[RunningJob]:
     """Follow a Kafka broker until the block is left; it is up when it has read the broker's topics."""
     source = ["--kafka", broker.bootstrap, *_options(broker.java_settings(user))]
-    with job_that_follows(runs, source, folder, more=more) as job:
+    with job_that_follows(runs, source, folder, more=more, settings=settings) as job:
         yield job
 
 
@@ -88,7 +94,7 @@ def job_that_follows(
     job = RunningJob(runs, tables)
     runs.start(command, environment=settings)
     try:
-        job.wait_for(lambda: '"batch"' in job.said(), "the first batch")
+        job.wait_for(lambda: '"batch"' in job.stderr(), "the first batch")
         yield job
     finally:
         runs.kill()

@@ -18,7 +18,7 @@ from tests.kit.metaq_members import MetaqMember, Partition, wait_until_shared
 from tests.live.steps import Cause, Step, check_steps
 from tests.simulation.core_run import CoreRun, run_of
 
-_WAIT_S = 60.0
+_WAIT_S = 240.0
 _LOOK_EVERY_S = 0.1
 CLUSTER = "live"
 QUICK = {
@@ -34,25 +34,25 @@ class Collected:
     def __init__(self, cluster: MetaqCluster, folder: Path) -> None:
         self._cluster = cluster
         self.folder = folder
-        self._said = folder.with_suffix(".log")
+        self._stderr = folder.with_suffix(".log")
         self._process: subprocess.Popen[bytes] | None = None
         self._decoded: list[Event] = []
 
     def start(self) -> None:
         """Start it (again)."""
-        with self._said.open("ab") as said:
+        with self._stderr.open("ab") as stderr:
             command = [
                 str(Path(sys.executable).with_name("rebalance-monitor")),
                 *("collect", "--metaq", self._cluster.zookeeper.address, "--cluster", CLUSTER),
                 *("--out", str(self.folder)),
             ]
-            self._process = subprocess.Popen(command, stderr=said, env=os.environ | QUICK)
+            self._process = subprocess.Popen(command, stderr=stderr, env=os.environ | QUICK)
 
     def stop(self) -> None:
         """Request it to end, and wait."""
         assert self._process is not None
         self._process.terminate()
-        assert self._process.wait(_WAIT_S) == 0, self.said()
+        assert self._process.wait(_WAIT_S) == 0, self.stderr()
 
     def kill(self) -> None:
         """End it without any order."""
@@ -67,9 +67,9 @@ class Collected:
         files = sorted(file for file in self.folder.iterdir() if not file.name.startswith((".", "_")))
         return [line for file in files for line in file.read_bytes().splitlines()]
 
-    def said(self) -> str:
+    def stderr(self) -> str:
         """Return all that it wrote to its standard error."""
-        return self._said.read_text()
+        return self._stderr.read_text()
 
     def events(self) -> list[Event]:
         """Return the same, decoded; each line once."""
@@ -82,8 +82,8 @@ class Collected:
         assert self._process is not None
         deadline = time.monotonic() + _WAIT_S
         while not claim(self.events()):
-            assert self._process.poll() is None, f"the collector ended:\n{self.said()}"
-            assert time.monotonic() < deadline, f"{what}: not in time\n{_tail(self.events())}\n{self.said()}"
+            assert self._process.poll() is None, f"the collector ended:\n{self.stderr()}"
+            assert time.monotonic() < deadline, f"{what}: not in time\n{_tail(self.events())}\n{self.stderr()}"
             time.sleep(_LOOK_EVERY_S)
 
 
@@ -112,7 +112,7 @@ class Story:
     any_end: bool = False
     steps: list[Step] = field(default_factory=list)
 
-    def tell(
+    def record(
         self,
         what: str,
         members: Sequence[MetaqMember],
@@ -124,13 +124,13 @@ class Story:
             wait_until_shared(members, partitions)
         held: dict[str, list[Partition]] = {}
 
-        def is_told(events: list[Event]) -> bool:
+        def is_reported(events: list[Event]) -> bool:
             held.clear()
             held.update((member.member_id, sorted(member.held)) for member in members)
             shared = sorted(partition for mine in held.values() for partition in mine) == sorted(partitions)
-            return shared and _is_told(events, self.group, held)
+            return shared and _is_reported(events, self.group, held)
 
-        self.collected.wait_for(is_told, what)
+        self.collected.wait_for(is_reported, what)
         self.steps.append(Step(what, frozenset(causes), held, time.time_ns() // 1_000_000))
         at = self.steps[-1].at
         self.collected.wait_for(
@@ -155,7 +155,7 @@ def details(run: CoreRun, group: str, kind: str) -> list[str]:
     ]
 
 
-def _is_told(events: Sequence[Event], group: str, held: dict[str, list[Partition]]) -> bool:
+def _is_reported(events: Sequence[Event], group: str, held: dict[str, list[Partition]]) -> bool:
     """Return whether the last snapshot and the last reports say this, those of all members at one moment."""
     mine = [event for event in events if event.get("group") == group]
     snapshots = [event for event in mine if event["type"] == "group_snapshot"]

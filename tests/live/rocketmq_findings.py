@@ -6,7 +6,8 @@ from streaming.collectors.rocketmq.options import RETRY_PREFIX
 from tests.kit.rocketmq_members import Queue
 from tests.simulation.core_run import CoreRun
 from tests.udfs.group.single_spans import SingleSpans
-from udfs.model.journal import FindingClosed, FindingOpened, QueueAssigned, QueueResumed, Rebalance
+from udfs.model.journal import FindingClosed, FindingOpened, Rebalance
+from udfs.model.spans import QueueAssigned, QueueResumed
 
 
 def rebalances_of(run: CoreRun, group: str) -> list[Rebalance]:

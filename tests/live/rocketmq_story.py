@@ -44,7 +44,7 @@ class Collected:
         self.collector.stop()
         self.collector = self._make()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Take one complete round, if the cluster answers."""
         self.collector.observe_once()
 
@@ -59,15 +59,15 @@ class Collected:
                 self._decoded[file.name] = [json.loads(line) for line in file.read_bytes().splitlines()]
         return [event for name in sorted(self._decoded) for event in self._decoded[name]]
 
-    def look_until(self, claim: Callable[[list[Event]], bool], what: str) -> None:
+    def poll_until(self, claim: Callable[[list[Event]], bool], what: str) -> None:
         """Take rounds until a claim about the events holds."""
         deadline = time.monotonic() + _WAIT_S
-        self.look()
+        self.poll()
         while not claim(self.events()):
             told = [event for event in self.events() if event["type"] != "clock"]
             assert time.monotonic() < deadline, f"{what}: not in time; {self.collector.status()}\n{told[-6:]}"
             time.sleep(_REST_S)
-            self.look()
+            self.poll()
 
 
 @contextlib.contextmanager
@@ -88,7 +88,7 @@ class Story:
     collected: Collected
     steps: list[Step] = field(default_factory=list)
 
-    def tell(
+    def record(
         self,
         what: str,
         members: Sequence[RocketMqMember],
@@ -103,14 +103,14 @@ class Story:
         """
         held: dict[str, list[Queue]] = {}
 
-        def is_told(events: list[Event]) -> bool:
+        def is_reported(events: list[Event]) -> bool:
             held.clear()
             for member in members:
                 held[member.wait_until_started()] = sorted(member.held(retries=True))
             shared = sorted(queue for mine in own(held).values() for queue in mine)
-            return (queues is None or shared == sorted(queues)) and _is_told(events, self.group, held)
+            return (queues is None or shared == sorted(queues)) and _is_reported(events, self.group, held)
 
-        self.collected.look_until(is_told, what)
+        self.collected.poll_until(is_reported, what)
         at = self.collected.events()[-1]["event_time"]
         self.steps.append(Step(what, frozenset(causes), own(held), at))
 
@@ -134,11 +134,11 @@ def lags_of(events: Sequence[Event], group: str) -> dict[Queue, tuple[int, int, 
 def are_missed(events: Sequence[Event], member_id: str) -> bool:
     """Return whether the last snapshot says that this member did not answer."""
     snapshots = [event for event in events if event["type"] == "group_snapshot"]
-    said = [one for one in snapshots[-1].get("observations", ()) if one["kind"] == "running_info_missing"]
-    return any(member_id in one["detail"] for one in said)
+    stderr = [one for one in snapshots[-1].get("observations", ()) if one["kind"] == "running_info_missing"]
+    return any(member_id in one["detail"] for one in stderr)
 
 
-def _is_told(events: Sequence[Event], group: str, held: dict[str, list[Queue]]) -> bool:
+def _is_reported(events: Sequence[Event], group: str, held: dict[str, list[Queue]]) -> bool:
     """Return whether the last snapshot and the last reports say this."""
     mine = [event for event in events if event.get("group") == group]
     snapshots = [event for event in mine if event["type"] == "group_snapshot"]

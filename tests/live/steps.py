@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from streaming.collectors.rocketmq.options import RETRY_PREFIX
 from tests.simulation.core_run import CoreRun
 from tests.udfs.group.single_spans import SingleSpans
-from udfs.model.journal import QueueAssigned, QueueReleased, Rebalance
+from udfs.model.audits import Audited
+from udfs.model.journal import Rebalance
+from udfs.model.spans import QueueAssigned, QueueReleased
 
 Queue = tuple[str, str, int]  # topic, broker, number
 Cause = tuple[str, str | None]
@@ -43,13 +45,23 @@ def check_steps(run: CoreRun, group: str, steps: Sequence[Step], *, any_end: boo
         mine = [row for row in rows if since < row.event_time <= step.at]
         found, wanted = _causes(mine), step.causes
         if any_end:
-            found, wanted = _ends_alike(found), _ends_alike(wanted)
+            found, wanted = _with_one_departure(found), _with_one_departure(wanted)
         assert found == wanted, (step.what, mine)
         for origin in ("computed", "reported"):
             held = {name: queues for name, queues in own(held_at(run, group, origin, step.at)).items() if queues}
             assert held == {name: queues for name, queues in step.held.items() if queues}, (step.what, origin)
+        if any(step.held.values()):
+            current = [row for row in rows if row.event_time <= step.at][-1]
+            assert verdict_at(run, current, step.at) == ("agrees" if current.mode == "clustering" else None), step.what
         since = step.at
     return [row for row in rows if row.event_time > since]
+
+
+def verdict_at(run: CoreRun, row: Rebalance, at: int) -> str | None:
+    """Return the verdict of a generation's audit as of a moment; None: there was none yet."""
+    bodies = [change.body for change in run.changes]
+    audits = [one for one in bodies if isinstance(one, Audited) and one.rebalance_id == row.rebalance_id]
+    return next((one.verdict for one in reversed(audits) if one.audited_at <= at), None)
 
 
 def held_at(run: CoreRun, group: str, origin: str, at: int) -> dict[str, list[Queue]]:
@@ -86,5 +98,5 @@ def _causes(rows: Sequence[Rebalance]) -> frozenset[Cause]:
     )
 
 
-def _ends_alike(causes: frozenset[Cause]) -> frozenset[Cause]:
+def _with_one_departure(causes: frozenset[Cause]) -> frozenset[Cause]:
     return frozenset(("member_gone" if kind in _ENDS else kind, name) for kind, name in causes)

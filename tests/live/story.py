@@ -19,7 +19,7 @@ from udfs.model.events import Progress
 
 StartMember = Callable[..., Member]
 _COMMITS = 2  # rounds of them: what a member does is seen by its commits
-_STATIC_MS = 30_000  # a static member must be back within it, on a busy machine too
+_STEADY_MS = 30_000  # of who is not to expire, or must be back within it, on a busy machine too
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Story:
     group: str
     steps: list[Step] = field(default_factory=list)
 
-    def tell(self, what: str, members: list[Member], *triggers: tuple[str, str | None]) -> None:
+    def record(self, what: str, members: list[Member], *triggers: tuple[str, str | None]) -> None:
         """Note a step that has just ended."""
         generation = members[0].generation
         assert generation is not None
@@ -86,40 +86,46 @@ def dynamic_members(broker: Broker, group: str, start: StartMember) -> Story:
     create_topic(broker, second_topic, 2)
     orders, bills = partitions(first_topic, 4), partitions(second_topic, 2)
 
-    a = start(broker, group, [first_topic], client_id="a")
+    a = start(broker, group, [first_topic], client_id="a", session_timeout_ms=_STEADY_MS)
     wait_until_assigned([a], orders)
-    story.tell("the first member", [a], ("group_created", None), ("member_joined", "a"))
+    story.record("the first member", [a], ("group_created", None), ("member_joined", "a"))
     wait_for_commits(broker, group, orders)
 
     b = start(broker, group, [first_topic], client_id="b")
     wait_until_assigned([a, b], orders)
-    story.tell("a second joins", [a, b], ("member_joined", "b"))
+    story.record("a second joins", [a, b], ("member_joined", "b"))
     wait_for_commits(broker, group, orders)
 
     b.kill()
     wait_until_assigned([a], orders)
-    story.tell("it is killed", [a], ("session_expired", "b"))
+    story.record("it is killed", [a], ("session_expired", "b"))
     wait_for_commits(broker, group, orders)
 
-    c = start(broker, group, [first_topic], client_id="c")
+    c = start(broker, group, [first_topic], client_id="c", session_timeout_ms=_STEADY_MS)
     wait_until_assigned([a, c], orders)
-    story.tell("a third joins", [a, c], ("member_joined", "c"))
+    story.record("a third joins", [a, c], ("member_joined", "c"))
     wait_for_commits(broker, group, orders)
 
     c.stop()
     wait_until_assigned([a], orders)
-    story.tell("it leaves", [a], ("member_left", "c"))
+    story.record("it leaves", [a], ("member_left", "c"))
     wait_for_commits(broker, group, orders)
 
     a.subscribe([first_topic, second_topic])
     wait_until_assigned([a], orders + bills)
-    story.tell("it subscribes to a second topic", [a], ("subscription_changed", "a"))
+    subscribed = ("subscription_changed", "a")
+    if a.generation == story.steps[-1].generation + 2:
+        # On a busy machine it assigns before it has metadata of the second topic, and joins again with it.
+        before = story.steps[-1]
+        story.steps.append(Step("not knowing it yet", before.generation + 1, frozenset({subscribed}), before.given))
+        subscribed = ("queue_count_changed", None)
+    story.record("it subscribes to a second topic", [a], subscribed)
     wait_for_commits(broker, group, orders + bills)
 
     add_partitions(broker, first_topic, 6)
     orders = partitions(first_topic, 6)
     wait_until_assigned([a], orders + bills)
-    story.tell("its topic grows", [a], ("queue_count_changed", None))
+    story.record("its topic grows", [a], ("queue_count_changed", None))
     wait_for_commits(broker, group, orders + bills)
 
     last = a.generation
@@ -136,26 +142,26 @@ def static_members(broker: Broker, group: str, start: StartMember) -> Story:
     create_topic(broker, topic, 4)
     orders = partitions(topic, 4)
 
-    first = start(broker, group, [topic], client_id="s1", instance_id="one", session_timeout_ms=_STATIC_MS)
+    first = start(broker, group, [topic], client_id="s1", instance_id="one", session_timeout_ms=_STEADY_MS)
     wait_until_assigned([first], orders)
-    story.tell("the first member", [first], ("group_created", None), ("member_joined", "one"))
+    story.record("the first member", [first], ("group_created", None), ("member_joined", "one"))
     wait_for_commits(broker, group, orders)
 
-    second = start(broker, group, [topic], client_id="s2", instance_id="two", session_timeout_ms=_STATIC_MS)
+    second = start(broker, group, [topic], client_id="s2", instance_id="two", session_timeout_ms=_STEADY_MS)
     wait_until_assigned([first, second], orders)
-    story.tell("a second joins", [first, second], ("member_joined", "two"))
+    story.record("a second joins", [first, second], ("member_joined", "two"))
     generation = second.generation
     wait_for_commits(broker, group, orders)
 
     second.stop()
-    second = start(broker, group, [topic], client_id="s2", instance_id="two", session_timeout_ms=_STATIC_MS)
+    second = start(broker, group, [topic], client_id="s2", instance_id="two", session_timeout_ms=_STEADY_MS)
     wait_until([first, second], lambda: len(second.owned) == 2)
     assert second.generation == generation, "a static member that comes back makes no generation"
     wait_for_commits(broker, group, orders)
 
     second.kill()
     wait_until_assigned([first], orders)
-    story.tell("it stays away", [first], ("session_expired", "two"))
+    story.record("it stays away", [first], ("session_expired", "two"))
     wait_for_commits(broker, group, orders)
     return story
 
@@ -167,17 +173,18 @@ def cooperative_members(broker: Broker, group: str, start: StartMember) -> Story
     create_topic(broker, topic, 4)
     orders = partitions(topic, 4)
 
-    a = start(broker, group, [topic], client_id="a", strategies=("cooperative-sticky",))
+    cooperating = {"strategies": ("cooperative-sticky",), "session_timeout_ms": _STEADY_MS}
+    a = start(broker, group, [topic], client_id="a", **cooperating)
     wait_until_assigned([a], orders)
-    story.tell("the first member", [a], ("group_created", None), ("member_joined", "a"))
+    story.record("the first member", [a], ("group_created", None), ("member_joined", "a"))
     first = story.steps[-1].generation
     wait_for_commits(broker, group, orders)
 
-    b = start(broker, group, [topic], client_id="b", strategies=("cooperative-sticky",))
+    b = start(broker, group, [topic], client_id="b", **cooperating)
     wait_until_assigned([a, b], orders)
     taken = {member.member_id or "": _owned_in(member, first + 1) for member in (a, b)}
     story.steps.append(Step("a second joins", first + 1, frozenset({("member_joined", "b")}), taken))
-    story.tell("it is given its share", [a, b], ("cooperative_follow_up", None))
+    story.record("it is given its share", [a, b], ("cooperative_follow_up", None))
     assert story.steps[-1].generation == first + 2
     wait_for_commits(broker, group, orders)
     return story

@@ -34,7 +34,7 @@ def test_each_generation_is_one_row_with_its_cause(
         check_story(job, story)
 
 
-def test_a_broker_that_goes_away_and_comes_back_is_survived_and_nothing_is_missed(
+def test_a_broker_that_stops_and_comes_back_is_survived_and_nothing_is_missed(
     new_member: Callable[..., Member], runs: ManyRuns, tmp_path: Path
 ) -> None:
     # So that Spark's reader gives up soon; a minute is what it has otherwise.
@@ -47,16 +47,16 @@ def test_a_broker_that_goes_away_and_comes_back_is_survived_and_nothing_is_misse
 
         # Spark's reader either waits for the broker, or fails and is started again.
         broker.stop()
-        job.wait_for(lambda: '"cluster away"' in job.said(), "the collector's notice")
+        job.wait_for(lambda: '"cluster away"' in job.stderr(), "the collector's notice")
         broker.start()
 
         second = new_member(broker, "billing", ["orders"], client_id="b", session_timeout_ms=30_000)
         generation = wait_until_assigned([first, second], partitions("orders", 2))
         assert generation is not None
         job.wait_for_generation("billing", generation)
-        job.wait_for(lambda: job.said().count('"cluster connected"') == 2, "the collector's return")
+        job.wait_for(lambda: job.stderr().count('"cluster connected"') == 2, "the collector's return")
         assert sorted(job.generations("billing")) == list(range(1, generation + 1))
 
         broker.stop()
-        job.wait_for(lambda: job.said().count('"cluster away"') == 2, "the collector's second notice")
+        job.wait_for(lambda: job.stderr().count('"cluster away"') == 2, "the collector's second notice")
         assert job.stop() == 0

@@ -37,7 +37,7 @@ _IMPATIENT = "[job]\nstop_timeout_ms = 5000\n"
 _COMPACTED_S = 60
 
 
-def test_a_job_goes_on_where_it_stopped_says_what_it_missed_and_lists_groups_of_other_kinds(
+def test_a_job_continues_where_it_stopped_reports_what_it_missed_and_lists_groups_of_other_kinds(
     new_member: Callable[..., Member], runs: ManyRuns, tmp_path: Path
 ) -> None:
     config = tmp_path / "monitor.toml"
@@ -51,11 +51,11 @@ def test_a_job_goes_on_where_it_stopped_says_what_it_missed_and_lists_groups_of_
         with running_job(runs, broker, tmp_path / "job", more=more) as job:
             job.wait_for_generation("billing", 1)
             broker.stop()
-            job.wait_for(lambda: '"cluster away"' in job.said(), "the collector's notice")
+            job.wait_for(lambda: '"cluster away"' in job.stderr(), "the collector's notice")
             assert job.stop() == 0
         broker.start()
 
-        missed = _generations_that_nobody_saw(broker, new_member, first)
+        missed = _missed_generations(broker, new_member, first)
         newer = new_member(broker, "newer", ["orders"], client_id="n", settings={"group.protocol": "consumer"})
         wait_until([newer], lambda: len(newer.owned) == 4)
         join_share_group(broker, "sharing", "orders")
@@ -65,6 +65,7 @@ def test_a_job_goes_on_where_it_stopped_says_what_it_missed_and_lists_groups_of_
             job.wait_for_generation("billing", missed + 1)
             others = {"newer", "sharing", "streaming"}
             job.wait_for(lambda: others <= {row["group_id"] for row in job.rows("groups")}, "groups of other kinds")
+            job.wait_for_generation("newer", 1)
             assert job.stop() == 0
 
     generations = job.generations("billing")
@@ -74,14 +75,16 @@ def test_a_job_goes_on_where_it_stopped_says_what_it_missed_and_lists_groups_of_
     told = [row for row in job.rows("findings") if row["kind"] == "generations_missed"]
     assert [row["group_id"] for row in told] == ["billing"]
     states = {row["group_id"]: row["state"] for row in job.rows("groups")}
-    assert states == {"billing": "stable", **dict.fromkeys(others, "not_followed")}
-    assert {row["group_id"] for row in job.rows("rebalances")} == {"billing"}
+    assert states == {"billing": "stable", "newer": "stable", **dict.fromkeys(["sharing", "streaming"], "not_followed")}
+    assert {row["group_id"] for row in job.rows("rebalances")} == {"billing", "newer"}
+    assert job.generations("newer")[1]["agrees"] is True
     now = [row for row in job.rows("assignments") if row["valid_to"] is None and row["origin"] == "reported"]
-    assert sorted((row["topic"], row["queue_id"]) for row in now) == orders
+    for group in ("billing", "newer"):
+        assert sorted((row["topic"], row["queue_id"]) for row in now if row["group_id"] == group) == orders
     assert job.rows("rejected_events") == []
 
 
-def _generations_that_nobody_saw(broker: Broker, new_member: Callable[..., Member], first: Member) -> int:
+def _missed_generations(broker: Broker, new_member: Callable[..., Member], first: Member) -> int:
     """Let members come and go until the broker has dropped all generations after the first but the last.
 
     Returns:

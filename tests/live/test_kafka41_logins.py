@@ -22,7 +22,7 @@ from tests.live.story import partitions
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(1200)]
 
 
-def test_a_cluster_with_tls_and_a_login_is_followed_and_no_secret_is_told(
+def test_a_cluster_with_tls_and_a_login_is_followed_and_no_secret_is_shown(
     new_member: Callable[..., Member], runs: ManyRuns, tmp_path: Path
 ) -> None:
     certificates = make_certificates(tmp_path / "certificates")
@@ -35,7 +35,7 @@ def test_a_cluster_with_tls_and_a_login_is_followed_and_no_secret_is_told(
             ("DESCRIBE", "TOPIC", "*"),
         ):
             allow(broker, "monitor", operation, kind, name)
-        _refuses_who_is_not_trusted(broker, tmp_path)
+        _refuses_untrusted_clients(broker, tmp_path)
         create_topic(broker, "orders", 3)
         with running_job(runs, broker, tmp_path / "job", user="monitor") as job:
             member = new_member(broker, "billing", ["orders"], client_id="a")
@@ -43,11 +43,36 @@ def test_a_cluster_with_tls_and_a_login_is_followed_and_no_secret_is_told(
             job.wait_for_generation("billing", 1)
             assert job.stop() == 0
         assert job.generations("billing")[1]["agrees"] is True
-        assert users["monitor"] not in job.said()
+        assert users["monitor"] not in job.stderr()
         assert not [file for file in (tmp_path / "job").rglob("*") if _holds(file, users["monitor"])]
 
 
-def _refuses_who_is_not_trusted(broker: Broker, folder: Path) -> None:
+def test_without_the_right_to_read_records_auto_follows_groups_by_admin_calls(
+    new_member: Callable[..., Member], runs: ManyRuns, tmp_path: Path
+) -> None:
+    with kafka_41(tmp_path / "broker", users={"monitor": "of-the-monitor"}) as broker:
+        offsets_partitions(_options(broker, "admin"))
+        for kind in ("GROUP", "TOPIC"):
+            allow(broker, "monitor", "DESCRIBE", kind, "*")
+        create_topic(broker, "orders", 3)
+        more = ("--kafka-source", "auto")
+        with running_job(runs, broker, tmp_path / "job", user="monitor", more=more) as job:
+            first = new_member(broker, "billing", ["orders"], client_id="a")
+            wait_until_assigned([first], partitions("orders", 3))
+            job.wait_for_generation("billing", 1)
+            second = new_member(broker, "billing", ["orders"], client_id="b")
+            generation = wait_until_assigned([first, second], partitions("orders", 3))
+            assert generation is not None
+            job.wait_for_generation("billing", generation)
+            assert job.stop() == 0
+        rows = job.generations("billing")
+        assert {row["observed_by"] for row in rows.values()} == {"polls"}
+        assert all(row["agrees"] for row in rows.values())
+        assert '"source": "admin"' in job.stderr()
+        assert "Read on topic __consumer_offsets" in job.stderr()
+
+
+def _refuses_untrusted_clients(broker: Broker, folder: Path) -> None:
     """Write plainly what is wrong when the broker's authority is another than the one that is trusted."""
     others = make_certificates(folder / "others")
     with pytest.raises(SetupError, match=r"(?i)certificate"):

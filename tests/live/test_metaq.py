@@ -15,8 +15,10 @@ from tests.kit.metaq_members import MetaqMember, partitions_of, wait_until, wait
 from tests.live.job import RunningJob, job_that_follows
 from tests.live.metaq_story import QUICK, Story, collecting, details
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
 StartMember = Callable[..., MetaqMember]
+# Of members that are not to expire, on a busy machine too.
+STEADY = {"session_timeout_ms": 20_000}
 
 
 @pytest.fixture(scope="module")
@@ -31,25 +33,25 @@ def test_members_that_join_stop_crash_and_hang(
 ) -> None:
     with collecting(cluster, tmp_path / "events") as collected:
         story, orders = Story("life", collected), partitions_of("orders", 5)
-        a = new_metaq_member(cluster, "life", ["orders"], consumer_id="a")
-        story.tell("the first joins", [a], orders, ("group_created", None), ("member_joined", "life_a"))
-        b = new_metaq_member(cluster, "life", ["orders"], consumer_id="b")
-        story.tell("a second joins", [a, b], orders, ("member_joined", "life_b"))
+        a = new_metaq_member(cluster, "life", ["orders"], consumer_id="a", **STEADY)
+        story.record("the first joins", [a], orders, ("group_created", None), ("member_joined", "life_a"))
+        b = new_metaq_member(cluster, "life", ["orders"], consumer_id="b", **STEADY)
+        story.record("a second joins", [a, b], orders, ("member_joined", "life_b"))
         b.stop()
-        story.tell("it stops", [a], orders, ("member_left", "life_b"))
+        story.record("it stops", [a], orders, ("member_left", "life_b"))
         c = new_metaq_member(cluster, "life", ["orders"], consumer_id="c")
-        story.tell("a third joins", [a, c], orders, ("member_joined", "life_c"))
+        story.record("a third joins", [a, c], orders, ("member_joined", "life_c"))
         c.kill()
-        story.tell("it is killed", [a], orders, ("session_expired", "life_c"))
+        story.record("it is killed", [a], orders, ("session_expired", "life_c"))
         d = new_metaq_member(cluster, "life", ["orders"], consumer_id="d")
-        story.tell("a fourth joins", [a, d], orders, ("member_joined", "life_d"))
+        story.record("a fourth joins", [a, d], orders, ("member_joined", "life_d"))
         d.freeze()
-        story.tell("it hangs", [a], orders, ("session_expired", "life_d"))
+        story.record("it hangs", [a], orders, ("session_expired", "life_d"))
         d.thaw()
-        story.tell("it goes on", [a, d], orders, ("member_joined", "life_d"))
+        story.record("it goes on", [a, d], orders, ("member_joined", "life_d"))
         d.stop()
         a.stop()
-        story.tell("all stop", [], [], ("member_left", "life_a"), ("member_left", "life_d"))
+        story.record("all stop", [], [], ("member_left", "life_a"), ("member_left", "life_d"))
         collected.stop()
     run = story.check()
     assert all("inferred" in detail for detail in details(run, "life", "session_expired"))
@@ -61,17 +63,17 @@ def test_consistent_hashing_is_found_out_and_members_subscribe_as_they_like(
 ) -> None:
     with collecting(cluster, tmp_path / "events") as collected:
         story, orders, bills = Story("ring", collected), partitions_of("many-orders", 12), partitions_of("bills", 4)
-        a = new_metaq_member(cluster, "ring", ["many-orders"], consumer_id="a", strategy="CONSIST")
-        story.tell("the first joins", [a], orders, ("group_created", None), ("member_joined", "ring_a"))
+        a = new_metaq_member(cluster, "ring", ["many-orders"], consumer_id="a", strategy="CONSIST", **STEADY)
+        story.record("the first joins", [a], orders, ("group_created", None), ("member_joined", "ring_a"))
         b = new_metaq_member(cluster, "ring", ["bills", "many-orders"], consumer_id="b", strategy="CONSIST")
         joined = [("member_joined", "ring_b"), ("strategy_changed", None)]
-        story.tell("a second joins that subscribes to more", [a, b], orders + bills, *joined)
-        c = new_metaq_member(cluster, "ring", ["bills"], consumer_id="c", strategy="CONSIST")
-        story.tell(
+        story.record("a second joins that subscribes to more", [a, b], orders + bills, *joined)
+        c = new_metaq_member(cluster, "ring", ["bills"], consumer_id="c", strategy="CONSIST", **STEADY)
+        story.record(
             "a third joins that subscribes to something else", [a, b, c], orders + bills, ("member_joined", "ring_c")
         )
         b.kill()
-        story.tell("the second is killed", [a, c], orders + bills, ("session_expired", "ring_b"))
+        story.record("the second is killed", [a, c], orders + bills, ("session_expired", "ring_b"))
         collected.stop()
     run = story.check()
     assert all("inferred" in detail for detail in details(run, "ring", "strategy_changed"))
@@ -81,23 +83,25 @@ def test_queues_come_and_go_with_settings_and_brokers(new_metaq_member: StartMem
     with metaq_cluster(tmp_path, {"orders": 5}) as cluster, collecting(cluster, tmp_path / "events") as collected:
         story = Story("queues", collected)
         changed = ("queue_count_changed", "orders")
-        a = new_metaq_member(cluster, "queues", ["orders"], consumer_id="a")
-        story.tell("one joins", [a], partitions_of("orders", 5), ("group_created", None), ("member_joined", "queues_a"))
-        b = new_metaq_member(cluster, "queues", ["orders"], consumer_id="b")
-        story.tell("another joins", [a, b], partitions_of("orders", 5), ("member_joined", "queues_b"))
+        a = new_metaq_member(cluster, "queues", ["orders"], consumer_id="a", **STEADY)
+        story.record(
+            "one joins", [a], partitions_of("orders", 5), ("group_created", None), ("member_joined", "queues_a")
+        )
+        b = new_metaq_member(cluster, "queues", ["orders"], consumer_id="b", **STEADY)
+        story.record("another joins", [a, b], partitions_of("orders", 5), ("member_joined", "queues_b"))
         cluster.broker.set_topics({"orders": 7})
-        story.tell("growth", [a, b], partitions_of("orders", 7), changed)
+        story.record("growth", [a, b], partitions_of("orders", 7), changed)
         cluster.broker.set_topics({"orders": 3})
-        story.tell("shrinkage", [a, b], partitions_of("orders", 3), changed)
+        story.record("shrinkage", [a, b], partitions_of("orders", 3), changed)
         with cluster.add_broker({"orders": 2}) as second:
             both = partitions_of("orders", 3) + partitions_of("orders", 2, broker=1)
-            story.tell("a second broker", [a, b], both, changed)
+            story.record("a second broker", [a, b], both, changed)
             second.kill()
-            story.tell("it is killed", [a, b], partitions_of("orders", 3), changed)
+            story.record("it is killed", [a, b], partitions_of("orders", 3), changed)
         cluster.broker.stop()
-        story.tell("the broker stops", [a, b], [], changed)
+        story.record("the broker stops", [a, b], [], changed)
         cluster.broker.start()
-        story.tell("it starts again", [a, b], partitions_of("orders", 3), changed)
+        story.record("it starts again", [a, b], partitions_of("orders", 3), changed)
         collected.stop()
     story.check()
 
@@ -105,52 +109,52 @@ def test_queues_come_and_go_with_settings_and_brokers(new_metaq_member: StartMem
 def test_zookeeper_comes_back_and_nothing_happened(new_metaq_member: StartMember, tmp_path: Path) -> None:
     with metaq_cluster(tmp_path, {"orders": 5}) as cluster, collecting(cluster, tmp_path / "events") as collected:
         story, orders = Story("calm", collected), partitions_of("orders", 5)
-        a = new_metaq_member(cluster, "calm", ["orders"], consumer_id="a", session_timeout_ms=20_000)
-        b = new_metaq_member(cluster, "calm", ["orders"], consumer_id="b", session_timeout_ms=20_000)
+        a = new_metaq_member(cluster, "calm", ["orders"], consumer_id="a", **STEADY)
+        b = new_metaq_member(cluster, "calm", ["orders"], consumer_id="b", **STEADY)
         wait_until([a, b], lambda: a.has_started and b.has_started)
-        story.tell("both join", [a, b], orders, *_created("calm_a", "calm_b"))
+        story.record("both join", [a, b], orders, *_created("calm_a", "calm_b"))
         for end in (cluster.zookeeper.stop, cluster.zookeeper.kill):
             end()
             cluster.zookeeper.start()
-            story.tell("ZooKeeper was away", [a, b], orders)
+            story.record("ZooKeeper was away", [a, b], orders)
         b.stop()
-        story.tell("one stops", [a], orders, ("member_left", "calm_b"))
+        story.record("one stops", [a], orders, ("member_left", "calm_b"))
         collected.stop()
     story.check()
 
 
-def test_a_collector_that_is_killed_goes_on_and_tells_what_happened_meanwhile(
+def test_a_collector_that_is_killed_continues_and_reports_what_happened_meanwhile(
     cluster: MetaqCluster, new_metaq_member: StartMember, tmp_path: Path
 ) -> None:
     with collecting(cluster, tmp_path / "events") as collected:
         story, orders = Story("watched", collected), partitions_of("orders", 5)
-        a = new_metaq_member(cluster, "watched", ["orders"], consumer_id="a")
-        story.tell("one joins", [a], orders, ("group_created", None), ("member_joined", "watched_a"))
+        a = new_metaq_member(cluster, "watched", ["orders"], consumer_id="a", **STEADY)
+        story.record("one joins", [a], orders, ("group_created", None), ("member_joined", "watched_a"))
         collected.kill()
         collected.start()
-        story.tell("nothing happens", [a], orders)
+        story.record("nothing happens", [a], orders)
         collected.kill()
         b = new_metaq_member(cluster, "watched", ["orders"], consumer_id="b")
         wait_until([a, b], lambda: b.has_started and len(a.held) == 3)
         collected.start()
-        story.tell("another joins meanwhile", [a, b], orders, ("member_joined", "watched_b"))
+        story.record("another joins meanwhile", [a, b], orders, ("member_joined", "watched_b"))
         collected.kill()
         b.kill()
         wait_until([a], lambda: len(a.held) == 5)
         collected.start()
-        story.tell("it is killed meanwhile", [a], orders, ("member_gone", "watched_b"))
+        story.record("it is killed meanwhile", [a], orders, ("member_gone", "watched_b"))
         collected.stop()
     story.check()
 
 
 @pytest.mark.spark
 @pytest.mark.timeout(1_200)
-def test_the_job_follows_a_cluster_and_goes_on_after_a_stop(
+def test_the_job_follows_a_cluster_and_continues_after_a_stop(
     new_metaq_member: StartMember, runs: ManyRuns, tmp_path: Path
 ) -> None:
     with metaq_cluster(tmp_path, {"orders": 5}) as cluster:
         with _following(runs, cluster, tmp_path / "job") as job:
-            a = new_metaq_member(cluster, "tables", ["orders"], consumer_id="a")
+            a = new_metaq_member(cluster, "tables", ["orders"], consumer_id="a", **STEADY)
             job.wait_for_generation("tables", 1)
             b = new_metaq_member(cluster, "tables", ["orders"], consumer_id="b")
             wait_until_shared([a, b], partitions_of("orders", 5))

@@ -53,7 +53,7 @@ class _Cluster:
 
     def broker_restarts(self) -> list[tuple[str, str | None]]:
         self.cluster.broker.stop()
-        self.story.tell("the broker stops", self.members, [], ("queue_count_changed", "orders"))
+        self.story.record("the broker stops", self.members, [], ("queue_count_changed", "orders"))
         self.cluster.broker.start()
         return [("queue_count_changed", "orders")]
 
@@ -79,7 +79,7 @@ class _Cluster:
             if self.chance.random() < 0.5:
                 wait_until_shared(self.members, partitions_of("orders", _QUEUES))
             self.collected.start()
-        self.story.tell(
+        self.story.record(
             f"{what.__name__}{', unseen' if dies else ''}", self.members, partitions_of("orders", _QUEUES), *causes
         )
 
@@ -90,11 +90,11 @@ def test_no_rebalance_is_invented_or_lost(new_metaq_member: Callable[..., MetaqM
         life = _Cluster(cluster, collected, new_metaq_member, chance)
         joined = life.joins()
         orders = partitions_of("orders", _QUEUES)
-        life.story.tell("the first joins", life.members, orders, ("group_created", None), *joined)
+        life.story.record("the first joins", life.members, orders, ("group_created", None), *joined)
         ends_at = time.monotonic() + _SPAN_S
         while time.monotonic() < ends_at:
             life.step()
         collected.stop()
     life.story.check()
     assert len(life.story.steps) > 10
-    assert "Traceback" not in collected.said()
+    assert "Traceback" not in collected.stderr()

@@ -24,31 +24,31 @@ def test_members_that_join_stop_and_are_killed_and_queues_that_come_and_go(
     quick = {"rebalance_interval_ms": 2_000}
     with collecting(cluster, tmp_path / "events", include_groups=("life",)) as collected:
         story = Story("life", collected)
-        collected.look()
+        collected.poll()
         a = new_rocketmq_member(cluster, "life", ["collected"], instance="a", **quick)
         wait_until_assigned([a], queues_of("collected", 5))
-        story.tell("the first joins", [a], ("group_created", None), ("member_joined", "127.0.0.1@a"))
+        story.record("the first joins", [a], ("group_created", None), ("member_joined", "127.0.0.1@a"))
         b = new_rocketmq_member(cluster, "life", ["collected"], instance="b", **quick)
         wait_until_assigned([a, b], queues_of("collected", 5))
-        story.tell("a second joins", [a, b], ("member_joined", "127.0.0.1@b"))
+        story.record("a second joins", [a, b], ("member_joined", "127.0.0.1@b"))
         cluster.set_queues("collected", 7)
         wait_until_assigned([a, b], queues_of("collected", 7))
-        story.tell("queues come", [a, b], ("queue_count_changed", "collected"))
+        story.record("queues come", [a, b], ("queue_count_changed", "collected"))
         collected.restart()
         cluster.set_queues("collected", 3)
         wait_until_assigned([a, b], queues_of("collected", 3))
-        story.tell("queues go", [a, b], ("queue_count_changed", "collected"))
+        story.record("queues go", [a, b], ("queue_count_changed", "collected"))
         b.kill()
         wait_until_assigned([a], queues_of("collected", 3))
-        story.tell("one is killed", [a], ("member_gone", "127.0.0.1@b"))
+        story.record("one is killed", [a], ("member_gone", "127.0.0.1@b"))
         a.stop()
-        story.tell("the last stops", [], ("member_gone", "127.0.0.1@a"))
+        story.record("the last stops", [], ("member_gone", "127.0.0.1@a"))
     run = story.check()
     details = [trigger.detail for row in run.rebalances for trigger in row.triggers if trigger.kind == "member_gone"]
     assert all("connection" in (detail or "") for detail in details)
 
 
-def test_what_waits_for_a_member_that_is_stuck_is_told_as_it_grows(
+def test_what_waits_for_a_member_that_is_stuck_is_reported_as_it_grows(
     each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
 ) -> None:
     cluster, queues = each_rocketmq, queues_of("piled-up", 3)
@@ -58,20 +58,20 @@ def test_what_waits_for_a_member_that_is_stuck_is_told_as_it_grows(
         story = Story("stuck", collected)
         member = new_rocketmq_member(cluster, "stuck", ["piled-up"], instance="a", **more)
         wait_until_assigned([member], queues)
-        story.tell("one joins", [member], ("group_created", None), ("member_joined", "127.0.0.1@a"))
+        story.record("one joins", [member], ("group_created", None), ("member_joined", "127.0.0.1@a"))
 
-        def look_until_told(waiting: int) -> None:
+        def poll_until_reported(waiting: int) -> None:
             told = dict.fromkeys(queues, (0, waiting, False))
-            collected.look_until(lambda events: lags_of(events, "stuck") == told, f"{waiting} messages in each queue")
+            collected.poll_until(lambda events: lags_of(events, "stuck") == told, f"{waiting} messages in each queue")
 
         cluster.send("piled-up", 2)
-        look_until_told(2)
+        poll_until_reported(2)
         cluster.send("piled-up", 3)
-        look_until_told(5)
+        poll_until_reported(5)
         member.kill()
-        story.tell("it is killed", [], ("member_gone", "127.0.0.1@a"))
+        story.record("it is killed", [], ("member_gone", "127.0.0.1@a"))
         cluster.send("piled-up", 1)
-        look_until_told(6)
+        poll_until_reported(6)
     story.check()
 
 
@@ -82,8 +82,8 @@ def test_a_member_that_hangs_expires(rocketmq55: RocketMq, new_rocketmq_member: 
         a = new_rocketmq_member(rocketmq55, "hanging", ["hung"], instance="a", rebalance_interval_ms=2_000)
         b = new_rocketmq_member(rocketmq55, "hanging", ["hung"], instance="b", rebalance_interval_ms=2_000)
         wait_until_assigned([a, b], queues_of("hung", 4))
-        collected.look()
-        story.tell(
+        collected.poll()
+        story.record(
             "both join",
             [a, b],
             ("group_created", None),
@@ -91,13 +91,13 @@ def test_a_member_that_hangs_expires(rocketmq55: RocketMq, new_rocketmq_member: 
             ("member_joined", "127.0.0.1@b"),
         )
         b.freeze()
-        collected.look_until(lambda events: are_missed(events, "127.0.0.1@b"), "it does not answer")
+        collected.poll_until(lambda events: are_missed(events, "127.0.0.1@b"), "it does not answer")
         wait_until_assigned([a], queues_of("hung", 4))
-        story.tell("one hangs", [a], ("session_expired", "127.0.0.1@b"), queues=queues_of("hung", 4))
+        story.record("one hangs", [a], ("session_expired", "127.0.0.1@b"), queues=queues_of("hung", 4))
     story.check()
 
 
-def test_brokers_and_name_servers_that_start_anew_are_nobodys_going(
+def test_brokers_and_name_servers_that_start_anew_are_no_departure(
     each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
 ) -> None:
     cluster = each_rocketmq
@@ -106,7 +106,7 @@ def test_brokers_and_name_servers_that_start_anew_are_nobodys_going(
         story = Story("staying", collected)
         members = [new_rocketmq_member(cluster, "staying", ["steady"], instance=name) for name in "ab"]
         wait_until_assigned(members, queues_of("steady", 4))
-        story.tell(
+        story.record(
             "both join",
             members,
             ("group_created", None),
@@ -114,24 +114,26 @@ def test_brokers_and_name_servers_that_start_anew_are_nobodys_going(
             ("member_joined", "127.0.0.1@b"),
         )
         cluster.broker.kill()
-        collected.look()
+        collected.poll()
         cluster.broker.start()
-        collected.look()
+        collected.poll()
         cluster.wait_until(lambda: len(cluster.member_ids("staying")) == 2, "the members are back")
         wait_until_assigned(members, queues_of("steady", 4))
-        story.tell("the broker is killed and starts again", members, queues=queues_of("steady", 4))
+        story.record("the broker is killed and starts again", members, queues=queues_of("steady", 4))
         cluster.name_server.kill()
-        collected.look()
+        collected.poll()
         cluster.name_server.start()
         for _ in range(3):
-            collected.look()
+            collected.poll()
         collected.restart()
         all_of_them = queues_of("steady", 4)
-        story.tell("the name server is killed and starts again, and so does the collector", members, queues=all_of_them)
+        story.record(
+            "the name server is killed and starts again, and so does the collector", members, queues=all_of_them
+        )
     story.check()
 
 
-def test_ways_of_sharing_and_two_with_one_id_are_told_as_they_are(
+def test_ways_of_sharing_and_two_with_one_id_are_reported_as_they_are(
     rocketmq55: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
 ) -> None:
     rocketmq55.create_topic("shared-ways", 4)
@@ -148,10 +150,10 @@ def test_ways_of_sharing_and_two_with_one_id_are_told_as_they_are(
             found = [one for one in collected.events() if one["type"] == kind and one.get("group") == group]
             return found[-1] if found else {}
 
-        collected.look_until(
+        collected.poll_until(
             lambda _: all(len(last("group_snapshot", group).get("members", ())) == 2 for group in groups), "members"
         )
-        collected.look_until(lambda _: last("group_settings", "popping")["mode"] == "message", "POP")
+        collected.poll_until(lambda _: last("group_settings", "popping")["mode"] == "message", "POP")
         assert last("group_settings", "popping")["strategy_settings"] == {"share_number": 2}
         assert last("group_settings", "telling")["mode"] == "broadcasting"
 
@@ -160,7 +162,7 @@ def test_ways_of_sharing_and_two_with_one_id_are_told_as_they_are(
             return sum(queue["topic"] == "shared-ways" for queue in queues)
 
         # Each listener holds every queue, each twin the first half.
-        collected.look_until(lambda _: (held("telling"), held("twins")) == (4, 2), "what they hold")
+        collected.poll_until(lambda _: (held("telling"), held("twins")) == (4, 2), "what they hold")
         assert last("assignment_reported", "popping") == {}
         twins = last("group_snapshot", "twins")
         assert [one["member_id"] for one in twins["members"]] == ["127.0.0.1@twin", "127.0.0.1@twin"]

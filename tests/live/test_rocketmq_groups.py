@@ -31,26 +31,26 @@ def test_members_with_one_id_are_two_and_both_hold_the_share_of_one(
     at: list[int] = []
     with collecting(cluster, tmp_path / "events", include_groups=("told-twins",)) as collected:
 
-        def look_until_told(connections: int, held: list[Queue]) -> None:
-            def is_told(events: list[Event]) -> bool:
+        def poll_until_reported(connections: int, held: list[Queue]) -> None:
+            def is_reported(events: list[Event]) -> bool:
                 mine = [event for event in events if event.get("group") == "told-twins"]
                 members = [one["members"] for one in mine if one["type"] == "group_snapshot"]
                 queues = [one["queues"] for one in mine if one["type"] == "assignment_reported"]
                 told = [(one["topic"], one["broker"], one["queue_id"]) for one in queues[-1]] if queues else []
                 return bool(members) and len(members[-1]) == connections and told[-len(held) :] == held
 
-            collected.look_until(is_told, f"{connections} of them")
+            collected.poll_until(is_reported, f"{connections} of them")
             at.append(collected.events()[-1]["event_time"])
 
         first = new_rocketmq_member(cluster, "told-twins", ["told-twice"], instance="twin", **QUICK)
         wait_until_held({first: all_of_them})
-        look_until_told(1, all_of_them)
+        poll_until_reported(1, all_of_them)
         second = new_rocketmq_member(cluster, "told-twins", ["told-twice"], instance="twin", **QUICK)
         wait_until_held({first: half, second: half})
-        look_until_told(2, half)
+        poll_until_reported(2, half)
         first.kill()
         wait_until_held({second: all_of_them})
-        look_until_told(1, all_of_them)
+        poll_until_reported(1, all_of_them)
     run = run_of(collected.lines())
     assert causes_of(run, "told-twins") == [
         [("group_created", None), ("member_joined", twin)],
@@ -74,7 +74,7 @@ def test_members_with_one_id_are_two_and_both_hold_the_share_of_one(
     assert found_in(run, "told-twins") == set()
 
 
-def test_members_with_different_strategies_each_hold_what_their_own_says(
+def test_members_with_different_strategies_each_hold_what_their_own_gives(
     each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
 ) -> None:
     cluster = each_rocketmq
@@ -83,15 +83,15 @@ def test_members_with_different_strategies_each_hold_what_their_own_says(
         story = Story("tearing", collected)
         blocks = new_rocketmq_member(cluster, "tearing", ["torn"], instance="a", **QUICK)
         wait_until_held({blocks: queues_of("torn", 6)})
-        story.tell("one by blocks", [blocks], ("group_created", None), ("member_joined", A))
+        story.record("one by blocks", [blocks], ("group_created", None), ("member_joined", A))
         circle = new_rocketmq_member(cluster, "tearing", ["torn"], instance="b", strategy="AVG_BY_CIRCLE", **QUICK)
         wait_until_held({blocks: queues_of("torn", 3), circle: [("torn", "broker-a", number) for number in (1, 3, 5)]})
-        story.tell("one in a circle", [blocks, circle], ("member_joined", B))
+        story.record("one in a circle", [blocks, circle], ("member_joined", B))
         blocks.stop()
         again = new_rocketmq_member(cluster, "tearing", ["torn"], instance="a", strategy="AVG_BY_CIRCLE", **QUICK)
         wait_until_assigned([again, circle], queues_of("torn", 6))
         # Under the same id, and between two looks: to whoever looks it is the member that it was.
-        story.tell("the first starts anew like the other", [again, circle], ("strategy_changed", A))
+        story.record("the first starts anew like the other", [again, circle], ("strategy_changed", A))
     run = story.check()
     torn = next(row for row in rebalances_of(run, "tearing") if row.members_after == 2)
     assert torn.strategy == "rocketmq.AVG, rocketmq.AVG_BY_CIRCLE"
@@ -101,7 +101,7 @@ def test_members_with_different_strategies_each_hold_what_their_own_says(
     assert "expected_differs" not in opened_in(run, "tearing")
 
 
-def test_topics_are_dealt_over_all_members_whoever_subscribes_to_them(
+def test_topics_are_assigned_to_all_members_whatever_they_subscribe_to(
     each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
 ) -> None:
     cluster = each_rocketmq
@@ -111,16 +111,16 @@ def test_topics_are_dealt_over_all_members_whoever_subscribes_to_them(
         story = Story("unlike", collected)
         a = new_rocketmq_member(cluster, "unlike", ["left"], instance="a", **QUICK)
         wait_until_held({a: queues_of("left", 4)})
-        story.tell("one reads the left", [a], ("group_created", None), ("member_joined", A))
+        story.record("one reads the left", [a], ("group_created", None), ("member_joined", A))
         b = new_rocketmq_member(cluster, "unlike", ["right"], instance="b", **QUICK)
         wait_until_held({a: queues_of("left", 2), b: queues_of("right", 4)[2:]})
-        story.tell("another the right", [a, b], ("member_joined", B))
+        story.record("another the right", [a, b], ("member_joined", B))
         a.subscribe("right")
         wait_until_held({a: [*queues_of("left", 2), *queues_of("right", 2)], b: queues_of("right", 4)[2:]})
-        story.tell("one reads both", [a, b], ("subscription_changed", A))
+        story.record("one reads both", [a, b], ("subscription_changed", A))
         a.unsubscribe("left")
         wait_until_held({a: queues_of("right", 2), b: queues_of("right", 4)[2:]})
-        story.tell("both read the right", [a, b], ("subscription_changed", A))
+        story.record("both read the right", [a, b], ("subscription_changed", A))
     run = story.check()
     assert {"subscriptions_differ", "unassigned_queues"} <= opened_in(run, "unlike")
     assert not {"subscriptions_differ", "unassigned_queues", "expected_differs"} & found_in(run, "unlike")
@@ -135,19 +135,19 @@ def test_members_that_read_in_order_hold_queues_that_are_locked(
         story = Story("orderly", collected)
         a = new_rocketmq_member(cluster, "orderly", ["one-by-one"], instance="a", ordered=True, **QUICK)
         wait_until_assigned([a], queues_of("one-by-one", 4))
-        story.tell("the first joins", [a], ("group_created", None), ("member_joined", A))
+        story.record("the first joins", [a], ("group_created", None), ("member_joined", A))
         b = new_rocketmq_member(cluster, "orderly", ["one-by-one"], instance="b", ordered=True, **QUICK)
         wait_until_assigned([a, b], queues_of("one-by-one", 4))
-        story.tell("another joins", [a, b], ("member_joined", B))
+        story.record("another joins", [a, b], ("member_joined", B))
         b.stop()
         wait_until_assigned([a], queues_of("one-by-one", 4))
-        story.tell("it stops", [a], ("member_gone", B))
+        story.record("it stops", [a], ("member_gone", B))
     story.check()
     reports = [event for event in collected.events() if event["type"] == "assignment_reported"]
     assert {queue["locked"] for queue in reports[-1]["queues"]} == {True}
 
 
-def test_every_broadcasting_member_is_told_to_hold_all(
+def test_every_broadcasting_member_is_reported_to_hold_all(
     each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
 ) -> None:
     cluster = each_rocketmq
@@ -156,15 +156,15 @@ def test_every_broadcasting_member_is_told_to_hold_all(
         story = Story("audience", collected)
         a = new_rocketmq_member(cluster, "audience", ["broadcast"], instance="a", broadcasting=True, **QUICK)
         wait_until_held({a: queues_of("broadcast", 3)})
-        story.tell("one listens", [a], ("group_created", None), ("member_joined", A))
+        story.record("one listens", [a], ("group_created", None), ("member_joined", A))
         b = new_rocketmq_member(cluster, "audience", ["broadcast"], instance="b", broadcasting=True, **QUICK)
         wait_until_held({a: queues_of("broadcast", 3), b: queues_of("broadcast", 3)})
-        story.tell("two listen", [a, b], ("member_joined", B))
+        story.record("two listen", [a, b], ("member_joined", B))
         cluster.set_queues("broadcast", 5)
         wait_until_held({a: queues_of("broadcast", 5), b: queues_of("broadcast", 5)})
-        story.tell("queues come", [a, b], ("queue_count_changed", "broadcast"))
+        story.record("queues come", [a, b], ("queue_count_changed", "broadcast"))
         a.kill()
-        story.tell("one is killed", [b], ("member_gone", A))
+        story.record("one is killed", [b], ("member_gone", A))
     run = story.check()
     assert {row.mode for row in rebalances_of(run, "audience")} == {"broadcasting"}
 
@@ -183,7 +183,7 @@ def test_members_that_pop_share_queues_by_message(
     with collecting(cluster, tmp_path / "events", include_groups=("poppers",)) as collected:
         members: list[RocketMqMember] = []
 
-        def are_told(events: list[Event]) -> bool:
+        def are_reported(events: list[Event]) -> bool:
             snapshots = [event for event in events if event["type"] == "group_snapshot"]
             return bool(snapshots) and len(snapshots[-1]["members"]) == len(members)
 
@@ -192,7 +192,7 @@ def test_members_that_pop_share_queues_by_message(
                 new_rocketmq_member(cluster, "poppers", ["shared-out"], instance=name, client_rebalance=False, **QUICK)
             )
             wait_until_held(dict(zip(members, held, strict=True)))
-            collected.look_until(are_told, f"{name} pops")
+            collected.poll_until(are_reported, f"{name} pops")
             at.append(collected.events()[-1]["event_time"])
     run = run_of(collected.lines())
     rows = rebalances_of(run, "poppers")

@@ -34,7 +34,7 @@ def causes(tables: Path, group: str) -> list[tuple[str, str | None]]:
     return [one for one in named if not (one[1] or "").startswith("%RETRY%")]
 
 
-def test_the_tables_say_of_several_groups_what_their_members_say(
+def test_the_tables_have_of_several_groups_what_their_members_report(
     rocketmq55: RocketMq, new_rocketmq_member: Callable[..., RocketMqMember], runs: ManyRuns, tmp_path: Path
 ) -> None:
     cluster = rocketmq55
@@ -55,24 +55,24 @@ def test_the_tables_say_of_several_groups_what_their_members_say(
     arguments += ["--include-group", "job-.*", "--tables", tables, "--checkpoint", tmp_path / "checkpoint"]
     running = runs.start([*arguments, "--config", config])
 
-    def wait_until_told(group: str, members: Sequence[RocketMqMember], topic: str, what: str) -> None:
-        def is_told(origin: str) -> bool:
+    def wait_until_reported(group: str, members: Sequence[RocketMqMember], topic: str, what: str) -> None:
+        def is_reported(origin: str) -> bool:
             return owners(tables, CLUSTER, group, topic, origin) == held_by(members, topic)
 
-        running.wait_until(lambda: is_told("reported"), f"{what}: reported")
-        running.wait_until(lambda: is_told("computed"), f"{what}: computed")
+        running.wait_until(lambda: is_reported("reported"), f"{what}: reported")
+        running.wait_until(lambda: is_reported("computed"), f"{what}: computed")
 
-    wait_until_told("job-steady", [a], "job-orders", "one alone")
+    wait_until_reported("job-steady", [a], "job-orders", "one alone")
     b = new_rocketmq_member(cluster, "job-steady", ["job-orders"], instance="b", **QUICK)
     wait_until_assigned([a, b], queues_of("job-orders", 5))
-    wait_until_told("job-steady", [a, b], "job-orders", "another joins")
+    wait_until_reported("job-steady", [a, b], "job-orders", "another joins")
     cluster.set_queues("job-orders", 7)
     wait_until_assigned([a, b], queues_of("job-orders", 7))
-    wait_until_told("job-steady", [a, b], "job-orders", "queues come")
+    wait_until_reported("job-steady", [a, b], "job-orders", "queues come")
     b.freeze()
     # What a hanging member holds it cannot say; the other holds all when its broker has given it up.
     wait_until_assigned([a], queues_of("job-orders", 7))
-    wait_until_told("job-steady", [a], "job-orders", "one hangs")
+    wait_until_reported("job-steady", [a], "job-orders", "one hangs")
     a.kill()
     running.wait_until(lambda: causes(tables, "job-steady")[-1] == ("member_gone", A), "the last is killed")
     wait_until_held(
@@ -81,12 +81,12 @@ def test_the_tables_say_of_several_groups_what_their_members_say(
             mixed[1]: [("job-orders", "broker-a", number) for number in (1, 3, 5)],
         }
     )
-    wait_until_told("job-mixed", mixed, "job-orders", "two strategies")
-    wait_until_told("job-heard", [heard], "job-news", "broadcasting")
+    wait_until_reported("job-mixed", mixed, "job-orders", "two strategies")
+    wait_until_reported("job-heard", [heard], "job-news", "broadcasting")
     running.signal(signal.SIGTERM)
     ended = running.wait()
-    assert ended.exit_code == 0, ended.said[-3000:]
-    assert "Traceback" not in ended.said
+    assert ended.exit_code == 0, ended.stderr[-3000:]
+    assert "Traceback" not in ended.stderr
     joined = [("group_created", None), ("member_joined", A)]
     grown = ("queue_count_changed", "job-orders")
     ends = [("session_expired", B), ("member_gone", A)]

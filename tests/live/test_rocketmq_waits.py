@@ -13,7 +13,7 @@ from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_ass
 from tests.live.rocketmq_findings import found_in, pauses_of
 from tests.live.rocketmq_story import Story, are_missed, collecting
 from tests.simulation.core_run import run_of
-from udfs.group.client_timings import LOCK_EXPIRES_MS, LOCK_RENEWAL_MS
+from udfs.group.assignment.client_timings import LOCK_EXPIRES_MS, LOCK_RENEWAL_MS
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(900)]
 StartMember = Callable[..., RocketMqMember]
@@ -32,11 +32,11 @@ def test_a_member_of_4_9_that_hangs_is_given_up_after_two_minutes(
         story = Story("long-hanging", collected)
         a, b = [new_rocketmq_member(rocketmq49, "long-hanging", ["long-hung"], instance=one, **QUICK) for one in "ab"]
         wait_until_assigned([a, b], queues_of("long-hung", 4))
-        story.tell("both join", [a, b], *JOINED)
+        story.record("both join", [a, b], *JOINED)
         b.freeze()
-        collected.look_until(lambda events: are_missed(events, B), "it does not answer")
+        collected.poll_until(lambda events: are_missed(events, B), "it does not answer")
         wait_until_assigned([a], queues_of("long-hung", 4), _PATIENCE_S)
-        story.tell("one hangs", [a], ("session_expired", B))
+        story.record("one hangs", [a], ("session_expired", B))
     run = story.check()
     assert "running_info_missing" not in found_in(run, "long-hanging")
 
@@ -51,14 +51,14 @@ def test_queues_that_a_killed_member_locked_stand_still_until_its_locks_expire(
         story = Story("locking", collected)
         a, b = [new_rocketmq_member(cluster, "locking", ["locked"], instance=name, **more) for name in "ab"]
         wait_until_assigned([a, b], queues_of("locked", 4))
-        story.tell("both join", [a, b], *JOINED)
+        story.record("both join", [a, b], *JOINED)
         taken = b.held()
         b.kill()
         cluster.wait_until(lambda: cluster.member_ids("locking") == [A], "the broker lists one")
-        collected.look()
+        collected.poll()
         wait_until_assigned([a], queues_of("locked", 4), _PATIENCE_S)
-        story.tell("one is killed", [a], ("member_gone", B))
-        collected.look_until(
+        story.record("one is killed", [a], ("member_gone", B))
+        collected.poll_until(
             lambda _: pauses_of(run_of(collected.lines()), "locking", A).keys() >= set(taken), "what it took is read"
         )
     run = story.check()

@@ -29,7 +29,7 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-def test_two_clusters_are_followed_by_one_job_which_goes_on_after_a_stop(
+def test_two_clusters_are_followed_by_one_job_which_continues_after_a_stop(
     rocketmq55: RocketMq,
     metaq: MetaqCluster,
     new_rocketmq_member: Callable[..., RocketMqMember],
@@ -54,7 +54,7 @@ def test_two_clusters_are_followed_by_one_job_which_goes_on_after_a_stop(
     assert membership(tables, "new", "both") == membership(tables, "old", "both") == ["group_created"]
     running.signal(signal.SIGTERM)
     ended = running.wait()
-    assert ended.exit_code == 0, ended.said[-3000:]
+    assert ended.exit_code == 0, ended.stderr[-3000:]
     second = new_rocketmq_member(rocketmq55, "both", [_TOPIC], instance="b")
     wait_until_assigned([first, second], queues_of(_TOPIC, 5))
     running = runs.start(arguments)
@@ -69,7 +69,7 @@ def test_two_clusters_are_followed_by_one_job_which_goes_on_after_a_stop(
     assert running.wait().exit_code == 0
     assert membership(tables, "new", "both") == ["group_created", "member_joined"]
     assert membership(tables, "old", "both") == ["group_created"]
-    assert "Traceback" not in ended.said
+    assert "Traceback" not in ended.stderr
 
 
 def test_a_folder_that_a_collector_wrote_is_read_like_the_cluster_itself(
@@ -87,7 +87,7 @@ def test_a_folder_that_a_collector_wrote_is_read_like_the_cluster_itself(
     folders = ["--events", out, "--tables", tables, "--checkpoint", tmp_path / "checkpoint", "--config", config]
     for arguments in (["collect", *where, "--out", out, "--once"], ["run", *folders, "--once", "--flush"]):
         ended = runs.run(arguments)
-        assert ended.exit_code == 0, ended.said[-3000:]
+        assert ended.exit_code == 0, ended.stderr[-3000:]
     assert membership(tables, "c", "replayed") == ["group_created"]
     everything = {member.client_id or "": {("broker-a", number) for number in range(4)}}
     assert owners(tables, "c", "replayed", "replayed", "computed") == everything
@@ -95,7 +95,7 @@ def test_a_folder_that_a_collector_wrote_is_read_like_the_cluster_itself(
     assert rows_of(tables, "rejected_events") == []
 
 
-def test_one_complete_look_at_a_cluster_of_each_system(
+def test_one_complete_poll_of_a_cluster_of_each_system(
     kafka41: Broker,
     rocketmq55: RocketMq,
     metaq: MetaqCluster,
@@ -122,7 +122,7 @@ def test_one_complete_look_at_a_cluster_of_each_system(
     arguments += ["--rocketmq", rocketmq55.address, "--cluster", "rocketmq=r"]
     arguments += ["--metaq", f"{metaq.zookeeper.address}{metaq.root}", "--cluster", "metaq=m"]
     ended = runs.run(arguments)
-    assert ended.exit_code == 0, ended.said[-3000:]
+    assert ended.exit_code == 0, ended.stderr[-3000:]
     for cluster, topic, queues in (("k", "looked-at", 3), ("r", "looked-at", 4), ("m", "kit-orders", 12)):
         assert membership(tables, cluster, "looked") == ["group_created"], cluster
         (computed,) = owners(tables, cluster, "looked", topic, "computed").values()

@@ -104,7 +104,9 @@ def allocate(
 
 
 def _participant(name: str, member: Mapping[str, Any], owned: Mapping[str, list[Queue]]) -> Participant:
-    queues = owned.get(name)
+    queues, since = owned.get(name), 1
+    if member.get("owned") is not None:  # as it reports itself
+        queues, since = [(one["topic"], None, one["queue_id"]) for one in member["owned"]], None
     return Participant(
         member_id=name,
         name=name,
@@ -113,7 +115,7 @@ def _participant(name: str, member: Mapping[str, Any], owned: Mapping[str, list[
         subscriptions=tuple(member.get("subscriptions") or ()),
         strategies=tuple(member.get("strategies") or ()),
         owned=None if queues is None else tuple(QueueRef(topic, number, broker) for topic, broker, number in queues),
-        generation=None if queues is None else 1,
+        generation=None if queues is None else since,
     )
 
 

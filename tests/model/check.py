@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from tests.model.conditions import RECORDING, Conditions
 from tests.model.core_tables import core_tables
-from tests.model.histories import T0, Event, History
+from tests.model.disturbances import History
 from tests.model.reference import model_tables
 from tests.model.rows import Tables
+from tests.model.times import T0, Event
 
 Batches = Sequence[Sequence[Event]]
 TABLES = ("rebalances", "spans", "members", "topics", "findings", "groups", "late", "rejected")
 
 
-def cuts(made: History) -> list[tuple[Batches, int]]:
-    """Return the three ways in which a history is cut, each with its number of shards."""
+def cuts(made: History) -> list[tuple[Batches, Conditions]]:
+    """Return the three ways in which a history is cut, each with how it is played."""
     last = single_events(made) if made.seed % 16 == 0 else some_batches(made, 4)
-    return [(one_batch(made), 1), (some_batches(made), 1), (last, 2)]
+    return [(one_batch(made), made.how), (some_batches(made), made.how), (last, replace(made.how, shards=2))]
 
 
-def difference(batches: Batches, shards: int = 1, expected: Tables | None = None) -> list[str]:
+def difference(batches: Batches, how: Conditions = RECORDING, expected: Tables | None = None) -> list[str]:
     """Return the differing rows of a history that is cut so, one line each; none where model and core agree."""
-    found = core_tables(batches, shards)
-    expected = model_tables(batches) if expected is None else expected
+    found = core_tables(batches, how)
+    expected = model_tables(batches, how) if expected is None else expected
     timed = {event["cluster"] for batch in batches for event in batch if event["system"] != "kafka"}
     lines = []
     for name in TABLES:
@@ -51,8 +54,8 @@ def _differing(name: str, want: Any, got: Any) -> list[str]:
         for key in sorted(ours.keys() & theirs.keys()):
             if ours[key] != theirs[key]:
                 named = [column for column in ours[key] if ours[key][column] != theirs[key][column]]
-                said = ", ".join(f"{one}: model {ours[key][one]!r} core {theirs[key][one]!r}" for one in named)
-                lines.append(f"rebalances {_time(key)}: {said}")
+                differences = ", ".join(f"{one}: model {ours[key][one]!r} core {theirs[key][one]!r}" for one in named)
+                lines.append(f"rebalances {_time(key)}: {differences}")
         want = [ours[key] for key in sorted(ours.keys() - theirs.keys())]
         got = [theirs[key] for key in sorted(theirs.keys() - ours.keys())]
     lines += [f"{name} only model: {_time(row)}" for row in want if row not in got]
@@ -65,7 +68,7 @@ def _time(row: Any) -> str:
     return " ".join(str(value - T0 if isinstance(value, int) and value > 10**12 else value) for _, value in values)
 
 
-def smallest(batches: Batches, shards: int) -> Batches:
+def smallest(batches: Batches, how: Conditions) -> Batches:
     """Return what is left of a history when no event can be taken without the difference going away."""
     now = [list(batch) for batch in batches]
     changed = True
@@ -76,14 +79,14 @@ def smallest(batches: Batches, shards: int) -> Batches:
                 less = [list(batch) for batch in now]
                 del less[number][place]
                 less = [batch for batch in less if batch]
-                if less and difference(less, shards):
+                if less and difference(less, how):
                     now, changed = less, True
                     break
             if changed:
                 break
         for number in range(len(now) - 1):
             less = [*now[:number], now[number] + now[number + 1], *now[number + 2 :]]
-            if difference(less, shards):
+            if difference(less, how):
                 now, changed = less, True
                 break
     return now

@@ -9,36 +9,29 @@ from typing import Any
 
 import msgspec
 
-from streaming.tables.projections import EFFECTS, Entry, Rows
 from tests.core_config import core_config
-from tests.model.histories import BATCH_MS, Event
+from tests.model.conditions import RECORDING, Conditions
 from tests.model.rows import FINDINGS, GROUP, MEMBER, REBALANCE, SPAN, Tables, plain
-from tests.simulation.core_run import CoreRun
+from tests.model.times import BATCH_MS, Event
+from tests.simulation.core_run import CoreRun, rows_of
 
 
-def core_tables(batches: Sequence[Sequence[Event]], shards: int = 1) -> Tables:
+def core_tables(batches: Sequence[Sequence[Event]], how: Conditions = RECORDING) -> Tables:
     """Return what the core writes when it is fed these batches and its clock is flushed at the end."""
-    run = CoreRun(core_config(shards=shards))
+    run = CoreRun(core_config(shards=how.shards, settle_ms=how.settle_ms))
+    newest = 0
     for batch in batches:
-        run.batch(BATCH_MS, [json.dumps(event).encode() for event in batch])
+        newest = max([newest, *(event["event_time"] for event in batch if not event.get("is_ahead"))])
+        batch_ms = BATCH_MS if how.lag_ms is None else newest + how.lag_ms
+        run.batch(batch_ms, [json.dumps(event).encode() for event in batch])
     run.flush(BATCH_MS + 1)
     return tables_of(run)
 
 
 def tables_of(run: CoreRun) -> Tables:
     """Return the tables of a run: its journal applied whole, in the order of its histories."""
-    changes = sorted(run.changes, key=lambda one: (one.cluster, one.group_id or "", one.subject or "", one.number))
     tables = Tables()
-    for effect in EFFECTS:
-        entries = [
-            Entry(one.cluster, one.group_id, one.event_time, one.body)
-            for one in changes
-            if effect.concerns(one.body.__struct_config__.tag, one.group_id)
-        ]
-        rows = Rows([])
-        effect.apply_changes(entries, rows, {})
-        kept = [slot.now for slot in rows.slots if slot.now is not None]
-        name = effect.table.name
+    for name, kept in rows_of(run.changes).items():
         if name == "assignments":
             tables.spans = sorted((plain(row, SPAN) for row in kept), key=repr)
         elif name == "members":

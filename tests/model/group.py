@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import dataclasses
 from typing import Any
 
 from tests.model.allocation import Held, NoAnswer, allocate, chosen_strategy, compared, owners, wanted_queues
-from tests.model.histories import Event
 from tests.model.late_events import with_late
-from tests.model.member import DESCRIPTION, Member, is_bare
-from tests.model.reports import Reports
+from tests.model.member import DESCRIPTION, FIELDS, Member, is_bare
+from tests.model.reports import Reports, former_ids, under_former_ids
 from tests.model.rows import GROUP, Tables
+from tests.model.static_members import former_of, replace, replace_absent
+from tests.model.times import Event
 from tests.model.topics import Topics
 from udfs.model.systems import SYSTEMS
 from udfs.strategies.registry import qualified_name
@@ -27,12 +28,24 @@ DEPARTED = {
 Trigger = tuple[str, str | None, str | None]
 
 
+@dataclasses.dataclass
+class Pending:
+    """A rebalance that has begun and takes in what follows within the settling time."""
+
+    opened_at: int
+    members_before: int
+    changed_at: int = 0
+    triggers: list[Trigger] = dataclasses.field(default_factory=list)
+    renames: list[tuple[int, str, str]] = dataclasses.field(default_factory=list)  # when, the former id, the new one
+
+
 class Group(Reports):
     """A group with counted generations; reported ones are in ``reported``."""
 
     def __init__(self, cluster: str, name: str, system: str, topics: Topics, tables: Tables) -> None:
         super().__init__(cluster, name, system, tables)
         self.topics = topics
+        self.pending: Pending | None = None
         self.members: dict[str, Member] = {}
         self.departed: dict[str, dict[str, tuple[Any, int]]] = {}
         self.known = False  # since it was made, or made anew
@@ -46,6 +59,9 @@ class Group(Reports):
         self.renamed: dict[str, str] = {}  # of this moment: new id -> the id before it
         self.beats: set[str] = set()  # members that send a heartbeat at this moment
         self.is_polled = False
+        self.settle_ms = 0
+        self.expired_at = 0  # the last time at which a session expired: after all events of that time
+        self.follows_up = False  # a member joins for the second half of a cooperative move
         self.late: tuple[int, int, list[Trigger]] | None = None  # what a late event caused: when, members before it
 
     # ---- time
@@ -59,6 +75,13 @@ class Group(Reports):
             name: max(member.last + self.timeout(member), member.not_before)
             for name, member in self.members.items()
             if member.lives_by == "heartbeats"
+        }
+
+    def wakes(self) -> set[int]:
+        """Return when something is due without an event."""
+        return {
+            *self.deadlines().values(),
+            *([] if self.pending is None else [self.pending.opened_at + self.settle_ms]),
         }
 
     def event_time(self, at: int, events: list[Event], grown: set[str]) -> None:
@@ -81,13 +104,19 @@ class Group(Reports):
             if high == len(events) and high not in ends:
                 for name, deadline in sorted(self.deadlines().items()):
                     if deadline <= at:
+                        self.expired_at = at
                         departures[name] = self.depart(name, deadline, "expired")
             self.end_sessions(departures)
             self.decide(at, before, settings, departures, grown)
             if high in ends:
+                if self.pending is not None:
+                    self.pending.changed_at = at
+                    self.settle()
                 self.forget()
             grown = set()
         self.take_reports(at)
+        if self.pending is not None and self.pending.opened_at + self.settle_ms <= at:
+            self.settle()
 
     def fields(self) -> dict[str, dict[str, Any]]:
         """Return the descriptions of all members."""
@@ -131,10 +160,12 @@ class Group(Reports):
             instance_id = event.get("instance_id")
             if instance_id is None and name in self.replaced:
                 instance_id = self.departed[name].get("instance_id", (None,))[0]
-            former = self.former(instance_id, self.members)
+            former = former_of(self, instance_id, self.members)
             if former is not None:
-                self.replace(at, former, name, "heartbeats")
-            member = self.members.get(name) or self.join(at, name, "heartbeats")
+                replace(self, at, former, name, "heartbeats")
+        elif self.revoked and event["type"] == "member_joined" and event.get("owned") is not None:
+            self.follows_up = True  # it released its queues, and joins again with those that it kept
+        member = self.members.get(name) or self.join(at, name, "heartbeats")
         member.last = max(member.last, at)
         member.lives_by = "heartbeats"
         self.describe(member, event, event["event_time"])
@@ -144,38 +175,10 @@ class Group(Reports):
         self.members[name] = Member(at, lives_by, self.departed.pop(name, {}))
         return self.members[name]
 
-    def former(self, instance_id: str | None, among: Collection[str]) -> str | None:
-        """Return who went by this instance id."""
-        if instance_id is None or self.system != "kafka":
-            return None
-        found = [name for name in among if self.members[name].fields().get("instance_id") == instance_id]
-        return found[0] if found else None
-
-    def replace(self, at: int, former: str, name: str, lives_by: str) -> None:
-        """Let a static member go on under a new id: its session and spans end, others begin, and nothing else."""
-        old = self.members[former]
-        fresh = Member(at, lives_by, dict(old.described))
-        fresh.not_before = old.not_before
-        self.members = {name if one == former else one: member for one, member in self.members.items()}
-        self.members[name] = fresh
-        self.departed.pop(name, None)
-        self.departed[former] = dict(old.described)
-        self.replaced = (self.replaced | {former}) - {name}
-        self.leaving[former] = (old, at, "replaced")
-        self.gone_at[former] = at
-        if former in self.beats and old.lives_by == "heartbeats":
-            old.last = at
-        self.renamed[name] = self.renamed.pop(former, former)
-        self.rename_spans(at, former, name)
-        for held in (self.held, self.reported, self.told):
-            if held is not None and former in held:
-                held[name] = held.pop(former)
-        self.reporters = {name if one == former else one for one in self.reporters}
-
     def describe(self, member: Member, fields: dict[str, Any], reported_at: int) -> bool:
         """Take in what an event describes; return whether anything differs from before."""
-        differs = any(fields.get(field) not in (None, member.fields().get(field)) for field in DESCRIPTION)
-        for field in DESCRIPTION:
+        differs = any(fields.get(field) not in (None, member.fields().get(field)) for field in FIELDS)
+        for field in FIELDS:
             if fields.get(field) is not None and reported_at >= member.described.get(field, (None, 0))[1]:
                 if field == "session_timeout_ms" and fields[field] != member.fields().get(field):
                     member.not_before = reported_at
@@ -185,7 +188,7 @@ class Group(Reports):
     def snapshot(self, at: int, event: Event, departures: dict[str, str]) -> None:
         self.is_polled = True
         told = {info["member_id"]: info for info in event["members"]}
-        self.replace_absent(at, told)
+        replace_absent(self, at, told)
         for name in sorted(self.members.keys() - told.keys()):
             departures[name] = self.depart(name, at, "absent_from_snapshot")
         for name, info in told.items():
@@ -193,21 +196,16 @@ class Group(Reports):
             self.describe(member, info, event["event_time"])
         self.last_applied = at
 
-    def replace_absent(self, at: int, told: dict[str, Any]) -> None:
-        """Find the static members that a snapshot shows under new ids."""
-        for name, info in told.items():
-            former = self.former(info.get("instance_id"), self.members.keys() - told.keys())
-            if name not in self.members and former is not None:
-                self.replace(at, former, name, "snapshots")
-
     def forget(self) -> None:
         """Forget all but the counter: what comes next is another group."""
-        self.known, self.is_polled, self.row = False, False, None
+        self.known, self.is_polled, self.row, self.pending = False, False, None, None
+        self.revoked = []
         self.settings, self.departed, self.gone_at, self.replaced = {}, {}, {}, set()
         self.forget_reports()
 
     def depart(self, name: str, at: int, reason: str) -> str:
         member = self.members.pop(name)
+        member.described.pop("owned", None)
         self.departed[name] = member.described
         self.gone_at[name] = at
         if name in self.beats and reason != "expired" and member.lives_by == "heartbeats":
@@ -251,16 +249,26 @@ class Group(Reports):
         departures: dict[str, str],
         grown: set[str],
     ) -> None:
-        """Write one rebalance if the state after this moment differs from the one before it."""
+        """Let a rebalance begin if the state after this moment differs from the one before it, or go on."""
         triggers, members_before = with_late(self, self.differences(before, settings, departures, grown), len(before))
-        if not triggers or (not self.known and not self.members):
+        if not triggers or (self.pending is None and not self.known and not self.members):
             return
+        if self.pending is None:
+            self.pending = Pending(at, members_before)
+        self.pending.changed_at = self.last_applied = at
+        self.pending.triggers += [one for one in triggers if one not in self.pending.triggers]
+
+    def settle(self) -> None:
+        """Write the rebalance that has begun: its time is that of its last change, ids are as they were then."""
+        pending, self.pending = self.pending, None
         if not self.known:
-            triggers.append(("group_created", None, None))
+            pending.triggers.append(("group_created", None, None))
         self.known = True
         self.generation += 1
-        self.last_applied = at
-        self.rebalance(at, triggers, members_before)
+        at = pending.changed_at
+        for when, old, new in [one for one in pending.renames if one[0] <= at]:
+            self.rename_spans(when, old, new)
+        self.rebalance(at, pending.triggers, pending.members_before, [one for one in pending.renames if one[0] > at])
 
     def differences(
         self,
@@ -298,6 +306,9 @@ class Group(Reports):
                 triggers.append(("settings_changed", None, None))
         subscribed = {topic for fields in before.values() for topic in fields.get("subscriptions") or ()}
         triggers += [("queue_count_changed", None, topic) for topic in grown & subscribed]
+        if self.follows_up:
+            triggers.append(("cooperative_follow_up", None, None))
+            self.follows_up = False
         return triggers
 
     def lists_differ(self, old: list[str] | None, new: list[str] | None) -> bool:
@@ -315,23 +326,30 @@ class Group(Reports):
         except NoAnswer:
             return None
 
-    def rebalance(self, at: int, triggers: list[Trigger], members_before: int) -> None:
+    def rebalance(self, at: int, triggers: list[Trigger], members_before: int, renames: list[Any]) -> None:
         topics = self.topics.at(at)
         members = {name: member.fields() for name, member in self.members.items()}
         mode = self.shared()["mode"]
         old, status = self.held, "completed"
+        owned_before = self.held if self.reported is None else self.reported
         try:
-            self.strategy, self.held = self.answer(mode, members, topics)
+            self.strategy, self.held = self.answer(mode, members, topics, former_ids(renames))
         except NoAnswer:
             named = self.shared().get("strategy")
             self.strategy, status = named and qualified_name(named, self.system), "failed"
-            standing = set(wanted_queues(members, topics))
+            standing = {(topic, one["broker"], one["queue_id"]) for topic, queues in topics.items() for one in queues}
             self.held = {
                 name: [queue for queue in queues if queue in standing]
                 for name, queues in old.items()
                 if name in members
             }
-        self.open_spans(at, "computed", self.held)
+        for member in self.members.values():
+            member.described.pop("owned", None)
+        self.revoked = []
+        if self.strategy == "kafka.cooperative-sticky" and status == "completed":
+            there = wanted_queues(members, topics)
+            self.revoked = [one for one in there if one in owners(owned_before) and one not in owners(self.held)]
+        self.open_spans(at, "computed", under_former_ids(self.held, renames))
         queues = len(wanted_queues(members, topics))
         self.row = row = {
             "cluster": self.cluster, "group_id": self.name, "event_time": at, "generation": self.generation,
@@ -340,11 +358,13 @@ class Group(Reports):
             "status": status, "members_before": members_before, "members_after": len(members),
             "queues_before": self.queues_before, "queues_after": queues,
             **compared(owners(old), owners(self.held)), **self.balance(members, topics, self.held),
-            "generations_missed": None, **self.agreement_of_reports(status, mode),
+            "generations_missed": None, **self.agreement_of_reports(at, status, mode),
         }  # fmt: skip
         self.queues_before = queues
         self.tables.rebalances.append(row)
         self.find(at, row)
+        for when, former, name in renames:
+            self.rename_spans(when, former, name)
         self.begin_to_report(at)
 
     def main(self, triggers: list[Trigger]) -> str:
@@ -352,15 +372,22 @@ class Group(Reports):
         return min((kind for kind, _, _ in triggers), key=ORDER.index)
 
     def answer(
-        self, mode: str, members: dict[str, dict[str, Any]], topics: dict[str, list[dict[str, Any]]]
+        self,
+        mode: str,
+        members: dict[str, dict[str, Any]],
+        topics: dict[str, list[dict[str, Any]]],
+        former: dict[str, str],
     ) -> tuple[str | None, Held]:
         named = self.shared().get("strategy")
         if not members:
             return named and qualified_name(named, self.system), {}
-        return allocate(
-            group=self.name, system=self.system, mode=mode, named=named, members=members, topics=topics,
-            owned=self.held if self.reported is None else self.reported,
+        owned = self.held if self.reported is None else self.reported
+        strategy, held = allocate(
+            group=self.name, system=self.system, mode=mode, named=named, topics=topics,
+            members={former.get(name, name): fields for name, fields in members.items()},
+            owned={former.get(name, name): queues for name, queues in owned.items()},
         )  # fmt: skip
+        return strategy, {name: held[former.get(name, name)] for name in members}
 
     def balance(
         self, members: dict[str, dict[str, Any]], topics: dict[str, list[dict[str, Any]]], held: Held
@@ -381,7 +408,7 @@ class Group(Reports):
         self.tables.members += [self.session(name, member) for name, member in self.members.items()]
         if self.row is not None:
             self.tables.groups.append(self.now(self.row))
-        elif self.is_polled:  # seen, and never a member in it
+        elif self.is_polled and self.pending is None:  # seen, and never a member in it
             self.tables.groups.append(dict.fromkeys(GROUP) | {
                 "cluster": self.cluster, "group_id": self.name, "state": "empty", "mode": self.shared()["mode"],
                 "members": 0, "queues": 0, "idle_members": 0, "unassigned_queues": 0, "spread": 0,
@@ -389,7 +416,7 @@ class Group(Reports):
 
     def now(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return the row of ``groups``."""
-        state = "empty" if not self.members else "failed" if row["status"] == "failed" else "stable"
+        state = "empty" if not row["members_after"] else "failed" if row["status"] == "failed" else "stable"
         return {
             "cluster": self.cluster, "group_id": self.name, "state": state, "mode": row["mode"],
             "strategy": row["strategy"], "generation": row["generation"],

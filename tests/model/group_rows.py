@@ -17,6 +17,7 @@ class GroupRows:
     def __init__(self, cluster: str, name: str, system: str, tables: Tables) -> None:
         self.cluster, self.name, self.system, self.tables = cluster, name, system, tables
         self.generation = 0
+        self.revoked: list[Queue] = []  # by the first half of a cooperative move
         self.spans: dict[tuple[str, Queue, str], dict[str, Any]] = {}  # (origin, queue, member) -> open span
         self.findings: dict[str, dict[str, Any]] = {}
 
@@ -59,11 +60,13 @@ class GroupRows:
             "generations_missed": bool(row["generations_missed"]),
             "strategies_differ": self.system != "kafka" and len(strategies) > 1,
             "subscriptions_differ": self.system == "rocketmq" and len(sets) > 1,
-            "unassigned_queues": bool(row["unassigned_queues"] and row["members_after"]),
+            "unassigned_queues": bool(row["unassigned_queues"] and row["members_after"] and not self.revoked),
             "idle_members": bool(row["idle_members"] and row["queues_after"]),
         }
         for kind, is_so in stands.items():
             if anew and kind in ("strategy_failed", "generations_missed"):
+                continue
+            if kind == "idle_members" and self.revoked:  # the second half of the move shows it
                 continue
             self.finding(at, kind, is_so)
 

@@ -7,13 +7,12 @@ different things, topics that become known after their groups.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
 from typing import Any
 
-Event = dict[str, Any]
-T0 = 1_700_000_000_000
-BATCH_MS = T0 + 10**9  # a recording: far behind the batches that read it
-LATENESS_MS = 2_000
+from tests.model.conditions import Conditions
+from tests.model.disturbances import History, delay_one, send_ahead
+from tests.model.times import LATENESS_MS, T0, Event
+
 STRATEGIES = {
     "kafka": ["range", "roundrobin", "sticky", "cooperative-sticky"],
     "rocketmq": ["AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH"],
@@ -21,19 +20,6 @@ STRATEGIES = {
 }
 _RACKS = ("east", "west", "north")
 _TIMEOUTS = (4_000, 6_000, 10_000, 30_000)
-
-
-@dataclass
-class History:
-    """Events in the order of their times, each with the time at which it arrives, and what may happen in it."""
-
-    seed: int
-    features: frozenset[str] = frozenset()
-    events: list[tuple[int, Event]] = field(default_factory=list)  # (arrival, event)
-
-    def in_order(self) -> list[Event]:
-        """Return the events as they arrive."""
-        return [event for _, event in sorted(self.events, key=lambda one: one[0])]
 
 
 FEATURES = (
@@ -54,9 +40,12 @@ FEATURES = (
     "assignments",
     "late",
     "reports",
+    "ahead",
+    "settles",
+    "cooperative",
 )
 # What no late event is modelled beside.
-_NEVER_LATE = frozenset({"reported", "polls", "statics", "deletes"})
+_NEVER_LATE = frozenset({"polls", "statics", "deletes", "settles", "ahead", "cooperative"})
 
 
 def history(seed: int, only: frozenset[str] | None = None) -> History:
@@ -67,22 +56,21 @@ def history(seed: int, only: frozenset[str] | None = None) -> History:
         features &= only
     if "ties" in features:  # what a member never described says first, in several events at once, is not decided
         features.discard("unknown")
-    if features & _NEVER_LATE:
+    if chance.random() < 0.1:
+        features = features - _NEVER_LATE - {"describes"} | {"late"}
+    if features & _NEVER_LATE or features >= {"reported", "describes"}:
         features.discard("late")
-    made = History(seed, frozenset(features))
+    lag_ms = chance.choice((0, 1_000, 60_000, 300_000)) if "ahead" in features else None
+    settle_ms = chance.choice((1, 500, 3_000)) if "settles" in features else 0
+    made = History(seed, frozenset(features), Conditions(lag_ms=lag_ms, settle_ms=settle_ms))
     for number in range(chance.choice((1, 1, 2))):
         _Maker(chance, made, f"c{number}").make()
     if "late" in made.features:
-        _delay_one(chance, made)
+        delay_one(chance, made)
+    if "ahead" in made.features:
+        send_ahead(chance, made)
     made.events.sort(key=lambda one: one[1]["event_time"])
     return made
-
-
-def _delay_one(chance: random.Random, made: History) -> None:
-    """Let one event of a group arrive later than the allowed lateness."""
-    chosen = chance.choice([event for _, event in made.events if "group" in event] or [{}])
-    delay = chance.randint(LATENESS_MS, 60_000)
-    made.events = [(at + delay if event == chosen else at, event) for at, event in made.events]
 
 
 class _Maker:
@@ -106,6 +94,9 @@ class _Maker:
         }
         if chance.random() < 0.7:  # alike, as in a healthy group
             self.strategies = dict.fromkeys(self.members, next(iter(self.strategies.values())))
+        self.is_cooperative = "cooperative" in self.features and self.system == "kafka"
+        if self.is_cooperative:
+            self.strategies = {member: ["cooperative-sticky"] for member in self.members}
         self.racks = {member: chance.choice(_RACKS) for member in self.members} if "racks" in self.features else {}
         self.is_static = "statics" in self.features and self.system == "kafka"
         self.last: dict[tuple[str, str], int] = {}
@@ -115,6 +106,7 @@ class _Maker:
         self.counts: dict[str, int] = {}
         self.told: dict[str, list[dict[str, Any]]] = {}  # the newest queues of each topic
         self.assigned: dict[str, dict[str, list[dict[str, Any]]] | None] = {}
+        self.coming: dict[str, dict[str, list[dict[str, Any]]]] = {}  # group -> after a cooperative move
         self.restarts: dict[tuple[str, str], int] = {}
 
     def event(self, kind: str, at: int | None = None, **fields: Any) -> None:
@@ -258,7 +250,17 @@ class _Maker:
     def join(self) -> None:
         group, member = self.anyone()
         self.last[group, member] = self.at
-        self.event("member_joined", group=group, member_id=self.name(group, member), **self.description(member))
+        owned: dict[str, Any] = {}
+        if self.is_cooperative and self.chance.random() < 0.7:
+            owned["owned"] = [
+                one for topic in sorted(self.told) for one in self.told[topic] if self.chance.random() < 0.3
+            ]
+        self.event(
+            "member_joined", group=group, member_id=self.name(group, member), **self.description(member), **owned
+        )
+
+    def some_queues(self, share: float) -> list[dict[str, Any]]:
+        return [one for topic in sorted(self.told) for one in self.told[topic] if self.chance.random() < share]
 
     def beat(self) -> None:
         group, member = self.anyone()
@@ -320,7 +322,7 @@ class _Maker:
     def report(self) -> None:
         """Let a member report what it holds: anything of the topics that are known."""
         group, member = self.anyone()
-        held = [one for topic in sorted(self.told) for one in self.told[topic] if self.chance.random() < 0.4]
+        held = self.some_queues(0.4)
         fields: dict[str, Any] = {}
         if self.reported:  # where generations are counted, nobody knows their numbers
             now = self.generation[group]
@@ -333,10 +335,19 @@ class _Maker:
         group = self.chance.choice(self.groups)
         self.generation[group] += self.chance.choice((1, 1, 1, 1, 2, 3))
         members = self.chance.sample(self.members, self.chance.randint(0, len(self.members)))
+        before, coming = self.assigned.get(group), self.coming.pop(group, None)
+        if coming is not None and self.chance.random() < 0.7:  # the second half of a cooperative move
+            self.assigned[group] = coming
+            self.generation_snapshot(group)
+            return
         self.present[group] = sorted(members)
         self.assigned[group] = None
         if "assignments" in self.features and members:
-            self.assigned[group] = self.assignment(self.present[group])
+            self.assigned[group] = whole = self.assignment(self.present[group])
+            if self.is_cooperative and before is not None:
+                self.assigned[group] = first = _without_moves(before, whole)
+                if first != whole:
+                    self.coming[group] = whole
         self.generation_snapshot(group)
 
     def assignment(self, members: list[str]) -> dict[str, list[dict[str, Any]]]:
@@ -346,6 +357,8 @@ class _Maker:
             mine = [member for member in members if topic in self.subscribe(member)]
             if self.chance.random() < 0.2:
                 self.chance.shuffle(mine)
+            if "late_topics" in self.features and topic not in self.told and self.chance.random() < 0.2:
+                continue  # there is no such topic yet
             count = self.counts.setdefault(topic, self.chance.randint(1, 4))
             if count < 12 and self.chance.random() < 0.1:  # the record names partitions that metadata has not shown
                 count = self.counts[topic] = count + 1
@@ -368,7 +381,8 @@ class _Maker:
             if self.is_static:
                 info["instance_id"] = f"i-{member}"
             infos.append(info)
-        fields: dict[str, Any] = {"strategy": "range", "leader": infos[0]["member_id"]} if infos else {}
+        strategy = "cooperative-sticky" if self.is_cooperative else "range"
+        fields: dict[str, Any] = {"strategy": strategy, "leader": infos[0]["member_id"]} if infos else {}
         assigned = self.assigned.get(group)
         if assigned is not None:
             fields["assignments"] = {self.name(group, member): assigned[member] for member in members}
@@ -384,3 +398,15 @@ class _Maker:
 
 def _place(queue: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in queue.items() if name != "rack"}
+
+
+def _without_moves(
+    before: dict[str, list[dict[str, Any]]], after: dict[str, list[dict[str, Any]]]
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the first half of a cooperative move: nobody gets what another present member gives away."""
+    owners = {(one["topic"], one["queue_id"]): member for member, held in before.items() for one in held}
+    absent = before.keys() - after.keys()
+    return {
+        member: [one for one in held if owners.get((one["topic"], one["queue_id"])) in {member, None, *absent}]
+        for member, held in after.items()
+    }

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.model.histories import Event
 from tests.model.member import Member
+from tests.model.rows import BALANCE, REBALANCE
+from tests.model.times import Event
+from udfs.strategies.registry import qualified_name
 
 if TYPE_CHECKING:
     from tests.model.group import Group, Trigger
+    from tests.model.reported import ReportedGroup
 
 
 def take_late(group: Group, at: int, event: Event, alive_at: list[int]) -> None:
@@ -104,3 +107,32 @@ def _last_session(group: Group, name: str) -> dict[str, Any] | None:
 def shows_itself(event: Event, name: str | None) -> bool:
     """Return whether a member shows itself by an event."""
     return event["type"] in ("member_joined", "heartbeat") and event.get("member_id") == name and bool(name)
+
+
+def take_late_of_reported(group: ReportedGroup, at: int, event: Event) -> None:
+    """Apply what is older than what was applied, at the clock as it stood; overtaken generations are only listed."""
+    group.tables.late[f"{group.cluster}/{group.name}"] += 1
+    if event["type"] == "assignment_reported":
+        group.take_report(at, event, is_listed=True)
+    elif event["type"] == "group_snapshot" and event["generation"] < (group.reported_generation or 0):
+        group.last_applied = max(at, group.last_applied or 0)
+        if event["generation"]:
+            group.tables.rebalances.append(_overtaken(group, at, event))
+    elif event["type"] == "group_snapshot":
+        group.on_generation(at, event, [], is_late=True)
+
+
+def _overtaken(group: ReportedGroup, at: int, event: Event) -> dict[str, Any]:
+    """Return the row of a generation that newer ones overtook: nothing is known of what it changed."""
+    members, strategy = len(event["members"]), event.get("strategy")
+    queues = len(
+        {(one["topic"], one["queue_id"]) for held in (event.get("assignments") or {}).values() for one in held}
+    )
+    return dict.fromkeys(REBALANCE) | {
+        "cluster": group.cluster, "group_id": group.name, "event_time": at, "generation": event["generation"],
+        "generation_source": "reported", "trigger": "late_evidence", "triggers": [("late_evidence", None, None)],
+        "strategy": strategy and qualified_name(strategy, group.system), "leader": event.get("leader"),
+        "mode": group.shared()["mode"], "status": "completed", "members_before": members, "members_after": members,
+        "queues_before": queues, "queues_after": queues, "queues_kept": queues,
+        **dict.fromkeys(("queues_assigned", "queues_revoked", "queues_moved", *BALANCE), 0),
+    }  # fmt: skip

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.model.histories import Event
+from tests.model.times import Event
 
 DESCRIPTION = (
     "client_id", "host", "instance_id", "rack", "subscriptions", "strategies", "session_timeout_ms",
 )  # fmt: skip
+# All that an event may carry; no session shows what a member owned.
+FIELDS = (*DESCRIPTION, "owned")
 
 
 def is_bare(event: Event) -> bool:
     """Return whether it is a heartbeat that describes nothing."""
-    return event["type"] == "heartbeat" and not event.keys() & set(DESCRIPTION)
+    return event["type"] == "heartbeat" and not event.keys() & set(FIELDS)
 
 
 class Member:

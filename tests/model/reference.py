@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.model.group import Group
-from tests.model.histories import LATENESS_MS, Event
-from tests.model.late_events import shows_itself, take_late
+from tests.model.conditions import RECORDING, Conditions
+from tests.model.late_events import shows_itself, take_late, take_late_of_reported
 from tests.model.member import is_bare
 from tests.model.reported import ReportedGroup
 from tests.model.rows import Tables
+from tests.model.times import LATENESS_MS, Event
 from tests.model.topics import Topics
 
 _ORDER = (
@@ -18,13 +18,13 @@ _ORDER = (
 )  # fmt: skip
 
 
-def model_tables(batches: Sequence[Sequence[Event]]) -> Tables:
+def model_tables(batches: Sequence[Sequence[Event]], how: Conditions = RECORDING) -> Tables:
     """Return the tables that must come of it; after the last batch the clock is flushed."""
     tables = Tables()
     clusters: dict[str, Cluster] = {}
     for batch in batches:
         for name in sorted({event["cluster"] for event in batch}):
-            cluster = clusters.setdefault(name, Cluster(name, tables))
+            cluster = clusters.setdefault(name, Cluster(name, tables, how.settle_ms))
             cluster.batch([event for event in batch if event["cluster"] == name])
     for cluster in clusters.values():
         cluster.flush()
@@ -40,21 +40,22 @@ def model_tables(batches: Sequence[Sequence[Event]]) -> Tables:
 class Cluster:
     """One cluster: its clock, what waits, its topics and groups."""
 
-    def __init__(self, name: str, tables: Tables) -> None:
-        self.name, self.tables = name, tables
+    def __init__(self, name: str, tables: Tables, settle_ms: int) -> None:
+        self.name, self.tables, self.settle_ms = name, tables, settle_ms
         self.clock: int | None = None
         self.newest = 0
         self.waiting: list[Event] = []
         self.topics = Topics()
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, ReportedGroup] = {}
 
     def batch(self, events: list[Event]) -> None:
-        self.newest = max(self.newest, *(event["event_time"] for event in events))
+        # A clock that is ahead of all others moves none.
+        self.newest = max([self.newest, *(event["event_time"] for event in events if not event.get("is_ahead"))])
         self.waiting += events
         self.advance(max(self.newest - LATENESS_MS, self.clock or 0))
 
     def flush(self) -> None:
-        self.advance(self.newest + 1)
+        self.advance(max([self.newest, *(event["event_time"] for event in self.waiting)]) + 1)
 
     def advance(self, clock: int) -> None:
         """Apply what lies before the clock, moment by moment."""
@@ -66,11 +67,12 @@ class Cluster:
             name = event.get("group")
             if name is not None and name not in self.groups:
                 self.groups[name] = ReportedGroup(self.name, name, event["system"], self.topics, self.tables)
+                self.groups[name].settle_ms = self.settle_ms
         due = due if before is None else self.without_late(before, due)
         while True:
             times = [group.late[0] for group in self.groups.values() if group.late is not None]
             times += [event["event_time"] for event in due]
-            times += [at for group in self.groups.values() for at in group.deadlines().values() if at < clock]
+            times += [at for group in self.groups.values() for at in group.wakes() if at < clock]
             if not times:
                 break
             now = min(times)
@@ -85,7 +87,7 @@ class Cluster:
             for name in sorted(self.groups):
                 mine = [event for event in events if event.get("group") == name]
                 group = self.groups[name]
-                if mine or grown or (group.late and now == group.late[0]) or now in group.deadlines().values():
+                if mine or grown or (group.late and now == group.late[0]) or now in group.wakes():
                     group.event_time(now, mine, grown)
 
     def without_late(self, before: int, due: list[Event]) -> list[Event]:
@@ -93,14 +95,22 @@ class Cluster:
         rest = []
         for event in due:
             group = self.groups.get(event.get("group", ""))
-            if group is None or group.last_applied is None or event["event_time"] >= min(before, group.last_applied):
+            # An expiry comes after all events of its time.
+            applied = None if group is None else group.last_applied
+            applied = None if applied is None else applied + (group.expired_at == applied)
+            if applied is None or event["event_time"] >= min(before, applied):
                 rest.append(event)
             elif not group.is_repeat(event, before):
                 others = [one for one in due if one.get("group") == group.name and one is not event]
                 alive_at = [one["event_time"] for one in others if shows_itself(one, event.get("member_id"))]
-                take_late(group, before, event, alive_at)
+                if group.reported_generation is None:
+                    take_late(group, before, event, alive_at)
+                else:
+                    take_late_of_reported(group, before, event)
         return rest
 
 
 def _place(event: Event) -> tuple[int, bool, int, str]:
-    return _ORDER.index(event["type"]), is_bare(event), event.get("generation") or 0, event.get("event_id") or ""
+    kind = event["type"]
+    generation = event.get("generation") or 0 if kind == "group_snapshot" else 0  # of snapshots alone
+    return _ORDER.index(kind), is_bare(event), generation, event.get("event_id") or ""

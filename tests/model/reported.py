@@ -6,9 +6,11 @@ from typing import Any
 
 from tests.model.allocation import Held, NoAnswer, allocate, compared, owners, wanted_queues
 from tests.model.group import Group, Trigger
-from tests.model.histories import Event
 from tests.model.member import Member, is_bare
+from tests.model.reports import former_ids, under_former_ids
 from tests.model.rows import BALANCE, Tables
+from tests.model.static_members import replace_absent
+from tests.model.times import Event
 from tests.model.topics import Topics
 from udfs.strategies.registry import names, qualified_name
 
@@ -26,6 +28,7 @@ class ReportedGroup(Group):
         super().__init__(cluster, name, system, topics, tables)
         self.reported_generation: int | None = None
         self.counted_generations = 0
+        self.reported_up_to = 0  # topics that are reported up to then it knew
         self.since = 0  # the current generation's own time
         self.since_before = 0  # that of the one before it
         self.shown: dict[str, dict[str, Any]] = {}  # descriptions as it shows them
@@ -33,13 +36,14 @@ class ReportedGroup(Group):
         self.is_waiting = False  # nothing is computed for it yet
         self.known_then: Known = {}  # the topics as it knew them
         self.renames: list[tuple[int, str, str]] = []  # since it began: when, the former id, the new one
-        self.spans_then: tuple[dict[Any, dict[str, Any]], int] = {}, 0  # open spans before it, and how many had ended
-        self.named_counts: dict[str, tuple[int, int]] = {}  # topic -> partitions that an assignment named, and when
+        # Spans open before it, and those that had ended.
+        self.spans_then: tuple[dict[Any, dict[str, Any]], set[int]] = {}, set()
         self.unknown: set[str] = set()  # those of its topics without metadata so far
         self.basis: Held = {}  # what its strategy started from
         self.named: str | None = None
         self.last_strategy: str | None = None
         self.status = "completed"
+        self.last_snapshot_at = 0
         self.is_guessed = False  # what is computed is what metadata and the assignment showed
 
     # ---- evidence
@@ -93,14 +97,23 @@ class ReportedGroup(Group):
 
     # ---- generations
 
-    def on_generation(self, at: int, event: Event, goodbyes: list[Event]) -> None:
-        number = event["generation"]
+    def on_generation(self, at: int, event: Event, goodbyes: list[Event], is_late: bool = False) -> None:
+        number, own = event["generation"], event["event_time"]
+        self.last_applied = max(at, self.last_applied or 0)
+        is_older, self.last_snapshot_at = own < self.last_snapshot_at, max(own, self.last_snapshot_at)
         told = {info["member_id"]: info for info in event["members"]}
         self.is_polled = True
         last = self.reported_generation
+        if self.pending is not None:
+            self.settle()
+        if self.known and last == number and is_older:  # newer ones have shown the rest
+            for name, info in told.items():
+                if name in self.members:
+                    self.describe(self.members[name], info | {"subscriptions": None}, own)
+            return
         if self.known and last == number:
             self.renamed = {}
-            self.replace_absent(at, told)
+            replace_absent(self, at, told)
             self.end_sessions({})
             self.renames += [(at, old, name) for name, old in self.renamed.items()]
             for name, old in self.renamed.items():
@@ -108,10 +121,12 @@ class ReportedGroup(Group):
                 self.members[name].shown_at = at
         if self.known and last == number and told.keys() == self.members.keys():
             for name, info in told.items():
-                self.describe(self.members[name], info | {"subscriptions": None}, at)
+                self.describe(self.members[name], info | {"subscriptions": None}, own)
             if event.get("assignments") is not None:
-                self.reported = self.told_by(event)
+                self.reported = self.reported_by(event)
                 self.open_spans(at, "reported", self.reported)
+                self.reporters |= self.members.keys()
+                self.compare(at)
             return
         if number == 0 and not told and not self.members:
             self.reported_generation = 0
@@ -121,6 +136,7 @@ class ReportedGroup(Group):
             self.last_strategy, self.shown = self.strategy, self.fields()
             known = self.topics.at(at - 1)
             self.counted = {one: names_of(known[one]) for one in self.subscribed(self.shown) if known.get(one)}
+        self.since_before = self.since
         before = {name: member.fields() for name, member in self.members.items()}
         triggers = self.membership_changes(at, told, goodbyes)
         triggers += self.description_changes(before, self.fields())
@@ -130,13 +146,18 @@ class ReportedGroup(Group):
         triggers += self.count_changes(at, event.get("assignments"))
         if self.known and last is not None and number <= last:
             triggers.append(("coordinator_changed", None, None))
+        if is_late:
+            triggers.append(("late_evidence", None, None))
+        shown = event.get("assignments") or {}
+        told = {(one["topic"], None, one["queue_id"]) for name in self.members for one in shown.get(name, ())}
+        if told.intersection(self.revoked):
+            triggers.append(("cooperative_follow_up", None, None))
         missed = None
         if not self.known:
             triggers.append(("group_created", None, None))
         elif last is not None and number > last + 1:
             missed = number - last - 1
         self.known, self.generation = True, number
-        self.since_before = self.since
         self.reported_generation, self.since, self.last_applied = number, at, at
         self.write(at, event, triggers or [("unexplained", None, None)], len(before), missed)
 
@@ -181,10 +202,17 @@ class ReportedGroup(Group):
         named = {one["topic"] for held in (told or {}).values() for one in held}
         subscribed = {topic for fields in self.fields().values() for topic in fields.get("subscriptions") or ()}
         for topic in sorted(subscribed & self.counted.keys()):
-            if not (self.counted[topic] or self.topics.was_reported(topic, at) or topic in named):
+            if not (self.counted[topic] or self.topics.counts_as_reported(topic, at) or topic in named):
                 continue  # no metadata of it, and this generation shows nothing of it
             if self.counted[topic] != names_of(now.get(topic, [])):
                 triggers.append(("queue_count_changed", None, topic))
+        if self.reported is not None and self.last_strategy != "kafka.cooperative-sticky":
+            # Its leader handed out all that there was: what is named only now has been made since.
+            held_before = {topic for queues in self.reported.values() for topic, _, _ in queues}
+            known = self.topics.at(at)
+            subscribed &= {topic for fields in self.shown.values() for topic in fields.get("subscriptions") or ()}
+            new = named & subscribed - self.counted.keys() - known.keys() - held_before
+            triggers += [("queue_count_changed", None, topic) for topic in sorted(new)]
         return triggers
 
     # ---- rows
@@ -199,9 +227,10 @@ class ReportedGroup(Group):
         self.basis = self.held if before_reported is None else before_reported
         self.named = event.get("strategy")
         self.shown, self.renames = members, []
+        self.reported_up_to = max(at, self.topics.floor)
         self.is_guessed = told is not None
         self.compute(members, known, at)
-        self.spans_then = dict(self.spans), len(self.tables.spans)
+        self.spans_then = dict(self.spans), {id(span) for span in self.tables.spans}
         self.open_spans(at, "computed", self.held, inferred=self.unknown)
         queues = len(wanted_queues(members, known))
         row = {
@@ -215,12 +244,15 @@ class ReportedGroup(Group):
         if told is None:
             row |= compared(owners(before), owners(self.held)) | self.balance(members, known, self.held)
         else:
-            self.reported = self.told_by(event)
+            self.reported = self.reported_by(event)
             row |= compared(owners(before if before_reported is None else before_reported), owners(self.reported))
             row |= self.balance(members, known, self.reported) | self.agreement()
             self.open_spans(at, "reported", self.reported)
         if self.is_waiting and queues and told is None:  # nothing is computed yet
             row |= dict.fromkeys(BALANCE, 0)
+        given_up = owners(before if before_reported is None else before_reported).keys() - owners(self.reported or {})
+        is_cooperative = self.strategy == "kafka.cooperative-sticky" and told is not None and members
+        self.revoked = [one for one in given_up if is_cooperative and one[0] in self.subscribed(members)]
         self.counted = {topic: names_of(known[topic]) for topic in self.subscribed(members) & known.keys()}
         self.last_strategy = self.strategy or self.last_strategy
         self.queues_before = queues
@@ -231,26 +263,27 @@ class ReportedGroup(Group):
         if told is not None:
             self.reporters |= self.members.keys()
 
-    def told_by(self, event: Event) -> Held:
+    def reported_by(self, event: Event) -> Held:
         """Return the whole assignment that a snapshot reports."""
-        told = event.get("assignments") or {}
-        self.told = dict.fromkeys(self.members, event["event_time"])
-        return {
-            name: [(one["topic"], None, one["queue_id"]) for one in held]
-            for name, held in told.items()
-            if name in self.members
-        }
+        told, own = event.get("assignments") or {}, event["event_time"]
+        newer = {name: held for name, held in (self.reported or {}).items() if self.told.get(name, 0) > own}
+        self.told = {name: max(own, self.told.get(name, 0)) for name in self.members}
+        held = {name: [(one["topic"], None, one["queue_id"]) for one in held] for name, held in told.items()}
+        return {name: queues for name, queues in (held | newer).items() if name in self.members}
 
     def topics_at(self, at: int, told: dict[str, Any]) -> Known:
         """Return the topics at a time; an assignment that names more partitions than metadata is evidence too."""
+        named_counts: dict[str, tuple[int, int]] = {}  # topic -> partitions, and as of when
         for held in told.values():
             for one in held:
                 topic, count = one["topic"], one["queue_id"] + 1
-                if count > self.named_counts.get(topic, (0, 0))[0]:
-                    self.named_counts[topic] = (count, at)
+                if count > named_counts.get(topic, (0, 0))[0]:
+                    named_counts[topic] = (count, at)
         known = self.topics.at(at)
-        named_counts = dict(self.named_counts)
-        for held in (self.reported or {}).values():  # so is what members held in the generation before, as of then
+        for held in [
+            *(self.reported or {}).values(),
+            self.revoked,
+        ]:  # so is what members held in the generation before, as of then
             for topic, _, number in held:
                 if number >= named_counts.get(topic, (0, 0))[0]:
                     named_counts[topic] = (number + 1, self.since_before)
@@ -271,32 +304,30 @@ class ReportedGroup(Group):
 
     def compute(self, members: dict[str, dict[str, Any]], known: Known, at: int) -> None:
         """Request the strategy, once every subscribed topic is known; until then what members held stands."""
-        self.unknown = {topic for topic in self.subscribed(members) if not self.topics.was_reported(topic, at)}
-        self.is_waiting = any(not (self.is_guessed and known.get(topic)) for topic in self.unknown)
+        self.unknown = {topic for topic in self.subscribed(members) if not self.topics.counts_as_reported(topic, at)}
         standing = set(wanted_queues(members, known))
         self.status, named = "completed", self.named or self.shared().get("strategy")
+        # The first half of a move does not name the queues that are still to be released.
+        is_half = named == "cooperative-sticky" and any(not known.get(topic) for topic in self.unknown)
+        self.is_waiting = bool(self.unknown) and (not self.is_guessed or is_half)
         if not members:
             self.strategy, self.held = None, {}
             return
+        former = former_ids(self.renames)  # members voted and owned by the ids that they had then
         try:
             self.strategy, held = allocate(
                 group=self.name, system=self.system, mode=self.shared()["mode"], named=named,
-                members=members, topics=known, owned=self.basis,
+                members={former.get(name, name): fields for name, fields in members.items()},
+                topics=known, owned=self.basis,
             )  # fmt: skip
+            held = {name: held[former.get(name, name)] for name in members}
         except NoAnswer as failure:
             self.strategy = named and qualified_name(named, self.system)
             if self.strategy is not None and self.strategy not in names():  # custom: it cannot be recomputed
                 self.held, self.unknown = {}, set()
                 return
-            self.status = f"failed {failure}"[:6]
-            held = self.held
-            self.held = {
-                name: [queue for queue in queues if queue in standing]
-                for name, queues in held.items()
-                if name in members
-            }
-            return
-        if self.is_waiting:
+            self.status, held = f"failed {failure}"[:6], {}
+        if self.is_waiting or self.status == "failed":
             held = {
                 name: [queue for queue in queues if queue in standing]
                 for name, queues in self.held.items()
@@ -309,11 +340,13 @@ class ReportedGroup(Group):
             return {"agrees": None, "queues_differing": None}
         computed, told = owners(self.held), owners(self.reported)
         differing = sum(computed.get(one, set()) != told.get(one, set()) for one in computed.keys() | told.keys())
-        if differing and self.unknown:  # a guess proves nothing
+        if differing and self.unknown & self.known_then.keys():  # a guess proves nothing
             return {"agrees": None, "queues_differing": None}
         return {"agrees": not differing, "queues_differing": differing}
 
     def differing(self) -> int | None:
+        if self.is_waiting:
+            return None
         if self.unknown and (not self.is_guessed or self.unknown & self.known_then.keys()):
             return None  # a guess proves nothing
         return super().differing()
@@ -333,7 +366,7 @@ class ReportedGroup(Group):
         known = dict(self.known_then)
         for topic in self.subscribed(members):
             first = self.topics.first(topic, at)
-            if first is not None and not self.topics.was_reported(topic, self.since):
+            if first is not None and not self.topics.was_reported(topic, self.reported_up_to):
                 known[topic] = first
         for topic in waited - self.unknown:
             self.counted[topic] = names_of(known[topic])
@@ -358,18 +391,14 @@ class ReportedGroup(Group):
         """Write the computed spans of the generation from its own time on, under the ids that members had."""
         open_then, ended_then = self.spans_then
         mine = ("computed", self.cluster, self.name)
-        self.tables.spans[ended_then:] = [
+        self.tables.spans = [
             span
-            for span in self.tables.spans[ended_then:]
-            if (span["origin"], span["cluster"], span["group_id"]) != mine
+            for span in self.tables.spans
+            if id(span) in ended_then or (span["origin"], span["cluster"], span["group_id"]) != mine
         ]
         told = {key: span for key, span in self.spans.items() if key[0] != "computed"}
         self.spans = told | {key: span for key, span in open_then.items() if key[0] == "computed"}
-        held = dict(self.held)
-        for _, old, new in reversed(self.renames):
-            if new in held:
-                held[old] = held.pop(new)
-        self.open_spans(self.since, "computed", held, inferred=None)
+        self.open_spans(self.since, "computed", under_former_ids(self.held, self.renames), inferred=None)
         for at, old, new in self.renames:
             self.rename_spans(at, old, new, "computed")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.model.allocation import Held, Queue, owners
 from tests.model.group_rows import GroupRows
-from tests.model.histories import Event
 from tests.model.rows import Tables
+from tests.model.times import Event
 from udfs.strategies.registry import names
 
 
@@ -23,6 +23,7 @@ class Reports(GroupRows):
         self.told: dict[str, int] = {}  # member -> the time of its newest report
         self.early: list[Event] = []  # reports of generations to come, by time
         self.reporters: set[str] = set()  # members that have reported since the last generation
+        self.pending: Any = None  # a rebalance that has begun
         self.reports: list[Event] = []  # of this moment
         self.changed_at = 0
 
@@ -42,10 +43,12 @@ class Reports(GroupRows):
             if not self.is_repeat(event):
                 self.take_report(at, event)
 
-    def agreement_of_reports(self, status: str, mode: str) -> dict[str, Any]:
-        """Return whether all members report at the very moment of a generation what it gives them."""
+    def agreement_of_reports(self, at: int, status: str, mode: str) -> dict[str, Any]:
+        """Return whether all members report what a generation gives them before it is decided."""
         told = {
-            one["member_id"]: queues_of(one, self.system) for one in self.reports if one["member_id"] in self.members
+            one["member_id"]: queues_of(one, self.system)
+            for one in self.early
+            if one["member_id"] in self.members and one["generation"] == self.generation and one["event_time"] >= at
         }
         is_whole = bool(self.members) and told.keys() >= self.members.keys()
         if not is_whole or status != "completed" or mode != "clustering":
@@ -57,10 +60,12 @@ class Reports(GroupRows):
         """Forget what was reported of a group that is no more."""
         self.reported, self.told, self.early, self.reporters, self.changed_at = None, {}, [], set(), 0
 
-    def take_report(self, at: int, event: Event) -> None:
+    def take_report(self, at: int, event: Event, is_listed: bool = False) -> None:
         number = event.get("generation")
+        if number is None and self.pending is not None:  # it may be of the generation that has begun
+            event = event | {"generation": (number := self.generation + 1)}
         if number is None or number == self.generation:
-            if not self.hold(at, event):
+            if not self.hold(at, event) and not is_listed:
                 self.tables.late[f"{self.cluster}/{self.name}"] += 1
         elif number > self.generation:
             self.early = sorted([*self.early, event], key=lambda one: one["event_time"])
@@ -75,7 +80,7 @@ class Reports(GroupRows):
         self.early = [event for event in waiting if event["generation"] > self.generation]
         for event in waiting:
             if event["generation"] == self.generation:
-                self.hold(at, event)
+                self.hold(max(at, event["event_time"]), event)
 
     def hold(self, at: int, event: Event) -> bool:
         """Take in what a member holds; return whether it has not reported since."""
@@ -115,6 +120,23 @@ def queues_of(event: Event, system: str) -> list[Queue]:
     return [
         (one["topic"], None if system == "kafka" else one.get("broker"), one["queue_id"]) for one in event["queues"]
     ]
+
+
+def under_former_ids(held: Held, renames: list[tuple[int, str, str]]) -> Held:
+    """Return what members hold by the ids that they had before these took other ones."""
+    held = dict(held)
+    for _, former, name in reversed(renames):
+        if name in held:
+            held[former] = held.pop(name)
+    return held
+
+
+def former_ids(renames: list[tuple[int, str, str]]) -> dict[str, str]:
+    """Return the ids that members had before these took other ones, by those that they have now."""
+    found: dict[str, str] = {}
+    for _, former, name in renames:
+        found[name] = found.pop(former, former)
+    return found
 
 
 def different(computed: Held, told: Held) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.model.histories import Event
+from tests.model.times import Event
 
 
 class Topics:
@@ -33,6 +33,10 @@ class Topics:
     def was_reported(self, topic: str, at: int) -> bool:
         """Return whether any queue of a topic was reported up to a time."""
         return self.first(topic, at) is not None
+
+    def counts_as_reported(self, topic: str, at: int) -> bool:
+        """Return whether any queue of a topic counts as reported at a time: what is kept tells no earlier one."""
+        return self.was_reported(topic, max(at, self.floor))
 
     def reported_at(self, topic: str, at: int) -> int:
         """Return when a topic was last reported up to a time; 0: never."""

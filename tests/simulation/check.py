@@ -9,23 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streaming.simulator.truth import Cause, ExpectedRebalance, epoch_ms, rfc3339
+from udfs.model.journal import TRIGGER_ORDER
 
-# The main cause of several is the first of these that is present.
-GRAVEST_FIRST = (
-    "group_created",
-    "session_expired",
-    "member_left",
-    "member_gone",
-    "member_joined",
-    "subscription_changed",
-    "strategy_changed",
-    "settings_changed",
-    "queue_count_changed",
-    "cooperative_follow_up",
-    "coordinator_changed",
-    "late_evidence",
-    "unexplained",
-)
 OF_A_TOPIC = {"queue_count_changed"}
 OF_A_MEMBER = {
     "session_expired",
@@ -203,7 +188,7 @@ def _differences(
                 surplus = {cause for cause in surplus if cause.kind != "late_evidence"}
     if surplus:
         faults.append(f"invents {_as_text(surplus)}")
-    gravest = min((cause.kind for cause in row.causes), key=GRAVEST_FIRST.index, default=None)
+    gravest = min((cause.kind for cause in row.causes), key=TRIGGER_ORDER.index, default=None)
     if row.trigger != gravest:
         faults.append(f"main cause {row.trigger}, not {gravest}")
     for name in ("generation", "members_after", "generations_missed"):

@@ -12,10 +12,12 @@ import pyarrow as pa
 from streaming.pipeline.combine import combine_batch
 from streaming.simulator.serializer import line
 from streaming.simulator.timeline import Delivery
+from streaming.tables.projections import EFFECTS, Entry, RowEdits
 from tests.core_config import core_config
 from udfs.group import coordinator
 from udfs.model.config import CoreConfig
 from udfs.model.journal import Change, Rebalance, Rejected
+from udfs.model.queue_progress import QueueProgress
 from udfs.packets.packet import REJECTED_CLUSTER, Packet, decode_packet
 from udfs.shard.shard import Shard
 
@@ -33,6 +35,7 @@ class CoreRun:
         self.rebalances: list[Rebalance] = []
         self.changes: list[Change] = []
         self.rejected: list[Rejected] = []
+        self.progress: list[QueueProgress] = []
 
     def take_over(self, states: Mapping[tuple[str, int], bytes]) -> None:
         """Go on from states that another run wrote, by cluster and shard."""
@@ -66,6 +69,8 @@ class CoreRun:
             self.rebalances.append(row)
         elif isinstance(row, Change):
             self.changes.append(row)
+        elif isinstance(row, QueueProgress):
+            self.progress.append(row)
         else:
             self.rejected.append(row)
 
@@ -128,3 +133,19 @@ def run_core(deliveries: Iterable[Delivery], rules: CoreConfig, span_ms: int | N
     run.batch(batch_ms, batch)
     run.flush(batch_ms + 1_000)
     return run
+
+
+def rows_of(changes: Iterable[Change]) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of the tables that follow the journal: it is applied whole, in the order of its histories."""
+    history = sorted(changes, key=lambda one: (one.cluster, one.group_id or "", one.subject or "", one.number))
+    found: dict[str, list[dict[str, Any]]] = {}
+    for effect in EFFECTS:
+        entries = [
+            Entry(one.cluster, one.group_id, one.event_time, one.body)
+            for one in history
+            if effect.concerns(one.body.__struct_config__.tag, one.group_id)
+        ]
+        rows = RowEdits([])
+        effect.apply_changes(entries, rows, {})
+        found[effect.table.name] = [dict(slot.now) for slot in rows.slots if slot.now is not None]
+    return found

@@ -24,9 +24,8 @@ import msgspec
 from streaming.simulator import Fleet
 from streaming.simulator.fleet import RECORDINGS_START_MS
 from streaming.simulator.serializer import line
-from streaming.tables.projections import EFFECTS, Entry, Rows
 from tests.core_config import core_config
-from tests.simulation.core_run import CoreRun
+from tests.simulation.core_run import CoreRun, rows_of
 from udfs.model.journal import Change, Rebalance, Rejected
 
 FOLDER = Path(__file__).with_name("day")
@@ -86,16 +85,7 @@ def play(run: CoreRun, day: Batches, *, flush: bool = True) -> CoreRun:
 def tables(rebalances: Sequence[Rebalance], changes: Sequence[Change], rejected: Sequence[Rejected]) -> Tables:
     """Return the rows of each table, sorted; without columns that depend on how the events were cut into batches."""
     found: dict[str, list[dict[str, Any]]] = {"rebalances": [msgspec.to_builtins(one) for one in rebalances]}
-    history = sorted(changes, key=lambda one: (one.cluster, one.group_id or "", one.subject or "", one.number))
-    for effect in EFFECTS:
-        entries = [
-            Entry(one.cluster, one.group_id, one.event_time, one.body)
-            for one in history
-            if effect.concerns(one.body.__struct_config__.tag, one.group_id)
-        ]
-        rows = Rows([])
-        effect.apply_changes(entries, rows, {})
-        found[effect.table.name] = [dict(slot.now) for slot in rows.slots if slot.now is not None]
+    found |= rows_of(changes)
     found["rejected_events"] = [msgspec.to_builtins(one) for one in rejected]
     return {name: _in_order(rows) for name, rows in found.items()}
 

@@ -32,7 +32,7 @@ def test_the_tables_hold_every_rebalance_of_a_recording_with_its_causes(
             *("--shards", "3"),
         ]
     )
-    assert ended.exit_code == 0, ended.said[-3_000:]
+    assert ended.exit_code == 0, ended.stderr[-3_000:]
     rows = pa.table(DeltaTable(str(tmp_path / "tables" / "rebalances")).scan()).to_pylist()
     verdict = check(rows, read_truth((tmp_path / "truth.jsonl").read_bytes()))
     assert verdict.holds, verdict.report()

@@ -18,6 +18,7 @@ from tests.streaming.tables.projected_rows import apply_changes
 from tests.udfs.shard.shard_script import Cluster, clock, count, join, leave
 from udfs.group import coordinator as group_logic
 from udfs.model import journal
+from udfs.model.spans import QueueAssigned, QueueReleased
 
 RULES = core_config(shards=1, allowed_lateness_ms=0)
 BEFORE = [
@@ -42,13 +43,13 @@ def assignments(changes: list[journal.Change], rows: list[Row] | None = None) ->
 def test_an_earlier_journal_gives_the_rows_that_this_one_gives_and_is_continued() -> None:
     kept = json.loads(Path(__file__).with_name("journal_of_single_queues.json").read_text())
     earlier = msgspec.convert(kept["changes"], list[journal.Change])
-    assert {type(change.body) for change in earlier} >= {journal.QueueAssigned, journal.QueueReleased}
+    assert {type(change.body) for change in earlier} >= {QueueAssigned, QueueReleased}
     continued = Cluster(group_logic, RULES)
     continued.states[0] = base64.b64decode(kept["state"])
     continued.batch(*AFTER)
     whole = Cluster(group_logic, RULES)
     whole.batch(*BEFORE)
-    assert not any(isinstance(change.body, journal.QueueAssigned) for change in changes_of(whole))
+    assert not any(isinstance(change.body, QueueAssigned) for change in changes_of(whole))
     assert assignments(earlier) == assignments(changes_of(whole))
     whole.batch(*AFTER)
     expected = assignments(changes_of(whole))

@@ -10,7 +10,8 @@ import pytest
 
 from tests.simulation.core_run import CoreRun
 from tests.simulation.recorded_day import FOLDER, HALF_MS, ROWS, RULES, batches, digests, play, tables_of
-from udfs.model.journal import TRIGGER_ORDER, Change
+from udfs.model.journal import TRIGGER_ORDER, Body, Change, FindingClosed, FindingOpened, GroupChanged, Rebalance
+from udfs.model.spans import QueuesReassigned
 
 # The states of all shards after half of the day, made by commit a863199: [cluster, shard, state].
 FORMER_STATES = FOLDER / "states_of_the_release_before.msgpack.xz"
@@ -56,11 +57,38 @@ def test_states_of_the_release_before_go_on_as_those_of_this_release(day: tuple[
     states = msgspec.msgpack.decode(lzma.decompress(FORMER_STATES.read_bytes()))
     former.take_over({(cluster, shard): state for cluster, shard, state in states})
     play(former, AFTERNOON)
-    assert former.rebalances == whole.rebalances[rebalances:]
-    assert without_numbers(former.changes) == without_numbers(whole.changes[changes:])
+    assert without_costs(former.rebalances) == without_costs(whole.rebalances[rebalances:])
+    others = {one.finding_id for one in opened(whole) + opened(former) if one.finding != "flapping"}
+    assert comparable(former.changes, others) == comparable(whole.changes[changes:], others)
     assert former.rejected == whole.rejected[rejected:]
 
 
-def without_numbers(changes: list[Change]) -> list[Change]:
-    """Return changes without their numbers: the release before wrote a change for each span, and less of others."""
-    return [msgspec.structs.replace(one, number=0) for one in changes]
+def without_costs(rows: list[Rebalance]) -> list[Rebalance]:
+    """Return rebalances without estimates: the release before kept no offsets, from which these are made."""
+    return [msgspec.structs.replace(row, repeated_estimated_messages=None) for row in rows]
+
+
+def opened(run: CoreRun) -> list[FindingOpened]:
+    return [one.body for one in run.changes if isinstance(one.body, FindingOpened)]
+
+
+def comparable(changes: list[Change], findings: set[str]) -> list[Change]:
+    """Return changes without numbers, and of findings only these.
+
+    The release before wrote a change for each span, and less of others. It did not remember how often a group
+    rebalanced, so that `flapping` opens and closes at other times; nor did it audit groups or keep offsets.
+    """
+    return [
+        msgspec.structs.replace(one, number=0, body=without_later_fields(one.body))
+        for one in changes
+        if not isinstance(one.body, FindingOpened | FindingClosed) or one.body.finding_id in findings
+    ]
+
+
+def without_later_fields(body: Body) -> Body:
+    if isinstance(body, GroupChanged):
+        return msgspec.structs.replace(body, strategy_verdict=None, verdict_generations=None, verdict_from=None)
+    if isinstance(body, QueuesReassigned):
+        topics = [msgspec.structs.replace(topic, costs=[]) for topic in body.topics]
+        return msgspec.structs.replace(body, topics=topics)
+    return body

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.streaming.views.story import write_static_story, write_story
+from tests.streaming.views.story import write_static_story
 
 
 @pytest.fixture(scope="session")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("story")
-    write_story(root)
-    return root
+def tables(story_tables: Path) -> Path:
+    return story_tables
 
 
 @pytest.fixture(scope="session")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from py4j.protocol import Py4JNetworkError
-from pyspark.errors import PySparkException
 from structlog.testing import capture_logs
 
 from streaming import job as job_module
-from streaming.job import FAILED_EXIT, Job, supervise
-from streaming.settings.model import Settings, load
-from streaming.setup.errors import SetupError
-from streaming.tables.errors import TableError
+from streaming.job import Job
+from streaming.settings.model import load
 
 AWAY = "org.apache.kafka.common.errors.DisconnectException"
 
@@ -89,7 +85,7 @@ class Follower:
         return True
 
 
-class Materialiser:
+class Materializer:
     def run_if_due(self) -> None:
         pass
 
@@ -117,7 +113,7 @@ def follow(job: Job, queries: list[FakeQuery], followers: Sequence[Follower] = (
         query.isActive = query.error is None
         return query
 
-    job._follow(start, followers, losses or Losses(), Materialiser())  # type: ignore[arg-type]
+    job._follow(start, followers, losses or Losses(), Materializer())  # type: ignore[arg-type]
     return started
 
 
@@ -140,7 +136,7 @@ def test_a_query_that_ends_without_a_reason_is_a_failure(job: Job) -> None:
     query = FakeQuery()
     query.isActive = False
     with pytest.raises(RuntimeError, match="ended unexpectedly"):
-        job._follow(lambda _once: query, [], Losses(), Materialiser())  # type: ignore[arg-type,return-value]
+        job._follow(lambda _once: query, [], Losses(), Materializer())  # type: ignore[arg-type,return-value]
 
 
 def test_deleted_records_start_the_query_again_at_once(job: Job) -> None:
@@ -159,9 +155,9 @@ def test_the_state_names_the_clusters_with_a_problem(job: Job, monkeypatch: pyte
         return len(states) > 2
 
     monkeypatch.setattr(job.stop, "wait", wait)
-    query, ticker = FakeQuery(), Materialiser()
+    query, ticker = FakeQuery(), Materializer()
     ticker.tick_if_due = lambda _caught_up: None  # type: ignore[attr-defined]
-    assert job._watch_over(query, [well, away], Losses(), Materialiser(), ticker) is None  # type: ignore[arg-type]
+    assert job._watch_over(query, [well, away], Losses(), Materializer(), ticker) is None  # type: ignore[arg-type]
     assert states == ["running", "orders away", "orders away"]
 
 
@@ -172,9 +168,9 @@ def test_the_first_batch_is_announced_once(job: Job, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(job.stop, "wait", lambda _seconds: next(waits))
     progress = iter([False, True, True, True])
     monkeypatch.setattr(job._watch, "progress", lambda _query: setattr(job._watch, "progressed", next(progress)))
-    ticker = Materialiser()
+    ticker = Materializer()
     ticker.tick_if_due = lambda _caught_up: None  # type: ignore[attr-defined]
-    job._watch_over(FakeQuery(), [], Losses(), Materialiser(), ticker)  # type: ignore[arg-type]
+    job._watch_over(FakeQuery(), [], Losses(), Materializer(), ticker)  # type: ignore[arg-type]
     assert calls == ["running"]
 
 
@@ -253,52 +249,3 @@ def test_groups_with_more_work_than_fits_into_a_batch_get_another_pass(
     assert len(passes) == 3
     marks = [file.read_text() for file in sorted(job._checkpoint.control.iterdir())]
     assert ["resume" in mark and "c1" in mark for mark in marks] == [True, True]
-
-
-class FailingJob:
-    """Fails as the test has it."""
-
-    def __init__(self, settings: Settings, error: Exception, *, has_begun: bool = True) -> None:
-        self.settings, self.error, self.has_begun = settings, error, has_begun
-        self.stop = job_module.StopRequest()
-        self.spark_log = Path("/log")
-
-    def run(self, *, once: bool = False, flush: bool = False) -> None:
-        raise self.error
-
-
-@pytest.fixture
-def failing(tmp_path: Path) -> Callable[..., FailingJob]:
-    def make(error: Exception, **more: bool) -> FailingJob:
-        return FailingJob(load(None, {"job.tables": tmp_path / "t"}), error, **more)
-
-    return make
-
-
-@pytest.mark.parametrize("error", [PySparkException("no space left"), OSError(28, "No space left on device")])
-def test_a_failure_is_one_line_with_its_remedy(error: Exception, failing: Callable[..., FailingJob]) -> None:
-    with capture_logs() as logged:
-        assert supervise(failing(error), once=True) == FAILED_EXIT  # type: ignore[arg-type]
-    [line] = logged
-    assert (line["log_level"], line["event"]) == ("error", "the job failed")
-    assert "space left" in line["reason"]
-    assert line["remedy"]
-
-
-def test_what_fails_before_the_first_batch_is_to_be_set_right_by_people(failing: Callable[..., FailingJob]) -> None:
-    with pytest.raises(SetupError, match=r"the job cannot start: .*No space left"):
-        supervise(failing(OSError(28, "No space left on device"), has_begun=False), once=True)  # type: ignore[arg-type]
-    with pytest.raises(TableError):
-        supervise(failing(TableError("written by a newer release"), has_begun=False), once=True)  # type: ignore[arg-type]
-
-
-def test_a_jvm_that_ends_with_a_stop_is_no_failure_and_one_that_ends_by_itself_is(
-    failing: Callable[..., FailingJob],
-) -> None:
-    ended = Py4JNetworkError("Answer from Java side is empty")
-    for is_requested, exit_code in ((True, 0), (False, FAILED_EXIT)):
-        job = failing(ended)
-        if is_requested:
-            job.stop.request()
-        with capture_logs():
-            assert supervise(job, once=True) == exit_code  # type: ignore[arg-type]

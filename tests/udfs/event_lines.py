@@ -70,6 +70,7 @@ SOUND: dict[str, dict[str, Any]] = {
     },
     "clock": {**COMMON, "type": "clock"},
     "progress": {**COMMON, "type": "progress", "group": "g1", "queues": [{**QUEUE, "offset": 99}]},
+    "queue_ends": {**COMMON, "type": "queue_ends", "topic": "orders", "queues": [{"queue_id": 3, "end_offset": 120}]},
     "group_deleted": {**COMMON, "type": "group_deleted", "group": "g1"},
     "assignment_reported": {
         **COMMON,
@@ -81,6 +82,18 @@ SOUND: dict[str, dict[str, Any]] = {
             {**QUEUE, "locked": True, "held_since": NOW - 9_000, "last_pull_at": NOW - 20, "last_consume_at": NOW - 30},
             {"topic": "orders", "queue_id": 4},
         ],
+    },
+    "group_record": {
+        **COMMON,
+        "type": "group_record",
+        "protocol": "consumer",
+        "record": "member_current",
+        **MEMBER,
+        "epoch": 3,
+        "previous_epoch": 2,
+        "state": "unrevoked",
+        "partitions": [{"topic": "b4aNrJ45RLuOpWrXbYghEA", "partitions": [0, 1]}],
+        "revoking": [{"topic": "b4aNrJ45RLuOpWrXbYghEA", "partitions": [2]}],
     },
 }
 

@@ -15,43 +15,48 @@ The result is a function of the events in the order of their times. How they wer
 
 from __future__ import annotations
 
-from udfs.group.commit import commit, end_group
-from udfs.group.context import GroupContext
-from udfs.group.event_order import generation_of, is_bare, order_of
-from udfs.group.event_queue import MemberDue
-from udfs.group.findings import late_found
-from udfs.group.lifecycle import (
+from udfs.group.assignment.rebalance_plan import plan_counted
+from udfs.group.batch.context import GroupContext
+from udfs.group.batch.findings import late_found
+from udfs.group.decision.commit import commit, end_group
+from udfs.group.decision.rebalance import rebalance
+from udfs.group.events.event_order import generation_of, is_bare, order_of
+from udfs.group.events.lifecycle import (
     change_settings,
     close_all_sessions,
     mark_not_followed,
     register_empty_group,
+    show_under_way,
     take_observations,
     was_made_again,
 )
-from udfs.group.membership import Applied, on_expiry, on_heartbeat, on_join, on_leave, on_snapshot
-from udfs.group.rebalance import rebalance
-from udfs.group.rebalance_plan import plan_counted
-from udfs.group.reported_assignment import (
+from udfs.group.events.liveness import apply_expiry, apply_heartbeat
+from udfs.group.events.membership import Applied, on_join, on_leave
+from udfs.group.events.polls import on_snapshot
+from udfs.group.events.reported_assignment import (
     compare_with_reports,
     take_report,
     take_snapshot_assignment,
     take_waiting_reports,
 )
-from udfs.group.reported_generations import is_under_way, take_generation, update_existing
-from udfs.group.restore import restore
-from udfs.group.same_time import end_event_time
-from udfs.group.snapshot import snapshot_of
-from udfs.group.state import Group
-from udfs.group.state_format import decode_group, encode_group
-from udfs.group.state_machine import GroupKind
-from udfs.group.static_members import under_present_ids
-from udfs.group.timers import Timer, TimerKind, next_timer
-from udfs.group.topic_changes import change_topic, learn_topic
+from udfs.group.events.restore import restore
+from udfs.group.events.same_time import end_event_time
+from udfs.group.events.timers import Timer, TimerKind, next_timer
+from udfs.group.events.topic_changes import change_topic, learn_topic
+from udfs.group.format.snapshot import snapshot_of
+from udfs.group.format.state_format import decode_group, encode_group
+from udfs.group.kafka.group_epochs import apply_records, decide_waiting, has_record_of_group, take_back
+from udfs.group.kafka.polled_generations import reports_generation
+from udfs.group.kafka.reported_generations import is_under_way, take_generation, update_existing
+from udfs.group.members.static_members import under_present_ids
+from udfs.group.state.group import Group
+from udfs.group.state.state_machine import GroupKind
 from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
 from udfs.model.events import (
     AssignmentReported,
     GroupDeleted,
+    GroupRecord,
     GroupSettings,
     GroupSnapshot,
     Heartbeat,
@@ -61,6 +66,7 @@ from udfs.model.events import (
 )
 from udfs.model.garbage_collection import makes_no_cycles
 from udfs.model.group_api import DedupView, DueEvent, GroupInput, GroupOutput, TopicsView
+from udfs.model.journal import Trigger
 from udfs.model.systems import System
 
 __all__ = [
@@ -73,8 +79,7 @@ __all__ = [
     "snapshot_of",
 ]
 
-# Mean nothing in a group that is not followed.
-_OF_MEMBERS = (MemberLeft, MemberJoined, Heartbeat, AssignmentReported)
+_OF_MEMBERS = (MemberLeft, MemberJoined, Heartbeat, AssignmentReported)  # nothing where a group is not followed
 # What a generation of the same time may show already.
 _EVIDENCE = (TopicQueues, MemberLeft, MemberJoined, Heartbeat)
 
@@ -105,6 +110,8 @@ class Coordinator:
         self.event_time: int | None = None  # whose events are being applied
         self.done_at: int | None = None
         self.generation_times: set[int] = set()
+        # What the coordinator recorded at this event time, of groups of the new protocols.
+        self.records: list[DueEvent] = []
         # What members report at this event time without a generation.
         self.reports: list[DueEvent] = []
 
@@ -140,6 +147,7 @@ class Coordinator:
                 continue
             context.note_late_event()
             context.set_finding("events_late", late_found(at, context.group.late_events, due.event_id), at)
+        self._take_records(at)
         register_empty_group(context, at)
         context.queue.clear()
 
@@ -150,7 +158,7 @@ class Coordinator:
             if due.late:
                 continue
             at, event = context.not_before_applied(due.event.event_time), due.event
-            if isinstance(event, GroupSnapshot) and event.generation is not None and not event.restored:
+            if isinstance(event, GroupSnapshot) and reports_generation(event):
                 self.generation_times.add(at)
             context.queue.push_event(at, order_of(due), generation_of(due), due)
         for member_id, times in context.facts.heartbeats.items():
@@ -164,6 +172,7 @@ class Coordinator:
         context = self.context
         event_at = context.queue.next_at()
         if self.event_time is not None and self.event_time != event_at:
+            self._take_records(self.event_time)
             end_event_time(context, self.event_time)
             register_empty_group(context, self.event_time)
             self._take_reports(self.event_time)
@@ -213,15 +222,16 @@ class Coordinator:
         if isinstance(entry.what, DueEvent):
             self._apply_event(entry.what, at)
         elif entry.what.kind == "heartbeat":
-            self._apply_heartbeat(entry.what, at, entry.own)
+            apply_heartbeat(context, entry.what, at, entry.own)
         else:
-            self._apply_expiry(entry.what, entry.own)
+            apply_expiry(context, entry.what, entry.own)
 
     def _apply_event(self, due: DueEvent, at: int) -> Applied | None:
         """Apply an event; None: it repeats another one."""
         context, event = self.context, due.event
         context.work += len(event.members) + 1 if isinstance(event, GroupSnapshot) else 1
         if isinstance(event, TopicQueues):
+            decide_waiting(context, at)
             change_topic(context, due, event, at)
             return Applied(changed=True)
         if context.kind is GroupKind.NOT_FOLLOWED and isinstance(event, _OF_MEMBERS):
@@ -232,6 +242,8 @@ class Coordinator:
         match event:
             case GroupSettings():
                 applied = Applied(True, change_settings(context, due, event, at))
+            case GroupRecord():
+                self.records.append(due)
             case GroupDeleted():
                 self._delete(due, at)
             case GroupSnapshot():
@@ -252,6 +264,12 @@ class Coordinator:
             context.output.outdated.append(due.event_id)
         return applied
 
+    def _take_records(self, at: int) -> None:
+        """Apply what the coordinator recorded at an event time: all of it together."""
+        records, self.records = self.records, []
+        if records and apply_records(self.context, records, at):
+            self._delete(records[0], at)
+
     def _take_reports(self, at: int) -> None:
         """Apply what members reported at an event time that is over: its generation is known now."""
         reports, self.reports = self.reports, []
@@ -267,16 +285,20 @@ class Coordinator:
             return False
         snapshot = under_present_ids(context.group, snapshot)
         context.applied(at)
+        if has_record_of_group(self.records, deleted=True):
+            records, self.records = self.records, []
+            if take_back(context, records, snapshot, at):
+                return False
         if snapshot.state == "not_followed":
             mark_not_followed(context, snapshot, at)
             return False
         if is_under_way(snapshot):
-            context.note_preparing(snapshot.event_time)
+            show_under_way(context, snapshot, at)
             return False
         context.follow()
         take_observations(context, due, snapshot, at)
-        if snapshot.generation is not None:
-            self._settle_before_generation(at)
+        if reports_generation(snapshot):
+            self._decide_before_generation(at)
             outdated = take_generation(context, due, snapshot, at)
         elif context.kind is GroupKind.REPORTED:
             outdated = update_existing(context, snapshot, at)
@@ -287,35 +309,11 @@ class Coordinator:
         context.note_snapshot(snapshot.event_time)
         return outdated
 
-    def _apply_heartbeat(self, due: MemberDue, at: int, own: int) -> None:
-        """Apply a bare heartbeat of a member that is unknown, or lives by snapshots."""
-        context, member_id = self.context, due.member_id
-        departed = context.group.departed.get(member_id)
-        if departed is not None and own <= departed.left_at and member_id not in context.group.members:
-            context.await_heartbeat(member_id, departed.left_at)  # as old as its departure: only a later one is a join
-            return
-        if context.kind is not GroupKind.NOT_FOLLOWED:
-            on_heartbeat(context, member_id, at, own)
-        if member_id not in context.seen:
-            context.await_heartbeat(member_id, own)
-
-    def _apply_expiry(self, due: MemberDue, deadline: int) -> None:
-        """End a session at its deadline, unless a heartbeat or another timeout has put it off."""
-        context, member_id = self.context, due.member_id
-        if member_id not in context.seen or member_id not in context.group.members:
-            return
-        context.saw(member_id, context.last_heartbeat(member_id, deadline))
-        now = context.deadline_of(context.group.members[member_id])
-        if now > deadline:
-            context.watch(member_id)
-        elif now == deadline:
-            on_expiry(context, member_id, context.not_before_applied(deadline))
-
     def _delete(self, due: DueEvent, at: int) -> None:
         """End members and spans; what comes next under this name is a new group."""
         context = self.context
-        if was_made_again(context, due):
-            return
+        if was_made_again(context, due) or has_record_of_group(self.records, deleted=False):
+            return  # or its protocol changed: its history goes on
         close_all_sessions(context, due, at)
         if context.group.pending is not None:
             commit(context, rebalance(context, plan_counted(context, context.group.pending)))
@@ -345,15 +343,23 @@ class Coordinator:
         commit(context, result)
         take_waiting_reports(context, result.row.event_time)
 
-    def _settle_before_generation(self, at: int) -> None:
-        """Decide what is pending of counted generations before a reported one takes over."""
-        context, pending = self.context, self.context.group.pending
+    def _decide_before_generation(self, at: int) -> None:
+        """Decide what is pending of counted generations before a reported one takes over.
+
+        What changed at this very time is evidence for the reported one; a new group's first changes are decided.
+        """
+        context, pending, before = self.context, self.context.group.pending, self.context.before
         if pending is None:
             return
-        if pending.changed_at < at or not context.group.exists:
+        of_now: list[Trigger] = []
+        if pending.changed_at >= at and (before.triggers or context.group.exists):
+            of_now, pending.changed_at = pending.triggers[before.triggers :], before.changed_at
+            del pending.triggers[before.triggers :]
+        if pending.triggers:
             self._decide()
         else:
-            context.make_pending_evidence(pending, at)
+            context.cancel_pending()
+        context.learn_all(of_now, at)
 
     # ---- 4. The output
 
@@ -364,8 +370,8 @@ class Coordinator:
                 output.last_heartbeat[member.member_id] = context.last_heartbeat(member.member_id, self.clock - 1)
                 output.session_timeouts_ms[member.member_id] = context.timeout_of(member)
         timer = next_timer(context)
-        output.topics = group.subscribed_topics()
+        output.topics = context.topics_of_interest()
         output.work = context.work
-        output.last_applied_ms = group.last_applied
+        output.last_applied_ms = context.late_before()
         output.wake_at = None if timer is None else timer.at
         return output

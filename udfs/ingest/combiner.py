@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from udfs.ingest.block_parser import parse_uniform_lines
-from udfs.ingest.heartbeat_columns import CommitColumns, HeartbeatColumns, pack_heartbeats, pack_progress
+from udfs.ingest.commit_columns import CommitColumns, pack_ends, pack_progress
+from udfs.ingest.heartbeat_columns import HeartbeatColumns, pack_heartbeats
 from udfs.ingest.parser import BareHeartbeat, admit, decode_lines, is_bare, is_blank, parse
 from udfs.ingest.producers import speakers
 from udfs.ingest.validation import CONTROL_CHARACTER
@@ -25,12 +26,13 @@ from udfs.kafka.consumer_offsets import EVERY_GROUP, GroupPatterns, raw_of
 from udfs.kafka.consumer_offsets_batch import read_offsets
 from udfs.model.arrays import Int64
 from udfs.model.config import CoreConfig
-from udfs.model.events import AnyEvent, Clock, Heartbeat, Progress, TopicQueues
+from udfs.model.events import AnyEvent, Clock, Heartbeat, Progress, QueueEnds, TopicQueues
 from udfs.model.journal import Rejected
 from udfs.model.losses import Loss
 from udfs.model.rejection import Rejection, rejected
 from udfs.model.timestamps import EARLIEST_MS, LATEST_MS, read_timestamps
 from udfs.packets.packet import READ_AFTER_MS, REJECTED_CLUSTER, Packet, carry_event, cluster_key, group_keys, shard_of
+from udfs.packets.progress import ProgressColumns
 
 Packed: TypeAlias = tuple[str, int, Packet]  # cluster, shard, packet
 Booleans: TypeAlias = npt.NDArray[np.bool_]
@@ -40,7 +42,7 @@ _EVENT_TIME = attrgetter("event_time")
 _EVENT_ID = attrgetter("event_id")
 
 
-class Rows(msgspec.Struct):
+class RawRows(msgspec.Struct):
     """Raw rows of one source.
 
     Attributes:
@@ -82,11 +84,12 @@ class Combiner:
         self._heartbeats: list[Heartbeat] = []
         self._commits: list[CommitColumns] = []
         self._progress: list[Progress] = []
+        self._ends: list[QueueEnds] = []
         self._events: list[tuple[AnyEvent, str, str]] = []  # with source and position
         self._rejected: list[Rejected] = []
         self._marks: list[ControlMark] = []
 
-    def read_lines(self, rows: Rows) -> None:
+    def read_lines(self, rows: RawRows) -> None:
         """Add rows with one JSON event each."""
         uniform, others = parse_uniform_lines(rows.values, self._rules.max_event_bytes)
         left = [others]
@@ -99,7 +102,7 @@ class Combiner:
         if len(indexes):
             self._read_singly(rows, indexes)
 
-    def _read_singly(self, rows: Rows, indexes: Int64) -> None:
+    def _read_singly(self, rows: RawRows, indexes: Int64) -> None:
         """Add rows that are parsed one by one."""
         some = rows.values.take(pa.array(indexes))
         values = some.fill_null(b"").to_pylist()
@@ -120,7 +123,7 @@ class Combiner:
                 outcome = admit(event, raw, self._batch_ms, self._rules)
             self._take(outcome, raw, rows, int(indexes[place]))
 
-    def read_records(self, rows: Rows, keys: pa.BinaryArray, timestamps: Int64, followed: FollowedCluster) -> None:
+    def read_records(self, rows: RawRows, keys: pa.BinaryArray, timestamps: Int64, followed: FollowedCluster) -> None:
         """Add rows that are records of ``__consumer_offsets``.
 
         Args:
@@ -134,11 +137,12 @@ class Combiner:
             patterns=followed.patterns,
             latest_ms=self._latest_ms(),
         )
-        self._commits.append(CommitColumns(followed.cluster, found.group_keys, found.queue_keys, found.times))
+        columns = ProgressColumns.of_commits(found.group_keys, found.queue_keys, found.times, found.offsets)
+        self._commits.append(CommitColumns(followed.cluster, columns, found.groups, found.queues))
         for index, outcome in found.others:
             self._take(outcome, raw_of(keys[index].as_py(), rows.values[index].as_py()), rows, index)
 
-    def read_marks(self, rows: Rows) -> None:
+    def read_marks(self, rows: RawRows) -> None:
         """Add rows that are marks of the driver."""
         for index, raw in enumerate(rows.values.to_pylist()):
             if raw is None or is_blank(raw):
@@ -175,10 +179,13 @@ class Combiner:
             packet(cluster, shard).heartbeats = heartbeats
         for cluster, shard, progress in pack_progress([*self._commits, *CommitColumns.of(self._progress)], shards):
             packet(cluster, shard).progress = progress
+        for cluster, ends in pack_ends(self._ends).items():
+            for shard in range(shards):
+                packet(cluster, shard).ends = ends
         home_of = self._homes()
         for event, source, position in self._events:
             carried = carry_event(event, source, position)
-            if isinstance(event, TopicQueues | Clock):
+            if isinstance(event, TopicQueues | QueueEnds | Clock):
                 for shard in range(shards):
                     packet(event.cluster, shard).events.append(carried)
             else:
@@ -229,17 +236,19 @@ class Combiner:
     def _latest_ms(self) -> int:
         return min(LATEST_MS, self._batch_ms + self._rules.max_clock_skew_ms)
 
-    def _take(self, outcome: AnyEvent | Rejection, raw: bytes, rows: Rows, index: int) -> None:
+    def _take(self, outcome: AnyEvent | Rejection, raw: bytes, rows: RawRows, index: int) -> None:
         if isinstance(outcome, Rejection):
             self._reject(outcome, raw, rows, index)
         elif isinstance(outcome, Heartbeat) and is_bare(outcome):
             self._heartbeats.append(outcome)
         elif isinstance(outcome, Progress):
             self._progress.append(outcome)
+        elif isinstance(outcome, QueueEnds):
+            self._ends.append(outcome)
         else:
             self._events.append((outcome, rows.source, rows.position(index)))
 
-    def _reject(self, rejection: Rejection, raw: bytes, rows: Rows, index: int) -> None:
+    def _reject(self, rejection: Rejection, raw: bytes, rows: RawRows, index: int) -> None:
         self._rejected.append(
             rejected(
                 rejection,
@@ -255,7 +264,7 @@ class Combiner:
         """Return the shard of each (cluster, group) of an event that is carried."""
         groups: dict[str, set[str]] = {}
         for event, _, _ in self._events:
-            if not isinstance(event, TopicQueues | Clock):
+            if not isinstance(event, TopicQueues | QueueEnds | Clock):
                 groups.setdefault(event.cluster, set()).add(event.group)
         return {
             (cluster, name): shard_of(key, self._rules.shards)
@@ -266,11 +275,11 @@ class Combiner:
     def _times(self, columns: HeartbeatColumns) -> dict[str, Int64]:
         """Return the event times of each cluster."""
         singly: dict[str, list[int]] = {}
-        for event in (*(event for event, _, _ in self._events), *self._progress):
+        for event in (*(event for event, _, _ in self._events), *self._progress, *self._ends):
             singly.setdefault(event.cluster, []).append(event.event_time)
         found = [
             *columns.times_by_cluster().items(),
-            *((part.cluster, part.times) for part in self._commits),
+            *((part.cluster, part.columns.times) for part in self._commits),
             *((cluster, np.array(times, np.int64)) for cluster, times in singly.items()),
         ]
         parts: dict[str, list[Int64]] = {}

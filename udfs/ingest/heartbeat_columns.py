@@ -1,4 +1,4 @@
-"""Core: heartbeats and commits of one batch as columns, and how they are packed for the shards. No I/O."""
+"""Core: heartbeats of one batch as columns, and how they are packed for the shards. No I/O."""
 
 from __future__ import annotations
 
@@ -16,18 +16,10 @@ import pyarrow.compute as pc
 from udfs.ingest.block_parser import UniformHeartbeats
 from udfs.ingest.parser import BareHeartbeat
 from udfs.model.arrays import Int64, UInt64
-from udfs.model.events import Heartbeat, Progress
+from udfs.model.events import Heartbeat
 from udfs.model.systems import SYSTEMS
-from udfs.packets.packet import (
-    PackedHeartbeats,
-    PackedProgress,
-    PackedTexts,
-    group_keys,
-    hash_column,
-    mix,
-    progress_queues,
-    queue_keys,
-)
+from udfs.packets.packet import PackedHeartbeats, hash_column, mix
+from udfs.packets.texts import PackedTexts
 
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 
@@ -272,58 +264,3 @@ def pack_texts(texts: pa.StringArray) -> PackedTexts:
     data = texts.buffers()[2]
     content = memoryview(data)[int(offsets[0]) : int(offsets[-1])] if data is not None else b""
     return PackedTexts.of_bytes(np.diff(offsets).astype(np.uint32), content)
-
-
-class CommitColumns(msgspec.Struct):
-    """Commits of one cluster: group, queue, time; keys as ``packet.group_keys`` and ``queue_keys`` make them."""
-
-    cluster: str
-    group_keys: UInt64
-    queue_keys: UInt64
-    times: Int64
-
-    @classmethod
-    def of(cls, events: list[Progress]) -> list[CommitColumns]:
-        """Make columns of single events, one for each cluster; a queue without progress has no row."""
-        rows: dict[str, list[tuple[str, tuple[str, str | None, int], int]]] = {}
-        for event in events:
-            of_cluster = rows.setdefault(event.cluster, [])
-            for queue, key in zip(event.queues, progress_queues(event), strict=True):
-                if queue.moved:
-                    of_cluster.append((event.group, key, event.event_time))
-        return [
-            cls(
-                cluster,
-                group_keys(cluster, [group for group, _, _ in of_cluster]),
-                queue_keys([queue for _, queue, _ in of_cluster]),
-                np.array([time for _, _, time in of_cluster], np.int64),
-            )
-            for cluster, of_cluster in rows.items()
-        ]
-
-
-def pack_progress(parts: list[CommitColumns], shards: int) -> Iterator[tuple[str, int, PackedProgress]]:
-    """Pack commits for each (cluster, shard), in the order that ``PackedProgress`` promises."""
-    for cluster in sorted({part.cluster for part in parts}):
-        mine = [part for part in parts if part.cluster == cluster]
-        groups = np.concatenate([part.group_keys for part in mine])
-        queues = np.concatenate([part.queue_keys for part in mine])
-        times = np.concatenate([part.times for part in mine])
-        shard_of = groups % np.uint64(shards)
-        order = np.lexsort((times, queues, groups, shard_of))
-        shard_of, groups, queues, times = shard_of[order], groups[order], queues[order], times[order]
-        fresh = np.ones(len(order), np.bool_)
-        fresh[1:] = (groups[1:] != groups[:-1]) | (queues[1:] != queues[:-1]) | (times[1:] != times[:-1])
-        shard_of, groups, queues, times = shard_of[fresh], groups[fresh], queues[fresh], times[fresh]
-        bounds = np.searchsorted(shard_of, np.arange(shards + 1, dtype=np.uint64))
-        for shard, (start, end) in enumerate(pairwise(bounds.tolist())):
-            if start < end:
-                yield (
-                    cluster,
-                    shard,
-                    PackedProgress(
-                        groups[start:end].astype("<u8").tobytes(),
-                        queues[start:end].astype("<u8").tobytes(),
-                        times[start:end].astype("<i8").tobytes(),
-                    ),
-                )

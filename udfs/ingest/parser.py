@@ -18,18 +18,12 @@ from udfs.model.config import CoreConfig
 from udfs.model.events import (
     AnyEvent,
     AssignmentReported,
-    Clock,
-    GroupDeleted,
-    GroupSettings,
     GroupSnapshot,
     Heartbeat,
     MemberFields,
-    MemberJoined,
-    MemberLeft,
     Moment,
     Name,
-    Progress,
-    TopicQueues,
+    NoHeartbeat,
 )
 from udfs.model.rejection import Rejection
 from udfs.model.systems import System
@@ -54,18 +48,7 @@ class BareHeartbeat(
     member_id: Name
 
 
-Line: TypeAlias = (
-    BareHeartbeat
-    | MemberJoined
-    | MemberLeft
-    | TopicQueues
-    | GroupSettings
-    | GroupSnapshot
-    | Clock
-    | Progress
-    | GroupDeleted
-    | AssignmentReported
-)
+Line: TypeAlias = BareHeartbeat | NoHeartbeat
 _decode_any = msgspec.json.Decoder(AnyEvent).decode
 _decode_line = msgspec.json.Decoder(Line).decode
 _DESCRIPTION = tuple(field.name for field in msgspec.structs.fields(MemberFields))

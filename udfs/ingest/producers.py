@@ -11,12 +11,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from udfs.ingest.heartbeat_columns import CommitColumns, HeartbeatColumns
+from udfs.ingest.commit_columns import CommitColumns
+from udfs.ingest.heartbeat_columns import HeartbeatColumns
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.events import (
     AnyEvent,
     AssignmentReported,
     Clock,
+    GroupRecord,
     GroupSnapshot,
     Heartbeat,
     MemberJoined,
@@ -36,14 +38,14 @@ def speakers(
     for cluster, times, keys in columns.speaking():
         found.setdefault(cluster, []).extend(_newest_of(times, keys, latest_ms))
     for part in commits:
-        found.setdefault(part.cluster, []).extend(_newest_of(part.times, part.group_keys, latest_ms))
+        found.setdefault(part.cluster, []).extend(_newest_of(part.columns.times, part.columns.groups, latest_ms))
     members: _Named = {}
     groups: _Named = {}
     for event in events:
         match event:
             case MemberJoined() | Heartbeat() | MemberLeft() | AssignmentReported():
                 members.setdefault(event.cluster, []).append((event.event_time, event.member_id))
-            case GroupSnapshot() | Progress():
+            case GroupSnapshot() | GroupRecord() | Progress():
                 groups.setdefault(event.cluster, []).append((event.event_time, event.group))
             case Clock():
                 found.setdefault(event.cluster, []).append((event.event_time, COLLECTOR))

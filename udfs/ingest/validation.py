@@ -9,6 +9,7 @@ from udfs.model.events import (
     MAX_INT64,
     AnyEvent,
     AssignmentReported,
+    GroupRecord,
     GroupSettings,
     GroupSnapshot,
     Heartbeat,
@@ -16,6 +17,8 @@ from udfs.model.events import (
     MemberFields,
     MemberJoined,
     Progress,
+    QueueEnd,
+    QueueEnds,
     QueueInfo,
     QueueOffset,
     QueueRef,
@@ -43,6 +46,8 @@ def validate(event: AnyEvent, raw: bytes) -> Rejection | None:
         return _snapshot_violation(event)
     if isinstance(event, Heartbeat | MemberJoined):
         return _member_violation(event, "$")
+    if isinstance(event, GroupRecord):
+        return _record_violation(event)
     if isinstance(event, GroupSettings):
         return _settings_violation(event.strategy_settings, "$.strategy_settings")
     return None
@@ -54,7 +59,7 @@ def _names(event: AnyEvent) -> Iterator[tuple[str, str]]:
         name = getattr(event, field, None)
         if name is not None:
             yield field, name
-    if isinstance(event, TopicQueues | Progress | AssignmentReported):
+    if isinstance(event, TopicQueues | Progress | AssignmentReported | QueueEnds):
         yield from _queue_names(event.queues or ())
     if isinstance(event, GroupSnapshot):
         for member in event.members:
@@ -67,6 +72,19 @@ def _names(event: AnyEvent) -> Iterator[tuple[str, str]]:
         yield from (("observations", observation.kind) for observation in event.observations or ())
     if isinstance(event, Heartbeat | MemberJoined):
         yield from _described_names(event)
+    if isinstance(event, GroupRecord):
+        if event.member is not None:
+            yield from _described_names(event.member)
+        named = (*(event.topics or ()), *(event.topic_ids or {}).values())
+        yield from (("topic", topic) for topic in named)
+
+
+def _record_violation(event: GroupRecord) -> Rejection | None:
+    if event.member_id is None and event.record.startswith("member"):
+        return Rejection("missing_member_id", f"a record {event.record!r} needs it")
+    if event.epoch is None and not event.deleted and event.record in ("group", "target", "member_current"):
+        return Rejection("missing_epoch", f"a record {event.record!r} needs it")
+    return None
 
 
 def _described_names(member: MemberFields) -> Iterator[tuple[str, str]]:
@@ -75,9 +93,11 @@ def _described_names(member: MemberFields) -> Iterator[tuple[str, str]]:
     yield from _queue_names(member.owned or ())
 
 
-def _queue_names(queues: Iterable[QueueRef | HeldQueue | QueueOffset | QueueInfo]) -> Iterator[tuple[str, str]]:
+def _queue_names(
+    queues: Iterable[QueueRef | HeldQueue | QueueOffset | QueueInfo | QueueEnd],
+) -> Iterator[tuple[str, str]]:
     for queue in queues:
-        if not isinstance(queue, QueueInfo):
+        if not isinstance(queue, QueueInfo | QueueEnd):
             yield "topic", queue.topic
         if queue.broker is not None:
             yield "broker", queue.broker

@@ -7,9 +7,9 @@ key type            value                              event
 ==================  =================================  ====================================================
 0, 1                an offset commit                   ``progress``; its tombstone is nothing
 2                   a classic group                    ``group_snapshot``; its tombstone ``group_deleted``
-3, 11, 17           a consumer (KIP-848), share or     ``group_snapshot`` with state ``not_followed``; its
-                    streams group                      tombstone ``group_deleted``
-other               details of those, or unknown       nothing
+3 to 8, 10 to 14,   a consumer (KIP-848), share or     ``group_record``
+16, 17, 19 to 23    streams group, or details of one
+other               unknown                            nothing
 ==================  =================================  ====================================================
 
 Classic groups that assign something other than queues (Kafka Connect's workers, for one) are ``not_followed`` too.
@@ -27,12 +27,15 @@ from typing import TypeAlias
 
 import msgspec
 
-from udfs.kafka.consumer_protocol import guess_library, read_assignment, read_subscription
+from udfs.kafka.consumer_protocol import Subscription, read_assignment, read_subscription
+from udfs.kafka.group_records import RECORD_TYPES, read_group_record
+from udfs.kafka.library_evidence import libraries_of, text_of
 from udfs.kafka.wire import WireError, WireReader
 from udfs.model.events import (
     MAX_NAME_LENGTH,
     SCHEMA_VERSION,
     GroupDeleted,
+    GroupRecord,
     GroupSnapshot,
     MemberInfo,
     Progress,
@@ -42,13 +45,11 @@ from udfs.model.events import (
 from udfs.model.rejection import Rejection
 from udfs.model.timestamps import EARLIEST_MS, LATEST_MS
 
-OffsetEvent: TypeAlias = GroupSnapshot | GroupDeleted | Progress
+OffsetEvent: TypeAlias = GroupSnapshot | GroupDeleted | GroupRecord | Progress
 Outcome: TypeAlias = OffsetEvent | Rejection
 
 COMMIT_TYPES = (0, 1)
 CLASSIC_GROUP_TYPE = 2
-# Consumer (KIP-848), share (KIP-932) and streams (KIP-1071) groups: the record that each such group has once.
-OTHER_GROUP_TYPES = (3, 11, 17)
 NOT_FOLLOWED = "not_followed"
 STABLE = "Stable"
 EMPTY = "Empty"
@@ -109,7 +110,7 @@ def events_of(
             raise WireError("the key is null")
         reader = WireReader(key)
         key_type = reader.int16()
-        if key_type not in COMMIT_TYPES and key_type != CLASSIC_GROUP_TYPE and key_type not in OTHER_GROUP_TYPES:
+        if key_type not in COMMIT_TYPES and key_type != CLASSIC_GROUP_TYPE and key_type not in RECORD_TYPES:
             return []
         group = reader.string()
         # The empty group id is for committing alone, and deprecated (KIP-289): no member can join it.
@@ -117,6 +118,9 @@ def events_of(
             return []
         if key_type in COMMIT_TYPES:
             outcomes = _commit(reader, group, value, timestamp_ms, cluster)
+        elif key_type in RECORD_TYPES:
+            time_ms = _time(timestamp_ms, NO_TIMESTAMP)
+            outcomes = [read_group_record(key_type, group, reader, value, time_ms, cluster)]
         elif value is None:
             time_ms = _time(timestamp_ms, NO_TIMESTAMP)
             outcomes = [
@@ -124,10 +128,8 @@ def events_of(
                     schema_version=SCHEMA_VERSION, event_time=time_ms, system="kafka", cluster=cluster, group=group
                 )
             ]
-        elif key_type == CLASSIC_GROUP_TYPE:
-            outcomes = _classic_group(value, group, timestamp_ms, cluster)
         else:
-            outcomes = [_not_followed(group, _time(timestamp_ms, NO_TIMESTAMP), cluster)]
+            outcomes = _classic_group(value, group, timestamp_ms, cluster)
     except WireError as error:
         return [Rejection(UNDECODABLE, str(error), cluster, group)]
     except _WithoutTimeError:
@@ -240,24 +242,40 @@ def _classic_group(value: bytes, group: str, timestamp_ms: int | None, cluster: 
     leader = reader.nullable_string()
     state_since = reader.int64() if version >= 2 else NO_TIMESTAMP
     time_ms = _time(timestamp_ms, state_since)
-    if protocol_type not in _FOLLOWED_PROTOCOL_TYPES:
-        return [_not_followed(group, time_ms, cluster)]
     members = reader.array(lambda: _read_member(reader, version))
     reader.skip_tagged_fields()
     if generation < 0:
         raise WireError(f"generation {generation}")
     if len({member.member_id for member in members}) != len(members):
         raise WireError("a member id occurs twice")
+    snapshot = GroupSnapshot(
+        schema_version=SCHEMA_VERSION,
+        event_time=time_ms,
+        system="kafka",
+        cluster=cluster,
+        group=group,
+        generation=generation,
+    )
+    if protocol_type not in _FOLLOWED_PROTOCOL_TYPES:
+        # Their members' own bytes are no subscriptions and no queues.
+        snapshot.state, snapshot.protocol = NOT_FOLLOWED, protocol_type
+        snapshot.members = tuple(
+            unread_member(one.member_id, one.client_id, one.host, one.instance_id) for one in members
+        )
+        return [snapshot]
 
     described: list[MemberInfo] = []
     assignments: dict[str, tuple[QueueRef, ...]] | None = {}
     undecodable: list[Outcome] = []
     # In the coordinator's own order, in which the leader received them too.
     for member in members:
+        written = [one.assignment for one in members] if member.member_id == leader else []
         try:
-            described.append(_describe(member, strategy))
+            described.append(_describe(member, strategy, written))
         except WireError as error:
             described.append(_without_subscription(member, strategy))
+            if written:
+                described[-1].client_library = _library(member, None, strategy, written)
             undecodable.append(_member_rejection(member, "subscription", error, cluster, group))
         try:
             if assignments is not None:
@@ -266,20 +284,11 @@ def _classic_group(value: bytes, group: str, timestamp_ms: int | None, cluster: 
             # One member's assignment is unknown: so are the members without partitions.
             assignments = None
             undecodable.append(_member_rejection(member, "assignment", error, cluster, group))
-    snapshot = GroupSnapshot(
-        schema_version=SCHEMA_VERSION,
-        event_time=time_ms,
-        system="kafka",
-        cluster=cluster,
-        group=group,
-        generation=generation,
-        state=STABLE if members else EMPTY,
-        joined_at=state_since if EARLIEST_MS <= state_since <= LATEST_MS else None,
-        strategy=strategy or None,
-        leader=leader or None,
-        members=tuple(described),
-        assignments=assignments if members else None,
-    )
+    snapshot.state = STABLE if members else EMPTY
+    snapshot.joined_at = state_since if EARLIEST_MS <= state_since <= LATEST_MS else None
+    snapshot.strategy, snapshot.leader = strategy or None, leader or None
+    snapshot.members = tuple(described)
+    snapshot.assignments = assignments if members else None
     return [snapshot, *undecodable]
 
 
@@ -317,7 +326,7 @@ def _read_member(reader: WireReader, version: int) -> _RawMember:
     )
 
 
-def _describe(member: _RawMember, strategy: str | None) -> MemberInfo:
+def _describe(member: _RawMember, strategy: str | None, written: Sequence[bytes]) -> MemberInfo:
     described = _without_subscription(member, strategy)
     if not member.subscription:
         return described
@@ -326,8 +335,15 @@ def _describe(member: _RawMember, strategy: str | None) -> MemberInfo:
     described.subscriptions = subscription.topics
     described.owned = subscription.owned
     described.owned_generation = subscription.owned_generation
-    described.client_library = guess_library(member.client_id, subscription.version)
+    described.client_library = _library(member, subscription, strategy, written)
     return described
+
+
+def _library(
+    member: _RawMember, subscription: Subscription | None, strategy: str | None, written: Sequence[bytes]
+) -> str:
+    one_timeout = 0 < member.rebalance_timeout_ms == member.session_timeout_ms
+    return text_of(libraries_of(subscription, strategy, member.client_id, one_timeout=one_timeout, assignments=written))
 
 
 def _without_subscription(member: _RawMember, strategy: str | None) -> MemberInfo:
@@ -347,12 +363,31 @@ def _member_rejection(member: _RawMember, what: str, error: WireError, cluster: 
     return Rejection(MEMBER_UNDECODABLE, f"{what} of {member.member_id!r:.200}: {error}", cluster, group)
 
 
-def _not_followed(group: str, time_ms: int, cluster: str) -> GroupSnapshot:
-    return GroupSnapshot(
-        schema_version=SCHEMA_VERSION,
-        event_time=time_ms,
-        system="kafka",
-        cluster=cluster,
-        group=group,
-        state=NOT_FOLLOWED,
+def unread_member(member_id: str, client_id: str, host: str, instance_id: str | None) -> MemberInfo:
+    """Return a member of a group that is not followed: its own bytes are not read."""
+    return MemberInfo(
+        member_id=member_id, client_id=client_id or None, host=host or None, instance_id=instance_id or None
     )
+
+
+def polled_member(
+    member_id: str, client_id: str, host: str, instance_id: str | None, subscription: bytes, strategy: str | None
+) -> MemberInfo:
+    """Return a classic member whose bytes another source than its group's record has: without timeouts.
+
+    Raises:
+        WireError: The subscription is none.
+    """
+    raw = _RawMember(
+        member_id=member_id,
+        instance_id=instance_id,
+        client_id=client_id,
+        host=host,
+        rebalance_timeout_ms=0,
+        session_timeout_ms=0,
+        subscription=subscription,
+        assignment=b"",
+    )
+    described = _describe(raw, strategy, [])
+    described.session_timeout_ms = described.rebalance_timeout_ms = None
+    return described

@@ -1,8 +1,8 @@
 """Core: many records of ``__consumer_offsets`` at once: the commits as columns, the rest one by one. No I/O.
 
-Nearly all records are offset commits, and of a commit only its key and its time are used. So each distinct key is
-decoded once, and of values only the length is checked: a value without exactly the length that its version and the
-length of its text require is decoded in full, and validated.
+Nearly all records are offset commits, and of a commit only its key, its time and its offset are used. So each distinct
+key is decoded once, the offsets are cut out as one array, and the rest of the values is only checked for its length: a
+value without exactly the length that its version and the length of its text require is decoded in full, and validated.
 """
 
 from __future__ import annotations
@@ -17,27 +17,30 @@ from udfs.kafka.consumer_offsets import (
     COMMIT_TYPES,
     EVERY_GROUP,
     FIRST_FLEXIBLE_VERSION,
-    OTHER_GROUP_TYPES,
     GroupPatterns,
     Outcome,
     events_of,
     read_commit_key,
 )
+from udfs.kafka.group_records import RECORD_TYPES
 from udfs.kafka.wire import WireError
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.events import Progress
 from udfs.model.timestamps import EARLIEST_MS, LATEST_MS
 from udfs.packets.packet import group_keys, queue_keys
+from udfs.packets.progress import UNKNOWN, NamedQueue
 
 Booleans = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
-_HANDLED_TYPES = (*COMMIT_TYPES, CLASSIC_GROUP_TYPE, *OTHER_GROUP_TYPES)
+_HANDLED_TYPES = (*COMMIT_TYPES, CLASSIC_GROUP_TYPE, *RECORD_TYPES)
 _TYPE_BYTES = 2
 # Of a commit's value in versions 0 to 3: the position of the int16 length of its text, and all bytes but the text's.
 _TEXT_AT = np.array([10, 10, 10, 14], np.int64)
 _BYTES_BESIDE_TEXT = np.array([20, 28, 20, 24], np.int64)
 _SHORTEST_COMMIT = 20
+_OFFSET_AT = 2  # an int64, in all versions
+_OFFSET_BYTES = 8
 # In version 4 a varint, which counts one more than the text has bytes; at the end the number of tagged fields: none,
 # or one, which is the topic's id (tag 0, 16 bytes).
 _FLEXIBLE_TEXT_AT = 14
@@ -50,14 +53,18 @@ class OffsetColumns(msgspec.Struct):
     """The content of many records.
 
     Attributes:
-        group_keys, queue_keys, times: Of each commit of a followed group, in the order read; keys as
-            ``packet.group_keys`` and ``packet.queue_keys`` make them.
+        group_keys, queue_keys, times, offsets: Of each commit of a followed group, in the order read; keys as
+            ``packet.group_keys`` and ``packet.queue_keys`` make them; an offset below zero is ``UNKNOWN``.
+        groups, queues: The names of all groups and queues in them, by key.
         others: The content of every other record, with the number of its row.
     """
 
     group_keys: UInt64
     queue_keys: UInt64
     times: Int64
+    offsets: Int64
+    groups: dict[int, str]
+    queues: dict[int, NamedQueue]
     others: list[tuple[int, Outcome]]
 
 
@@ -97,37 +104,60 @@ def read_offsets(
                 commits_alone.append(outcome)
             else:
                 others.append((row, outcome))
+    rows, codes = rows[followed], codes[followed]
+    single = _read_alone(commits_alone, cluster)
     return OffsetColumns(
-        np.concatenate(
-            [distinct.groups[codes[followed]], group_keys(cluster, [commit.group for commit in commits_alone])]
-        ),
-        np.concatenate(
-            [
-                distinct.queues[codes[followed]],
-                queue_keys(
-                    [(queue.topic, None, queue.queue_id) for commit in commits_alone for queue in commit.queues]
-                ),
-            ]
-        ),
-        np.concatenate(
-            [timestamps[rows[followed]], np.array([commit.event_time for commit in commits_alone], np.int64)]
-        ),
+        np.concatenate([distinct.groups[codes], single.group_keys]),
+        np.concatenate([distinct.queues[codes], single.queue_keys]),
+        np.concatenate([timestamps[rows], single.times]),
+        np.concatenate([_offsets(values, rows), single.offsets]),
+        distinct.group_names | single.groups,
+        distinct.queue_names | single.queues,
         others,
     )
 
 
+def _read_alone(commits: list[Progress], cluster: str) -> OffsetColumns:
+    """Return the columns of commits that were decoded one by one; each has one queue."""
+    groups = group_keys(cluster, [commit.group for commit in commits])
+    named: list[NamedQueue] = [(commit.queues[0].topic, None, commit.queues[0].queue_id) for commit in commits]
+    queues = queue_keys(named)
+    offsets = [commit.queues[0].offset for commit in commits]
+    return OffsetColumns(
+        groups,
+        queues,
+        np.array([commit.event_time for commit in commits], np.int64),
+        np.array([UNKNOWN if offset is None else offset for offset in offsets], np.int64),
+        dict(zip(groups.tolist(), (commit.group for commit in commits), strict=True)),
+        dict(zip(queues.tolist(), named, strict=True)),
+        [],
+    )
+
+
+def _offsets(values: pa.BinaryArray, rows: Int64) -> Int64:
+    """Return the committed offsets of rows whose values are known to be long enough."""
+    starts, _, content = _layout(values)
+    if not len(rows):
+        return np.zeros(0, np.int64)
+    # The number that begins at each byte: of these only a few are read.
+    numbers: Int64 = np.ndarray((len(content) - _OFFSET_BYTES + 1,), ">i8", content, strides=(1,))
+    return np.maximum(numbers[starts[rows] + _OFFSET_AT].astype(np.int64), UNKNOWN)
+
+
 class _CommitKeys(msgspec.Struct):
-    """Distinct keys of commits: which can be read, which of their groups are followed, and their hashes."""
+    """Distinct keys of commits: which can be read, which of their groups are followed, their hashes and names."""
 
     valid: Booleans
     followed: Booleans
     groups: UInt64
     queues: UInt64
+    group_names: dict[int, str]
+    queue_names: dict[int, NamedQueue]
 
 
 def _decode_keys(keys: list[bytes], cluster: str, patterns: GroupPatterns) -> _CommitKeys:
     groups: list[str] = []
-    queues: list[tuple[str, str | None, int]] = []
+    queues: list[NamedQueue] = []
     valid = np.ones(len(keys), np.bool_)
     for number, key in enumerate(keys):
         try:
@@ -139,7 +169,16 @@ def _decode_keys(keys: list[bytes], cluster: str, patterns: GroupPatterns) -> _C
         queues.append((topic, None, partition))
     follow = {group: bool(group) and patterns.follow(group) for group in set(groups)}
     followed = np.array([follow[group] for group in groups], np.bool_)
-    return _CommitKeys(valid, followed, group_keys(cluster, groups), queue_keys(queues))
+    of_groups, of_queues = group_keys(cluster, groups), queue_keys(queues)
+    kept = np.flatnonzero(valid & followed).tolist()
+    return _CommitKeys(
+        valid,
+        followed,
+        of_groups,
+        of_queues,
+        {int(of_groups[number]): groups[number] for number in kept},
+        {int(of_queues[number]): queues[number] for number in kept},
+    )
 
 
 def _key_types(keys: pa.BinaryArray) -> Int64:

@@ -16,12 +16,8 @@ _GENERATION_BYTES = 4
 NO_GENERATION = -1  # kafka-clients AbstractStickyAssignor#DEFAULT_GENERATION
 STICKY = "sticky"
 COOPERATIVE_STICKY = "cooperative-sticky"
-
-# The client id that each library takes when the user names none.
-_DEFAULT_CLIENT_IDS = (("rdkafka", "librdkafka"), ("kafka-python", "kafka-python"), ("aiokafka", "aiokafka"))
-# The oldest kafka-clients that the version of the subscription proves; 3.4 and 3.5 both write version 3.
-_JAVA_BY_VERSION = ("java-2.3", "java-2.4", "java-3.2", "java-3.5")
-_JAVA_DEFAULT_CLIENT_ID = "consumer-"
+# kafka-python alone writes a version before its user data; it stands where others count topics.
+_KAFKA_PYTHON_VERSION = 1
 
 
 class Subscription(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +28,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
         topics: Sorted, distinct.
         owned: Its partitions, in the reported order; None where the format has none.
         owned_generation: The generation of ``owned``; None where it is not reported.
+        rack: As written: None, empty or a name. user_data: As written.
     """
 
     version: int
@@ -39,6 +36,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     owned: tuple[QueueRef, ...] | None = None
     owned_generation: int | None = None
     rack: str | None = None
+    user_data: bytes | None = None
 
 
 def read_subscription(data: bytes, strategy: str | None) -> Subscription:
@@ -62,7 +60,14 @@ def read_subscription(data: bytes, strategy: str | None) -> Subscription:
         owned, owned_generation = _sticky_data(user_data)
     elif strategy == COOPERATIVE_STICKY and owned_generation is None and user_data is not None:
         owned_generation = _cooperative_generation(user_data)
-    return Subscription(version=version, topics=topics, owned=owned, owned_generation=owned_generation, rack=rack)
+    return Subscription(
+        version=version,
+        topics=topics,
+        owned=owned,
+        owned_generation=owned_generation,
+        rack=rack,
+        user_data=user_data,
+    )
 
 
 def read_assignment(data: bytes) -> tuple[QueueRef, ...]:
@@ -78,22 +83,21 @@ def read_assignment(data: bytes) -> tuple[QueueRef, ...]:
     return tuple(sorted(_queues(reader)))
 
 
-def guess_library(client_id: str | None, subscription_version: int) -> str | None:
-    """Guess a member's client library from the client id and from the version of the subscription that it writes.
+def has_version(user_data: bytes) -> bool:
+    """Return whether ``sticky``'s user data begin with kafka-python's version."""
+    return len(user_data) > _GENERATION_BYTES and WireReader(user_data).int16() == _KAFKA_PYTHON_VERSION
 
-    Returns: ``java-2.4`` means kafka-clients 2.4 or a later one that writes the same; None = today's.
 
-    Example:
-        >>> guess_library("rdkafka", 1), guess_library("consumer-billing-1", 0), guess_library("billing", 3)
-        ('librdkafka', 'java-2.3', None)
+def assignment_form(data: bytes) -> tuple[int, bytes | None]:
+    """Return the version and the user data of an assignment.
+
+    Raises:
+        WireError: It is no assignment.
     """
-    for prefix, library in _DEFAULT_CLIENT_IDS:
-        if client_id is not None and client_id.startswith(prefix):
-            return library
-    newest = len(_JAVA_BY_VERSION) - 1
-    if subscription_version < newest or (client_id or "").startswith(_JAVA_DEFAULT_CLIENT_ID):
-        return _JAVA_BY_VERSION[min(subscription_version, newest)]
-    return None
+    reader = WireReader(data)
+    version = _version(reader)
+    _queues(reader)
+    return version, reader.nullable_data()
 
 
 def _version(reader: WireReader) -> int:
@@ -123,20 +127,25 @@ def _queues(reader: WireReader) -> tuple[QueueRef, ...]:
 def _sticky_data(user_data: bytes | None) -> tuple[tuple[QueueRef, ...], int | None]:
     """Read ``sticky``'s user data: version 1 ends with a generation, version 0 does not.
 
-    Source: kafka-clients ``StickyAssignor#deserializeTopicPartitionAssignment``: what cannot be read counts as nothing.
+    Source: kafka-clients ``StickyAssignor#deserializeTopicPartitionAssignment``: what cannot be read counts as nothing;
+    kafka-python 3.0 writes an int16 version before it.
     """
     if not user_data:
         return (), None
     reader = WireReader(user_data)
     try:
+        if has_version(user_data):
+            reader.int16()
         owned = _queues(reader)
     except WireError:
         return (), NO_GENERATION
     return owned, max(NO_GENERATION, reader.int32()) if reader.left >= _GENERATION_BYTES else None
 
 
-def _cooperative_generation(user_data: bytes) -> int:
-    """Source: kafka-clients ``CooperativeStickyAssignor#memberData``."""
+def _cooperative_generation(user_data: bytes) -> int | None:
+    """Source: kafka-clients ``CooperativeStickyAssignor#memberData``; librdkafka writes what ``sticky`` does."""
+    if len(user_data) > _GENERATION_BYTES:
+        return _sticky_data(user_data)[1]
     try:
         return max(NO_GENERATION, WireReader(user_data).int32())
     except WireError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from udfs.model.errors import MonitorError
@@ -113,13 +113,30 @@ class WireReader:
         count = self._count(_INT32_BYTES)
         return struct.unpack(f">{count}i", self._take(count * _INT32_BYTES))
 
+    def raw(self, length: int) -> bytes:
+        """Read as many bytes, which have no length of their own."""
+        return self._take(length)
+
     def skip_tagged_fields(self) -> None:
         """Skip the tagged fields at the end of a flexible struct; a plain one has none."""
+        self.tagged_fields({})
+
+    def tagged_fields(self, known: Mapping[int, Callable[[], object]]) -> None:
+        """Read the tagged fields at the end of a flexible struct, and skip those that are not known."""
         if not self.flexible:
             return
         for _ in range(self.uvarint()):
-            self.uvarint()
-            self._take(self.uvarint())
+            read = known.get(self.uvarint())
+            size = self.uvarint()
+            if read is None:
+                self._take(size)
+                continue
+            left = self.left
+            read()
+            if left - self.left != size:
+                raise WireError(
+                    f"a tagged field before byte {self._place} has {left - self.left} bytes and says {size}"
+                )
 
     def _count(self, element_bytes: int) -> int:
         count = self.uvarint() - 1 if self.flexible else self.int32()

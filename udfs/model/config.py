@@ -17,9 +17,13 @@ class CoreConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         session_timeouts_ms: For members that report none, by system.
+        flapping_within_ms, flapping_rebalances, flapping_factor, flapping_after_ms, flapping_history_ms,
+            flapping_always: When a group rebalances too often, see ``udfs/group/state/flapping.py``.
         max_departed_members: Of each group: remembered descriptions of departed members.
         max_group_work: Of each group in one batch: members + queues of its rebalances; the rest waits.
         max_waiting_events: Of each shard: beyond it the oldest are applied before their time.
+        queue_progress_ms: The span of event time of one row of ``queue_progress``; 0: none.
+        max_progress_queues: Of each shard: queues of groups whose offsets are remembered.
     """
 
     shards: int
@@ -37,3 +41,11 @@ class CoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_group_work: int
     max_waiting_events: int
     vote_tie_order: Literal["1.0", "4.x"]
+    flapping_within_ms: int
+    flapping_rebalances: int
+    flapping_factor: float
+    flapping_after_ms: int
+    flapping_history_ms: int
+    flapping_always: int
+    queue_progress_ms: int
+    max_progress_queues: int

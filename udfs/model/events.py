@@ -33,6 +33,12 @@ MAX_QUEUE_COUNT = 100_000
 Offset: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)]
 Generation: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)]
 QueueCount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_QUEUE_COUNT)]
+Epoch: TypeAlias = Annotated[int, msgspec.Meta(ge=-2, le=MAX_INT32)]
+RecordProtocol: TypeAlias = Literal["consumer", "share", "streams"]
+RecordKind: TypeAlias = Literal[
+    "group", "topics", "pattern", "topology", "member", "target", "member_target", "member_current"
+]
+MemberState: TypeAlias = Literal["stable", "unrevoked", "unreleased"]
 
 if TYPE_CHECKING:
     Moment: TypeAlias = int
@@ -53,6 +59,15 @@ class QueueOffset(msgspec.Struct, frozen=True, omit_defaults=True):
     offset: Offset | None = None
     end_offset: Offset | None = None  # extra: the end of the queue then: the difference is the lag
     moved: bool = True  # extra: false: no new commit; the lag has changed
+    position: Offset | None = None  # extra: up to where its owner has read, committed or not
+
+
+class QueueEnd(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One queue of a topic and where it ends: the offset of the next message."""
+
+    queue_id: QueueId
+    end_offset: Offset
+    broker: str | None = None
 
 
 class HeldQueue(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
@@ -148,6 +163,7 @@ class MemberLeft(Event, kw_only=True, tag_field="type", tag="member_left"):
     group: Name
     member_id: Name
     reason: str | None = None
+    how: Literal["left", "expired", "fenced"] = "left"  # extra: whether the coordinator removed it, and why
 
 
 class TopicQueues(Event, kw_only=True, tag_field="type", tag="topic_queues"):
@@ -173,6 +189,8 @@ class GroupSnapshot(Event, kw_only=True, tag_field="type", tag="group_snapshot")
     """The whole group as a coordinator or a poll saw it.
 
     ``state`` ``not_followed`` marks a group of a kind that is not recomputed (KIP-848, share, streams).
+    ``generation_source`` ``counted`` without a ``generation``: a coordinator assigns, and only polls show its
+    generations: the monitor counts them (Kafka's admin calls).
     ``restored`` snapshots come from a state export and carry the extra fields below.
     """
 
@@ -186,9 +204,11 @@ class GroupSnapshot(Event, kw_only=True, tag_field="type", tag="group_snapshot")
     assignments: dict[str, tuple[QueueRef, ...]] | None = None
     departures: tuple[Departure, ...] | None = None  # extra
     observations: tuple[Observation, ...] | None = None  # extra
+    reason: str | None = None  # extra: with the state PreparingRebalance: why, in the coordinator's words
     restored: bool = False
     generation_source: Literal["reported", "counted"] | None = None
     last_rebalance_id: str | None = None
+    protocol: str | None = None  # extra: of a group that is not followed, what it is: connect, sr, ...
     restored_group: str | None = None  # base64 of the group's own encoding: spans, counters, ids
 
 
@@ -205,6 +225,13 @@ class Progress(Event, kw_only=True, tag_field="type", tag="progress"):
     queues: tuple[QueueOffset, ...]
 
 
+class QueueEnds(Event, kw_only=True, tag_field="type", tag="queue_ends"):
+    """Extra: where queues of a topic end, for all groups that read them; queues that are not named are unchanged."""
+
+    topic: Name
+    queues: tuple[QueueEnd, ...]
+
+
 class GroupDeleted(Event, kw_only=True, tag_field="type", tag="group_deleted"):
     group: Name
 
@@ -217,9 +244,52 @@ class AssignmentReported(Event, kw_only=True, tag_field="type", tag="assignment_
     host: str | None = None  # extra: distinguishes two connections of one id
 
 
-AnyEvent: TypeAlias = (
-    Heartbeat
-    | MemberJoined
+class TopicPartitions(msgspec.Struct, frozen=True, order=True):
+    """Partitions of a topic, which has its id here (KIP-516), or tasks of a subtopology."""
+
+    topic: Name
+    partitions: tuple[QueueId, ...]
+
+
+class GroupRecord(Event, kw_only=True, tag_field="type", tag="group_record"):
+    """One record of Kafka's coordinator about a consumer (KIP-848), share or streams group.
+
+    Records of one event time apply in the order of their kinds, then of their epochs; a tombstone (``deleted``) comes
+    last among those of its key.
+
+    Attributes:
+        record: ``group``: its epoch. ``topics``: the names of topics by id. ``pattern``: what a pattern matches.
+            ``topology``: what the subtopologies of a streams group consume. ``member``: a description. ``target``: the
+            epoch of the target assignment; ``member_target``: what a member shall own. ``member_current``: what it
+            owns, or has yet to give up (``revoking``).
+        epoch: Of the group, the target or the member; a static member that is away has -2.
+        classic_strategies: Of a member that speaks the classic protocol.
+        partitions: Of a streams group: active tasks.
+    """
+
+    group: Name
+    protocol: RecordProtocol
+    record: RecordKind
+    deleted: bool = False
+    member_id: Name | None = None
+    epoch: Epoch | None = None
+    previous_epoch: Epoch | None = None
+    state: MemberState | None = None
+    member: MemberInfo | None = None
+    pattern: str | None = None
+    classic_strategies: tuple[str, ...] | None = None
+    topics: tuple[Name, ...] | None = None
+    topic_ids: dict[str, Name] | None = None
+    partitions: tuple[TopicPartitions, ...] | None = None
+    revoking: tuple[TopicPartitions, ...] | None = None
+    standby: tuple[TopicPartitions, ...] | None = None
+    warmup: tuple[TopicPartitions, ...] | None = None
+    subtopologies: dict[str, tuple[Name, ...]] | None = None
+
+
+# All but heartbeats, which have a fast path of their own.
+NoHeartbeat: TypeAlias = (
+    MemberJoined
     | MemberLeft
     | TopicQueues
     | GroupSettings
@@ -228,18 +298,23 @@ AnyEvent: TypeAlias = (
     | Progress
     | GroupDeleted
     | AssignmentReported
+    | QueueEnds
+    | GroupRecord
 )
+AnyEvent: TypeAlias = Heartbeat | NoHeartbeat
 
 # The order in which events of one event time apply.
 ORDER_AT_ONE_MOMENT: dict[type[Event] | type[MemberEvent], int] = {
     TopicQueues: 0,
     GroupSettings: 1,
-    GroupDeleted: 2,
-    GroupSnapshot: 3,
-    MemberLeft: 4,
-    MemberJoined: 5,
-    Heartbeat: 6,
-    Progress: 7,
-    AssignmentReported: 8,
-    Clock: 9,
+    GroupRecord: 2,
+    GroupDeleted: 3,
+    GroupSnapshot: 4,
+    MemberLeft: 5,
+    MemberJoined: 6,
+    Heartbeat: 7,
+    Progress: 8,
+    AssignmentReported: 9,
+    QueueEnds: 10,
+    Clock: 11,
 }

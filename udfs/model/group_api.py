@@ -8,7 +8,7 @@ All times are epoch ms; "due" means strictly before ``clock``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -63,6 +63,19 @@ class DedupView(Protocol):
         """
 
 
+Progress: TypeAlias = Mapping[int, Sequence[int]]
+Offsets: TypeAlias = Mapping[int, Sequence[tuple[int, int, int, int]]]
+
+
+def observed_since(progress: Progress, offsets: Offsets, at: int) -> tuple[dict[int, list[int]], dict[int, list[Any]]]:
+    """Return what was observed of queues from a time on: what was known before is of a group that was deleted then."""
+    times = {queue: [time for time in known if time >= at] for queue, known in progress.items()}
+    observed = {queue: [one for one in known if one[0] >= at] for queue, known in offsets.items()}
+    return {queue: some for queue, some in times.items() if some}, {
+        queue: some for queue, some in observed.items() if some
+    }
+
+
 class GroupInput(msgspec.Struct, kw_only=True):
     """All that is due for one group.
 
@@ -77,6 +90,9 @@ class GroupInput(msgspec.Struct, kw_only=True):
         work_limit: The group stops between two event times after so much work: members and queues that it went
             through. None: it does not stop.
         progress: Commit times by ``packet.queue_key``: those applied before and those due, ascending.
+        offsets: By ``packet.queue_key`` how far the group has come: time, committed offset, end of the queue, position
+            of its owner; -1 where one was not observed then, -2 for a commit without an offset. What was applied
+            before, and what is due, ascending.
     """
 
     cluster: str
@@ -88,7 +104,8 @@ class GroupInput(msgspec.Struct, kw_only=True):
     events: Sequence[DueEvent] = ()
     heartbeats: Mapping[str, Sequence[int]] = msgspec.field(default_factory=dict)
     last_heartbeat: Mapping[str, int] = msgspec.field(default_factory=dict)
-    progress: Mapping[int, Sequence[int]] = msgspec.field(default_factory=dict)
+    progress: Progress = msgspec.field(default_factory=dict)
+    offsets: Offsets = msgspec.field(default_factory=dict)
     work_limit: int | None = None
 
 
@@ -100,7 +117,8 @@ class GroupOutput(msgspec.Struct, kw_only=True):
         session_timeouts_ms: Its session timeout, for the same members.
         topics: Topics that the group's members subscribe to: sorted, distinct.
         wake_at: The group must be advanced again once the clock is past this, even if nothing is due.
-        last_applied_ms: The time of the last change that makes a rebalance, expiry or snapshot.
+        last_applied_ms: Events before it are late: the time of the last change that makes a rebalance or of the last
+            snapshot, or one past that of the last expiry.
         ignored_event_ids: Ids of late events that changed nothing, such as a heartbeat of a departed member: they
             are not listed as late.
         outdated: Ids of events with fields that are older than the current ones: those fields change nothing.

@@ -10,9 +10,10 @@ from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
+from udfs.model.audits import Audited, VerdictFields
 from udfs.model.member_fields import ShownFields
+from udfs.model.spans import QueueAssigned, QueueReleased, QueueResumed, QueuesReassigned, SpansWithdrawn
 
-Origin: TypeAlias = Literal["computed", "reported"]
 GenerationSource: TypeAlias = Literal["reported", "counted"]
 LeftReason: TypeAlias = Literal["left", "expired", "gone", "absent_from_snapshot", "replaced"]
 TriggerKind: TypeAlias = Literal[
@@ -32,6 +33,7 @@ TriggerKind: TypeAlias = Literal[
 ]
 # The main trigger is the first of these that is present.
 TRIGGER_ORDER: tuple[TriggerKind, ...] = get_args(TriggerKind)
+UNDER_WAY = ("preparing_rebalance", "completing_rebalance", "assigning", "reconciling")  # states while it rebalances
 
 
 class Trigger(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +82,16 @@ class Rebalance(msgspec.Struct, kw_only=True):
     queue_pause_ms: int | None = None
     pause_estimated_ms: int | None = None
     queue_pause_estimated_ms: int | None = None
+    library: str | None = None  # the client library whose assignment was computed, of Kafka's classic groups
+    agrees_reason: str | None = None  # why ``agrees`` is null
+    observed_by: str | None = None
+    logical_id: str | None = None  # the first generation of the same logical rebalance; in most rows its own id
+    began_at: int | None = None
+    joined_at: int | None = None
+    completed_at: int | None = None
+    repeated_messages: int | None = None
+    repeated_estimated_messages: int | None = None
+    waiting_messages: int | None = None
 
 
 class MemberOpened(ShownFields, kw_only=True, omit_defaults=False, tag_field="kind", tag="member_opened"):
@@ -131,118 +143,11 @@ class MemberReplaced(msgspec.Struct, kw_only=True, tag_field="kind", tag="member
     replaced_at: int
 
 
-class QueueAssigned(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_assigned"):
-    """A span opens; at most one span is open for each (group, queue, member, origin).
-
-    Journals of earlier releases hold one such change for each queue; ``QueuesReassigned`` takes its place.
-    """
-
-    topic: str
-    broker: str | None
-    queue_id: int
-    member_id: str
-    instance_id: str | None = None
-    origin: Origin
-    generation: int
-    rebalance_id: str
-    valid_from: int
-    inferred: bool = False
-    pause_ms: int | None = None  # for how long the queue had no owner before, where that was observed
-    pause_estimated_ms: int | None = None  # where it was not
-
-
-class QueueResumed(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_resumed"):
-    """The owner of the open span of (queue, member, origin) is observed to pull the queue after taking it over."""
-
-    topic: str
-    broker: str | None
-    queue_id: int
-    member_id: str
-    origin: Origin
-    pause_ms: int
-
-
-class QueueReleased(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_released"):
-    """The open span of (queue, member, origin) ends; a span of no length leaves no row.
-
-    As ``QueueAssigned`` in journals of earlier releases.
-    """
-
-    topic: str
-    broker: str | None
-    queue_id: int
-    member_id: str
-    origin: Origin
-    valid_to: int
-
-
-class SpansWithdrawn(msgspec.Struct, kw_only=True, tag_field="kind", tag="spans_withdrawn"):
-    """The computed spans from ``since`` on were provisional: those before continue, and the correct ones follow."""
-
-    since: int
-
-
-class ReleasedRun(msgspec.Struct, array_like=True, gc=False):
-    """Neighbouring queues whose open spans end.
-
-    Attributes:
-        member: The owner whose spans end, as its place in ``QueuesReassigned.members``; None: every owner that does
-            not get the queue by the same change.
-    """
-
-    first: int
-    last: int
-    member: int | None = None
-
-
-class AssignedRun(msgspec.Struct, array_like=True, gc=False):
-    """Neighbouring queues for which spans open.
-
-    Attributes:
-        member: The new owner, as its place in ``QueuesReassigned.members``. None: each goes to the member that owned,
-            before this change, the queue ``shift`` ids below it.
-        pause_ms, pause_estimated_ms: Of each of these queues: as in ``QueueAssigned``.
-    """
-
-    first: int
-    last: int
-    member: int | None = None
-    shift: int = 0
-    pause_ms: int | None = None
-    pause_estimated_ms: int | None = None
-
-
-class ReassignedTopic(msgspec.Struct, array_like=True):
-    """What becomes of the queues of one topic on one broker; runs by their first queue."""
-
-    topic: str
-    broker: str | None
-    released: list[ReleasedRun]
-    assigned: list[AssignedRun]
-    inferred: bool = False
-
-
-class QueuesReassigned(msgspec.Struct, kw_only=True, tag_field="kind", tag="queues_reassigned"):
-    """All spans of one origin that end and open at one event time: at most one span is open for each (queue, member).
-
-    Attributes:
-        members: Each member that is named, with its instance id.
-        topics: By topic and broker.
-    """
-
-    origin: Origin
-    at: int
-    generation: int
-    rebalance_id: str
-    members: list[tuple[str, str | None]]
-    topics: list[ReassignedTopic]
-
-
-class GroupChanged(msgspec.Struct, kw_only=True, tag_field="kind", tag="group_changed"):
+class GroupChanged(VerdictFields, kw_only=True, tag_field="kind", tag="group_changed"):
     """The group as it is now: replaces its row in ``groups``."""
 
     system: str
-    state: str  # stable, empty, failed, not_followed
+    state: str  # stable, empty, failed, not_followed; of a rebalance under way: ``UNDER_WAY``
     mode: str | None = None
     strategy: str | None = None
     generation: int | None = None
@@ -254,6 +159,13 @@ class GroupChanged(msgspec.Struct, kw_only=True, tag_field="kind", tag="group_ch
     spread: int = 0
     last_rebalance_at: int | None = None
     last_rebalance_id: str | None = None
+    observed_by: str | None = None
+    # Of a group of Kafka's newer protocols:
+    protocol: str | None = None
+    epoch: int | None = None
+    assignment_epoch: int | None = None
+    waits: str | None = None
+    library: str | None = None  # the client library that assigned the last generation
 
 
 class GroupRemoved(msgspec.Struct, kw_only=True, tag_field="kind", tag="group_removed"):
@@ -317,6 +229,7 @@ Body: TypeAlias = (
     | TopicChanged
     | FindingOpened
     | FindingClosed
+    | Audited
 )
 
 
@@ -348,6 +261,12 @@ class Rejected(msgspec.Struct, kw_only=True):
     raw_sha256: str
     cluster: str | None = None
     group_id: str | None = None
+
+
+class ClusterBegun(msgspec.Struct, kw_only=True):
+    """A shard has its first state of a cluster: where silence expires, its clock moves on from now on."""
+
+    cluster: str
 
 
 class Unfinished(msgspec.Struct, kw_only=True):

@@ -29,6 +29,18 @@ def event_schema() -> dict[str, Any]:
         {"required": ["queues"], "properties": {"queues": {"type": "array"}}},
         {"required": ["queue_count"], "properties": {"queue_count": {"type": "integer"}}},
     ]
+    definitions["GroupRecord"]["allOf"] = [
+        {
+            "if": {"properties": {"record": {"pattern": "^member"}}},
+            "then": {"required": ["member_id"], "properties": {"member_id": {"type": "string"}}},
+        },
+        {
+            "if": {
+                "properties": {"record": {"enum": ["group", "target", "member_current"]}, "deleted": {"const": False}}
+            },
+            "then": {"required": ["epoch"], "properties": {"epoch": {"type": "integer"}}},
+        },
+    ]
     # Not a keyword of JSON Schema: each alternative names its own type.
     union.pop("discriminator", None)
     return {

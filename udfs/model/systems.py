@@ -23,8 +23,8 @@ class SystemProfile(msgspec.Struct, frozen=True, kw_only=True):
         members_vote: Members list strategies and the coordinator takes one of them; else each follows its own.
         makes_member_ids: The coordinator makes the members' ids: no two connections share one.
         has_static_members: A member may come back under another id, and keeps its instance id.
-        reports_every_generation: Its generations come from a coordinator that assigns. Else members take queues over by
-            themselves, some time after a change: handovers are timed.
+        coordinator_assigns: A coordinator hands all members of a generation their queues at once. Else members take
+            queues over by themselves, some time after a change: handovers are timed.
         has_rebalance_loop: Clients learn of changes in a loop, and brokers scan for silent ones. Else they watch.
         owns_by_node: The reported owner of a queue reads it from that time on. Else its pulls are reported.
         needs_equal_subscriptions: Members with different subscriptions are a mistake of the users.
@@ -40,7 +40,7 @@ class SystemProfile(msgspec.Struct, frozen=True, kw_only=True):
     members_vote: bool = False
     makes_member_ids: bool = False
     has_static_members: bool = False
-    reports_every_generation: bool = False
+    coordinator_assigns: bool = False
     has_rebalance_loop: bool = False
     owns_by_node: bool = False
     needs_equal_subscriptions: bool = False
@@ -57,7 +57,7 @@ KAFKA = SystemProfile(
     members_vote=True,
     makes_member_ids=True,
     has_static_members=True,
-    reports_every_generation=True,
+    coordinator_assigns=True,
 )
 ROCKETMQ = SystemProfile(
     name="rocketmq",

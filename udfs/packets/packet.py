@@ -11,7 +11,6 @@ import hashlib
 import zlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import TypeAlias
 
 import msgspec
@@ -19,13 +18,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from udfs.model.arrays import Int64, UInt32, UInt64
+from udfs.model.arrays import Int64, UInt64
 from udfs.model.errors import PacketDamagedError
 from udfs.model.events import AnyEvent, Progress
 from udfs.model.journal import Rejected
 from udfs.model.losses import Loss
 from udfs.model.systems import SYSTEMS
-from udfs.packets import zstd
+from udfs.packets.progress import PackedEnds, PackedProgress
+from udfs.packets.texts import PackedTexts
 
 REJECTED_CLUSTER = ""
 Spoken: TypeAlias = tuple[int, int]  # an event time, and the key of its producer
@@ -33,7 +33,6 @@ COLLECTOR = 0  # the key of the sender of ``clock``
 # A batch's timestamp is taken before its newest events are read: newer events come from a clock that is ahead.
 READ_AFTER_MS = 1_000
 
-_ZSTD = zstd.codec(1)
 _KEYS_KEPT = 4_096  # of clusters, groups and topics: one at a time costs as much as a thousand
 _CHECKSUM_BYTES = 4  # CRC-32 of all that follows it in an encoded packet
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -122,38 +121,6 @@ def content_id(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-class PackedTexts(msgspec.Struct, array_like=True):
-    """Concatenated texts, compressed: names of one fleet are very similar.
-
-    Attributes:
-        count: How many. size: Bytes of ``data`` before compression.
-        data: uint32[count] little-endian, the length of each text in bytes; then all texts in UTF-8.
-    """
-
-    count: int
-    size: int
-    data: bytes
-
-    @classmethod
-    def pack(cls, texts: Sequence[str]) -> PackedTexts:
-        """Pack texts, in their order."""
-        encoded = [text.encode() for text in texts]
-        return cls.of_bytes(np.array([len(text) for text in encoded], np.uint32), b"".join(encoded))
-
-    @classmethod
-    def of_bytes(cls, lengths: UInt32, content: bytes | memoryview) -> PackedTexts:
-        """Pack texts that are concatenated in UTF-8."""
-        data = b"".join([lengths.astype("<u4", copy=False).tobytes(), content])
-        return cls(len(lengths), len(data), _ZSTD.compress(data, asbytes=True))
-
-    def unpack(self) -> list[str]:
-        """Return all texts."""
-        data = zstd.decompress(self.data, self.size)
-        start = 4 * self.count
-        bounds = [start, *(start + np.cumsum(np.frombuffer(data, "<u4", self.count), dtype=np.int64)).tolist()]
-        return [data[start:end].decode() for start, end in pairwise(bounds)]
-
-
 class PackedHeartbeats(msgspec.Struct, array_like=True):
     """Distinct (group, member, time), as columns, little-endian. P pairs, M distinct members, G groups.
 
@@ -231,14 +198,6 @@ class PackedHeartbeats(msgspec.Struct, array_like=True):
         return np.frombuffer(self.pair_times, f"<u{len(self.pair_times) // pairs}").astype(np.int64) + self.earliest_ms
 
 
-class PackedProgress(msgspec.Struct, array_like=True):
-    """Distinct (group, queue, commit time), ascending: uint64[P] keys of groups, uint64[P] of queues, int64[P]."""
-
-    group_keys: bytes
-    queue_keys: bytes
-    times: bytes
-
-
 class CarriedEvent(msgspec.Struct, array_like=True):
     """One whole event on its way: canonical JSON of the parsed struct, with times in epoch ms.
 
@@ -268,6 +227,7 @@ class Packet(msgspec.Struct, array_like=True, kw_only=True):
             that are ahead of the batch; ahead: the same of those.
         recorded_ms: The newest event time that is further behind the batch than a clock may be ahead.
         rejected: Only for the cluster ``REJECTED_CLUSTER``: inputs that could not be read.
+        ends: Where queues of the cluster end, in every shard.
     """
 
     newest_ms: int | None = None
@@ -283,6 +243,7 @@ class Packet(msgspec.Struct, array_like=True, kw_only=True):
     ahead: list[Spoken] = msgspec.field(default_factory=list)
     recorded_ms: int | None = None
     losses: list[Loss] = msgspec.field(default_factory=list)
+    ends: PackedEnds | None = None
 
 
 def encode_packet(packet: Packet) -> bytes:

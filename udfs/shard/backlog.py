@@ -12,7 +12,9 @@ import msgspec
 
 from udfs.model.errors import StateVersionError
 from udfs.model.events import AnyEvent, TopicQueues
+from udfs.model.group_api import observed_since
 from udfs.packets.packet import CarriedEvent, read_event
+from udfs.shard.deleted_groups import deletions_of
 from udfs.shard.state_format import Buffer
 
 
@@ -24,7 +26,7 @@ class Held(msgspec.Struct, array_like=True):
         clock_before, clock: The cluster's clock before and in it.
         events: Of the group itself. topics: ``TopicQueues`` that changed something.
         heartbeats: Member and time of those without a description, any order.
-        progress: As ``GroupInput.progress``.
+        progress, offsets: As ``GroupInput`` has them.
     """
 
     batch: int
@@ -34,9 +36,14 @@ class Held(msgspec.Struct, array_like=True):
     topics: list[CarriedEvent]
     heartbeats: list[tuple[str, int]]
     progress: dict[int, list[int]]
+    offsets: dict[int, list[tuple[int, int, int, int]]] = msgspec.field(default_factory=dict)
 
     def since(self, time_ms: int) -> Held:
         """Return the rest, from a time on."""
+        progress, offsets = self.progress, self.offsets
+        deletions = deletions_of(read_event(one) for one in self.events if one.event_time < time_ms)
+        if deletions:
+            progress, offsets = observed_since(progress, offsets, deletions[-1])
         return Held(
             self.batch,
             self.clock_before,
@@ -44,15 +51,19 @@ class Held(msgspec.Struct, array_like=True):
             [carried for carried in self.events if carried.event_time >= time_ms],
             [carried for carried in self.topics if carried.event_time >= time_ms],
             [(member_id, at) for member_id, at in self.heartbeats if at >= time_ms],
-            self.progress,
+            progress,
+            offsets,
         )
 
     def only_moves_the_clock_after(self, former: Held) -> bool:
         """Return whether this input adds only a newer clock to an earlier batch's input."""
-        newest = {queue: times[-1] for queue, times in former.progress.items()}
-        return not (self.events or self.topics or self.heartbeats) and newest == {
-            queue: times[-1] for queue, times in self.progress.items()
-        }
+        if self.events or self.topics or self.heartbeats or _newest(self.progress) != _newest(former.progress):
+            return False
+        return all(former.offsets.get(queue, [])[-1:] == observed[-1:] for queue, observed in self.offsets.items())
+
+
+def _newest(progress: dict[int, list[int]]) -> dict[int, int]:
+    return {queue: times[-1] for queue, times in progress.items()}
 
 
 class Brought(NamedTuple):
@@ -66,18 +77,27 @@ class Brought(NamedTuple):
     clock_before: int | None
     clock: int
     events: list[tuple[AnyEvent, CarriedEvent]]
-    moves: list[tuple[TopicQueues, CarriedEvent]]
+    topic_changes: list[tuple[TopicQueues, CarriedEvent]]
     mine: set[str]
     heartbeats: list[tuple[str, int]]
     progress: dict[int, list[int]]
+    offsets: dict[int, list[tuple[int, int, int, int]]]
 
     @classmethod
     def of(cls, held: Held) -> Brought:
         """Return waiting input, parsed."""
-        moves = [(event, one) for one in held.topics if isinstance(event := read_event(one), TopicQueues)]
+        topic_changes = [(event, one) for one in held.topics if isinstance(event := read_event(one), TopicQueues)]
         events = [(read_event(one), one) for one in held.events]
         return cls(
-            held.batch, held.clock_before, held.clock, events, moves, set(), list(held.heartbeats), held.progress
+            held.batch,
+            held.clock_before,
+            held.clock,
+            events,
+            topic_changes,
+            set(),
+            list(held.heartbeats),
+            held.progress,
+            held.offsets,
         )
 
     def held(self, heartbeats: list[tuple[str, int]]) -> Held:
@@ -87,9 +107,10 @@ class Brought(NamedTuple):
             self.clock_before,
             self.clock,
             [carried for _, carried in self.events],
-            [carried for _, carried in self.moves],
+            [carried for _, carried in self.topic_changes],
             sorted({*self.heartbeats, *heartbeats}),
             self.progress,
+            self.offsets,
         )
 
 

@@ -1,17 +1,29 @@
-"""Core: when each queue of each group was last committed or pulled, packed. No I/O.
+"""Core: what the groups of a shard have committed and read in each queue, and where queues end. No I/O.
 
 Commits are evidence about a queue's owner, never liveness: they wake no group. They are stored, and passed to the
-group when something else wakes it.
+group when something else wakes it. What is newer than the clock waits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from udfs.model.arrays import Int64, UInt64
-from udfs.packets.packet import PackedProgress
+from udfs.packets.progress import (
+    NO_PROGRESS,
+    NOT_NAMED,
+    UNKNOWN,
+    PackedEnds,
+    PackedNames,
+    PackedProgress,
+    ProgressColumns,
+)
+from udfs.shard.deleted_groups import apply_with_deletions, is_ended
+from udfs.shard.queue_spans import Ends, Reach, SpanRows, in_row_order, match_ends
+from udfs.shard.queue_table import QueueRow, QueueTable
 from udfs.shard.state_format import (
     Buffer,
     must_hold,
@@ -22,111 +34,295 @@ from udfs.shard.state_format import (
     unpack_parts,
     widen,
 )
-from udfs.shard.time_index import GroupedTimes
+
+# (time, committed, end, position) of one queue at one time; ``UNKNOWN`` where an observation does not carry one, and
+# ``NOT_NAMED`` the offset of a commit that names none.
+Observation: TypeAlias = tuple[int, int, int, int]
+# One waiting row: key of the queue, time, offset, end, position, whether it is a commit.
+Waiting: TypeAlias = tuple[int, int, int, int, int, bool]
 
 _KEY_BYTES = 8
 
 
 class Commits:
-    """The commits of a shard: the newest applied one of each queue, and those that wait for the clock."""
+    """What a shard knows of queues: what was applied, and what waits for the clock.
 
-    def __init__(self, applied: Buffer = b"", waiting: Buffer = b"") -> None:
-        self._data = applied
-        self._waiting_data = waiting
-        self._table: GroupedTimes | None = None
-        groups, queues, times = unpack_parts(waiting, 3)
-        self._groups: UInt64 = widen(groups, _KEY_BYTES)
-        self._queues: UInt64 = widen(queues, _KEY_BYTES)
-        must_hold(len(self._groups) == len(self._queues), "waiting commits are incomplete")
-        self._times: Int64 = unpack_column(times, len(self._groups))
-        self._due: tuple[UInt64, UInt64, Int64] = (self._groups[:0], self._queues[:0], self._times[:0])
-        self._waiting_changed = False
+    Args:
+        queues, offsets: What was applied, see ``QueueTable``. waiting, waiting_ends: What waits.
+        most: Queues of groups that are remembered; others are ignored as long as there are so many.
+    """
+
+    def __init__(
+        self,
+        queues: Buffer = b"",
+        offsets: Buffer = b"",
+        waiting: Buffer = b"",
+        waiting_ends: Buffer = b"",
+        most: int = 2**31,
+    ) -> None:
+        self._data = [queues, offsets]
+        self._most = most
+        self._table: QueueTable | None = None
+        self._has_new_queues = False
+        self._has_changed = False
+        self._waiting_data, self._ends_data = waiting, waiting_ends
+        self._waiting, self._waiting_ends = _read_waiting(waiting), _read_ends(waiting_ends)
+        self._waiting_changed = self._ends_changed = False
+        self._due = NO_PROGRESS
+        self._due_rows: Int64 = np.empty(0, np.int64)
+        self._due_ends = Ends._make(column[:0] for column in self._waiting_ends)
+        self._matched: tuple[Int64, Int64] | None = None
+        self._deletions: dict[int, Sequence[int]] = {}
 
     @property
     def waiting_times(self) -> Int64:
-        """The times of all waiting commits."""
-        return self._times
+        """The times of all that waits."""
+        return np.concatenate([self._waiting.times, self._waiting_ends.times])
 
-    def take(self, groups: UInt64, queues: UInt64, times: Int64) -> None:
-        """Add commits of any time."""
-        if len(times):
-            self._groups = np.concatenate([self._groups, groups])
-            self._queues = np.concatenate([self._queues, queues])
-            self._times = np.concatenate([self._times, times])
-            self._waiting_changed = True
-
-    def take_packed(self, packed: PackedProgress) -> None:
-        """Add the commits of a packet."""
-        self.take(
-            np.frombuffer(packed.group_keys, "<u8").astype(np.uint64),
-            np.frombuffer(packed.queue_keys, "<u8").astype(np.uint64),
-            np.frombuffer(packed.times, "<i8").astype(np.int64),
-        )
-
-    def settle(self, clock: int) -> None:
-        """Make commits before the clock due; the others wait."""
-        due = self._times < clock
-        if not due.any():
+    def take(self, columns: ProgressColumns, names: PackedNames | None = None) -> None:
+        """Add observations of any time."""
+        if not len(columns.times):
             return
-        groups, queues, times = self._groups[due], self._queues[due], self._times[due]
-        order = np.lexsort((times, groups))
-        self._due = (groups[order], queues[order], times[order])
-        self._groups, self._queues, self._times = self._groups[~due], self._queues[~due], self._times[~due]
+        table = self._decoded()
+        added = table.expect(columns.groups, columns.queues, self._most)
+        named = names is not None and table.name(names)
+        self._has_new_queues |= added or named
+        self._has_changed |= added
+        if len(table) == self._most:
+            columns = columns.where(table.find(columns.groups, columns.queues) >= 0)
+        self._waiting = ProgressColumns.concat([self._waiting, columns])
         self._waiting_changed = True
 
+    def take_packed(self, packed: PackedProgress) -> None:
+        """Add the observations of a packet."""
+        self.take(packed.columns(), packed.names)
+
+    def take_ends(self, packed: PackedEnds) -> None:
+        """Add where queues end."""
+        self._waiting_ends = Ends._make(map(np.concatenate, zip(self._waiting_ends, packed.columns(), strict=True)))
+        self._ends_changed = True
+
+    def make_due(self, clock: int) -> None:
+        """Make what is before the clock due; the rest waits."""
+        due = self._waiting.times < clock
+        if due.any():
+            now = self._waiting.where(due)
+            table = self._decoded()
+            rows = table.find(now.groups, now.queues)
+            if (rows < 0).any():  # forgotten since it came
+                self._has_new_queues = self._has_changed = True
+                table.expect(now.groups, now.queues, self._most)
+                rows = table.find(now.groups, now.queues)
+                now, rows = now.where(rows >= 0), rows[rows >= 0]
+            self._due, self._due_rows = in_row_order(now, rows)
+            self._waiting = self._waiting.where(~due)
+            self._waiting_changed = True
+        ends = self._waiting_ends.times < clock
+        if ends.any():
+            # Most queues are of groups of other shards.
+            known = ends & np.isin(self._waiting_ends.queues, self._decoded().keys)
+            self._due_ends = Ends._make(column[known] for column in self._waiting_ends)
+            self._waiting_ends = Ends._make(column[~ends] for column in self._waiting_ends)
+            self._ends_changed = True
+
+    def note_deletions(self, group: int, times: Sequence[int]) -> None:
+        """Note when a group was deleted: what it had committed up to then is forgotten."""
+        if times:
+            self._deletions[group] = times
+
+    def apply_due(self, *, span_ms: int, before: int | None, clock: int, flush: bool) -> SpanRows | None:
+        """Apply what is due; return which queues moved in the spans that are over, as ``queue_spans`` says.
+
+        Once for each batch, after its groups.
+        """
+        over = bool(span_ms) and before is not None and before // span_ms < clock // span_ms
+        closes = (over or flush or self._deletions) and len(self._decoded())
+        if not (len(self._due.times) or len(self._due_ends.times) or closes):
+            return None
+        table = self._decoded()
+        reach = Reach.of_all(len(table), span_ms, before, clock, flush=flush)
+        rows = apply_with_deletions(
+            table, self._due, self._due_rows, self._due_ends, reach, self._deletions, span_ms=span_ms
+        )
+        self._has_changed = True
+        return rows
+
+    @property
+    def table(self) -> QueueTable:
+        """What was applied."""
+        return self._decoded()
+
+    # ---- of one group
+
     def of(self, group: int) -> dict[int, list[int]]:
-        """Return a group's commits: queue -> the one known before this batch, then the due ones, ascending."""
+        """Return when a group committed: queue -> the last time known before this batch, then those due, ascending."""
         answer: dict[int, list[int]] = {}
-        if len(self._data) or self._table is not None:
-            keys, times = self._decoded().of(group)
-            answer = {key: [at] for key, at in zip(keys.tolist(), times.tolist(), strict=True)}
-        groups, queues, moments = self._due
-        if len(groups):
-            first, last = np.searchsorted(groups, np.uint64(group)), np.searchsorted(groups, np.uint64(group), "right")
-            for queue, at in zip(queues[first:last].tolist(), moments[first:last].tolist(), strict=True):
-                known = answer.setdefault(queue, [])
-                if not known or at > known[-1]:
-                    known.append(at)
+        if self._is_empty():
+            return answer
+        rows, table = self._decoded().rows_of(group), self._decoded()
+        known = zip(table.keys[rows].tolist(), table.columns["times"][rows].tolist(), table.seen[rows], strict=True)
+        for key, at, seen in known:
+            if seen and at != UNKNOWN:
+                answer[key] = [at]
+        due = self._due_of(group)
+        for queue, at in zip(due.queues[due.commits].tolist(), due.times[due.commits].tolist(), strict=True):
+            times = answer.setdefault(queue, [])
+            if not times or at > times[-1]:
+                times.append(at)
         return answer
 
-    def waiting_of(self, group: int) -> list[tuple[int, int]]:
-        """Return a group's commits that wait: (queue, time), ascending."""
-        mine = self._groups == np.uint64(group)
-        return sorted(zip(self._queues[mine].tolist(), self._times[mine].tolist(), strict=True))
-
-    def of_others(self, groups: UInt64) -> list[tuple[int, int, int]]:
-        """Return the commits, applied and waiting, of all groups but these: (group, queue, time)."""
+    def offsets_of(self, group: int) -> dict[int, list[Observation]]:
+        """Return how far a group has come in each queue: what was known before this batch, and what is due."""
+        if self._is_empty():
+            return {}
         table = self._decoded()
-        owners = np.concatenate([np.repeat(table.groups, table.counts), self._groups])
-        queues, times = np.concatenate([table.keys, self._queues]), np.concatenate([table.times, self._times])
-        others = ~np.isin(owners, groups)
-        return sorted(zip(owners[others].tolist(), queues[others].tolist(), times[others].tolist(), strict=True))
+        rows = table.rows_of(group)
+        answer = {
+            int(table.keys[number]): _of_row(table, number)
+            for number in range(rows.start, rows.stop)
+            if table.seen[number]
+        }
+        due = self._due_of(group)
+        for queue, at, offset, end, position, is_commit in zip(*(column.tolist() for column in due[1:]), strict=True):
+            # Where nothing was committed the source tells again what was committed before.
+            committed = _committed(offset) if is_commit else UNKNOWN
+            answer.setdefault(queue, []).append((at, committed, end, position))
+        for number, end in zip(*(part.tolist() for part in self._matched_ends(rows)), strict=True):
+            one = (int(self._due_ends.times[end]), UNKNOWN, int(self._due_ends.ends[end]), UNKNOWN)
+            answer.setdefault(int(table.keys[number]), []).append(one)
+        return {queue: sorted(set(observed)) for queue, observed in answer.items()}
 
-    def restore(self, group: int, known: Sequence[tuple[int, int]]) -> None:
-        """Restore a group's applied commits from another state: (queue, time)."""
-        if known:
-            queues = np.asarray([queue for queue, _ in known], dtype=np.uint64)
-            times = np.asarray([at for _, at in known], dtype=np.int64)
-            self._decoded().raise_to(np.full(len(known), group, dtype=np.uint64), queues, times)
-            self._data = self._decoded().encode()
+    def waiting_of(self, group: int) -> list[Waiting]:
+        """Return what waits of a group, sorted."""
+        mine = self._waiting.where(self._waiting.groups == np.uint64(group))
+        return sorted(zip(*(column.tolist() for column in mine[1:]), strict=True))
 
-    def encode(self, forget_before: int | None) -> tuple[Buffer, Buffer]:
-        """Encode the applied and the waiting commits; applied ones that are too old are dropped."""
-        if len(self._due[2]):
-            table = self._decoded()
-            table.raise_to(*self._due)
-            if forget_before is not None and table.times.min() < forget_before:
-                table.keep(table.times >= forget_before)
-            self._data = table.encode()
-        if self._waiting_changed:
-            self._waiting_data = b""
-            if len(self._times):
-                self._waiting_data = pack_parts(
-                    narrow(self._groups, _KEY_BYTES), narrow(self._queues, _KEY_BYTES), pack_column(self._times)
+    def rows_of(self, group: int) -> tuple[str | None, list[QueueRow]]:
+        """Return a group's name and what was applied of it."""
+        table = self._decoded()
+        rows = table.rows_of(group)
+        return table.names.get(group), [table.row(number) for number in range(rows.start, rows.stop)]
+
+    def others(self, groups: UInt64) -> list[int]:
+        """Return the keys of all groups but these."""
+        known = np.concatenate([self._decoded().groups, self._waiting.groups])
+        return sorted(set(known[~np.isin(known, groups)].tolist()))
+
+    def waiting_ends(self) -> list[tuple[int, int, int]]:
+        """Return the ends that wait: queue, time, end."""
+        return sorted(zip(*(column.tolist() for column in self._waiting_ends), strict=True))
+
+    # ---- of another state
+
+    def restore(self, group: int, name: str | None, rows: Sequence[QueueRow], waiting: Sequence[Waiting]) -> None:
+        """Restore what another state knows of a group."""
+        if rows:
+            self._decoded().put(group, name, {row.queue: row for row in rows})
+            self._has_new_queues = self._has_changed = True
+        if waiting:
+            queues, times, offsets, ends, positions, commits = zip(*waiting, strict=True)
+            self.take(
+                ProgressColumns(
+                    np.full(len(times), group, np.uint64),
+                    np.asarray(queues, np.uint64),
+                    np.asarray(times, np.int64),
+                    np.asarray(offsets, np.int64),
+                    np.asarray(ends, np.int64),
+                    np.asarray(positions, np.int64),
+                    np.asarray(commits, np.bool_),
                 )
-        return self._data, self._waiting_data
+            )
 
-    def _decoded(self) -> GroupedTimes:
+    # ---- the state
+
+    def encode(self, forget_before: int | None) -> tuple[Buffer, Buffer, Buffer, Buffer]:
+        """Encode what was applied and what waits, without queues of old and of deleted groups."""
+        if self._has_changed or self._has_new_queues:
+            table = self._decoded()
+            columns = table.columns
+            last = np.where(columns["times"] != UNKNOWN, columns["times"], columns["end_times"])
+            kept = ~table.seen | (last == UNKNOWN) | (last >= (forget_before or 0))
+            # What waits is of the next group of that name: its rows have their names already.
+            awaited = np.isin(np.arange(len(table)), table.find(self._waiting.groups, self._waiting.queues))
+            kept &= ~is_ended(table) | table.moved | awaited
+            if not kept.all():
+                table.keep(kept)
+                self._has_new_queues = True
+            self._data = [
+                table.encode_queues() if self._has_new_queues else self._data[0],
+                table.encode_offsets(),
+            ]
+        if self._waiting_changed:
+            self._waiting_data = _pack_waiting(self._waiting)
+        if self._ends_changed:
+            self._ends_data = _pack_ends(self._waiting_ends)
+        return self._data[0], self._data[1], self._waiting_data, self._ends_data
+
+    def _decoded(self) -> QueueTable:
         if self._table is None:
-            self._table = GroupedTimes(self._data)
+            self._table = QueueTable(*self._data)
         return self._table
+
+    def _is_empty(self) -> bool:
+        return self._table is None and not len(self._data[0])
+
+    def _due_of(self, group: int) -> ProgressColumns:
+        groups = self._due.groups
+        first, last = np.searchsorted(groups, np.uint64(group)), np.searchsorted(groups, np.uint64(group), "right")
+        return self._due.where(slice(first, last))
+
+    def _matched_ends(self, rows: slice) -> tuple[Int64, Int64]:
+        """Return the due ends of some rows: row, index of the end."""
+        if self._matched is None:
+            matched, numbers = match_ends(self._decoded(), self._due, self._due_rows, self._due_ends)
+            order = np.argsort(matched, kind="stable")
+            self._matched = matched[order], numbers[order]
+        matched, numbers = self._matched
+        first, last = np.searchsorted(matched, [rows.start, rows.stop]).tolist()
+        return matched[first:last], numbers[first:last]
+
+
+def _of_row(table: QueueTable, number: int) -> list[Observation]:
+    """Return a row of the table as the observations that it was made of."""
+    one = {name: int(column[number]) for name, column in table.columns.items()}
+    found: list[Observation] = []
+    if one["former_times"] != UNKNOWN:
+        found.append((one["former_times"], one["former_offsets"], UNKNOWN, UNKNOWN))
+    if one["times"] != UNKNOWN:
+        found.append((one["times"], _committed(one["offsets"]), UNKNOWN, UNKNOWN))
+    if one["end_times"] != UNKNOWN:
+        found.append((one["end_times"], UNKNOWN, one["ends"], UNKNOWN))
+    if one["position_times"] != UNKNOWN:
+        found.append((one["position_times"], UNKNOWN, UNKNOWN, one["positions"]))
+    return found
+
+
+def _committed(offset: int) -> int:
+    return NOT_NAMED if offset == UNKNOWN else offset
+
+
+def _read_waiting(data: Buffer) -> ProgressColumns:
+    groups, queues, *others = unpack_parts(data, 7)
+    keys = widen(groups, _KEY_BYTES), widen(queues, _KEY_BYTES)
+    must_hold(len(keys[0]) == len(keys[1]), "waiting commits are incomplete")
+    times, offsets, ends, positions, commits = (unpack_column(part, len(keys[0])) for part in others)
+    return ProgressColumns(*keys, times, offsets, ends, positions, commits > 0)
+
+
+def _pack_waiting(waiting: ProgressColumns) -> bytes:
+    if not len(waiting.times):
+        return b""
+    keys = (narrow(waiting.groups, _KEY_BYTES), narrow(waiting.queues, _KEY_BYTES))
+    return pack_parts(*keys, *(pack_column(column) for column in (*waiting[2:6], waiting.commits.astype(np.int64))))
+
+
+def _read_ends(data: Buffer) -> Ends:
+    queues, times, ends = unpack_parts(data, 3)
+    keys = widen(queues, _KEY_BYTES)
+    return Ends(keys, unpack_column(times, len(keys)), unpack_column(ends, len(keys)))
+
+
+def _pack_ends(ends: Ends) -> bytes:
+    if not len(ends.times):
+        return b""
+    return pack_parts(narrow(ends.queues, _KEY_BYTES), pack_column(ends.times), pack_column(ends.ends))

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from udfs.model.events import AnyEvent, AssignmentReported, GroupSnapshot, Heartbeat, MemberJoined, TopicQueues
+from udfs.model.events import (
+    AnyEvent,
+    AssignmentReported,
+    GroupRecord,
+    GroupSnapshot,
+    Heartbeat,
+    MemberJoined,
+    TopicQueues,
+)
 from udfs.model.group_api import DueEvent
 from udfs.packets.packet import CarriedEvent, carry_event, order_of, read_event
 from udfs.shard.backlog import Brought
@@ -47,7 +55,7 @@ def sort_due(
     events: list[DueEvent] = []
     late_rows: dict[str, CarriedEvent] = {}
     carriers: dict[str, CarriedEvent] = {}
-    both: list[tuple[AnyEvent, CarriedEvent]] = [*brought.events, *brought.moves]
+    both: list[tuple[AnyEvent, CarriedEvent]] = [*brought.events, *brought.topic_changes]
     for event, carried in sorted(both, key=lambda pair: order_of(pair[1])):
         late = _is_older(event.event_time, before) and _is_older(event.event_time, record.last_applied)
         if isinstance(event, TopicQueues):
@@ -105,6 +113,10 @@ def topics_in(event: AnyEvent) -> set[str]:
     if isinstance(event, GroupSnapshot):
         named = {topic for member in event.members for topic in member.subscriptions or ()}
         return named | {queue.topic for queues in (event.assignments or {}).values() for queue in queues}
+    if isinstance(event, GroupRecord):
+        named = set(event.topics or ()) | set((event.topic_ids or {}).values())
+        named.update(*(event.subtopologies or {}).values())
+        return named.union(() if event.member is None else event.member.subscriptions or ())
     if isinstance(event, AssignmentReported):
         return {queue.topic for queue in event.queues}
     return set()

@@ -13,31 +13,33 @@ from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
 from udfs.model.events import AnyEvent, TopicQueues
 from udfs.model.group_api import GroupInput, GroupLogic, GroupOutput
-from udfs.model.journal import Change, Rebalance, Rejected, Unfinished
+from udfs.model.journal import Change, ClusterBegun, Rebalance, Rejected, Unfinished
+from udfs.model.queue_progress import QueueProgress
 from udfs.model.rejection import Rejection, rejected
 from udfs.model.systems import System
 from udfs.packets.packet import CarriedEvent, order_of
 from udfs.shard.backlog import Brought
+from udfs.shard.deleted_groups import deletions_of
 from udfs.shard.due_input import carry_heartbeat, may_bring_back, sort_due, topics_in
 from udfs.shard.liveness import AppliedHeartbeats, Bools
 from udfs.shard.state import Record, ShardState, UnknownMemberHeartbeat, Written, cut_keys, written_of
 from udfs.shard.topics import TopicsAtBatch
 from udfs.shard.wake_index import topic_hash
 
-Row: TypeAlias = Rebalance | Change | Rejected | Unfinished
+Row: TypeAlias = Rebalance | Change | Rejected | ClusterBegun | QueueProgress | Unfinished
 _CHUNK = 512  # groups decoded at a time: bounds memory, and hashes their members' ids at once
 
 
 class Work:
     """The due input of one group in this batch."""
 
-    __slots__ = ("events", "name", "strangers", "system")
+    __slots__ = ("events", "name", "system", "unknown_member_heartbeats")
 
     def __init__(self, name: str, system: System) -> None:
         self.name = name
         self.system = system
         self.events: list[tuple[AnyEvent, CarriedEvent]] = []
-        self.strangers: list[tuple[str, int]] = []
+        self.unknown_member_heartbeats: list[tuple[str, int]] = []
 
 
 class _Pairs(NamedTuple):
@@ -59,8 +61,8 @@ class ShardGroups:
         self._logic = logic
         # By key, then by name: two groups with one key are not merged.
         self._works: dict[int, dict[str, Work]] = {}
-        self._moves: dict[str, list[tuple[TopicQueues, CarriedEvent]]] = {}
-        self._moved_hashes: dict[int, list[str]] = {}
+        self._topic_changes: dict[str, list[tuple[TopicQueues, CarriedEvent]]] = {}
+        self._changed_hashes: dict[int, list[str]] = {}
         self._names: dict[tuple[int, int], tuple[Record, str]] = {}
         self._advanced: list[tuple[int, Record, bytes, GroupOutput]] = []
 
@@ -71,29 +73,32 @@ class ShardGroups:
             works[name] = Work(name, system)
         return works[name]
 
-    def move(self, event: TopicQueues, carried: CarriedEvent) -> None:
+    def add_topic_change(self, event: TopicQueues, carried: CarriedEvent) -> None:
         """Record a topic's change; called in the order of the changes."""
-        if event.topic not in self._moves:
-            self._moves[event.topic] = []
-            self._moved_hashes.setdefault(topic_hash(event.topic), []).append(event.topic)
-        self._moves[event.topic].append((event, carried))
+        if event.topic not in self._topic_changes:
+            self._topic_changes[event.topic] = []
+            self._changed_hashes.setdefault(topic_hash(event.topic), []).append(event.topic)
+        self._topic_changes[event.topic].append((event, carried))
 
-    def advance(self, settled: AppliedHeartbeats, clock: int, batch_ms: int) -> Iterator[Row]:
+    def advance(self, applied: AppliedHeartbeats, clock: int, batch_ms: int) -> Iterator[Row]:
         """Advance every due group, known ones first, and store their new state."""
         state = self._state
-        touched = settled.due_groups | state.watch.due(clock)
-        if self._moves:
-            touched |= state.watch.subscribed(self._moves)
+        for key, works in self._works.items():
+            events = [event for work in works.values() for event, _ in work.events]
+            state.commits.note_deletions(key, deletions_of(events))
+        touched = applied.due_groups | state.watch.due(clock)
+        if self._topic_changes:
+            touched |= state.watch.subscribed(self._topic_changes)
         keys = np.fromiter(self._works, dtype=np.uint64, count=len(self._works))
         numbers = state.find(keys)
         touched[numbers[numbers >= 0]] = True
         touched[state.find(np.asarray(state.backlog.groups, dtype=np.uint64))] = True
         perhaps = np.zeros(len(touched), dtype=np.bool_)
-        perhaps[state.live.numbers[settled.members[settled.behind]]] = True
+        perhaps[state.live.numbers[applied.members[applied.behind]]] = True
         asked = np.flatnonzero(touched | perhaps)
-        pairs = self._pairs_of(settled, touched | perhaps)
+        pairs = self._pairs_of(applied, touched | perhaps)
         for start in range(0, len(asked), _CHUNK):
-            yield from self._advance_existing(asked[start : start + _CHUNK], touched, settled, pairs, clock, batch_ms)
+            yield from self._advance_existing(asked[start : start + _CHUNK], touched, applied, pairs, clock, batch_ms)
         for key in sorted(keys[numbers < 0].tolist()):
             work = self._works[key][min(self._works[key])]
             yield from self._refuse_others(key, work.name, batch_ms)
@@ -105,10 +110,10 @@ class ShardGroups:
         if unfinished:
             yield Unfinished(cluster=self._cluster, groups=unfinished)
 
-    def _pairs_of(self, settled: AppliedHeartbeats, asked: Bools) -> _Pairs:
-        groups = self._state.live.numbers[settled.members]
+    def _pairs_of(self, applied: AppliedHeartbeats, asked: Bools) -> _Pairs:
+        groups = self._state.live.numbers[applied.members]
         chosen = asked[groups]
-        members, times, behind = settled.members[chosen], settled.times[chosen], settled.behind[chosen]
+        members, times, behind = applied.members[chosen], applied.times[chosen], applied.behind[chosen]
         order = np.lexsort((times, members))
         return _Pairs(groups[chosen][order], members[order], times[order], behind[order].tolist())
 
@@ -116,7 +121,7 @@ class ShardGroups:
         self,
         numbers: Int64,
         touched: Bools,
-        settled: AppliedHeartbeats,
+        applied: AppliedHeartbeats,
         pairs: _Pairs,
         clock: int,
         batch_ms: int,
@@ -143,7 +148,7 @@ class ShardGroups:
                 raise InvariantError(f"members of group {record.name}", sorted(names.values()), row_keys)
             if number in waiting:
                 self._names |= {(key, row_key): (record, names[row_key]) for row_key in row_keys}
-            last = settled.last_before[rows].tolist()
+            last = applied.last_before[rows].tolist()
             seen = {names[row_key]: at_ms for row_key, at_ms in zip(row_keys, last, strict=True)}
             if state.backlog.of(key):
                 due = slice(firsts[at], lasts[at])
@@ -193,10 +198,10 @@ class ShardGroups:
     ) -> Iterator[Row]:
         """Apply this batch's input to a group."""
         work = self._works.get(key, {}).get(record.name)
-        mine, moves = self._moves_for(key, work)
+        mine, topic_changes = self._topic_changes_for(key, work)
         if record.seen is not None:
             seen = record.seen
-        brought = self._brought(key, record.name, clock, moves, mine)
+        brought = self._brought(key, record.name, clock, topic_changes, mine)
         advanced = yield from self._apply_brought(key, record, group, seen, brought, beats, late_beats, batch_ms, 0)
         if advanced.stopped_at is not None:
             told = [(member_id, at) for member_id, times in beats.items() for at in times]
@@ -218,8 +223,8 @@ class ShardGroups:
         Args:
             heartbeats: Of known members, due in this batch: member and time.
         """
-        moves = [move for topic in sorted(self._moves) for move in self._moves[topic]]
-        now = self._brought(key, record.name, clock, moves, set()).held(heartbeats)
+        topic_changes = [change for topic in sorted(self._topic_changes) for change in self._topic_changes[topic]]
+        now = self._brought(key, record.name, clock, topic_changes, set()).held(heartbeats)
         held = list(self._state.backlog.of(key))
         if now.only_moves_the_clock_after(held[-1]):
             held[-1].clock = clock
@@ -232,7 +237,9 @@ class ShardGroups:
         topics = self._state.watch.topics_of(number)
         while held:
             brought = Brought.of(held[0])
-            brought.mine.update(move.topic for move, _ in brought.moves if topic_hash(move.topic) in topics)
+            brought.mine.update(
+                change.topic for change, _ in brought.topic_changes if topic_hash(change.topic) in topics
+            )
             brought.mine.update(*(topics_in(event) for event, _ in brought.events))
             advanced = yield from self._apply_brought(key, record, group, seen, brought, {}, [], batch_ms, done)
             done += advanced.work
@@ -248,7 +255,7 @@ class ShardGroups:
         self._keep(key, record, group, advanced)
 
     def _brought(
-        self, key: int, name: str, clock: int, moves: list[tuple[TopicQueues, CarriedEvent]], mine: set[str]
+        self, key: int, name: str, clock: int, topic_changes: list[tuple[TopicQueues, CarriedEvent]], mine: set[str]
     ) -> Brought:
         work = self._works.get(key, {}).get(name)
         return Brought(
@@ -256,10 +263,11 @@ class ShardGroups:
             clock_before=self._state.clock_before,
             clock=clock,
             events=work.events if work else [],
-            moves=moves,
+            topic_changes=topic_changes,
             mine=mine,
-            heartbeats=work.strangers if work else [],
+            heartbeats=work.unknown_member_heartbeats if work else [],
             progress=self._state.commits.of(key),
+            offsets=self._state.commits.offsets_of(key),
         )
 
     def _apply_brought(
@@ -290,6 +298,7 @@ class ShardGroups:
             heartbeats=beats,
             last_heartbeat=seen,
             progress=brought.progress,
+            offsets=brought.offsets,
             work_limit=self._rules.max_group_work - done,
         )
         topics = TopicsAtBatch(state.topics, brought.batch)
@@ -307,25 +316,27 @@ class ShardGroups:
         yield from advanced.rejected
         return advanced
 
-    def _moves_for(self, key: int, work: Work | None) -> tuple[set[str], list[tuple[TopicQueues, CarriedEvent]]]:
+    def _topic_changes_for(
+        self, key: int, work: Work | None
+    ) -> tuple[set[str], list[tuple[TopicQueues, CarriedEvent]]]:
         """Return the topics that a group subscribes to, or may subscribe to after this batch, and their changes.
 
         A member that comes back without a subscription may bring back any topic: then all changes are returned, and the
         group ignores those of other topics.
         """
-        if not self._moves:
+        if not self._topic_changes:
             return set(), []
         number = int(self._state.find(np.asarray([key], dtype=np.uint64))[0])
         hashes = self._state.watch.topics_of(number) if number >= 0 else frozenset[int]()
-        mine = {topic for one in hashes for topic in self._moved_hashes.get(one, ())}
+        mine = {topic for one in hashes for topic in self._changed_hashes.get(one, ())}
         returning = False
         if work is not None:
-            returning = number >= 0 and bool(work.strangers)
+            returning = number >= 0 and bool(work.unknown_member_heartbeats)
             for event, _ in work.events:
                 mine |= topics_in(event)
                 returning |= may_bring_back(event)
-        told = sorted(self._moves) if returning else sorted(mine & self._moves.keys())
-        return mine, [move for topic in told for move in self._moves[topic]]
+        topics = sorted(self._topic_changes) if returning else sorted(mine & self._topic_changes.keys())
+        return mine, [change for topic in topics for change in self._topic_changes[topic]]
 
     def _refuse_others(self, key: int, name: str, batch_ms: int) -> Iterator[Rejected]:
         """Reject the input of other groups with the same key: only one group can have it."""
@@ -333,8 +344,8 @@ class ShardGroups:
             if other == name:
                 continue
             rejection = Rejection("group_key_collision", key_collision("group", name), self._cluster, other)
-            stranger = Record(other, work.system, None, None, b"")
-            beats = [carry_heartbeat(self._cluster, stranger, *beat) for beat in work.strangers]
+            record = Record(other, work.system, None, None, b"")
+            beats = [carry_heartbeat(self._cluster, record, *beat) for beat in work.unknown_member_heartbeats]
             carried = [*(one for _, one in work.events), *beats]
             for one in sorted(carried, key=order_of):
                 yield self.rejected(one, rejection, batch_ms)
@@ -354,7 +365,9 @@ class ShardGroups:
             start += count
         for key, row_key, at in self._state.write(written):
             record, member_id = self._names[key, row_key]
-            self._state.strangers.append(UnknownMemberHeartbeat(record.system, record.name, member_id, at))
+            self._state.unknown_member_heartbeats.append(
+                UnknownMemberHeartbeat(record.system, record.name, member_id, at)
+            )
 
     def late_row(self, carried: CarriedEvent, detail: str, group_id: str | None, batch_ms: int) -> Rejected:
         """Return the row that lists a late event."""

@@ -49,7 +49,7 @@ class AppliedHeartbeats(NamedTuple):
     due_groups: Bools
 
 
-class Rows(NamedTuple):
+class HeartbeatRows(NamedTuple):
     """A group's members that live by heartbeats, in the order of their keys."""
 
     keys: UInt64
@@ -122,7 +122,7 @@ class Liveness:
         """Return the sort keys of the rows: number of the group, then 40 bits of key."""
         return places_of(self.numbers, self.keys)
 
-    def settle(self, members: Int64, times: Int64, clock_before: int | None, clock: int | None) -> AppliedHeartbeats:
+    def apply_due(self, members: Int64, times: Int64, clock_before: int | None, clock: int | None) -> AppliedHeartbeats:
         """Apply the due heartbeats of known members, waiting and new; the others wait.
 
         Args:
@@ -173,7 +173,7 @@ class Liveness:
         kept[1:] = (members[1:] != members[:-1]) | (times[1:] != times[:-1])
         self.waiting_members, self.waiting_times = members[kept], times[kept]
 
-    def replace(self, inserted: Int64, numbers: Int64, rows: list[Rows]) -> list[tuple[int, int, int]]:
+    def replace(self, inserted: Int64, numbers: Int64, rows: list[HeartbeatRows]) -> list[tuple[int, int, int]]:
         """Insert new groups and set all rows of some groups.
 
         Args:
@@ -192,7 +192,7 @@ class Liveness:
         standing = places_of(self.numbers[stay], self.keys[stay])
         sizes = np.asarray([len(row.keys) for row in rows], dtype=np.int64)
         fresh_numbers = np.repeat(numbers, sizes)
-        fresh = Rows(*(np.concatenate(column) for column in zip(*rows, strict=True))) if rows else _NO_ROWS
+        fresh = HeartbeatRows(*(np.concatenate(column) for column in zip(*rows, strict=True))) if rows else _NO_ROWS
         where = np.searchsorted(standing, places_of(fresh_numbers, fresh.keys))
         self.keys = np.insert(self.keys[stay], where, fresh.keys)
         self.last = np.insert(self.last[stay], where, fresh.last)
@@ -218,4 +218,4 @@ def _are_within(places: Int64, count: int) -> bool:
     return not len(places) or (int(places.min()) >= 0 and int(places.max()) < count)
 
 
-_NO_ROWS = Rows(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+_NO_ROWS = HeartbeatRows(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))

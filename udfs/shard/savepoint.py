@@ -22,8 +22,11 @@ from udfs.model.group_api import GroupLogic
 from udfs.model.queues import spelled
 from udfs.model.systems import KAFKA
 from udfs.packets.packet import CarriedEvent, cluster_key, group_key, read_event, shard_of, topic_key
+from udfs.packets.progress import UNKNOWN, PackedEnds
 from udfs.shard.cluster_time import ClusterTime
+from udfs.shard.commits import Waiting
 from udfs.shard.deduplication import topic_ledger_key
+from udfs.shard.queue_table import QueueRow, committed_row
 from udfs.shard.source_gaps import Silence
 from udfs.shard.state import Record, ShardState, Written, cut_keys
 from udfs.shard.state_format import FIRST_CHECKED, STATE_VERSION, must_hold, refusing
@@ -46,7 +49,8 @@ class GroupImage(msgspec.Struct, array_like=True):
 
     Attributes:
         members: Id, last heartbeat and session timeout of each member that lives by heartbeats and has a row.
-        topics: Hashes, as in the index of topics. repeats, commits: Key and time.
+        topics: Hashes, as in the index of topics. repeats: Key and time. commits, waiting_commits: The same, in exports
+            of older versions. queues, waiting: What is known of its queues, and what waits.
     """
 
     version: int
@@ -57,6 +61,8 @@ class GroupImage(msgspec.Struct, array_like=True):
     repeats: list[tuple[Key, Moment]]
     commits: list[tuple[Key, Moment]]
     waiting_commits: list[tuple[Key, Moment]]
+    queues: list[QueueRow] = msgspec.field(default_factory=list)
+    waiting: list[Waiting] = msgspec.field(default_factory=list)
 
 
 class TopicImage(msgspec.Struct, array_like=True):
@@ -72,7 +78,9 @@ class ClusterImage(msgspec.Struct, array_like=True):
 
     Attributes:
         silence: From the cluster's home shard, else None.
-        commits: Of groups known only by commits: key of the group, key of the queue, time.
+        commits: Of groups known only by commits, in exports of older versions: keys of group and queue, time.
+        queues: Of such groups: key of the group, its name, what is known of its queues, and what waits.
+        waiting_ends: Where queues end, as far as it waits: key of the queue, time, end. From the home shard.
     """
 
     version: int
@@ -81,6 +89,8 @@ class ClusterImage(msgspec.Struct, array_like=True):
     silence: Silence | None
     commits: list[tuple[Key, Key, Moment]]
     time: ClusterTime | None = None
+    queues: list[tuple[Key, str | None, list[QueueRow], list[Waiting]]] = msgspec.field(default_factory=list)
+    waiting_ends: list[tuple[Key, Moment, Moment]] = msgspec.field(default_factory=list)
 
 
 Fault: TypeAlias = tuple[str, str]  # reason, detail
@@ -103,10 +113,18 @@ def export_shard(cluster: str, number: int, data: bytes, rules: CoreConfig, logi
     # A time at which an event did come: the export must neither fill a gap in the source nor advance the clock.
     stamp = header.newest if state.time.supported is None else min(header.newest, state.time.supported)
     is_home = shard_of(cluster_key(cluster), rules.shards) == number
-    commits = state.commits.of_others(state.groups.keys)
-    if is_home or commits:
-        silence = state.silence if is_home else None
-        image = ClusterImage(STATE_VERSION, header.clock, header.newest, silence, commits, state.time)
+    others = state.commits.others(state.groups.keys)
+    if is_home or others:
+        image = ClusterImage(
+            version=STATE_VERSION,
+            clock=header.clock,
+            newest=header.newest,
+            silence=state.silence if is_home else None,
+            commits=[],
+            time=state.time,
+            queues=[(key, *state.commits.rows_of(key), state.commits.waiting_of(key)) for key in others],
+            waiting_ends=state.commits.waiting_ends() if is_home else [],
+        )
         told = Clock(
             schema_version=1, event_time=stamp, event_id=EXPORTED, system=system, cluster=cluster, restored=True
         )
@@ -130,7 +148,7 @@ def export_shard(cluster: str, number: int, data: bytes, rules: CoreConfig, logi
             yield described
     for position in range(len(state.groups.keys)):
         yield from _export_group(cluster, state, position, stamp, logic)
-    for one in state.strangers:
+    for one in state.unknown_member_heartbeats:
         yield _heartbeat(cluster, one.system, one.group, one.member_id, one.time)
     for carried in [*state.backlog.events(), *state.events]:
         event = read_event(carried)
@@ -159,8 +177,10 @@ def _export_group(
         wake_at=state.watch.wake_of(position),
         topics=sorted(state.watch.topics_of(position)),
         repeats=sorted(state.repeats.remembered(key).items()),
-        commits=sorted((queue, times[-1]) for queue, times in state.commits.of(key).items()),
-        waiting_commits=state.commits.waiting_of(key),
+        commits=[],
+        waiting_commits=[],
+        queues=state.commits.rows_of(key)[1],
+        waiting=state.commits.waiting_of(key),
     )
     snapshot = logic.snapshot_of(group, seen, stamp)
     snapshot.system, snapshot.cluster, snapshot.group = record.system, cluster, record.name
@@ -240,11 +260,16 @@ def _restore_cluster(state: ShardState, event: Clock, is_mine: Callable[[int], b
         state.time = image.time
     if is_mine(cluster_key(event.cluster)) and image.silence is not None and state.silence == Silence():
         state.silence = image.silence
-    commits = [row for row in image.commits if is_mine(row[0])]
-    if commits:
-        groups, queues, times = zip(*commits, strict=True)
-        state.commits.take(
-            np.asarray(groups, dtype=np.uint64), np.asarray(queues, dtype=np.uint64), np.asarray(times, dtype=np.int64)
+    for group, queue, at in image.commits:
+        if is_mine(group):
+            state.commits.restore(group, None, [], [_waiting_commit(queue, at)])
+    for group, name, rows, waiting in image.queues:
+        if is_mine(group):
+            state.commits.restore(group, name, rows, waiting)
+    if image.waiting_ends:
+        queues, times, ends = zip(*image.waiting_ends, strict=True)
+        state.commits.take_ends(
+            PackedEnds.pack(np.asarray(queues, np.uint64), np.asarray(times, np.int64), np.asarray(ends, np.int64))
         )
 
 
@@ -274,11 +299,9 @@ def _restored_group(state: ShardState, event: GroupSnapshot, logic: GroupLogic) 
         return None
     if image.repeats:
         state.repeats.remember(key, dict(image.repeats))
-    state.commits.restore(key, image.commits)
-    if image.waiting_commits:
-        queues, times = zip(*image.waiting_commits, strict=True)
-        keys = np.full(len(times), key, dtype=np.uint64)
-        state.commits.take(keys, np.asarray(queues, dtype=np.uint64), np.asarray(times, dtype=np.int64))
+    former = [committed_row(queue, at) for queue, at in image.commits]
+    waiting = [*image.waiting, *(_waiting_commit(queue, at) for queue, at in image.waiting_commits)]
+    state.commits.restore(key, event.group, [*former, *image.queues], waiting)
     return key, Written(
         record=msgspec.msgpack.encode(image.record),
         last_heartbeat={member_id: last for member_id, last, _ in image.members},
@@ -286,6 +309,11 @@ def _restored_group(state: ShardState, event: GroupSnapshot, logic: GroupLogic) 
         wake_at=image.wake_at,
         topics=image.topics,
     )
+
+
+def _waiting_commit(queue: int, at: int) -> Waiting:
+    """Return a waiting commit of which only the time is known."""
+    return queue, at, UNKNOWN, UNKNOWN, UNKNOWN, True
 
 
 def _heartbeat(cluster: str, system: str, group: str, member_id: str, at: int) -> Heartbeat:

@@ -13,9 +13,9 @@ import numpy as np
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
-from udfs.model.events import AnyEvent, Clock, GroupSnapshot, Progress, TopicQueues
+from udfs.model.events import AnyEvent, Clock, GroupSnapshot, Progress, QueueEnds, TopicQueues
 from udfs.model.group_api import GroupLogic
-from udfs.model.journal import Change, Rejected
+from udfs.model.journal import Change, ClusterBegun, Rejected
 from udfs.model.rejection import Rejection
 from udfs.model.systems import BY_NUMBER, System
 from udfs.packets.packet import (
@@ -30,11 +30,13 @@ from udfs.packets.packet import (
     shard_of,
     topic_key,
 )
+from udfs.packets.progress import ProgressColumns
 from udfs.shard.block_store import find_sorted
 from udfs.shard.clock_skew import advance_skew
 from udfs.shard.cluster_clock import move_clock
 from udfs.shard.group_dispatcher import Row, ShardGroups, key_collision
 from udfs.shard.liveness import AppliedHeartbeats, places_of
+from udfs.shard.progress_rows import progress_rows
 from udfs.shard.savepoint import MARK, restore
 from udfs.shard.state import ShardState, UnknownMemberHeartbeat, cut_keys
 
@@ -54,6 +56,7 @@ class Shard:
         self.state = ShardState(cluster, data, rules)
         self._rules = rules
         self._logic = logic
+        self._is_new = data is None
         self._groups = ShardGroups(cluster, self.state, rules, logic)
 
     def encode(self) -> bytes:
@@ -67,6 +70,8 @@ class Shard:
             packets: All packets of the batch for this shard. batch_ms: The batch's own timestamp.
         """
         state = self.state
+        if self._is_new and self._rules.silence == "expire":
+            yield ClusterBegun(cluster=self.cluster)
         arrived = [carried for packet in packets for carried in packet.events]
         if state.header.system is None:
             state.header.system = _system_of(packets)
@@ -87,10 +92,20 @@ class Shard:
         for packet in packets:
             if packet.progress is not None:
                 state.commits.take_packed(packet.progress)
+            if packet.ends is not None:
+                state.commits.take_ends(packet.ends)
         self._assign(due)
-        state.commits.settle(clock)
-        settled = self._settle_heartbeats(packets, clock)
-        yield from self._groups.advance(settled, clock, batch_ms)
+        state.commits.make_due(clock)
+        applied = self._apply_due_heartbeats(packets, clock)
+        yield from self._groups.advance(applied, clock, batch_ms)
+        spans = state.commits.apply_due(
+            span_ms=self._rules.queue_progress_ms,
+            before=state.clock_before,
+            clock=clock,
+            flush=any(packet.flush for packet in packets),
+        )
+        if spans is not None:
+            yield from progress_rows(self.cluster, state.commits.table, spans, self._rules.queue_progress_ms)
 
     def _restore(self, arrived: list[CarriedEvent], batch_ms: int) -> tuple[list[CarriedEvent], list[Rejected]]:
         others, refused = restore(self.state, arrived, self._is_mine, self._logic)
@@ -145,7 +160,7 @@ class Shard:
             return []
         moves, late, collided, changes = self.state.topics.apply(told, self.state.repeats)
         for event, carried in moves:
-            self._groups.move(event, carried)
+            self._groups.add_topic_change(event, carried)
         rows: list[Row] = [change for change in changes if self._is_home(change.subject or "")]
         for event, carried in late:
             self.state.header.late_topics += 1
@@ -166,39 +181,41 @@ class Shard:
 
     def _assign(self, due: Sequence[tuple[AnyEvent, CarriedEvent]]) -> None:
         """Give each due event to its group."""
-        mine = [pair for pair in due if not isinstance(pair[0], TopicQueues | Clock)]
+        mine = [pair for pair in due if not isinstance(pair[0], TopicQueues | QueueEnds | Clock)]
         keys = group_keys(self.cluster, [_group_of(event) for event, _ in mine]).tolist()
         for key, (event, carried) in zip(keys, mine, strict=True):
             if isinstance(event, Progress):
                 queues = queue_keys(progress_queues(event))
                 times = np.full(len(queues), event.event_time, dtype=np.int64)
-                self.state.commits.take(np.full(len(queues), key, dtype=np.uint64), queues, times)
+                self.state.commits.take(
+                    ProgressColumns.of_commits(np.full(len(queues), key, dtype=np.uint64), queues, times)
+                )
                 continue
             self._groups.work(key, _group_of(event), event.system).events.append((event, carried))
 
     # ---- heartbeats
 
-    def _settle_heartbeats(self, packets: Sequence[Packet], clock: int) -> AppliedHeartbeats:
+    def _apply_due_heartbeats(self, packets: Sequence[Packet], clock: int) -> AppliedHeartbeats:
         """Apply heartbeats of known members in the arrays; pass the others to their groups, or let them wait."""
         members = [np.empty(0, dtype=np.int64)]
         times = [np.empty(0, dtype=np.int64)]
         places = self.state.live.places()
-        strangers = self.state.strangers
-        self.state.strangers = []
-        if strangers:
-            keys = group_keys(self.cluster, [one.group for one in strangers])
-            rows = self._rows(places, self.state.find(keys), cut_keys([one.member_id for one in strangers]))
+        waiting = self.state.unknown_member_heartbeats
+        self.state.unknown_member_heartbeats = []
+        if waiting:
+            keys = group_keys(self.cluster, [one.group for one in waiting])
+            rows = self._rows(places, self.state.find(keys), cut_keys([one.member_id for one in waiting]))
             members.append(rows[rows >= 0])
-            times.append(np.asarray([one.time for one in strangers], dtype=np.int64)[rows >= 0])
-            for key, row, one in zip(keys.tolist(), rows.tolist(), strangers, strict=True):
+            times.append(np.asarray([one.time for one in waiting], dtype=np.int64)[rows >= 0])
+            for key, row, one in zip(keys.tolist(), rows.tolist(), waiting, strict=True):
                 if row < 0:
-                    self._meet_stranger(key, one, clock)
+                    self._take_unknown_member(key, one, clock)
         for packet in packets:
             if packet.heartbeats is not None:
                 known, at = self._existing_pairs(places, packet.heartbeats, clock)
                 members.append(known)
                 times.append(at)
-        return self.state.live.settle(np.concatenate(members), np.concatenate(times), self.state.clock_before, clock)
+        return self.state.live.apply_due(np.concatenate(members), np.concatenate(times), self.state.clock_before, clock)
 
     @staticmethod
     def _rows(places: UInt64, groups: Int64, keys: UInt64) -> Int64:
@@ -215,18 +232,18 @@ class Shard:
         for pair in np.flatnonzero(~known).tolist():
             member = int(pair_members[pair])
             group = int(owners[member])
-            stranger = UnknownMemberHeartbeat(
+            unknown = UnknownMemberHeartbeat(
                 BY_NUMBER[packed.systems[group]], names[group], ids[member], int(times[pair])
             )
-            self._meet_stranger(int(keys[group]), stranger, clock)
+            self._take_unknown_member(int(keys[group]), unknown, clock)
         return rows[known], times[known]
 
-    def _meet_stranger(self, key: int, stranger: UnknownMemberHeartbeat, clock: int) -> None:
-        if stranger.time >= clock:
-            self.state.strangers.append(stranger)
+    def _take_unknown_member(self, key: int, unknown: UnknownMemberHeartbeat, clock: int) -> None:
+        if unknown.time >= clock:
+            self.state.unknown_member_heartbeats.append(unknown)
         else:
-            work = self._groups.work(key, stranger.group, stranger.system)
-            work.strangers.append((stranger.member_id, stranger.time))
+            work = self._groups.work(key, unknown.group, unknown.system)
+            work.unknown_member_heartbeats.append((unknown.member_id, unknown.time))
 
 
 def _system_of(packets: Sequence[Packet]) -> System | None:
@@ -239,6 +256,6 @@ def _system_of(packets: Sequence[Packet]) -> System | None:
 
 
 def _group_of(event: AnyEvent) -> str:
-    if isinstance(event, TopicQueues | Clock):
+    if isinstance(event, TopicQueues | QueueEnds | Clock):
         raise InvariantError("an event without a group", "a group", type(event).__name__)
     return event.group

@@ -21,7 +21,7 @@ from udfs.shard.block_store import BlockStore
 from udfs.shard.cluster_time import ClusterTime
 from udfs.shard.commits import Commits
 from udfs.shard.deduplication import DedupStore
-from udfs.shard.liveness import Liveness, Rows
+from udfs.shard.liveness import HeartbeatRows, Liveness
 from udfs.shard.source_gaps import Silence
 from udfs.shard.state_format import (
     KEY_SHIFT,
@@ -45,7 +45,7 @@ class Record(msgspec.Struct, array_like=True):
     """One group in the cold blocks.
 
     Attributes:
-        last_applied: The time of the last change that makes a rebalance, expiry or snapshot.
+        last_applied: Events before it are late (``GroupOutput.last_applied_ms``).
         seen: Only if the keys of two members collide: the group then has no rows in the hot columns, its heartbeats are
             applied one by one, and this has each member's last heartbeat.
         group: The group's own encoding.
@@ -105,10 +105,16 @@ class ShardState:
         self.backlog = Backlog(self._body("backlog"))
         self.topics = Topics(cluster, self._body("topics"), self._body("topic_changes"), header.batches)
         self.repeats = DedupStore(self._body("repeats"), header.clock, rules.repeat_span_ms)
-        self.commits = Commits(self._body("commits"), self._body("waiting_commits"))
+        self.commits = Commits(
+            self._body("queues"),
+            self._body("offsets"),
+            self._body("waiting_progress"),
+            self._body("waiting_ends"),
+            rules.max_progress_queues,
+        )
         self.silence: Silence = _decode(self._body("silence"), Silence) or Silence()
         self.events: list[CarriedEvent] = _decode(self._body("waiting_events"), list[CarriedEvent]) or []
-        self.strangers: list[UnknownMemberHeartbeat] = (
+        self.unknown_member_heartbeats: list[UnknownMemberHeartbeat] = (
             _decode(self._body("strangers"), list[UnknownMemberHeartbeat]) or []
         )
         # An older state without a cluster time: the clock stands in for it.
@@ -155,7 +161,8 @@ class ShardState:
         header.groups, header.members = len(self.groups.keys), len(self.live.keys)
         repeats, header.oldest_remembered = self.repeats.encode(header.oldest_remembered)
         forget_before = None if header.clock is None else header.clock - self._forget_ms
-        commits, waiting_commits = self.commits.encode(forget_before)
+        queues, offsets, waiting_progress, waiting_ends = self.commits.encode(forget_before)
+        unknown = self.unknown_member_heartbeats
         bodies: dict[str, Buffer] = {
             "groups": self.groups.encode() if self._regrouped else self._body("groups"),
             "members": self.live.encode_members() if self._regrouped else self._body("members"),
@@ -163,13 +170,15 @@ class ShardState:
             "seen": self.live.encode_last_heartbeats(),
             "waiting_heartbeats": self.live.encode_waiting(),
             "waiting_events": msgspec.msgpack.encode(self.events) if self.events else b"",
-            "strangers": msgspec.msgpack.encode(self.strangers) if self.strangers else b"",
+            "strangers": msgspec.msgpack.encode(unknown) if unknown else b"",
             "topics": self.topics.encode(),
             "topic_changes": topic_changes,
             "backlog": self.backlog.encode(),
             "repeats": repeats,
-            "commits": commits,
-            "waiting_commits": waiting_commits,
+            "queues": queues,
+            "offsets": offsets,
+            "waiting_progress": waiting_progress,
+            "waiting_ends": waiting_ends,
             "cluster_time": msgspec.msgpack.encode(self.time) if self.time != ClusterTime() else b"",
             "silence": msgspec.msgpack.encode(self.silence) if self.silence != Silence() else b"",
         }
@@ -229,7 +238,7 @@ def cut_keys(member_ids: list[str]) -> UInt64:
     return np.asarray((hash_texts(member_ids) >> KEY_SHIFT) << KEY_SHIFT)
 
 
-def _rows_of(written: list[Written]) -> list[Rows]:
+def _rows_of(written: list[Written]) -> list[HeartbeatRows]:
     """Hash all members at once, and return the rows of each group by key."""
     sizes = [len(one.last_heartbeat) for one in written]
     keys = cut_keys([member_id for one in written for member_id in one.last_heartbeat])
@@ -237,12 +246,12 @@ def _rows_of(written: list[Written]) -> list[Rows]:
     timeouts = np.fromiter(
         (one.session_timeouts_ms[member_id] for one in written for member_id in one.last_heartbeat), np.int64, len(keys)
     )
-    rows: list[Rows] = []
+    rows: list[HeartbeatRows] = []
     start = 0
     for size in sizes:
         part = slice(start, start + size)
         order = np.argsort(keys[part])
-        rows.append(Rows(keys[part][order], last[part][order], timeouts[part][order]))
+        rows.append(HeartbeatRows(keys[part][order], last[part][order], timeouts[part][order]))
         start += size
     return rows
 

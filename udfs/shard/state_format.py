@@ -24,7 +24,7 @@ from udfs.model.errors import InvariantError, StateDamagedError, StateVersionErr
 from udfs.model.systems import System
 from udfs.shard.base128 import characters_for, from_seven_bits, to_seven_bits
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 FIRST_CHECKED: Final = 3  # the first version with a checksum; later ones begin in the same way
 KEY_BYTES = 5  # of a member's key within its group: 40 bits, the upper ones of its 64
 KEY_SHIFT = np.uint64(64 - 8 * KEY_BYTES)
@@ -111,11 +111,32 @@ def _widen_remembered_ids(plain: Plain, sections: Sections) -> tuple[Plain, Sect
     return plain, sections | {"repeats": Section(pack_parts(groups, counts, widened, times))}
 
 
+def _add_offsets(plain: Plain, sections: Sections) -> tuple[Plain, Sections]:
+    """Give commits of queues the columns of their offsets and names, which are not known yet."""
+    others = {name: one for name, one in sections.items() if name not in ("commits", "waiting_commits")}
+    applied, waiting = sections.get("commits"), sections.get("waiting_commits")
+    if applied is not None and applied.size:
+        groups, counts, keys, times = unpack_parts(applied.body, 4)
+        rows = len(widen(keys, 8))
+        none = pack_column(np.full(rows, -1, np.int64))
+        zeroes = pack_column(np.zeros(rows, np.int64))
+        flags = pack_column(np.full(rows, 3, np.int64))  # something is known of it: when it was committed
+        others["queues"] = Section(pack_parts(groups, counts, b"", keys, none, zeroes, b""))
+        others["offsets"] = Section(pack_parts(flags, times, none, zeroes, zeroes, zeroes, zeroes, zeroes, zeroes))
+    if waiting is not None and waiting.size:
+        groups, keys, times = unpack_parts(waiting.body, 3)
+        rows = len(widen(keys, 8))
+        none, ones = pack_column(np.full(rows, -1, np.int64)), pack_column(np.ones(rows, np.int64))
+        others["waiting_progress"] = Section(pack_parts(groups, keys, times, none, none, none, ones))
+    return plain, others
+
+
 # version -> function from (header as plain values, sections) of that version to those of the next
 UPGRADES: dict[int, Callable[[Plain, Sections], tuple[Plain, Sections]]] = {
     # The same contents in another stored form.
     1: lambda plain, sections: (plain, sections),
     2: _widen_remembered_ids,
+    3: _add_offsets,
 }
 
 

@@ -155,10 +155,12 @@ class Topics:
                     one = (msgspec.structs.replace(event, topic_id=former[0].topic_id), carried)
                 standing[event.topic, event.event_time] = one
         for one in standing.values():
+            former_id = self.topic_id(one[0].topic)
             change = self._set(one[0], self._record(one[0].topic))
             if change is not None:
-                moves.append(one)
                 changes.append(change)
+            if change is not None or one[0].topic_id not in (None, former_id):
+                moves.append(one)  # a topic made anew has another id, whether or not it has other queues
         return moves, late, collided, changes
 
     def restore(self, record: Topic) -> bool:

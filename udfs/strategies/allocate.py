@@ -84,6 +84,17 @@ def select_protocol(members: Collection[Voter], tie_order: str) -> str:
     return qualified_name(vote_of(voters, tie_order), KAFKA.name)
 
 
+def own_strategies(system: System, members: Collection[Voter], tie_order: str) -> str:
+    """Return the strategy that members use by themselves, qualified; of several all, sorted, joined by ``, ``.
+
+    Raises:
+        StrategyError: ``no_common_strategy``.
+    """
+    if SYSTEMS[system].members_vote:
+        return select_protocol(members, tie_order)
+    return ", ".join(sorted({_own_strategy(system, member) for member in members})) or SYSTEMS[system].default_strategy
+
+
 def _by_message(problem: Problem, named: str | None) -> Assignment:
     share_number = problem.settings.get("share_number")
     if share_number is None:
@@ -126,7 +137,7 @@ def _own_answer(name: str, system: System, asked: Problem) -> Assignment | None:
         raise
 
 
-def _own_strategy(system: System, member: Participant) -> str:
+def _own_strategy(system: System, member: Voter) -> str:
     return qualified_name(member.strategies[0], system) if member.strategies else SYSTEMS[system].default_strategy
 
 

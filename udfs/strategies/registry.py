@@ -30,6 +30,7 @@ __all__ = [
     "Registered",
     "Strategy",
     "Topic",
+    "built_in",
     "ignores_owned",
     "names",
     "qualified_name",
@@ -98,6 +99,11 @@ _WIRE_NAMES = {"metaq.DEFAULT": "metaq.default", "metaq.CONSIST": "metaq.consist
 def names() -> list[str]:
     """Return the qualified names of all strategies, sorted."""
     return sorted(_STRATEGIES)
+
+
+def built_in(system: str) -> list[str]:
+    """Return the qualified names of the strategies of a system that come with the product, sorted."""
+    return sorted(name for name in _BUILT_IN if system_of(name) == system)
 
 
 def qualified_name(name: str, system: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from streaming.collectors.event_log.log import Limits, Memory, Record
 from streaming.collectors.event_log.segments import Segments
 from streaming.collectors.event_log.write_buffer import Backlog
-from streaming.machine.atomic_file import write_atomically
+from streaming.stores.locks import Guard
+from streaming.stores.places import Place, write_whole
 
 
 class EventFiles(Backlog):
@@ -21,14 +21,16 @@ class EventFiles(Backlog):
     Args:
         folder: Made when missing.
         name: Of the writer; part of the names of the files.
+        guard: Called before events are written; raises ``OSError`` when another process may write under this name.
 
     Raises:
         OSError: The folder cannot be made or read.
     """
 
-    def __init__(self, folder: Path, name: str, limits: Limits | None = None) -> None:
+    def __init__(self, folder: Place, name: str, limits: Limits | None = None, *, guard: Guard = lambda: None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
+        self._guard = guard
         self._limits = limits or Limits()
         self._segments = Segments(folder, name, self._limits)
         self._segments.drop_unfinished()
@@ -37,24 +39,25 @@ class EventFiles(Backlog):
         super().__init__(self._put, memory, limit_bytes=limit, log_name=f"{folder} ({name})")
 
     @staticmethod
-    def knows(folder: Path, name: str) -> bool:
+    def knows(folder: Place, name: str) -> bool:
         """Return whether a writer of this name has left a memory in the folder."""
         return _memory_file(folder, name).exists()
 
     @property
-    def folder(self) -> Path:
+    def folder(self) -> Place:
         """The folder of the files."""
         return self._folder
 
     def _put(self, records: list[Record]) -> None:
         """Write segment after segment; written events are removed from the front."""
+        self._guard()
         self._segments.retain(time.time_ns(), {record.key.decode() for record in records})
         while records:
             count = _as_many_as_fit(records, self._limits.segment_bytes)
             content = b"".join(record.value + b"\n" for record in records[:count])
             number, path = self._segments.next(time.time_ns())
             # Spark reads files in the order of their age, in milliseconds: it is that of their names.
-            write_atomically(path, content, modified_ns=number)
+            write_whole(path, content, modified_ns=number)
             self._segments.add(number, len(content))
             del records[:count]
 
@@ -69,5 +72,5 @@ def _as_many_as_fit(records: Sequence[Record], segment_bytes: int) -> int:
     return len(records)
 
 
-def _memory_file(folder: Path, name: str) -> Path:
+def _memory_file(folder: Place, name: str) -> Place:
     return folder / f".{name}.memory"  # hidden from readers of the folder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from streaming.collectors.event_log.readers import (
     DeletedMark,
@@ -18,6 +17,7 @@ from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
 from streaming.pipeline.losses import Losses
 from streaming.pipeline.query_log import ListedFiles, read_committed
+from streaming.stores.places import Place
 from streaming.terminal.escape import printable
 from udfs.model.losses import Loss
 
@@ -41,7 +41,7 @@ class FolderReader:
     """
 
     def __init__(
-        self, folder: Path, reader: str, *, checkpoint: Path, query: Path, sources: Sequence[int], losses: Losses
+        self, folder: Place, reader: str, *, checkpoint: Place, query: Place, sources: Sequence[int], losses: Losses
     ) -> None:
         self._folder = folder
         self._name = printable(str(folder))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from streaming.machine.atomic_file import write_atomically
 from streaming.settings.defaults import default
+from streaming.stores.places import Place, write_whole
 from udfs.model.events import AnyEvent
 
 MIB = 1024 * 1024
@@ -84,7 +83,7 @@ class Record(NamedTuple):
 class Memory:
     """A small file that is replaced whole."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Place) -> None:
         self._path = path
 
     def read(self) -> bytes | None:
@@ -96,4 +95,4 @@ class Memory:
 
     def keep(self, content: bytes) -> None:
         """Replace it by this."""
-        write_atomically(self._path, content)
+        write_whole(self._path, content)

@@ -11,13 +11,12 @@ A file's number is its name: the nanoseconds at which it was written.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from streaming.machine.atomic_file import write_atomically
 from streaming.machine.logs import logger
+from streaming.stores.places import Place, write_whole
 
 MARK_VERSION = 1
 _READER = ".reader"
@@ -68,7 +67,7 @@ class DeletedMark(msgspec.Struct, kw_only=True):
             self.ranges[:2] = [(self.ranges[0][0], self.ranges[1][1])]
 
 
-def file_of(folder: Path, writer: str, number: int) -> Path:
+def file_of(folder: Place, writer: str, number: int) -> Place:
     """Return the path of a writer's file."""
     return folder / f"{number:020d}-{writer}.jsonl"
 
@@ -86,41 +85,42 @@ def number_and_writer(name: str) -> tuple[int, str] | None:
     return int(number), rest.removesuffix(".jsonl")
 
 
-def write_reader(folder: Path, reader: str, mark: ReaderMark) -> None:
+def write_reader(folder: Place, reader: str, mark: ReaderMark) -> None:
     """Write the position of a reader.
 
     Raises:
         OSError: The folder cannot be written.
     """
-    write_atomically(folder / f".{reader}{_READER}", msgspec.json.encode(mark))
+    write_whole(folder / f".{reader}{_READER}", msgspec.json.encode(mark))
 
 
-def read_readers(folder: Path) -> list[ReaderMark]:
+def read_readers(folder: Place) -> list[ReaderMark]:
     """Return the marks of all readers."""
-    marks = (_read(file, ReaderMark) for file in sorted(folder.glob(f".*{_READER}")))
+    files: list[Place] = sorted(folder.glob(f".*{_READER}"), key=str)
+    marks = (_read(file, ReaderMark) for file in files)
     return [mark for mark in marks if mark is not None]
 
 
-def write_deleted(folder: Path, writer: str, mark: DeletedMark) -> None:
+def write_deleted(folder: Place, writer: str, mark: DeletedMark) -> None:
     """Write which files a writer deletes; before it does.
 
     Raises:
         OSError: The folder cannot be written.
     """
-    write_atomically(folder / f".{writer}{_DELETED}", msgspec.json.encode(mark))
+    write_whole(folder / f".{writer}{_DELETED}", msgspec.json.encode(mark))
 
 
-def read_deleted(folder: Path, writer: str) -> DeletedMark:
+def read_deleted(folder: Place, writer: str) -> DeletedMark:
     """Return which files a writer has deleted."""
     return _read(folder / f".{writer}{_DELETED}", DeletedMark) or DeletedMark()
 
 
-def writers_that_deleted(folder: Path) -> list[str]:
+def writers_that_deleted(folder: Place) -> list[str]:
     """Return the writers that have deleted files."""
     return sorted(file.name[1:].removesuffix(_DELETED) for file in folder.glob(f".*{_DELETED}"))
 
 
-def _read(file: Path, kind: type[_Mark]) -> _Mark | None:
+def _read(file: Place, kind: type[_Mark]) -> _Mark | None:
     try:
         return msgspec.json.decode(file.read_bytes(), type=kind)
     except FileNotFoundError:

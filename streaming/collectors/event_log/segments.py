@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 from streaming.collectors.event_log.log import Limits
 from streaming.collectors.event_log.readers import file_of, number_and_writer, read_deleted, read_readers, write_deleted
 from streaming.machine.logs import logger
+from streaming.stores.places import Place
 
 _NS_PER_MS = 1_000_000
 _RETAIN_EVERY_NS = 10 * 1_000_000_000
@@ -32,7 +32,7 @@ class Segments:
         name: Of the writer. Files of other writers in the folder are not touched.
     """
 
-    def __init__(self, folder: Path, name: str, limits: Limits) -> None:
+    def __init__(self, folder: Place, name: str, limits: Limits) -> None:
         self._folder = folder
         self._name = name
         self._limits = limits
@@ -42,7 +42,7 @@ class Segments:
         self._last = max(self._kept[-1].number if self._kept else 0, self._deleted.newest)
         self._retained_ns = 0
 
-    def next(self, now_ns: int) -> tuple[int, Path]:
+    def next(self, now_ns: int) -> tuple[int, Place]:
         """Return the number and the path of the next file."""
         number = max(self._last + _NS_PER_MS, now_ns)
         return number, file_of(self._folder, self._name, number)

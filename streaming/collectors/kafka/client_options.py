@@ -75,6 +75,7 @@ class KafkaOptions:
         cluster: Its name in the events.
         properties: Client properties; a leading ``kafka.`` is dropped. Never shown: they hold secrets.
         include_groups, exclude_groups: Which groups are followed: patterns for whole group ids.
+        ends_interval_ms: How often the ends of all partitions are read; 0: never.
     """
 
     bootstrap_servers: str
@@ -82,6 +83,7 @@ class KafkaOptions:
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     include_groups: tuple[str, ...] = (".*",)
     exclude_groups: tuple[str, ...] = ()
+    ends_interval_ms: int = 0
 
     @property
     def user(self) -> str | None:

@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 from confluent_kafka import KafkaError, KafkaException
@@ -24,17 +25,24 @@ from streaming.collectors.collector import CollectorStatus, CollectorThread, Sta
 from streaming.collectors.event_log import EventLog
 from streaming.collectors.kafka.broker_clock import BrokerClock
 from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.early_clock import EarlyClock
+from streaming.collectors.kafka.end_offsets import EndDiff
 from streaming.collectors.kafka.metadata_client import REFUSALS, ClusterView
 from streaming.collectors.kafka.topic_diff import TopicDiff
+from streaming.collectors.kafka.under_way import GroupsUnderWay
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
+from streaming.settings.defaults import default
+from udfs.kafka.consumer_offsets import GroupPatterns
 from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock
 
 OffsetsRead = Callable[[], Mapping[int, int]]
 
-_LOOK_EVERY_S = 0.25  # whether the query has read what a round noted
+_LOOK_EVERY_S = 0.1  # whether the query has read what a round noted
 _LONGEST_PAUSE_S = 30.0
 _STOP_S = 8.0
+LATENESS_MS = default("time", "allowed_lateness_ms")
+_READ_AT_MOST = 4  # times of records, after each batch of the query; of more partitions none is read
 _MAX_WAITING_ROUNDS = 10_000  # about half a day of a query that is behind; then the oldest are dropped
 _log = logger("kafka")
 
@@ -45,14 +53,16 @@ class KafkaStatus(CollectorStatus, frozen=True, kw_only=True):
     Attributes:
         unread: How many records of ``__consumer_offsets`` the query has still to read.
         ahead_ms: By how much this machine's clock is taken to be ahead of the brokers'.
+        source: Where the groups come from: ``records`` of ``__consumer_offsets``, or ``admin`` calls.
     """
 
+    source: Literal["records", "admin"] = "records"
     unread: int | None = None
     ahead_ms: int = 0
 
 
 @dataclass(frozen=True)
-class _Round:
+class Round:
     """A pending clock: to be written with this time, once the query has read up to these ends."""
 
     clock_ms: int
@@ -67,6 +77,7 @@ class KafkaCollector(CollectorThread):
         log: Where events go; a source of the query.
         offsets_read: Answers up to where the query has read ``__consumer_offsets``: partition -> next offset.
         poll_interval_ms: From one round to the next.
+        lateness_ms: The job's: so long after a record that the query has read, a clock is written at once.
         view: Makes the connection.
     """
 
@@ -77,6 +88,7 @@ class KafkaCollector(CollectorThread):
         offsets_read: OffsetsRead,
         *,
         poll_interval_ms: int = 5_000,
+        lateness_ms: int = LATENESS_MS,
         view: Callable[[KafkaOptions], ClusterView] = ClusterView,
     ) -> None:
         self._options = options
@@ -85,9 +97,14 @@ class KafkaCollector(CollectorThread):
         self._log = log
         self._topics = self._remembered_topics()
         self._clock = BrokerClock(poll_interval_ms)
+        self._end_diff = EndDiff(options.cluster, options.ends_interval_ms)
         self._offsets_read = offsets_read
+        self._early = EarlyClock(lateness_ms)
+        self._read_before: Mapping[int, int] = {}
+        patterns = GroupPatterns(options.include_groups, options.exclude_groups)
+        self._under_way = GroupsUnderWay(options.cluster, patterns)
         self._interval_s = poll_interval_ms / 1_000
-        self._owed: deque[_Round] = deque(maxlen=_MAX_WAITING_ROUNDS)
+        self._owed: deque[Round] = deque(maxlen=_MAX_WAITING_ROUNDS)
         self._ends: Mapping[int, int] = {}
         self._ends_at_ms = 0
         self._status = KafkaStatus(cluster=options.cluster, since_ms=now_ms())
@@ -120,14 +137,47 @@ class KafkaCollector(CollectorThread):
             self._set("connected")
             return True
 
-    def settle(self) -> bool:
+    def flush_clock(self) -> bool:
         """Write the newest clock that the query's reading allows; return whether one was written."""
         with self._turn:
             try:
-                return self._settle()
+                return self._write_allowed_clock()
             except OSError as error:
                 self._cannot_write(error)
                 return False
+
+    def write_early_clock(self) -> None:
+        """Write a clock before the next round if it decides something that the query has read."""
+        with self._turn:
+            if self._view is None or self._status.state != "connected":
+                return
+            try:
+                self._note_read_records(self._view)
+                clock_ms = self._clock.at(now_ms())
+                if not self._early.is_due(clock_ms):
+                    return
+                self._early.passed(clock_ms)
+                self._owed.append(Round(clock_ms, self._ends_now(self._view)))
+                self._write_allowed_clock()
+            except KafkaException as error:
+                self._failed(error.args[0])
+            except OSError as error:
+                self._cannot_write(error)
+
+    def _note_read_records(self, view: ClusterView) -> None:
+        """Note the times of the newest records that the query has read since the last call."""
+        read, before = dict(self._offsets_read()), self._read_before
+        self._read_before = read
+        moved = [number for number, end in sorted(read.items()) if before and end > before.get(number, 0)]
+        if len(moved) > _READ_AT_MOST:
+            self._early.add(self._clock.at(now_ms()))
+            return
+        times = [view.record_time(number, read[number] - 1) for number in moved]
+        for time_ms in sorted(time_ms for time_ms in times if time_ms is not None):
+            self._early.add(time_ms)
+
+    def _ends_now(self, view: ClusterView) -> Mapping[int, int]:
+        return {number: end for number, (_, end) in view.offsets_bounds(len(self._ends)).items()}
 
     def _run(self) -> None:
         pause_s = 0.0
@@ -137,7 +187,8 @@ class KafkaCollector(CollectorThread):
                 began = time.monotonic()
                 failures = 0 if self.observe_once() else failures + 1
                 pause_s = max(0.0, self._interval_s - (time.monotonic() - began)) if not failures else _pause(failures)
-            self.settle()
+            self.flush_clock()
+            self.write_early_clock()
             step = min(_LOOK_EVERY_S, max(pause_s, 0.0))
             self._stopping.wait(step)
             pause_s -= step
@@ -151,21 +202,41 @@ class KafkaCollector(CollectorThread):
             )
             return TopicDiff(self._options.cluster)
 
-    def _observe(self) -> None:
+    def _connected(self) -> ClusterView:
         if self._view is None:
             self._view = self._make_view(self._options)
-        view = self._view
+        return self._view
+
+    def _observe(self) -> None:
+        view = self._connected()
         before_ms = now_ms()
         partitions = view.offsets_partitions()
         bounds = view.offsets_bounds(partitions)
         self._see_times(view, {number: end for number, (_, end) in bounds.items()}, before_ms)
         at_ms = self._clock.at(before_ms)
+        self._report_topics(view, at_ms)
+        under_way = self._under_way.diff(view.groups_under_way(), at_ms)
+        if under_way:
+            self._log.append(under_way)
+        self._owed.append(Round(at_ms, self._ends))
+
+    def _report_topics(self, view: ClusterView, at_ms: int) -> None:
         events = self._topics.diff(view.topics(self._topics.reported), at_ms)
         if events:
             self._log.append(events)
             self._log.keep_memory(self._topics.memory())
             _log.info("topics changed", cluster=self._options.cluster, topics=[event.topic for event in events][:20])
-        self._owed.append(_Round(at_ms, self._ends))
+        self._report_ends(view, at_ms)
+
+    def _report_ends(self, view: ClusterView, at_ms: int) -> None:
+        if not self._end_diff.is_due(at_ms):
+            return
+        partitions = {name: topic.partitions for name, topic in self._topics.reported.items()}
+        ends = view.ends(partitions)
+        moved = self._end_diff.diff(ends, at_ms)
+        if moved:
+            self._log.append(moved)
+        self._end_diff.note(moved, ends, at_ms, is_complete=len(ends) == sum(partitions.values()))
 
     def _see_times(self, view: ClusterView, ends: Mapping[int, int], before_ms: int) -> None:
         """Read the first and the last record written since the round before, in one partition that has any."""
@@ -181,7 +252,7 @@ class KafkaCollector(CollectorThread):
                 self._clock.saw_record(record_ms, written_after_ms=None, read_ms=now_ms())
         self._ends, self._ends_at_ms = dict(ends), before_ms
 
-    def _settle(self) -> bool:
+    def _write_allowed_clock(self) -> bool:
         read = self._offsets_read()
         # The ends of each poll cover those of the poll before: the permitted ones come first.
         allowed = 0
@@ -198,6 +269,7 @@ class KafkaCollector(CollectorThread):
             schema_version=SCHEMA_VERSION, event_time=clock_ms, system="kafka", cluster=self._options.cluster
         )
         self._log.append([event])
+        self._early.passed(clock_ms)
         for _ in range(allowed):
             self._owed.popleft()
         self._set(self._status.state, self._status.detail, unread=unread, clock_ms=clock_ms)
@@ -211,9 +283,12 @@ class KafkaCollector(CollectorThread):
         self._hang_up()
 
     def _cannot_write(self, error: OSError) -> None:
-        # Events that could not be written are not reported.
-        self._topics = self._remembered_topics()
+        self._forget_unwritten()
         self._set("unwritable", str(error))
+
+    def _forget_unwritten(self) -> None:
+        """Report again what could not be written."""
+        self._topics = self._remembered_topics()
 
     def _hang_up(self) -> None:
         if self._view is not None:
@@ -234,6 +309,9 @@ class KafkaCollector(CollectorThread):
             emit(f"cluster {state}", cluster=self._options.cluster, detail=detail)
         self._status = KafkaStatus(
             cluster=self._options.cluster,
+            source=before.source,
+            groups=before.groups,
+            unpolled=before.unpolled,
             state=state,
             since_ms=before.since_ms if state == before.state else now_ms(),
             detail=detail,

@@ -1,25 +1,29 @@
-"""Shell: one live Kafka cluster, as the job sees it: a source, and a collector beside it."""
+"""Shell: one live Kafka cluster, as the job sees it, a source and a collector beside it, or as ``collect`` does."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from streaming.collectors.collector import CollectorCluster
-from streaming.collectors.event_log import EventFiles
+from streaming.collectors.collector import Collector, CollectorCluster
+from streaming.collectors.event_log import EventFiles, EventLog
+from streaming.collectors.kafka.admin_collector import AdminKafkaCollector
 from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.collector import KafkaCollector, OffsetsRead
+from streaming.collectors.kafka.collector import LATENESS_MS, KafkaCollector, OffsetsRead
 from streaming.collectors.kafka.errors import connection_error
-from streaming.collectors.kafka.permissions import offsets_partitions, require_rights
+from streaming.collectors.kafka.group_source import Source, choose_source
 from streaming.collectors.kafka.spark_source import offsets_source
-from streaming.machine.logs import logger
+from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
+from streaming.stores.places import Place
+
+# What the collector of admin calls remembers of groups.
+POLLS = "kafka-polls"
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from streaming.settings.clusters import Kafka
-
-_log = logger("kafka")
 
 
 def options_of(settings: Kafka) -> KafkaOptions:
@@ -30,35 +34,86 @@ def options_of(settings: Kafka) -> KafkaOptions:
         properties=settings.plain_options(),
         include_groups=settings.include_groups,
         exclude_groups=settings.exclude_groups,
+        ends_interval_ms=settings.ends_interval_ms,
     )
+
+
+def _source_before(folder: Place) -> Source | None:
+    """Return which source an earlier start of the job took."""
+    if EventFiles.knows(folder, POLLS):
+        return "admin"
+    return "records" if EventFiles.knows(folder, "kafka") else None
+
+
+class PolledKafkaCluster(CollectorCluster):
+    """Follows one cluster by admin calls: its collector reports everything."""
+
+    source_kind: str | None = "kafka-admin"
+
+    def __init__(self, options: KafkaOptions, folder: Place, *, poll_interval_ms: int, lateness_ms: int) -> None:
+        log, self._groups = EventFiles(folder, "kafka"), EventFiles(folder, POLLS)
+        collector = AdminKafkaCollector(
+            options, log, self._groups, poll_interval_ms=poll_interval_ms, lateness_ms=lateness_ms
+        )
+        super().__init__(collector, log)
+
+    def stop(self) -> None:
+        """Stop the collector; observed events are written."""
+        super().stop()
+        self._groups.flush()
 
 
 class KafkaCluster(CollectorCluster):
     """Follows one cluster: ``checked`` makes it, before Spark starts. Spark reads the group records itself."""
 
     def __init__(
-        self, options: KafkaOptions, folder: Path, offsets_read: OffsetsRead, *, partitions: int, poll_interval_ms: int
+        self,
+        options: KafkaOptions,
+        folder: Place,
+        offsets_read: OffsetsRead,
+        *,
+        partitions: int,
+        poll_interval_ms: int,
+        lateness_ms: int,
     ) -> None:
         log = EventFiles(folder, "kafka")
-        self._kafka = KafkaCollector(options, log, offsets_read, poll_interval_ms=poll_interval_ms)
+        self._kafka = KafkaCollector(
+            options, log, offsets_read, poll_interval_ms=poll_interval_ms, lateness_ms=lateness_ms
+        )
         super().__init__(self._kafka, log)
         self._options = options
         self._partitions = partitions
 
     @classmethod
-    def checked(cls, settings: Kafka, folder: Path, offsets_read: OffsetsRead) -> KafkaCluster:
+    def checked(
+        cls, settings: Kafka, folder: Place, offsets_read: OffsetsRead, *, lateness_ms: int = LATENESS_MS
+    ) -> KafkaCluster | PolledKafkaCluster:
         """Check that the cluster can be followed.
 
         Args:
-            folder: Where the collector writes; the query must read it. offsets_read: As ``KafkaCollector`` takes it.
+            folder: Where the collector writes; the query must read it.
+            offsets_read, lateness_ms: As ``KafkaCollector`` takes them.
+
         Raises:
             SetupError: It cannot be reached or refuses access, or a right is missing.
         """
         options = options_of(settings)
-        for missing in require_rights(options):
-            _log.warning("a permission is missing", right=str(missing), give_it_with=missing.command(options))
-        partitions = offsets_partitions(options)
-        return cls(options, folder, offsets_read, partitions=partitions, poll_interval_ms=settings.poll_interval_ms)
+        chosen = choose_source(options, settings.source, _source_before(folder))
+        interval_ms = settings.poll_interval_ms
+        made: KafkaCluster | PolledKafkaCluster
+        if chosen.source == "admin":
+            made = PolledKafkaCluster(options, folder, poll_interval_ms=interval_ms, lateness_ms=lateness_ms)
+        else:
+            made = cls(
+                options,
+                folder,
+                offsets_read,
+                partitions=chosen.partitions,
+                poll_interval_ms=interval_ms,
+                lateness_ms=lateness_ms,
+            )
+        made.group_source = (settings.cluster, str(chosen))
+        return made
 
     def source(self, spark: SparkSession, *, max_offsets_per_batch: int, is_tolerant: bool) -> DataFrame:
         """Return the group records, as raw rows."""
@@ -72,8 +127,32 @@ class KafkaCluster(CollectorCluster):
 
     def flush_clock(self) -> bool:
         """Write the clock of the last poll if the query has read everything before it; return whether it has."""
-        return self._kafka.settle()
+        return self._kafka.flush_clock()
 
     def connection_error(self, error: BaseException) -> str | None:
         """Return how the cluster's being away or refusing ended the query."""
         return connection_error(error)
+
+
+def alone(settings: Kafka, log: Callable[[str], EventLog], stop: threading.Event) -> Collector:
+    """Return the collector of a cluster without a job, by the source that its settings name, once it has been checked.
+
+    Args:
+        log: Makes the log of a part of its events.
+        stop: Set by the caller, it ends a full read, too.
+
+    Raises:
+        SetupError: The cluster cannot be reached or refuses access, or a right is missing.
+    """
+    options, interval_ms = options_of(settings), settings.poll_interval_ms
+    parts: dict[Source, str] = {"admin": "polls", "records": "groups"}
+    # What one of the two remembers is what an earlier start took.
+    logs = {source: log(part) for source, part in parts.items() if settings.source in (source, "auto")}
+    before = next((source for source in logs if logs[source].read_memory() is not None), None)
+    chosen = choose_source(options, settings.source, before)
+    topics, groups = log("topics"), logs[chosen.source]
+    if chosen.source == "admin":
+        return AdminKafkaCollector(options, topics, groups, poll_interval_ms=interval_ms)
+    return StandaloneKafkaCollector(
+        options, topics, groups, partitions=chosen.partitions, poll_interval_ms=interval_ms, stop=stop
+    )

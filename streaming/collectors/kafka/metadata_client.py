@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import contextlib
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import (
     TIMESTAMP_NOT_AVAILABLE,
     Consumer,
+    ConsumerGroupState,
     KafkaError,
     KafkaException,
     TopicCollection,
@@ -39,8 +42,15 @@ REFUSALS = frozenset(
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
     }
 )
+_UNDER_WAY = {
+    ConsumerGroupState.PREPARING_REBALANCING: "PreparingRebalance",
+    ConsumerGroupState.COMPLETING_REBALANCING: "CompletingRebalance",
+}
+_NOBODYS_GROUP = "rebalance-monitor.rights-check"
+_ENDS_TIMEOUT_S = 2.0
 _TIMEOUT_S = 10.0
 _COMPLAINTS_AT_ONCE = 10
+_IDS_AT_ONCE = 1_000  # topics whose ids are read in one round: one request, and some ms of this machine
 _COMPLAINTS_KEPT = 100
 _NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # sixteen zeroes: the broker has no topic ids (before 2.8)
 
@@ -54,6 +64,8 @@ class ClusterView:
 
     def __init__(self, options: KafkaOptions, *, timeout_s: float = _TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
+        self._last_described = ""
+        self._lists_states = True
         self._complaints: deque[KafkaError] = deque(maxlen=_COMPLAINTS_KEPT)
         properties = options.librdkafka()
         self._admin = AdminClient({**properties}, error_cb=self._complain, logger=LIBRDKAFKA)
@@ -86,11 +98,33 @@ class ClusterView:
         """Hang up."""
         self._consumer.close()
 
+    def groups_under_way(self) -> dict[str, str]:
+        """Return the state of each classic group that this user may describe and that is rebalancing.
+
+        Brokers before 2.6 cannot list groups by state: nothing is returned then.
+        """
+        if not self._lists_states:
+            return {}
+        try:
+            answer = self._admin.list_consumer_groups(states=set(_UNDER_WAY), request_timeout=self._timeout_s).result(
+                self._timeout_s
+            )
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._UNSUPPORTED_FEATURE:
+                raise
+            self._lists_states = False
+            return {}
+        # What its documentation calls exceptions are KafkaErrors, one for each broker that did not answer.
+        if any(one.code() == KafkaError._UNSUPPORTED_FEATURE for one in answer.errors):
+            self._lists_states = False
+        return {one.group_id: _UNDER_WAY[one.state] for one in answer.valid if one.state in _UNDER_WAY}
+
     def topics(self, known: Mapping[str, ObservedTopic] | None = None) -> dict[str, ObservedTopic | None]:
         """Return all topics that this user may describe; None for one that cannot be described just now.
 
         Args:
-            known: The previous topics: the ids of unchanged topics are taken from there.
+            known: The previous topics: the ids of unchanged topics are taken from there, but for some in turn: a topic
+                that was made again under its name has another id.
         """
         metadata = self._admin.list_topics(timeout=self._timeout_s)
         racks = self._racks()
@@ -112,11 +146,17 @@ class ClusterView:
             else:
                 to_describe.append(name)
             observed[name] = now
-        for name, topic_id in self._topic_ids(to_describe).items():
+        to_describe += self._few_topics(sorted(name for name, one in observed.items() if one is not None))
+        for name, topic_id in self._topic_ids(sorted(set(to_describe))).items():
             found = observed[name]
             if found is not None:
                 observed[name] = ObservedTopic(found.partitions, found.racks, topic_id)
         return observed
+
+    def _few_topics(self, names: list[str]) -> list[str]:
+        chosen = next_few(names, self._last_described, _IDS_AT_ONCE)
+        self._last_described = chosen[-1] if chosen else ""
+        return chosen
 
     def offsets_partitions(self, topic: str = OFFSETS_TOPIC) -> int:
         """Return how many partitions a topic has; 0 when there is none: ``__consumer_offsets`` comes with a group."""
@@ -144,6 +184,22 @@ class ClusterView:
         first = self._offsets(topic, partitions, OffsetSpec.earliest())
         last = self._offsets(topic, partitions, OffsetSpec.latest())
         return {number: (first[number], last[number]) for number in last}
+
+    def ends(self, partitions: Mapping[str, int]) -> dict[tuple[str, int], int]:
+        """Return where each partition ends; those without a leader are missing, as all are of a broker that is away.
+
+        Args:
+            partitions: Of each topic, how many.
+        """
+        latest = OffsetSpec.latest()
+        places = {TopicPartition(topic, number): latest for topic in partitions for number in range(partitions[topic])}
+        found: dict[tuple[str, int], int] = {}
+        if places:
+            for place, answer in self._admin.list_offsets(places, request_timeout=_ENDS_TIMEOUT_S).items():
+                # The rest of a poll must not depend on one partition.
+                with contextlib.suppress(KafkaException):
+                    found[place.topic, place.partition] = answer.result(_ENDS_TIMEOUT_S).offset
+        return found
 
     def record_time(self, partition: int, offset: int, topic: str = OFFSETS_TOPIC) -> int | None:
         """Return the timestamp of the first record of a partition at or after an offset, if there is one."""
@@ -187,6 +243,18 @@ class ClusterView:
             return next(refusal, found)
         return None
 
+    def may_describe_groups(self) -> bool:
+        """Try to describe a group that does not exist; return whether this user may describe any group."""
+        (answer,) = self._admin.describe_consumer_groups([_NOBODYS_GROUP], request_timeout=self._timeout_s).values()
+        try:
+            answer.result(self._timeout_s)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+                return False
+            if error.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
+                raise
+        return True
+
     def complaints(self) -> list[KafkaError]:
         """Return what the clients have complained of, newest last."""
         self._admin.poll(0)
@@ -219,3 +287,14 @@ class ClusterView:
 
     def _complain(self, error: KafkaError) -> None:
         self._complaints.append(error)
+
+
+def next_few(names: list[str], after: str, most: int) -> list[str]:
+    """Return the next of many sorted names, from the first again behind the last; all, where they are few.
+
+    Example:
+        >>> next_few(["a", "b", "c"], "a", 1), next_few(["a", "b", "c"], "c", 2)
+        (['b'], ['a', 'b'])
+    """
+    at = bisect.bisect_right(names, after) if len(names) > most else 0
+    return names[at : at + most] or names[:most]

@@ -73,6 +73,9 @@ class Missing:
 
 _READ_OFFSETS = Missing("Read", "topic", OFFSETS_TOPIC, "it holds the groups' records")
 _USE_GROUP = Missing("Describe", "group", GROUP_PREFIX, "Spark's reader queries its own, empty groups", prefixed=True)
+_SEE_GROUPS = Missing(
+    "Describe", "group", "*", "without it only groups are seen that are allowed one by one", needed=False
+)
 _SEE_TOPICS = Missing(
     "Describe", "topic", "*", "without it a topic's queues are unknown, and its groups are not recomputed", needed=False
 )
@@ -131,6 +134,22 @@ def offsets_partitions(options: KafkaOptions) -> int:
     )
 
 
+def check_admin_rights(options: KafkaOptions) -> list[Missing]:
+    """Try what following a cluster by admin calls needs; return what is missing.
+
+    Raises:
+        SetupError: The cluster cannot be reached, or refuses this user.
+    """
+    with _connected(options) as view:
+        try:
+            missing = [] if view.may_describe_groups() else [_SEE_GROUPS]
+            if _denies(view.topic_error(_NOBODYS_TOPIC)):
+                missing.append(_SEE_TOPICS)
+        except KafkaException as error:
+            raise _unusable(options, error.args[0], view.complaints()) from error
+    return missing
+
+
 def require_rights(options: KafkaOptions) -> list[Missing]:
     """Try every permission; return the missing ones that are optional.
 
@@ -138,13 +157,24 @@ def require_rights(options: KafkaOptions) -> list[Missing]:
         SetupError: One is missing that is needed, each named; or the cluster cannot be used at all.
     """
     missing = check_rights(options)
+    refuse_without(missing, options)
+    return missing
+
+
+def refuse_without(missing: list[Missing], options: KafkaOptions) -> None:
+    """Name each right that is missing and needed.
+
+    Raises:
+        SetupError: There is one.
+    """
     if any(one.needed for one in missing):
         raise SetupError(
             f"{options.user or 'the user'} lacks permissions that the monitor needs on {options.bootstrap_servers}:\n"
             + "\n".join(f"  {one}" for one in missing),
-            "grant them, for example with:\n" + "\n".join(one.command(options) for one in missing),
+            "grant them, for example with:\n"
+            + "\n".join(one.command(options) for one in missing)
+            + "\nor follow the groups by admin calls, which are less exact: --kafka-source admin",
         )
-    return missing
 
 
 def _connected(options: KafkaOptions) -> ClusterView:

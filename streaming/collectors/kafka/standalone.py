@@ -10,7 +10,6 @@ from streaming.collectors.event_log import EventLog
 from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.collector import KafkaCollector, KafkaStatus
 from streaming.collectors.kafka.offsets_reader import RecordReader
-from streaming.collectors.kafka.permissions import offsets_partitions, require_rights
 from streaming.machine.logs import logger
 
 _STOP_S = 8.0
@@ -19,14 +18,12 @@ _log = logger("kafka")
 
 
 class StandaloneKafkaCollector:
-    """Reports of one cluster what ``KafkaCollector`` reports, and its group records.
+    """Reports of one cluster, once it has been checked, what ``KafkaCollector`` reports, and its group records.
 
     Args:
         topics, groups: Logs of the two, in one folder or topic.
+        partitions: How many ``__consumer_offsets`` has.
         stop: Set by the caller, it ends a full read, too.
-
-    Raises:
-        SetupError: The cluster cannot be reached or refuses access, or a right is missing.
     """
 
     def __init__(
@@ -35,12 +32,11 @@ class StandaloneKafkaCollector:
         topics: EventLog,
         groups: EventLog,
         *,
+        partitions: int,
         poll_interval_ms: int,
         stop: threading.Event | None = None,
     ) -> None:
-        for missing in require_rights(options):
-            _log.warning("a permission is missing", right=str(missing), give_it_with=missing.command(options))
-        self._reader = RecordReader(options, groups, partitions=offsets_partitions(options))
+        self._reader = RecordReader(options, groups, partitions=partitions)
         self._collector = KafkaCollector(options, topics, self._reader.offsets_read, poll_interval_ms=poll_interval_ms)
         self._stop = stop or threading.Event()
         self._thread = threading.Thread(target=self._read, name="kafka-records", daemon=True)
@@ -57,7 +53,7 @@ class StandaloneKafkaCollector:
             self._thread.join(_STOP_S)
         if not self._thread.is_alive():
             self._reader.close()
-        self._collector.settle()
+        self._collector.flush_clock()
         self._collector.stop()
         if self._reader.rejected:
             _log.warning("records that could not be decoded", records=self._reader.rejected)
@@ -66,7 +62,7 @@ class StandaloneKafkaCollector:
         """Read everything up to the present end; return whether the cluster answered."""
         if not self._collector.observe_once():
             return False
-        while not self._stop.is_set() and not self._collector.settle():
+        while not self._stop.is_set() and not self._collector.flush_clock():
             self._reader.step()
         return True
 

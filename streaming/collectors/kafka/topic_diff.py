@@ -69,6 +69,9 @@ class TopicDiff:
             if shrunk and not replaced and not (topic in self._doubted and self._doubted[topic] == now):
                 doubted[topic] = now
                 continue
+            if replaced and before is not None and before.topic_id is not None:
+                # It was deleted and made again between two reads: another topic, whose queues begin anew.
+                events.append(self._event(topic, None, time_ms - 1))
             events.append(self._event(topic, now, time_ms))
             if now is None:
                 del self._told[topic]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from confluent_kafka import KafkaException
@@ -14,6 +13,7 @@ from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
 from streaming.pipeline.losses import Losses
 from streaming.pipeline.query_log import read_committed, topic_offsets
+from streaming.stores.places import Place
 from udfs.model.losses import Loss
 
 # Part of every error of Spark on lost records: those of its executors do not carry the condition's name.
@@ -69,7 +69,7 @@ class TopicReader:
     """
 
     def __init__(
-        self, topic: str, options: KafkaOptions, query: Path, losses: Losses, clusters: Callable[[], Sequence[str]]
+        self, topic: str, options: KafkaOptions, query: Place, losses: Losses, clusters: Callable[[], Sequence[str]]
     ) -> None:
         self._topic = topic
         self._options = options

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from streaming.collectors.metaq.group_diff import close_missed, diff_deleted, diff_group, settle
+from streaming.collectors.metaq.group_diff import close_missed, diff_deleted, diff_group, report_settled
 from streaming.collectors.metaq.observed import Folder, ObservedGroup, ObservedTopic, Violation
 from streaming.collectors.metaq.offset_diff import OffsetDiff
 from streaming.collectors.metaq.options import MetaqOptions
@@ -106,12 +106,12 @@ class ClusterDiffer:
         for name, since in sorted(self._unsettled.items()):
             reported = self._group(draft, name)
             if reported is not None and not reported.settled and context.at - since >= self._options.settle_ms:
-                self._put(draft, name, *settle(name, reported, self._topics_in(draft), context))
+                self._put(draft, name, *report_settled(name, reported, self._topics_in(draft), context))
         return draft
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether ``look_again`` has something to do."""
+        """Return whether ``diff_again`` has something to do."""
         return bool(self._unsettled or self._doubted)
 
     def round(self, reader: Reader, began: int) -> PendingEvents:

@@ -60,7 +60,7 @@ def diff_group(
     return _Changes(group, before, seen, context).diff()
 
 
-def settle(
+def report_settled(
     group: str, reported: ReportedGroupState, topics: Mapping[str, ReportedTopicState], context: ReadContext
 ) -> tuple[list[AnyEvent], ReportedGroupState]:
     """Report what needs an unchanged state: the strategy, and the assignment of every member."""

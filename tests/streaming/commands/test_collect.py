@@ -10,20 +10,25 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from streaming.commands.collect import _Logs
+from streaming.settings.model import load
+from streaming.setup.errors import SetupError
+from streaming.stores.places import Place, place_of
 from tests.crash.small_disk import small_disk
 from tests.job.commands import Running
 from tests.kit.brokers import Broker
 from tests.kit.members import Member
+from tests.kit.s3 import S3Server
 from tests.kit.topics import create_topic
 from udfs.model.events import AnyEvent, Clock, GroupSnapshot, TopicQueues
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 
 
-def events_in(folder: Path) -> list[AnyEvent]:
+def events_in(folder: Place) -> list[AnyEvent]:
     return [
         msgspec.json.decode(line, type=AnyEvent)
-        for file in sorted(folder.glob("*.jsonl"))
+        for file in sorted(folder.glob("*.jsonl"), key=str)
         for line in file.read_bytes().splitlines()
     ]
 
@@ -32,7 +37,7 @@ def topics_in(folder: Path) -> list[TopicQueues]:
     return [event for event in events_in(folder) if isinstance(event, TopicQueues)]
 
 
-def clocks_in(folder: Path) -> list[int]:
+def clocks_in(folder: Place) -> list[int]:
     return [event.event_time for event in events_in(folder) if isinstance(event, Clock)]
 
 
@@ -59,8 +64,8 @@ def test_a_stop_ends_it_with_everything_written_and_the_next_start_continues(
         ended = running.wait()
     finally:
         running.kill()
-    assert ended.exit_code == 0, ended.said
-    assert '"stopped"' in ended.said
+    assert ended.exit_code == 0, ended.stderr
+    assert '"stopped"' in ended.stderr
     assert not list(out.glob(".*.tmp"))
     second = new_member(kafka41, name, [name], client_id="b")
     second.wait_until(lambda: len(second.owned) == 1)
@@ -89,7 +94,7 @@ def test_what_it_writes_to_a_topic_is_what_it_writes_to_a_folder(
             ended = running.wait()
         finally:
             running.kill()
-        assert ended.exit_code == 0, ended.said
+        assert ended.exit_code == 0, ended.stderr
     from tests.streaming.collectors.event_log.test_topic_log import times_on
 
     assert len(times_on(kafka41, "collected-events")) == len(events_in(tmp_path / "out"))
@@ -123,13 +128,13 @@ def test_a_full_disk_is_logged_and_all_is_written_in_order_when_it_has_room(kafk
         finally:
             os.kill(disk.runs.pid, signal.SIGTERM)
             ended = disk.runs.wait()
-        assert ended.exit_code == 0, ended.said
+        assert ended.exit_code == 0, ended.stderr
         clocks = clocks_in(out)
         assert clocks == sorted(set(clocks))
         assert clocks[: len(before)] == before
         assert queues_written() == [3]
         assert not list(out.glob(".*.tmp"))
-    assert "No space left on device" in ended.said
+    assert "No space left on device" in ended.stderr
 
 
 def test_a_folder_that_cannot_be_made_is_an_error(kafka41: Broker, tmp_path: Path) -> None:
@@ -141,5 +146,26 @@ def test_a_folder_that_cannot_be_made_is_an_error(kafka41: Broker, tmp_path: Pat
     finally:
         running.kill()
     assert ended.exit_code == 2
-    assert "cannot be written: Not a directory" in ended.said
-    assert "Traceback" not in ended.said
+    assert "cannot be written: Not a directory" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_second_collector_of_a_cluster_is_kept_off_a_store(
+    s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = place_of(s3.folder(monkeypatch))
+    settings = load(None, {"metaq.zookeeper": "127.0.0.1:1", "metaq.cluster": "shop/1"})
+    first, second = (_Logs(settings, "metaq", folder, None, tmp_path) for _ in range(2))
+    assert not first.remember()
+    log = first.log()
+    log.append([Clock(schema_version=1, event_time=7, system="metaq", cluster="shop/1")])
+    log.keep_memory(b"all")
+    with pytest.raises(
+        SetupError, match=r"another collector of shop/1 runs with s3://.*: process \d+ on .* renewed it"
+    ):
+        second.log()
+    first.close()
+    assert second.remember()
+    assert second.log().read_memory() == b"all"
+    second.close()
+    assert clocks_in(folder) == [7]

@@ -6,14 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from typer.testing import CliRunner, Result
 
 import streaming.job
 import streaming.simulator.live
+import streaming.supervisor
 from streaming.commands.app import app
 from streaming.commands.demo import _own_folder
 from streaming.setup.errors import SetupError
+from streaming.terminal.live_view import LiveStatus
 
 
 def test_a_demo_does_not_empty_the_folder_of_one_that_runs(tmp_path: Path) -> None:
@@ -51,6 +54,7 @@ class NoJob:
     def __init__(self, settings: Any) -> None:
         self.settings = settings
         self.stop = streaming.job.StopRequest()
+        self.status = LiveStatus()
 
     def when_running(self, call: Any) -> None:
         call()
@@ -66,7 +70,7 @@ def run_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         return 0 if job.stop.wait(60) else 9
 
     monkeypatch.setattr(streaming.job, "Job", NoJob)
-    monkeypatch.setattr(streaming.job, "supervise", supervise)
+    monkeypatch.setattr(streaming.supervisor, "supervise", supervise)
 
     def run(*arguments: str) -> tuple[Result, NoJob]:
         folder = str(tmp_path / "demo")
@@ -79,7 +83,7 @@ def run_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_it_reads_what_its_simulator_writes_and_ends_by_itself(run_demo: Any, tmp_path: Path) -> None:
     result, job = run_demo("--groups", "3", "--members", "9")
     assert result.exit_code == 0, result.output
-    assert job.settings.events.folder == str(tmp_path / "demo" / "events")
+    assert job.settings.events.folder == tmp_path / "demo" / "events"
     assert job.settings.job.tables == tmp_path / "demo" / "tables"
     lines = [line for file in (tmp_path / "demo" / "events").iterdir() for line in file.read_bytes().splitlines()]
     assert lines
@@ -92,4 +96,21 @@ def test_a_simulator_that_failed_is_a_failure(run_demo: Any, monkeypatch: pytest
 
     monkeypatch.setattr(streaming.simulator.live.LiveWriter, "write_until", refuse)
     result, _ = run_demo()
-    assert result.exit_code == streaming.job.FAILED_EXIT
+    assert result.exit_code == streaming.supervisor.FAILED_EXIT
+
+
+def test_its_pages_are_served_beside_it_at_the_address_that_it_prints(
+    run_demo: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[tuple[str, int]] = []
+    supervise = streaming.supervisor.supervise
+
+    def read_pages(job: NoJob) -> int:
+        found.append((job.status.pages, httpx2.get(job.status.pages, trust_env=False, timeout=60).status_code))
+        return supervise(job)
+
+    monkeypatch.setattr(streaming.supervisor, "supervise", read_pages)
+    result, _ = run_demo()
+    ((url, code),) = found
+    assert f"pages: {url}" in result.output
+    assert code == 200

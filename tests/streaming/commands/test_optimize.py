@@ -38,3 +38,13 @@ def test_what_is_kept_comes_from_the_settings_file(own_tables: Path) -> None:
     journal = DeltaTable(own_tables / "changes")
     assert journal_rows_dropped(800_000) == 0
     assert journal_rows_dropped(1) == journal.count() > 0
+
+
+def test_a_writer_that_there_is_not_is_refused(own_tables: Path) -> None:
+    ended = run(own_tables, "optimize", "--writer", "spark")
+    assert ended.exit_code == 2
+    assert "there are delta-rs and delta-spark" in " ".join(ended.output.replace("│", " ").split())
+
+
+def test_the_writer_that_tables_have_may_be_named(own_tables: Path) -> None:
+    assert json_of(own_tables, "optimize", "--writer", "delta-rs")

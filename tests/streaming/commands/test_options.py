@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from streaming.commands.options import ConfigOption, span_ms, tables_root, time_ms
+
+if TYPE_CHECKING:
+    from tests.kit.s3 import S3Server
 
 
 def test_the_tables_are_those_of_the_option_else_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,3 +47,45 @@ def test_an_empty_path_is_refused_and_not_the_folder_in_which_the_command_runs(p
     refused = CliRunner().invoke(app, ["--config", path])
     assert (refused.exit_code, "is empty" in refused.output) == (2, True)
     assert CliRunner().invoke(app, ["--config", "."]).stdout == ".\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["demo", "--folder", "s3a://lake/demo"], "s3a://lake/demo: is on a store"),
+        (["demo", "--folder", "s3a:/demo"], "s3a:/demo: is no URI"),
+        (["simulate", "--out", "gs://lake/fleet"], "gs://lake/fleet: is on a store"),
+        (["run", "--events", "in", "--tables", "s3a:/lake"], "s3a:/lake: is no URI"),
+        (["run", "--events", "in", "--checkpoint", "ftp://host/c"], "ftp://host/c: has the scheme ftp"),
+        (["run", "--events", "in", "--checkpoint", "s3a:/c"], "s3a:/c: is no URI"),
+        (["run", "--events", "dbfs:/in"], "dbfs:/in: has the scheme dbfs"),
+        (["state", "export", "--out", "dbfs:/out"], "dbfs:/out: has the scheme dbfs"),
+        (["state", "show", "--checkpoint", "s3:lake"], "s3:lake: is no URI"),
+        (["collect", "--kafka", "h:1", "--cluster", "c", "--out", "s3a:/out"], "s3a:/out: is no URI"),
+        (["show", "groups", "--tables", "s4://lake"], "s4://lake: has the scheme s4"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_no_place_is_refused_by_name_and_becomes_no_folder(
+    arguments: list[str],
+    problem: str,
+    complaint: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert problem in " ".join(complaint(*arguments).replace("│", " ").split())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.broker
+def test_reading_commands_name_what_is_wrong_with_a_store(
+    s3: S3Server, complaint: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = s3.folder(monkeypatch)
+    assert "holds no tables of the monitor yet" in complaint("show", "groups", "--tables", folder)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
+    for command in (["show", "groups"], ["explain", "x"], ["who-owned", "t", "0"], ["optimize"]):
+        said = complaint(*command, "--tables", folder)
+        assert f"--tables {folder}: access is refused (SignatureDoesNotMatch" in said
+        assert "hush" not in said

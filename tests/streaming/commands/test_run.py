@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-import streaming.job
+import streaming.supervisor
 from streaming.commands.app import app
 from streaming.settings.model import Settings
 
@@ -45,7 +45,7 @@ def ran(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[
         given.append((settings, how))
         return 3
 
-    monkeypatch.setattr(streaming.job, "run_job", run_job)
+    monkeypatch.setattr(streaming.supervisor, "run_job", run_job)
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> tuple[Settings, dict[str, bool]]:
@@ -60,7 +60,7 @@ def test_options_become_settings_and_the_jobs_exit_code_is_that_of_the_command(
     ran: Callable[..., tuple[Settings, dict[str, bool]]], tmp_path: Path
 ) -> None:
     settings, how = ran("--events", ".", "--once", "--tables", "t", "--allowed-lateness", "1.5s", "--shards", "7")
-    assert settings.events.folder == str(tmp_path)
+    assert settings.events.folder == tmp_path
     assert (str(settings.job.tables), settings.time.allowed_lateness_ms, settings.state.shards) == ("t", 1_500, 7)
     assert how == {"once": True, "flush": False}
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.pipeline.codecs import DECOMPRESSED, REFUSED
-from streaming.pipeline.file_reader import Lines, UnreadableInput, _Cutter, local_path, read_whole, why_unreadable
+from streaming.pipeline.file_reader import Lines, UnreadableInput, _Cutter, read_whole, why_unreadable
 
 LONGEST = 1_000
 KEPT = 100
@@ -206,11 +206,3 @@ def test_a_file_that_may_not_be_opened_is_named(tmp_path: Path) -> None:
     assert fault is not None
     assert (fault.reason, fault.detail) == ("unreadable_file", "Permission denied")
     assert read_at_all == ([], [fault])
-
-
-@pytest.mark.parametrize("name", ["a b.json", "ü.json", "a#b.json", "a%20b.json", "03:12.json", "a?b[1]{}*.json"])
-def test_a_path_that_spark_names_is_found(name: str, tmp_path: Path) -> None:
-    # As Hadoop's Path#toUri writes it: reserved characters in percent, others as they are.
-    written = "".join(f"%{ord(char):02X}" if char in ' %#?[]{}"' else char for char in str(tmp_path / name))
-    for scheme in ("file:", "file://"):
-        assert local_path(scheme + written) == tmp_path / name

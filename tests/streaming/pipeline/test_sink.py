@@ -16,11 +16,13 @@ from deltalake import DeltaTable
 from streaming.pipeline import sink
 from streaming.pipeline.sink import Sink
 from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.engine import DeltaSparkEngine
 from streaming.tables.materializer import Materializer
 from streaming.tables.schema import TABLES
 from tests.streaming.tables.journals import T0, Journal
 from tests.streaming.tables.test_materializer import Crash, content, some_changes
 from udfs.model import journal
+from udfs.model.queue_progress import QueueProgress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,18 +66,26 @@ def a_rejected(number: int) -> journal.Rejected:
     )
 
 
+def a_progress(number: int) -> QueueProgress:
+    queues: list[tuple[int, int | None, int | None, int | None, int | None]] = [
+        (0, 5, T0, 9, T0),
+        (1, None, None, 3, T0),
+    ]
+    return QueueProgress(
+        cluster="c1", group_id="g1", topic="t", broker=None, span_start=T0 + 60_000 * number, queues=queues
+    )
+
+
 def decided(
     spark: SparkSession,
     *,
     rebalances: Sequence[journal.Rebalance] = (),
     changes: Sequence[journal.Change] = (),
     rejected: Sequence[journal.Rejected] = (),
+    progress: Sequence[QueueProgress] = (),
 ) -> DataFrame:
-    rows = [
-        (kind, "c1", msgspec.json.encode(value).decode())
-        for kind, values in (("rejected", rejected), ("change", changes), ("rebalance", rebalances))
-        for value in values
-    ]
+    of_kind = {"rejected": rejected, "change": changes, "rebalance": rebalances, "progress": progress}
+    rows = [(kind, "c1", msgspec.json.encode(value).decode()) for kind, values in of_kind.items() for value in values]
     return spark.createDataFrame(rows, DECIDED).repartition(2)
 
 
@@ -89,6 +99,7 @@ def everything(spark: SparkSession) -> DataFrame:
         rebalances=[a_rebalance(number) for number in range(1, 4)],
         changes=some_changes(),
         rejected=[a_rejected(number) for number in range(3)],
+        progress=[a_progress(number) for number in range(2)],
     )
 
 
@@ -107,6 +118,7 @@ def test_a_batch_that_comes_again_adds_nothing(spark: SparkSession, tmp_path: Pa
     assert first["rebalances"] == 3
     assert first["changes"] == len(some_changes())
     assert first["rejected_events"] == 3
+    assert first["queue_progress"] == 4
     assert all(first.values())
     Sink(tmp_path, "app", Materializer(tmp_path, 0))(everything(spark), 0)
     assert (counts(tmp_path), versions(tmp_path)) == (first, first_versions)
@@ -137,6 +149,16 @@ def test_few_rows_and_many_rows_give_equal_tables(
         assert few
         for other in ("many", "rejected"):
             assert content(tmp_path / other, name) == few, (name, other)
+
+
+def test_tables_that_executors_write_are_equal_and_have_a_batch_once(spark: SparkSession, tmp_path: Path) -> None:
+    Sink(tmp_path / "driver", "app", Materializer(tmp_path / "driver", 0))(everything(spark), 0)
+    root, engine = tmp_path / "executors", DeltaSparkEngine(spark)
+    for _ in range(2):
+        Sink(root, "app", Materializer(root, 0, engine=engine), engine=engine)(everything(spark), 0)
+    Sink(root, "app", engine=engine)(decided(spark), 1)
+    for name in TABLES:
+        assert content(root, name) == content(tmp_path / "driver", name), name
 
 
 def test_one_journal_cut_into_batches_in_two_ways_gives_equal_tables(spark: SparkSession, tmp_path: Path) -> None:
@@ -181,8 +203,8 @@ def test_a_crash_between_any_two_commits_is_healed_by_the_batch_that_comes_again
         following.start()
         Sink(root, "app", following)(everything(spark), 0)
         assert {name: content(root, name) for name in TABLES} == quiet
-    # Every place between two commits was visited, and rebalances came first.
-    assert written[-1][:3] == ["rebalances", "changes", "rejected_events"]
+    # Every place between two commits was visited, and the journal came first.
+    assert written[-1][:2] == ["rebalances", "changes"]
     assert [len(order) for order in written] == list(range(len(TABLES)))
 
 
@@ -266,3 +288,16 @@ def test_a_batch_that_left_something_undone_requests_another_and_commits_nothing
     assert {name: DeltaTable(str(tmp_path / name)).version() - before[name] for name in SINK_TABLES} == dict.fromkeys(
         SINK_TABLES, 1
     )
+
+
+@pytest.mark.parametrize("large_above", [20_000, 0])
+def test_clusters_that_began_are_named_once_and_nothing_is_committed_for_them(
+    spark: SparkSession, tmp_path: Path, large_above: int
+) -> None:
+    begun: list[list[str]] = []
+    sink = Sink(tmp_path, "app", large_above=large_above, begun=lambda clusters: begun.append(list(clusters)))
+    bodies = [msgspec.json.encode(journal.ClusterBegun(cluster=cluster)).decode() for cluster in ("c2", "c1", "c2")]
+    before = {name: DeltaTable(str(tmp_path / name)).version() for name in SINK_TABLES}
+    sink(spark.createDataFrame([("begun", "c", body) for body in bodies], DECIDED).repartition(2), 0)
+    assert len(begun) == 1
+    assert {name: DeltaTable(str(tmp_path / name)).version() for name in SINK_TABLES} == before

@@ -23,8 +23,10 @@ CLUSTERS = {
 class Rows:
     """A cluster of which Spark reads these rows itself."""
 
-    def __init__(self, rows: object) -> None:
-        self._rows = rows
+    source_kind: str | None = None
+
+    def __init__(self, rows: object, kind: str | None = None) -> None:
+        self._rows, self.source_kind = rows, kind
 
     def source(self, spark: object, *, max_offsets_per_batch: int, is_tolerant: bool) -> object:
         return self._rows and (self._rows, spark, max_offsets_per_batch, is_tolerant)
@@ -36,6 +38,12 @@ def test_a_checkpoint_remembers_sources_in_one_order_whatever_was_given_first(tm
     named = ["control", "events:/in", "files:/in", "kafka-events:t", "kafka:k", "rocketmq:r", "metaq:m"]
     assert names_of(found) == named
     assert [source.names for source in found][-1] == (), "the collected events have no name of their own"
+
+
+def test_groups_by_admin_calls_are_another_source_than_records(tmp_path: Path) -> None:
+    settings = load(None, {"kafka.bootstrap_servers": "k:1", "kafka.cluster": "k"})
+    polled = Rows(None, "kafka-admin")
+    assert names_of(list(query_sources(settings, Checkpoint(tmp_path), [polled]))) == ["control", "kafka-admin:k"]  # type: ignore[list-item]
 
 
 def test_without_a_cluster_nothing_collected_is_read(tmp_path: Path) -> None:

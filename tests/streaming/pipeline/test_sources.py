@@ -11,8 +11,9 @@ from urllib.parse import unquote
 import pytest
 
 from streaming.pipeline.combine import FILES, LOOK, PACKET_SCHEMA, RAW_SCHEMA, READ, combine
-from streaming.pipeline.file_reader import LARGEST_FOR_SPARK_BYTES, local_path
+from streaming.pipeline.file_reader import LARGEST_FOR_SPARK_BYTES
 from streaming.pipeline.sources import RAW_COLUMNS, control_source, folder_source
+from streaming.stores.places import place_named
 from tests.core_config import core_config
 from tests.udfs.event_lines import SOUND, line
 from udfs.packets.packet import decode_packet
@@ -108,7 +109,7 @@ def test_every_file_is_named_and_what_spark_cannot_read_is_left_to_the_workers(
         (name, name) for name in (*names, "folder.json")
     )
     # A file of no bytes holds nothing: Spark does not even name it.
-    named = {local_path(row.place): row.number for row in batch if row.source == FILES}
+    named = {place_named(row.place): row.number for row in batch if row.source == FILES}
     assert named == {
         **{folder / name: READ for name in to_read},
         **{folder / name: LOOK for name in (*names, "in.gz/folder.json")},

@@ -24,6 +24,8 @@ class Following:
         self.begun += 1
         self.totals.count(root)
 
+    def followed(self, changes: int, of: int) -> None: ...
+
     def replaced(self, *commit: object) -> None:
         self.totals.replaced(*commit)  # type: ignore[arg-type]
 
@@ -42,7 +44,7 @@ def a_finding(number: int) -> journal.FindingOpened:
 
 def test_numbers_kept_up_are_those_of_the_tables_after_every_commit(tmp_path: Path) -> None:
     following = Following()
-    materialiser = Materializer(tmp_path, 0, following)
+    materializer = Materializer(tmp_path, 0, following)
     chance, history = random.Random(5), Journal()
     for batch in range(40):
         cluster, group = chance.choice("ab"), f"g{chance.randrange(5)}"
@@ -54,7 +56,7 @@ def test_numbers_kept_up_are_those_of_the_tables_after_every_commit(tmp_path: Pa
             a_finding(number) if chance.random() < 0.5 else journal.FindingClosed(finding_id=f"f{number}", closed_at=9),
         ]
         write(tmp_path, [history.change(batch, body, group, cluster) for body in bodies], batch)
-        materialiser.run()
+        materializer.run()
         totals = following.totals
         assert totals.clusters == counted(tmp_path).clusters
         assert totals.open_findings == counted(tmp_path).open_findings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streaming.settings.clusters import SECTIONS, LiveCluster, with_topics
+from streaming.settings.clusters import SECTIONS, LiveCluster
 from streaming.settings.errors import SettingsError
 from streaming.settings.model import load
 
@@ -18,11 +18,6 @@ def test_a_cluster_is_followed_when_it_has_an_address(system: str) -> None:
     assert load().followed() == {}
     assert load(None, given).followed() == {system: "mine"}
     assert load(None, given).cluster(system).mistakes() == []
-
-
-def test_topics_are_followed_by_patterns_where_a_section_has_some() -> None:
-    assert with_topics() == [system for system in SECTIONS if hasattr(load().cluster(system), "include_topics")]
-    assert with_topics() == ["rocketmq", "metaq"]
 
 
 def test_a_key_without_its_secret_is_a_mistake() -> None:

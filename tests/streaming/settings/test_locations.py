@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.settings.locations import absolute, hand_on, location_of
+from streaming.settings.locations import absolute, catalog_schema, folder_of, hand_on, location_of, tables_of
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,9 @@ from streaming.settings.locations import absolute, hand_on, location_of
         (Path("/lake/tables"), Path("/lake/tables")),
         ("a:b", Path("a:b")),
         ("file:///lake/tables", Path("/lake/tables")),
+        ("file:/lake/tables", Path("/lake/tables")),
+        ("file://localhost/lake", Path("/lake")),
+        ("S3A://lake/tables", "s3://lake/tables"),
         ("s3://lake/tables/", "s3://lake/tables"),
         ("s3a://lake/tables", "s3://lake/tables"),
         ("abfss://box@account.dfs.core.windows.net/t", "abfss://box@account.dfs.core.windows.net/t"),
@@ -27,10 +30,70 @@ def test_paths_and_uris_are_distinguished(text: str | Path, location: Path | str
     assert location_of(text) == location
 
 
-@pytest.mark.parametrize("text", ["", " ", "a\0b", "ftp://host/t", "s3://", "s3:///", "http://host/t", "://x"])
-def test_what_is_no_place_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is not a folder|has the scheme|names no bucket"):
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "is not a folder"),
+        (" ", "is not a folder"),
+        ("a\0b", "is not a folder"),
+        ("ftp://host/t", "has the scheme ftp"),
+        ("http://host/t", "has the scheme http"),
+        ("s3n://lake/t", "has the scheme s3n"),
+        ("dbfs:/t", "has the scheme dbfs"),
+        ("://x", "has the scheme of nothing"),
+        ("s3a:/typo", r"is no URI: write s3://, or \./s3a:"),
+        ("S3:lake", "is no URI: write s3://"),
+        ("gs:/lake/t", "is no URI: write gs://"),
+        ("s3://", "names no bucket"),
+        ("s3:///", "names no bucket"),
+        ("s3:///lake/t", "names no bucket"),
+        ("abfss://account.dfs.core.windows.net/t", "names no container"),
+        ("hdfs:///t", "names no name node"),
+        ("s3://lake//t", "has a part that is no name"),
+        ("s3://lake/a/../t", "has a part that is no name"),
+        ("s3://lake/t?x=1", "has a part that is no name"),
+        ("file://host/t", "names a host"),
+        ("file:t", "is no URI: write file:///PATH"),
+    ],
+)
+def test_what_is_no_place_is_refused_by_name(text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
         location_of(text)
+
+
+@pytest.mark.parametrize("text", ["main.monitor", "spark_catalog.default.monitor", "catalog:main.monitor"])
+def test_names_with_dots_are_a_schema_of_a_catalogue(text: str) -> None:
+    assert tables_of(text) == f"catalog:{text.removeprefix('catalog:')}"
+    assert catalog_schema(absolute(tables_of(text))) == text.removeprefix("catalog:")
+
+
+@pytest.mark.parametrize("text", ["tables", "./main.monitor", "/lake/main.monitor", ".hidden", "a.b.c.d", "s3://a.b"])
+def test_a_folder_or_uri_is_no_schema(text: str) -> None:
+    assert tables_of(text) == location_of(text)
+    assert catalog_schema(tables_of(text)) == ""
+
+
+def test_a_folder_that_is_there_is_a_folder_whatever_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.tables").mkdir()
+    assert tables_of("my.tables") == Path("my.tables")
+
+
+def test_a_key_in_a_uri_is_refused_and_not_shown() -> None:
+    with pytest.raises(ValueError, match="holds a password or key") as refused:
+        location_of("s3://AKIA:hush@lake/t")
+    assert "hush" not in str(refused.value)
+
+
+def test_a_name_of_a_catalogue_becomes_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("main.monitor", "main.monitor.tables"):
+        with pytest.raises(ValueError, match=rf"for a folder of this name write \./{name}"):
+            folder_of(name)
+        assert folder_of(f"./{name}") == Path(name)
+    assert folder_of("v1.2/c") == Path("v1.2/c")
+    (tmp_path / "main.monitor").mkdir()
+    assert folder_of("main.monitor") == Path("main.monitor")
 
 
 def test_a_folder_does_not_depend_on_where_a_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,10 @@ from xml.etree import ElementTree
 import pytest
 
 ROOT = Path(__file__).parents[3]
-IVY_FILES = [(ROOT / "conf/ivy.xml", ROOT / "conf/jars.sha256")] + [
-    (file, file.with_suffix(".sha256")) for file in sorted((ROOT / "tests/kit/ivy").glob("*.xml"))
-]
+IVY_FILES = [
+    (ROOT / "conf/ivy.xml", ROOT / "conf/jars.sha256"),
+    (ROOT / "conf/ivy-s3.xml", ROOT / "conf/jars-s3.sha256"),
+] + [(file, file.with_suffix(".sha256")) for file in sorted((ROOT / "tests/kit/ivy").glob("*.xml"))]
 
 
 def jars_of(ivy_file):

@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from streaming.spark.checkpoint import Checkpoint, CheckpointError, ControlFolder, Identity
+from streaming.stores.places import Place
 
 
-def opened(root: Path, *, shards: int = 8, sources: tuple[str, ...] = ("control", "events:/e")) -> Identity:
-    return Checkpoint(root).open(shards=shards, shuffle_partitions=2, sources=sources)
+def opened(root: Place, *, shards: int = 8, sources: tuple[str, ...] = ("control", "events:/e")) -> Identity:
+    return Checkpoint(root if isinstance(root, Path) else str(root)).open(
+        shards=shards, shuffle_partitions=2, sources=sources
+    )
 
 
-def test_a_checkpoint_keeps_its_identity(tmp_path: Path) -> None:
-    assert opened(tmp_path / "c") == opened(tmp_path / "c")
+def test_a_checkpoint_keeps_its_identity(either_place: Place) -> None:
+    assert opened(either_place / "c") == opened(either_place / "c")
+    # Spark reads these folders before anything is written to them.
+    assert all((either_place / "c" / name).is_dir() for name in ("control", "collected"))
+
+
+def test_output_of_the_jvm_is_on_a_disk_wherever_the_checkpoint_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert Checkpoint(tmp_path).log_file("spark.log") == tmp_path / "spark.log"
+    one, other = (Checkpoint(f"s3://lake/{name}").log_file("spark.log") for name in ("one", "other"))
+    assert one != other
+    assert one.name == "spark.log"
+    assert tmp_path in one.parents
+    [logs] = tmp_path.iterdir()
+    assert logs.stat().st_mode & 0o077 == 0
+    logs.rename(tmp_path / "elsewhere")
+    logs.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(CheckpointError, match="belongs to another user"):
+        Checkpoint("s3://lake/one").log_file("spark.log")
 
 
 def test_two_checkpoints_have_different_app_ids(tmp_path: Path) -> None:
@@ -53,14 +76,14 @@ def test_a_foreign_query_is_refused(tmp_path: Path) -> None:
         opened(tmp_path)
 
 
-def test_marks_are_read_in_the_order_in_which_they_were_made(tmp_path: Path) -> None:
-    ControlFolder(tmp_path).mark("flush", {"b": {}, "a": {}})
-    ControlFolder(tmp_path).mark("tick", {"a": {"time": 5}})
-    files = sorted(file.name for file in tmp_path.iterdir())
+def test_marks_are_read_in_the_order_in_which_they_were_made(either_place: Place) -> None:
+    ControlFolder(either_place).mark("flush", {"b": {}, "a": {}})
+    ControlFolder(either_place).mark("tick", {"a": {"time": 5}})
+    files = sorted(file.name for file in either_place.iterdir())
     assert [file.split("-")[1] for file in files] == ["flush.json", "tick.json"]
-    lines = [json.loads(line) for line in (tmp_path / files[0]).read_text().splitlines()]
+    lines = [json.loads(line) for line in (either_place / files[0]).read_text().splitlines()]
     assert lines == [{"control": "flush", "cluster": "a"}, {"control": "flush", "cluster": "b"}]
-    assert json.loads((tmp_path / files[1]).read_text()) == {"control": "tick", "cluster": "a", "time": 5}
+    assert json.loads((either_place / files[1]).read_text()) == {"control": "tick", "cluster": "a", "time": 5}
 
 
 def test_no_mark_takes_a_name_that_was_there_before(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +12,8 @@ import pandas as pd
 import pytest
 
 from streaming.settings.model import load
-from streaming.spark.session import session_conf
+from streaming.setup.errors import SetupError
+from streaming.spark.session import session_conf, start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,14 +64,71 @@ def test_a_checkpoint_of_an_earlier_release_is_continued(spark: SparkSession, tm
     assert not list((tmp_path / "checkpoint").rglob(".4.changelog.crc"))
 
 
+# In a process of its own: the thread that uploads snapshots takes its interval from the first query of a process.
+_UPLOADING = """
+import sys, time
+from pathlib import Path
+from streaming.settings.model import load
+from streaming.spark.session import start_session
+
+store = "spark.sql.streaming.stateStore."
+quick = {f"{store}maintenanceInterval": "500ms", f"{store}minDeltasForSnapshot": "2"}
+spark = start_session(load(None, {"spark.driver_memory": "1g", "spark.conf": quick}))
+place = Path(sys.argv[1])
+rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+writer = rows.groupBy(rows.value % 3).count().writeStream.format("noop").outputMode("update")
+query = writer.option("checkpointLocation", str(place)).trigger(processingTime="0 seconds").start()
+deadline = time.monotonic() + 120
+while not list(place.rglob("*.zip")):
+    assert query.isActive and time.monotonic() < deadline, "no snapshot"
+    time.sleep(0.1)
+query.stop()
+assert list(place.rglob("*.changelog")) and not list(place.rglob("*.crc"))
+"""
+
+
+@pytest.mark.spark
+def test_snapshots_of_the_state_get_into_a_local_checkpoint_without_checksums(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _UPLOADING, tmp_path / "checkpoint"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
 def test_what_is_tuned_for_one_machine_is_left_alone_on_a_cluster() -> None:
     local = session_conf(load(None, {"spark.master": "local[2]"}))
     cluster = session_conf(load(None, {"spark.master": "spark://host:7077"}))
     assert _MANAGER in local
-    assert not {_MANAGER, "spark.hadoop.fs.file.impl", "spark.driver.extraJavaOptions"} & cluster.keys()
+    assert not {_MANAGER, "spark.driver.extraJavaOptions"} & cluster.keys()
+
+
+def test_files_of_a_checkpoint_on_s3_are_put_and_not_renamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_disk, on_s3 = ({"job.checkpoint": place, "spark.master": "local[2]"} for place in ("/c", "s3://lake/c"))
+    # As before stores: of a disk nothing else is said.
+    assert session_conf(load(None, on_disk)) == session_conf(load(None, {"spark.master": "local[2]"}))
+    assert session_conf(load(None, on_s3))[_MANAGER].endswith(".cloud.AbortableStreamBasedCheckpointFileManager")
+    # The jars are then those of the platform.
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    assert _MANAGER not in session_conf(load(None, on_s3))
 
 
 def test_a_users_own_setting_precedes_ours() -> None:
     mine = {"spark.conf": {_MANAGER: "mine", "spark.driver.extraJavaOptions": "-Xlog:gc"}}
     conf = session_conf(load(None, mine))
     assert (conf[_MANAGER], conf["spark.driver.extraJavaOptions"]) == ("mine", "-Xlog:gc")
+
+
+def test_below_spark_submit_its_own_settings_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    conf = session_conf(load(None, {"spark.conf": {"spark.executor.memory": "3g"}}))
+    assert not {_MANAGER, "spark.driver.memory", "spark.driver.host"} & conf.keys()
+    assert conf["spark.executor.memory"] == "3g"
+
+
+@pytest.mark.parametrize(("master", "variable"), [("sc://host", {}), ("local[2]", {"SPARK_REMOTE": "sc://host"})])
+def test_spark_connect_is_refused_by_name(
+    master: str, variable: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variable.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SetupError, match="Spark Connect cannot run the job"):
+        start_session(load(None, {"spark.master": master}))

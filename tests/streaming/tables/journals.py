@@ -12,11 +12,22 @@ import msgspec
 
 from streaming.tables.schema import Row
 from udfs.model import journal
+from udfs.model.audits import Audited, AuditedQueue
+from udfs.model.spans import (
+    AssignedRun,
+    Origin,
+    QueueAssigned,
+    QueueReleased,
+    QueueResumed,
+    QueuesReassigned,
+    ReassignedTopic,
+    ReleasedRun,
+)
 
 T0 = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 
 # Of the first member: three queues after a pause of 7 ms, and one after a pause of about a second.
-PAUSED = (journal.AssignedRun(0, 2, 0, 0, 7), journal.AssignedRun(3, 3, 0, 0, None, 1_000))
+PAUSED = (AssignedRun(0, 2, 0, 0, 7), AssignedRun(3, 3, 0, 0, None, 1_000))
 
 
 class Journal:
@@ -62,9 +73,9 @@ def left(member: str, joined_at: int, at: int, reason: journal.LeftReason = "lef
 
 
 def assigned(
-    queue: int, member: str, at: int, generation: int = 1, origin: journal.Origin = "computed", **more: Any
-) -> journal.QueueAssigned:
-    return journal.QueueAssigned(
+    queue: int, member: str, at: int, generation: int = 1, origin: Origin = "computed", **more: Any
+) -> QueueAssigned:
+    return QueueAssigned(
         topic="orders",
         broker=None,
         queue_id=queue,
@@ -77,32 +88,28 @@ def assigned(
     )
 
 
-def resumed(queue: int, member: str, pause_ms: int, origin: journal.Origin = "reported") -> journal.QueueResumed:
-    return journal.QueueResumed(
-        topic="orders", broker=None, queue_id=queue, member_id=member, origin=origin, pause_ms=pause_ms
-    )
+def resumed(queue: int, member: str, pause_ms: int, origin: Origin = "reported") -> QueueResumed:
+    return QueueResumed(topic="orders", broker=None, queue_id=queue, member_id=member, origin=origin, pause_ms=pause_ms)
 
 
-def released(queue: int, member: str, at: int, origin: journal.Origin = "computed") -> journal.QueueReleased:
-    return journal.QueueReleased(
-        topic="orders", broker=None, queue_id=queue, member_id=member, origin=origin, valid_to=T0 + at
-    )
+def released(queue: int, member: str, at: int, origin: Origin = "computed") -> QueueReleased:
+    return QueueReleased(topic="orders", broker=None, queue_id=queue, member_id=member, origin=origin, valid_to=T0 + at)
 
 
 def reassigned(
     at: int = 0,
-    ends: Iterable[journal.ReleasedRun] = (),
-    runs: Iterable[journal.AssignedRun] = (),
+    ends: Iterable[ReleasedRun] = (),
+    runs: Iterable[AssignedRun] = (),
     members: Iterable[tuple[str, str | None]] = (("a", "i"),),
-    origin: journal.Origin = "reported",
-) -> journal.QueuesReassigned:
-    return journal.QueuesReassigned(
+    origin: Origin = "reported",
+) -> QueuesReassigned:
+    return QueuesReassigned(
         origin=origin,
         at=T0 + at,
         generation=1,
         rebalance_id="r1",
         members=list(members),
-        topics=[journal.ReassignedTopic("orders", None, list(ends), list(runs))],
+        topics=[ReassignedTopic("orders", None, list(ends), list(runs))],
     )
 
 
@@ -130,6 +137,25 @@ def stable(members: int, generation: int = 1, at: int = 0) -> journal.GroupChang
         queues=4,
         last_rebalance_at=T0 + at,
         last_rebalance_id=f"r{generation}",
+    )
+
+
+def audited(rebalance_id: str, at: int, missing: int = 0) -> Audited:
+    queues = [AuditedQueue("orders", None, queue, "missing", ["a"], []) for queue in range(missing)]
+    return Audited(
+        rebalance_id=rebalance_id,
+        system="kafka",
+        generation=1,
+        rebalanced_at=T0 + at,
+        audited_at=T0 + at,
+        strategy="kafka.range",
+        library=None,
+        verdict="differs" if missing else "agrees",
+        members=2,
+        queues=4,
+        queues_differing=missing,
+        missing=missing,
+        differing=queues,
     )
 
 
@@ -177,6 +203,7 @@ def a_history(random_source: random.Random, length: int) -> list[journal.Change]
             case 3:
                 add(rebalanced(random_source.randrange(4), random_source.randrange(3), random_source.choice([None, 5])))
                 add(stable(random_source.randrange(4), generation=time))
+                add(audited(f"{group}-{time}", time, missing=time % 3))
             case 4 if (group, member) in open_sessions:
                 body = journal.MemberChanged(
                     member_id=member, joined_at=T0 + open_sessions[group, member], rack=str(time)

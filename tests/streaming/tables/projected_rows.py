@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from streaming.tables.journal_entries import Entry
 from streaming.tables.projections import EFFECTS, Projection
-from streaming.tables.row_slots import Rows
+from streaming.tables.row_slots import RowEdits
 from streaming.tables.schema import Row
 from tests.streaming.tables.journals import T0
 from udfs.model import journal
@@ -29,7 +29,7 @@ def apply_changes(
         if effect.concerns(kind(change.body), change.group_id)
     ]
     names = effect.table.names
-    rows = Rows(standing)
+    rows = RowEdits(standing)
     effect.apply_changes(entries, rows, {(row["cluster"], row["group_id"]): row for row in groups})
     going, coming = rows.outcome(names)
     stay = [row for index, row in enumerate(standing) if index not in going]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -12,8 +13,9 @@ from streaming.tables import delta_rs
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.errors import TableError
+from streaming.tables.location import WRITER_PROPERTY
 from streaming.tables.schema import CHANGES, GROUPS
-from streaming.tables.writer import WRITER_PROPERTY, Mark
+from streaming.tables.writer import Mark
 
 
 def append(table: DeltaRsTable, *names: str) -> Path:
@@ -35,7 +37,10 @@ def test_a_new_table_stores_its_writer_and_the_size_of_its_files(tmp_path: Path)
 def test_a_table_that_names_no_writer_is_accepted(tmp_path: Path) -> None:
     DeltaRsTable(tmp_path, GROUPS)
     for file in (tmp_path / "groups/_delta_log").glob("*.json"):
-        file.write_text(file.read_text().replace(f'"{WRITER_PROPERTY}":"{delta_rs.NAME}",', ""))
+        actions = [json.loads(line) for line in file.read_text().splitlines()]
+        for action in actions:
+            action.get("metaData", {}).get("configuration", {}).pop(WRITER_PROPERTY, None)
+        file.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
     table = DeltaRsTable(tmp_path, GROUPS)
     assert WRITER_PROPERTY not in DeltaTable(table.uri).metadata().configuration
     append(table, "a")

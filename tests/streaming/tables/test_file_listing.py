@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from streaming.tables.file_listing import holds_times_before, is_out_of_order, small_files
+from streaming.tables.file_listing import holds_times_before, is_out_of_order, newest_time, small_files
 from streaming.tables.schema import TIME
 
 _BY = ("cluster", "group_id")
@@ -54,3 +54,10 @@ def test_old_times_show_in_the_statistics(first_us: list[int | None], is_so: boo
     found = pa.table({"min.event_time": pa.array(first_us, TIME)})
     assert holds_times_before(found, "event_time", 2) is is_so
     assert not holds_times_before(pa.table({"size_bytes": [1]}), "event_time", 2)
+
+
+def test_the_newest_time_is_that_of_all_files() -> None:
+    times = pa.array([1_000_000, None, 5_000_000], pa.int64()).cast(TIME)
+    assert newest_time(pa.table({"max.event_time": times}), "event_time") == 5_000
+    assert newest_time(pa.table({"max.event_time": times.slice(1, 1)}), "event_time") is None
+    assert newest_time(pa.table({"size_bytes": [1]}), "event_time") is None

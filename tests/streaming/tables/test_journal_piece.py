@@ -25,6 +25,7 @@ from streaming.tables.writer import LogTruncatedError, Mark
 from tests.streaming.tables.journals import T0, Journal, a_history, assigned, row, rows, stable
 from tests.streaming.tables.projected_rows import BY_TABLE
 from udfs.model import journal
+from udfs.model.spans import SpansWithdrawn
 
 
 def written(root: Path, *batches: Sequence[journal.Change]) -> DeltaRsTable:
@@ -133,7 +134,7 @@ def test_a_projection_gets_the_bodies_that_it_reads_and_of_other_changes_their_t
     history = Journal()
     opened = history.change(0, assigned(0, "a", 0))
     removed = history.change(5, journal.GroupRemoved())
-    withdrawn = history.change(7, journal.SpansWithdrawn(since=T0))
+    withdrawn = history.change(7, SpansWithdrawn(since=T0))
     of_topic = history.change(
         9, journal.TopicChanged(topic="t", queue_count=0, queues=[], valid_from=T0), group=None, subject="t"
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.errors import NoTablesError
 from streaming.tables.location import is_table, table_uri
 from streaming.tables.schema import GROUPS
 
@@ -29,3 +30,8 @@ def test_a_folder_alone_is_no_table(tmp_path: Path) -> None:
     assert not is_table(tmp_path / "nowhere", "groups")
     DeltaRsTable(tmp_path, GROUPS)
     assert is_table(tmp_path, "groups")
+
+
+def test_a_schema_of_a_catalogue_is_no_folder() -> None:
+    with pytest.raises(NoTablesError, match=r"main\.monitor is a schema of .*DESCRIBE DETAIL main\.mon"):
+        table_uri("catalog:main.monitor", "groups")

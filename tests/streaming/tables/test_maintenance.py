@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from pathlib import Path
@@ -22,6 +23,9 @@ HOUR = 3_600_000
 YEARS = 100 * 365 * 24 * HOUR
 
 
+kept_up = functools.partial(optimize, progress_retention_ms=YEARS)
+
+
 def filled(root: Path, follow: bool = True) -> None:
     following = Materializer(root, 0)
     for batch, change in enumerate(some_changes()[:20]):
@@ -33,7 +37,7 @@ def filled(root: Path, follow: bool = True) -> None:
 def test_files_become_few_and_rows_stay(tmp_path: Path) -> None:
     filled(tmp_path)
     before = contents(tmp_path)
-    done = {each.table: each for each in optimize(tmp_path, journal_retention_ms=YEARS, vacuum_after_ms=YEARS)}
+    done = {each.table: each for each in kept_up(tmp_path, journal_retention_ms=YEARS, vacuum_after_ms=YEARS)}
     assert done["changes"].files_before == 20
     assert done["changes"].files_after == 1
     assert contents(tmp_path) == before
@@ -53,7 +57,13 @@ def test_old_changes_go_once_every_table_has_passed_them(tmp_path: Path) -> None
     Materializer(tmp_path, 0).run()
     (journal,) = [
         each
-        for each in optimize(tmp_path, journal_retention_ms=HOUR, vacuum_after_ms=YEARS, now_ms=T0 + 100 * HOUR)
+        for each in optimize(
+            tmp_path,
+            journal_retention_ms=HOUR,
+            progress_retention_ms=YEARS,
+            vacuum_after_ms=YEARS,
+            now_ms=T0 + 100 * HOUR,
+        )
         if each.table == "changes"
     ]
     assert journal.journal_rows_dropped == len(some_changes())
@@ -67,13 +77,19 @@ def test_old_changes_go_once_every_table_has_passed_them(tmp_path: Path) -> None
 def test_changes_that_a_table_has_not_passed_stay_however_old(tmp_path: Path) -> None:
     filled(tmp_path, follow=False)
     Materializer(tmp_path, 0)
-    optimize(tmp_path, journal_retention_ms=HOUR, vacuum_after_ms=YEARS, now_ms=T0 + 100 * HOUR)
+    kept_up(tmp_path, journal_retention_ms=HOUR, vacuum_after_ms=YEARS, now_ms=T0 + 100 * HOUR)
     assert len(content(tmp_path, "changes")) == 20
 
 
 def test_young_changes_stay(tmp_path: Path) -> None:
     filled(tmp_path)
-    optimize(tmp_path, journal_retention_ms=1_000 * HOUR, vacuum_after_ms=YEARS, now_ms=T0 + 100 * HOUR)
+    optimize(
+        tmp_path,
+        journal_retention_ms=1_000 * HOUR,
+        progress_retention_ms=YEARS,
+        vacuum_after_ms=YEARS,
+        now_ms=T0 + 100 * HOUR,
+    )
     assert len(content(tmp_path, "changes")) == 20
 
 
@@ -87,7 +103,7 @@ def test_files_go_once_no_version_needs_them(tmp_path: Path) -> None:
     orphan.write_bytes(b"")
     two_days_ago = time.time() - 48 * 3_600
     os.utime(orphan, (two_days_ago, two_days_ago))
-    (done,) = optimize(tmp_path, journal_retention_ms=YEARS, vacuum_after_ms=24 * HOUR)
+    (done,) = kept_up(tmp_path, journal_retention_ms=YEARS, vacuum_after_ms=24 * HOUR)
     assert done.files_deleted == 1
     assert not orphan.exists()
     # Removed just now: who reads the version before may need it.
@@ -99,11 +115,11 @@ def test_a_file_that_is_being_written_is_never_deleted(tmp_path: Path) -> None:
     DeltaRsTable(tmp_path, GROUPS)
     new = tmp_path / "groups" / "part-not-committed-yet.parquet"
     new.write_bytes(b"")
-    optimize(tmp_path, journal_retention_ms=0, vacuum_after_ms=0)
+    kept_up(tmp_path, journal_retention_ms=0, vacuum_after_ms=0)
     assert new.exists()
 
 
 def test_tables_that_are_not_there_are_left_alone(tmp_path: Path) -> None:
     DeltaRsTable(tmp_path, CHANGES)
-    assert [each.table for each in optimize(tmp_path, journal_retention_ms=0, vacuum_after_ms=0)] == ["changes"]
+    assert [each.table for each in kept_up(tmp_path, journal_retention_ms=0, vacuum_after_ms=0)] == ["changes"]
     assert not [name for name in TABLES if name != "changes" and (tmp_path / name).exists()]

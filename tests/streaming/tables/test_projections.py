@@ -15,6 +15,7 @@ from tests.streaming.tables.journals import (
     Journal,
     a_history,
     assigned,
+    audited,
     joined,
     left,
     of_one_group,
@@ -29,7 +30,7 @@ from tests.udfs.group.single_spans import SingleSpans
 from tests.udfs.shard.random_streams import Dice
 from tests.udfs.shard.shard_script import Cluster
 from udfs.group import coordinator as group_logic
-from udfs.group import span_runs
+from udfs.group.assignment import span_runs
 from udfs.model import journal
 
 
@@ -184,9 +185,22 @@ def test_a_minute_without_a_rebalance_carries_the_state_on() -> None:
     assert [(row["minute"] - T0, row["members"], row["rebalances"]) for row in rows] == [(0, 3, 1), (5 * MINUTE, 3, 0)]
 
 
+def test_a_later_audit_of_a_generation_takes_the_place_of_the_first() -> None:
+    first, second = audited("r1", 5), audited("r1", 5, missing=2)
+    standing = apply_changes("audits", of_one_group((5, first), (5, audited("r2", 6))))
+    rows = apply_changes("audits", of_one_group((5, second)), standing)
+    assert [(row["rebalance_id"], row["verdict"], row["event_time"] - T0) for row in rows] == [
+        ("r1", "differs", 5),
+        ("r2", "agrees", 6),
+    ]
+    assert rows[0]["differing"][1] == {
+        "topic": "orders", "broker": None, "queue_id": 1, "kind": "missing", "expected": ["a"], "reported": [],
+    }  # fmt: skip
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 10**9), st.lists(st.integers(0, 60), max_size=5))
-@pytest.mark.parametrize("name", ["assignments", "members", "groups", "group_minutes"])
+@pytest.mark.parametrize("name", ["assignments", "members", "groups", "group_minutes", "audits"])
 def test_pieces_one_after_another_do_what_the_whole_does(name: str, seed: int, cuts: list[int]) -> None:
     changes = a_history(random.Random(seed), 60)
     standing: list[Row] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streaming.tables.journal_entries import Entry
-from streaming.tables.row_slots import OpenSpans, Rows, ended
+from streaming.tables.row_slots import OpenSpans, RowEdits, ended
 from streaming.tables.schema import Row
 from tests.streaming.tables.journals import T0, assigned, of_one_group, released, resumed, stable
 from tests.streaming.tables.projected_rows import BY_TABLE, apply_changes
@@ -19,7 +19,7 @@ def open_row(member: str, queue: int, begin: int, **more: object) -> Row:
     return {**span, "cluster": "c1", "group_id": "g1", "valid_from": T0 + begin, "valid_to": None, **more}
 
 
-def open_spans(rows: Rows) -> OpenSpans:
+def open_spans(rows: RowEdits) -> OpenSpans:
     """Return the spans that are open among these rows."""
     spans = OpenSpans()
     for slot in rows.slots:
@@ -28,7 +28,7 @@ def open_spans(rows: Rows) -> OpenSpans:
     return spans
 
 
-def lines(rows: Rows) -> list[str]:
+def lines(rows: RowEdits) -> list[str]:
     """Return what the rows are now: member, begin, end."""
     times = [(row["member_id"], row["valid_from"], row["valid_to"]) for row in (s.now for s in rows.slots) if row]
     return [f"{member} {begin - T0}..{'' if end is None else end - T0}" for member, begin, end in times]
@@ -40,13 +40,13 @@ def lines(rows: Rows) -> list[str]:
 def test_what_ends_as_it_was_is_not_written() -> None:
     changes = of_one_group((0, stable(1)), (1, stable(2)), (2, stable(1)))
     effect = BY_TABLE["groups"]
-    rows = Rows(apply_changes("groups", changes[:1]))
+    rows = RowEdits(apply_changes("groups", changes[:1]))
     effect.apply_changes([Entry(c.cluster, c.group_id, c.event_time, c.body) for c in changes[1:]], rows, {})
     assert rows.outcome(effect.table.names) == ([], [])
 
 
 def test_a_changed_row_is_replaced_a_new_one_added_and_a_removed_one_not_added_again() -> None:
-    rows = Rows([{"a": 1}, {"a": 2}, {"a": 3}])
+    rows = RowEdits([{"a": 1}, {"a": 2}, {"a": 3}])
     rows.slots[1].now = {"a": 9}
     rows.slots[2].now = None
     rows.add({"a": 4})
@@ -55,7 +55,7 @@ def test_a_changed_row_is_replaced_a_new_one_added_and_a_removed_one_not_added_a
 
 
 def test_only_the_columns_of_the_table_make_a_row_another_and_null_is_as_good_as_nothing() -> None:
-    rows = Rows([{"a": 1}])
+    rows = RowEdits([{"a": 1}])
     rows.slots[0].now = {"a": 1, "b": None, "note": "of no column"}
     assert rows.outcome(["a", "b"]) == ([], [])
     assert rows.outcome(["a", "note"]) == ([0], [rows.slots[0].now])
@@ -63,7 +63,7 @@ def test_only_the_columns_of_the_table_make_a_row_another_and_null_is_as_good_as
 
 def test_rows_that_were_read_are_never_changed_themselves() -> None:
     read = {"a": 1}
-    rows = Rows([read])
+    rows = RowEdits([read])
     rows.slots[0].now |= {"a": 2}  # type: ignore[operator]
     assert read == {"a": 1}
     assert rows.outcome(["a"]) == ([0], [{"a": 2}])
@@ -80,7 +80,7 @@ def test_what_has_no_length_leaves_no_row(at: int, is_there: bool) -> None:
 
 
 def test_a_span_that_is_open_is_not_opened_again() -> None:
-    rows = Rows([open_row("a", 0, 0)])
+    rows = RowEdits([open_row("a", 0, 0)])
     spans = open_spans(rows)
     spans.apply(assigned(0, "a", 7), rows, "c1", "g1")
     assert lines(rows) == ["a 0.."]
@@ -89,7 +89,7 @@ def test_a_span_that_is_open_is_not_opened_again() -> None:
 
 
 def test_the_end_of_a_span_that_is_not_there_changes_nothing() -> None:
-    rows = Rows([open_row("a", 0, 0)])
+    rows = RowEdits([open_row("a", 0, 0)])
     spans = open_spans(rows)
     spans.apply(released(0, "b", 5), rows, "c1", "g1")
     spans.apply(released(1, "a", 5), rows, "c1", "g1")
@@ -101,7 +101,7 @@ def test_the_end_of_a_span_that_is_not_there_changes_nothing() -> None:
 
 
 def test_an_observed_pause_takes_the_place_of_an_estimated_one() -> None:
-    rows = Rows([open_row("a", 0, 0, pause_estimated_ms=1_000), open_row("b", 0, 0, pause_estimated_ms=2_000)])
+    rows = RowEdits([open_row("a", 0, 0, pause_estimated_ms=1_000), open_row("b", 0, 0, pause_estimated_ms=2_000)])
     open_spans(rows).resume(resumed(0, "a", 30, origin="computed"))
     assert [(row["pause_estimated_ms"], row.get("pause_ms")) for row in (slot.now or {} for slot in rows.slots)] == [
         (None, 30),
@@ -110,7 +110,7 @@ def test_an_observed_pause_takes_the_place_of_an_estimated_one() -> None:
 
 
 def test_a_span_that_is_split_has_its_pause_in_its_first_part_alone() -> None:
-    rows = Rows([open_row("a", 0, 0, pause_ms=30), open_row("b", 0, 0, pause_ms=40)])
+    rows = RowEdits([open_row("a", 0, 0, pause_ms=30), open_row("b", 0, 0, pause_ms=40)])
     replaced = journal.MemberReplaced(former_member_id="a", member_id="a2", instance_id="i", replaced_at=T0 + 9)
     spans = open_spans(rows)
     spans.split(replaced, rows, T0 + 5)
@@ -120,7 +120,7 @@ def test_a_span_that_is_split_has_its_pause_in_its_first_part_alone() -> None:
 
 
 def test_withdrawn_spans_are_those_that_were_computed_since() -> None:
-    rows = Rows(
+    rows = RowEdits(
         [
             open_row("before", 0, 4, valid_to=T0 + 5),
             open_row("ended earlier", 1, 0, valid_to=T0 + 4),
@@ -138,7 +138,7 @@ def test_withdrawn_spans_are_those_that_were_computed_since() -> None:
 
 
 def test_the_holders_of_a_queue_are_those_of_one_origin_in_the_order_of_their_ids() -> None:
-    rows = Rows(
+    rows = RowEdits(
         [
             open_row("b", 0, 0, instance_id="i"),
             open_row("a", 0, 0),

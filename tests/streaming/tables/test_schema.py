@@ -11,9 +11,10 @@ import pytest
 
 from streaming.tables import delta_rs
 from streaming.tables.delta_rs import DeltaRsTable
-from streaming.tables.schema import PROPERTIES, TABLES, TIME, delta_fields
+from streaming.tables.delta_schema import PROPERTIES, delta_fields
+from streaming.tables.location import WRITER_PROPERTY
+from streaming.tables.schema import TABLES, TIME
 from streaming.tables.spark_sql import ddl
-from streaming.tables.writer import WRITER_PROPERTY
 from udfs.model.journal import Rebalance, Rejected
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ CONTRACT = {
     "rebalances": "rebalance_id cluster system group_id generation generation_source event_time detected_at trigger"
     " triggers strategy leader mode status error members_before members_after queues_before queues_after queues_kept"
     " queues_assigned queues_revoked queues_moved generations_missed idle_members unassigned_queues spread agrees"
-    " queues_differing pause_ms queue_pause_ms pause_estimated_ms queue_pause_estimated_ms",
+    " queues_differing pause_ms queue_pause_ms pause_estimated_ms queue_pause_estimated_ms library agrees_reason"
+    " logical_id began_at joined_at completed_at",
     "assignments": "cluster group_id topic broker queue_id member_id origin generation rebalance_id valid_from"
     " valid_to",
     "members": "cluster group_id member_id client_id host instance_id rack subscriptions strategies joined_at"
@@ -35,8 +37,12 @@ CONTRACT = {
     "findings": "finding_id cluster group_id kind severity message advice evidence opened_at closed_at",
     "rejected_events": "source position raw reason detail seen_at",
     "changes": "batch cluster group_id kind event_time",
+    "audits": "rebalance_id cluster system group_id generation event_time audited_at strategy library verdict reason"
+    " detail members queues queues_differing missing duplicate unexpected_owner differing",
     "group_minutes": "cluster group_id minute members rebalances queues_moved queue_pause_ms idle_members"
     " unassigned_queues spread",
+    "queue_progress": "cluster group_id topic broker queue_id event_time committed_offset committed_at end_offset"
+    " end_at lag",
 }
 
 _PLAIN = {"appendOnly", "changeDataFeed", "checkConstraints", "generatedColumns", "invariants"}

@@ -7,6 +7,7 @@ from streaming.tables.span_projection import SPAN_KINDS, span_filter
 from tests.streaming.tables.journals import PAUSED, T0, Journal, assigned, of_one_group, reassigned, released, resumed
 from tests.streaming.tables.projected_rows import apply_changes, spans
 from udfs.model import journal
+from udfs.model.spans import AssignedRun, ReleasedRun, SpansWithdrawn
 
 
 def test_a_queue_that_moves_has_two_spans_that_touch() -> None:
@@ -84,7 +85,7 @@ def test_computed_spans_that_are_withdrawn_are_removed_and_those_before_them_con
         (5, released(1, "a", 5, origin="reported")),
         (7, journal.MemberReplaced(former_member_id="a", member_id="a2", instance_id="i", replaced_at=T0 + 7)),
         (7, journal.MemberReplaced(former_member_id="b", member_id="b2", instance_id="j", replaced_at=T0 + 7)),
-        (9, journal.SpansWithdrawn(since=T0 + 5)),
+        (9, SpansWithdrawn(since=T0 + 5)),
         (5, released(0, "a", 5)),
         (5, assigned(0, "b", 5)),
     )
@@ -99,7 +100,7 @@ def test_a_span_that_began_anew_and_is_withdrawn_continues_as_before_and_ends_on
         (0, assigned(0, "a", 0)),
         (5, released(0, "a", 5)),
         (5, assigned(0, "a", 5)),
-        (5, journal.SpansWithdrawn(since=T0 + 5)),
+        (5, SpansWithdrawn(since=T0 + 5)),
         (9, released(0, "a", 9)),
     )
     assert spans(changes) == [(0, "a", 0, 9)]
@@ -112,8 +113,8 @@ def test_spans_of_a_packed_change_have_the_pauses_of_their_queues() -> None:
 
 
 def test_a_released_run_without_a_member_ends_the_spans_of_all_owners_that_do_not_get_the_queue_again() -> None:
-    ends = [journal.ReleasedRun(0, 1)]
-    runs = [journal.AssignedRun(0, 1, 0)]
+    ends = [ReleasedRun(0, 1)]
+    runs = [AssignedRun(0, 1, 0)]
     changes = of_one_group(
         (0, assigned(0, "a", 0, origin="reported")),
         (0, assigned(0, "b", 0, origin="reported")),
@@ -127,7 +128,7 @@ def test_a_released_run_without_a_member_ends_the_spans_of_all_owners_that_do_no
 
 def test_a_run_that_moves_by_a_distance_follows_the_spans_of_its_own_group() -> None:
     history = Journal()
-    moved = reassigned(5, [journal.ReleasedRun(1, 1)], [journal.AssignedRun(1, 1, None, 1)], [])
+    moved = reassigned(5, [ReleasedRun(1, 1)], [AssignedRun(1, 1, None, 1)], [])
     changes = [
         history.change(0, assigned(0, "a", 0, origin="reported")),
         history.change(0, assigned(1, "b", 0, origin="reported")),
@@ -140,7 +141,7 @@ def test_a_run_that_moves_by_a_distance_follows_the_spans_of_its_own_group() -> 
 
 
 def test_a_queue_without_a_certain_former_owner_gets_no_span() -> None:
-    moved = reassigned(5, [journal.ReleasedRun(0, 1)], [journal.AssignedRun(1, 1, None, 1)], [])
+    moved = reassigned(5, [ReleasedRun(0, 1)], [AssignedRun(1, 1, None, 1)], [])
     assert spans(of_one_group((5, moved))) == []
 
 
@@ -152,7 +153,7 @@ def test_one_group_does_not_change_the_spans_of_another() -> None:
         history.change(0, assigned(0, "a", 0), cluster="c2"),
         history.change(5, released(0, "a", 5), group="g2"),
         history.change(5, replaced, group="g2"),
-        history.change(5, journal.SpansWithdrawn(since=T0), group="g2"),
+        history.change(5, SpansWithdrawn(since=T0), group="g2"),
     ]
     assert spans(changes) == [(0, "a", 0, None), (0, "a", 0, None)]
 
@@ -165,7 +166,7 @@ def test_spans_may_be_touched_while_they_are_open_and_since_the_earliest_time_th
     ]
     groups = {"cluster": ["c1", "c2"], "group_id": ["g1", "g2"]}
     assert span_filter(entries) == RowFilter(groups, ends="valid_to", ended_since=None)
-    withdrawn = [Entry("c1", "g1", T0 + 9, journal.SpansWithdrawn(since=since)) for since in (T0 + 7, T0 + 3)]
+    withdrawn = [Entry("c1", "g1", T0 + 9, SpansWithdrawn(since=since)) for since in (T0 + 7, T0 + 3)]
     assert span_filter([*entries, *withdrawn]) == RowFilter(groups, ends="valid_to", ended_since=T0 + 3)
 
 
@@ -177,7 +178,7 @@ def test_a_piece_that_the_filter_keeps_ended_spans_from_does_what_all_rows_would
         (6, released(0, "b", 6)),
         (6, assigned(0, "c", 6)),
     )
-    withdrawn = of_one_group((6, journal.SpansWithdrawn(since=T0 + 6)), (8, released(0, "b", 8)))
+    withdrawn = of_one_group((6, SpansWithdrawn(since=T0 + 6)), (8, released(0, "b", 8)))
     rows = apply_changes("assignments", changes)
     since = span_filter([Entry("c1", "g1", T0, change.body) for change in withdrawn]).ended_since or 0
     left_out = [row for row in rows if row["valid_to"] is not None and row["valid_to"] < since]

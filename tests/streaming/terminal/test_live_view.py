@@ -10,8 +10,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable
-from streaming.terminal.live_view import ClusterStatus, LiveStatus, LiveView, describe_cause, render
+from streaming.terminal.live_view import (
+    FIRST_REBALANCE_S,
+    STARTS,
+    ClusterStatus,
+    LiveStatus,
+    LiveView,
+    render,
+)
 
 NOW = 1_767_225_661_000  # 2026-01-01T00:01:01Z
 
@@ -129,7 +137,21 @@ def test_a_failed_rebalance_is_marked() -> None:
 
 
 def test_before_the_first_rebalance_it_shows_that_there_was_none() -> None:
-    assert "no rebalance yet" in "\n".join(shown(LiveStatus(started_at_ms=NOW), 80, 24))
+    assert "no rebalance yet" in "\n".join(shown(LiveStatus(started_at_ms=NOW, batch=3), 80, 24))
+    assert "no rebalance yet" in "\n".join(shown(LiveStatus(started_at_ms=NOW, state="reconnecting"), 80, 24))
+
+
+@pytest.mark.parametrize("state", STARTS)
+def test_a_blank_start_names_what_it_waits_for_and_how_long_as_a_rule(state: str) -> None:
+    text = "\n".join(shown(LiveStatus(started_at_ms=NOW, state=state, pages="http://127.0.0.1:1/"), 100, 24))
+    assert STARTS[state] in text
+    assert all(f"{seconds} s" in text for seconds in FIRST_REBALANCE_S)
+    assert "http://127.0.0.1:1/" in text
+
+
+def test_how_far_the_tables_are_with_a_large_batch_is_in_the_first_line() -> None:
+    first, *_ = shown(LiveStatus(started_at_ms=NOW, following="120,000 of 390,000 changes"), 100, 24)
+    assert "the tables have 120,000 of 390,000 changes" in first
 
 
 def test_several_causes_are_all_shown_and_those_of_a_kind_are_counted() -> None:

@@ -19,8 +19,9 @@ from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.materializer import Materializer
 from streaming.tables.schema import CHANGES, REBALANCES, Row
 from streaming.tables.writer import Mark
-from tests.streaming.tables.journals import T0, Journal, assigned, joined, left, released, rows, stable
+from tests.streaming.tables.journals import T0, Journal, assigned, audited, joined, left, released, rows, stable
 from udfs.model import journal
+from udfs.model.spans import QueueAssigned
 
 FIRST, SECOND, THIRD, FOURTH = "aa11", "aa22", "bb33", "cc44"
 
@@ -53,6 +54,19 @@ def store(root: Path, rebalances: Sequence[Row], changes: Sequence[journal.Chang
     if changes:
         DeltaRsTable(root, CHANGES).append(to_arrow(CHANGES, rows(changes)), Mark("job", 0))
     Materializer(root, 0).run()
+
+
+def write_audited_story(root: Path) -> None:
+    """Write two generations of orders with their audits: the second differs on two queues."""
+    history = Journal()
+    differs = audited(SECOND, 10_000, missing=2)
+    differs.reason, differs.detail = "stale_metadata", "It is so with fewer queues."
+    group = stable(2, 2, 10_000)
+    group.strategy_verdict, group.verdict_generations, group.verdict_from = "contradicted", 3, T0
+    group.verdict_reason = "another_library"
+    bodies: list[tuple[int, journal.Body]] = [(0, audited(FIRST, 0)), (10_000, differs), (10_000, group)]
+    rows = [rebalance(FIRST, 0, "group_created", None), rebalance(SECOND, 10_000, "member_joined", "b")]
+    store(root, rows, [history.change(at, body, group="orders") for at, body in bodies])
 
 
 def write_story(root: Path) -> None:
@@ -103,7 +117,7 @@ def write_story(root: Path) -> None:
         (70_000, finding),
     ]
     changes = [history.change(at, body, group="orders") for at, body in happened]
-    shared = journal.QueueAssigned(
+    shared = QueueAssigned(
         topic="events",
         broker="broker-a",
         queue_id=-1,

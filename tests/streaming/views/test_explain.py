@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.streaming.tables.journals import Journal, assigned, resumed
+from streaming.terminal.format import time_text
+from tests.streaming.tables.journals import T0, Journal, assigned, resumed
 from tests.streaming.views.story import FOURTH, THIRD, json_of, rebalance, run, store
 from udfs.model import journal
 
@@ -75,6 +76,17 @@ def test_explain_describes_what_happened_in_fitting_sentences(
     row = rebalance("r2", 0, trigger, member) | {"members_after": 2} | more
     store(tmp_path, [row])
     assert sentence in run(tmp_path, "explain", "r2").stdout
+
+
+def test_explain_reports_the_phases_and_what_a_second_half_continues(tmp_path: Path) -> None:
+    times = {"began_at": 8_000, "joined_at": 9_500, "completed_at": 10_000}
+    phases = {name: T0 + at for name, at in times.items()}
+    store(tmp_path, [rebalance("r2", 10_000, "cooperative_follow_up", None, logical_id="r1", **phases)])
+    lines = run(tmp_path, "explain", "r2").stdout.splitlines()
+    assert "It is a later part of logical rebalance r1." in lines
+    began, joined, complete = (time_text(T0 + at) for at in times.values())
+    assert "  Phases: join 1.5 s, sync 500 ms" in lines
+    assert f"  began {began}, members had joined {joined}, complete {complete}" in lines
 
 
 def test_explain_reports_for_how_long_queues_were_paused_until_each_was_taken_over(tmp_path: Path) -> None:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.streaming.views.story import json_of, seconds
+import msgspec
+
+from streaming.views.members import departures
+from streaming.views.reader import Reader
+from tests.streaming.tables.journals import Journal, joined, left
+from tests.streaming.views.story import json_of, rebalance, seconds, store
+from udfs.model import journal
 
 
 def test_members_are_those_of_the_given_time(tables: Path) -> None:
@@ -21,3 +27,18 @@ def test_without_a_report_there_is_nothing_to_agree_with(tables: Path) -> None:
     assert (before["reported"], before["agrees"]) == (None, None)
     # From b's report on, the group reports, and a reports nothing.
     assert (after["member_id"], after["reported"], after["agrees"]) == ("a", [], False)
+
+
+def test_departures_have_the_detail_of_their_cause(tmp_path: Path) -> None:
+    cause = journal.Trigger(kind="session_expired", member_id="a", detail="broker log: heartbeat expiration")
+    row = rebalance("r2", 9_000, "session_expired", "a") | {"triggers": [msgspec.structs.asdict(cause)]}
+    history = Journal()
+    bodies: list[journal.Body] = [
+        *(joined(name, 0) for name in "abcdefg"),
+        left("a", 0, 8_000, "expired"),
+        *(left(name, 0, 1_000, "left") for name in "bcdef"),
+    ]
+    store(tmp_path, [row], [history.change(0, body, group="orders") for body in bodies])
+    found = departures(Reader(tmp_path), "orders", "c1")
+    told = [(one["member_id"], one["left_reason"], one["detail"]) for one in found]
+    assert told == [("a", "expired", "broker log: heartbeat expiration"), *((one, "left", None) for one in "bcde")]

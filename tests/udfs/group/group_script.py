@@ -11,6 +11,7 @@ import msgspec
 from tests.core_config import core_config
 from tests.udfs.group.single_spans import SingleSpans
 from udfs.group.coordinator import advance, decode_group, encode_group, new_group
+from udfs.model.audits import Audited
 from udfs.model.config import CoreConfig
 from udfs.model.events import (
     AnyEvent,
@@ -40,11 +41,9 @@ from udfs.model.journal import (
     MemberOpened,
     MemberReopened,
     MemberReplaced,
-    QueueAssigned,
-    QueueReleased,
     Rebalance,
-    SpansWithdrawn,
 )
+from udfs.model.spans import QueueAssigned, QueueReleased, SpansWithdrawn
 from udfs.packets.packet import queue_key
 
 T0 = 1_700_000_000_000  # times in tests are ms after this
@@ -90,7 +89,7 @@ class Topics:
         return None if first is None else self.at(topic, first.event_time)
 
     def topic_id(self, topic: str) -> str | None:
-        return None
+        return next((one.topic_id for one in reversed(self.told) if one.topic == topic and one.topic_id), None)
 
 
 class Script:
@@ -191,7 +190,7 @@ class Script:
         self.waiting = [event for event in self.waiting if event.event_time >= self.clock]
         events: list[DueEvent] = []
         beats: dict[str, list[int]] = {}
-        last_applied = self.group.last_applied
+        last_applied = self.last.last_applied_ms
         for event in sorted(due, key=lambda one: one.event_time):
             if isinstance(event, Progress):
                 for queue in event.queues:
@@ -313,6 +312,11 @@ class Script:
                 found.append(f"{kind} {at - T0}..{body.closed_at - T0}")
         return sorted([*found, *(f"{kind} {at - T0}.." for kind, at in opened.values())])
 
+    def audits(self) -> list[Audited]:
+        """Return the last audit of each generation."""
+        found = [change.body for change in self.written if isinstance(change.body, Audited)]
+        return list({one.rebalance_id: one for one in found}.values())
+
     def row(self) -> GroupChanged:
         """Return the group as its last change wrote it."""
         return [change.body for change in self.changes if isinstance(change.body, GroupChanged)][-1]
@@ -346,8 +350,8 @@ def two_members() -> Script:
 RETRY = "%RETRY%g"
 
 
-def retry_group(*members: str, topics: tuple[str, ...] = ("t", RETRY)) -> Script:
-    script = Script("rocketmq")
+def retry_group(*members: str, topics: tuple[str, ...] = ("t", RETRY), **told: Any) -> Script:
+    script = Script("rocketmq", **told)
     script.queues(0, "t", 4)
     script.queues(0, RETRY, 1)
     script.snapshot(10, None, dict.fromkeys(members, topics))

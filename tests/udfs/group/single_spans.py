@@ -7,18 +7,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from udfs.group.span_runs import Holders, unpack_reassignment
-from udfs.group.state import Queue
-from udfs.model.journal import (
-    Change,
-    MemberChanged,
-    MemberReplaced,
-    Origin,
-    QueueAssigned,
-    QueueReleased,
-    QueuesReassigned,
-    SpansWithdrawn,
-)
+from udfs.group.assignment.span_runs import Holders, unpack_reassignment
+from udfs.group.state.group import Queue
+from udfs.model.journal import Change, MemberChanged, MemberReplaced
+from udfs.model.spans import Origin, QueueAssigned, QueueReleased, QueuesReassigned, SpansWithdrawn
 
 Group: TypeAlias = tuple[str, str | None]
 

@@ -128,7 +128,7 @@ def test_a_member_that_prefers_otherwise_is_a_strategy_changed() -> None:
     assert [row.strategy for row in script.rebalances] == ["kafka.range", "kafka.roundrobin"]
 
 
-def test_the_last_member_leaves_an_empty_group_whose_counter_continues() -> None:
+def test_the_last_member_leaves_an_empty_group_that_counts_on() -> None:
     script = Script()
     script.queues(0, "t", 2)
     script.join(10, "a")

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from tests.core_config import core_config
 from tests.udfs.event_lines import COMMON, NOW, SOUND, line, with_field
 from tests.udfs.ingest.test_parser import HOSTILE
-from udfs.ingest.combiner import Combiner, FollowedCluster, Packed, Rows, first_and_last_times, line_position
+from udfs.ingest.combiner import Combiner, FollowedCluster, Packed, RawRows, first_and_last_times, line_position
 from udfs.ingest.parser import is_blank
 from udfs.kafka.consumer_offsets import GroupPatterns
 from udfs.model.config import CoreConfig
@@ -37,8 +37,8 @@ from udfs.packets.packet import (
 RULES = core_config(shards=4, source_silent_after_ms=60_000, raw_limit_bytes=64)
 
 
-def rows_of(lines: list[bytes | None], source: str = "events") -> Rows:
-    return Rows(source, pa.array(lines, pa.binary()), lambda index: f"row {index}")
+def rows_of(lines: list[bytes | None], source: str = "events") -> RawRows:
+    return RawRows(source, pa.array(lines, pa.binary()), lambda index: f"row {index}")
 
 
 def combined(*batches: list[bytes | None], rules: CoreConfig = RULES, source: str = "events") -> list[Packed]:

@@ -55,14 +55,14 @@ def test_the_sentence_names_what_is_wrong_and_where(raw: bytes, expected: tuple[
     assert reason(raw) == expected
 
 
-def test_an_unknown_type_lists_the_known_ones_and_is_itself_cut() -> None:
+def test_an_unknown_type_lists_those_that_there_are_and_is_itself_cut() -> None:
     code, detail = reason(with_field("type", "x" * 500))
     assert code == "unknown_type"
     assert detail.endswith(f"known: {', '.join(EVENT_TYPES)}")
     assert len(detail) < 300
 
 
-def test_every_type_of_the_contract_is_known() -> None:
+def test_every_type_of_the_contract_is_read() -> None:
     assert {event["type"] for event in SOUND.values()} == set(EVENT_TYPES)
 
 

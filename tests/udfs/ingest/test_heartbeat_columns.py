@@ -1,14 +1,13 @@
 """Heartbeats and commits as columns: joined, filtered, packed in the order that packets promise."""
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
 from tests.udfs.event_lines import NOW, QUEUE, SOUND, line, with_field
 from tests.udfs.ingest.test_combiner import combined, commits_of, heartbeats_of
 from udfs.ingest import heartbeat_columns
-from udfs.ingest.heartbeat_columns import CommitColumns, HeartbeatColumns, pack_heartbeats, pack_progress, pack_texts
-from udfs.model.events import Heartbeat, Progress, QueueOffset
+from udfs.ingest.heartbeat_columns import HeartbeatColumns, pack_heartbeats, pack_texts
+from udfs.model.events import Heartbeat
 from udfs.packets.packet import group_key, member_key, queue_key, shard_of
 
 
@@ -89,42 +88,6 @@ def test_texts_of_a_slice_are_those_of_the_slice() -> None:
     assert pack_texts(pa.array([], pa.string())).unpack() == []
 
 
-def commit(cluster: str, group: str, at: int, *queues: int, system: str = "rocketmq") -> Progress:
-    return Progress(
-        schema_version=1,
-        event_time=at,
-        system=system,  # type: ignore[arg-type]
-        cluster=cluster,
-        group=group,
-        queues=tuple(QueueOffset("t", number, "b") for number in queues),
-    )
-
-
-def test_commits_are_packed_once_each_by_shard_group_queue_and_time() -> None:
-    parts = CommitColumns.of([commit("c2", "g1", 9, 1), commit("c1", "g2", 8, 1, 0), commit("c1", "g1", 7, 0)])
-    again = CommitColumns.of([commit("c1", "g2", 8, 0), commit("c1", "g2", 6, 0)])
-    found = []
-    for cluster, shard, packed in pack_progress([*parts, *again], 3):
-        data = [np.frombuffer(column, "<u8").tolist() for column in msgspec.structs.astuple(packed)]
-        found += [(cluster, shard, *row) for row in zip(*data, strict=True)]
-    expected = []
-    for cluster, group, at, number in (
-        ("c1", "g1", 7, 0),
-        ("c1", "g2", 6, 0),
-        ("c1", "g2", 8, 0),
-        ("c1", "g2", 8, 1),
-        ("c2", "g1", 9, 1),
-    ):
-        key = group_key(cluster, group)
-        expected.append((cluster, shard_of(key, 3), key, queue_key("t", "b", number), at))
-    assert found == sorted(expected)
-
-
-def test_a_partition_of_kafka_is_the_same_whichever_broker_leads_it() -> None:
-    [part] = CommitColumns.of([commit("c", "g", 5, 1, system="kafka")])
-    assert part.queue_keys.tolist() == [queue_key("t", None, 1)]
-
-
 def test_pairs_are_distinct_and_sorted_as_the_packet_promises() -> None:
     times = [NOW, NOW - 5, NOW, NOW - 3, NOW - 5]
     lines = [
@@ -170,5 +133,6 @@ def test_progress_is_packed_by_the_keys_of_its_queues() -> None:
     event["queues"].append({"topic": "orders", "queue_id": 5, "offset": 7, "end_offset": 9, "moved": False})
     commits = [commit for _, _, packet in combined([line(event)], [line(event)]) for commit in commits_of(packet)]
     key = group_key("c1", "g1")
-    expected = [(key, queue_key("orders", "b0", 3), NOW), (key, queue_key("orders", None, 4), NOW)]
+    # A queue whose offset did not move is no commit of its owner, but has an end that is news.
+    expected = [(key, queue_key("orders", broker, queue), NOW) for broker, queue in [("b0", 3), (None, 4), (None, 5)]]
     assert commits == sorted(expected)

@@ -67,6 +67,9 @@ BAD_INPUTS = [
     (without_field("queues", "assignment_reported"), "missing_queues"),
     (without_field("group", "group_snapshot"), "missing_group"),
     (with_field("members", [{"host": "h"}], "group_snapshot"), "missing_member_id"),
+    (without_field("epoch", "group_record"), "missing_epoch"),
+    (with_field("epoch", None, "group_record"), "missing_epoch"),
+    (without_field("member_id", "group_record"), "missing_member_id"),
     (with_field("queues", [{"topic": "orders"}], "progress"), "missing_queue_id"),
     (with_field("queues", [{"queue_id": 1}], "progress"), "missing_topic"),
     # types

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 
 from tests.udfs.event_lines import COMMON, MEMBER, SOUND
-from udfs.ingest.heartbeat_columns import CommitColumns, HeartbeatColumns
+from udfs.ingest.commit_columns import CommitColumns
+from udfs.ingest.heartbeat_columns import HeartbeatColumns
 from udfs.ingest.producers import speakers
 from udfs.model.events import AnyEvent, Heartbeat, Progress, QueueOffset
 from udfs.packets.packet import COLLECTOR, group_key, member_key
@@ -61,6 +62,7 @@ def test_members_coordinators_and_collectors_are_producers_and_rare_descriptions
         "member_left": member_key("m1"),
         "assignment_reported": member_key("m1"),
         "group_snapshot": group_key("c1", "g1"),
+        "group_record": group_key("c1", "g1"),
         "progress": group_key("c1", "g1"),
         "clock": COLLECTOR,
         "topic_queues": None,

@@ -39,6 +39,8 @@ def test_a_valid_event_of_every_type_has_no_violation(name: str) -> None:
         ("topic_queues", {"queues": [{"queue_id": 0, "broker": "a\n"}]}, "broker"),
         ("progress", {"queues": [{**QUEUE, "topic": "a\n"}]}, "topic"),
         ("assignment_reported", {"queues": [{**QUEUE, "broker": "a\n"}]}, "broker"),
+        ("group_record", {"topics": ["a\n"]}, "topic"),
+        ("group_record", {"member": {"member_id": "a", "subscriptions": ["a\n"]}}, "subscriptions"),
         ("group_snapshot", {"members": [{"member_id": "a\n"}]}, "member_id"),
         ("group_snapshot", {"members": [{"member_id": "a", "subscriptions": ["a\n"]}]}, "subscriptions"),
         ("group_snapshot", {"assignments": {"a\n": []}}, "assignments"),
@@ -51,6 +53,12 @@ def test_no_name_that_identifies_something_has_a_control_character(
     name: str, change: dict[str, Any], field: str
 ) -> None:
     assert (violation({**SOUND[name], **change}) or "").startswith(f"control_character_in_{field}: ")
+
+
+@pytest.mark.parametrize("field", ["member_id", "epoch"])
+def test_a_record_about_a_member_names_it_and_its_epoch(field: str) -> None:
+    assert (violation({**SOUND["group_record"], field: None}) or "").startswith(f"missing_{field}: ")
+    assert violation({**SOUND["group_record"], "deleted": True, "epoch": None}) is None
 
 
 def test_names_are_searched_only_where_the_bytes_can_hold_a_control_character() -> None:

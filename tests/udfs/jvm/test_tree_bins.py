@@ -27,7 +27,7 @@ def test_a_slot_of_eight_keys_is_a_list_in_the_order_of_the_puts() -> None:
     assert order_with_trees([0] * 8, 64, [b"%d" % key for key in range(8, 0, -1)]) == list(range(8))
 
 
-def test_the_ninth_key_makes_a_tree_whose_root_comes_first() -> None:
+def test_the_ninth_key_makes_a_tree_with_its_root_first() -> None:
     # Nine ascending keys: the root of the red-black tree is the fourth.
     assert order_with_trees([0] * 9, 64, [b"%d" % key for key in range(9)]) == [3, 0, 1, 2, 4, 5, 6, 7, 8]
 

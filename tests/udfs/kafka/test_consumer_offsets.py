@@ -11,10 +11,18 @@ import pytest
 
 from tests.udfs.kafka.golden_records import AT, GOLDEN
 from udfs.kafka.consumer_offsets import GroupPatterns, events_of, raw_of
-from udfs.model.events import AnyEvent, GroupDeleted, GroupSnapshot, MemberInfo, Progress, QueueOffset, QueueRef
+from udfs.kafka.group_records import RECORD_TYPES
+from udfs.model.events import (
+    AnyEvent,
+    GroupDeleted,
+    GroupRecord,
+    GroupSnapshot,
+    MemberInfo,
+    Progress,
+    QueueOffset,
+    QueueRef,
+)
 from udfs.model.rejection import Rejection
-
-DETAILS = (4, 5, 6, 7, 8, 10, 12, 13, 14, 15, 16, 19, 20, 21, 22, 23)
 
 
 def decode(key: str, value: str | None, timestamp_ms: int | None = AT) -> list[AnyEvent | Rejection]:
@@ -47,6 +55,7 @@ def test_every_version_of_a_group_record_describes_its_members(version: int) -> 
         client_id="b",
         host="/10.0.0.2",
         rack="rack-a",
+        client_library="java-3.4+",
         subscriptions=("bills", "orders"),
         strategies=("range",),
         session_timeout_ms=45_000,
@@ -60,7 +69,7 @@ def test_every_version_of_a_group_record_describes_its_members(version: int) -> 
         client_id="consumer-g-1",
         host="/10.0.0.1",
         instance_id="static" if version >= 3 else None,
-        client_library="java-2.3",
+        client_library="sarama|franz-go",
         subscriptions=("orders",),
         strategies=("range",),
         session_timeout_ms=10_000,
@@ -90,34 +99,41 @@ def test_the_tombstone_of_a_commit_is_nothing() -> None:
     assert decode("key-1", None) == []
 
 
-@pytest.mark.parametrize("key", ["key-2", "key-3", "key-11", "key-17"])
-def test_the_tombstone_of_a_group_deletes_it(key: str) -> None:
-    assert decode(key, None) == [GroupDeleted(schema_version=1, event_time=AT, system="kafka", cluster="c", group="g")]
+def test_the_tombstone_of_a_classic_group_deletes_it() -> None:
+    assert decode("key-2", None) == [
+        GroupDeleted(schema_version=1, event_time=AT, system="kafka", cluster="c", group="g")
+    ]
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("key-3", "consumer-group"), ("key-11", "share-group"), ("key-17", "streams-group"), ("key-2", "connect")],
-)
-def test_groups_of_other_kinds_are_listed_and_not_followed(key: str, value: str) -> None:
-    (snapshot,) = decode(key, value)
+def test_groups_that_assign_no_queues_are_listed_as_what_they_are() -> None:
+    (snapshot,) = decode("key-2", "connect")
     assert snapshot == GroupSnapshot(
-        schema_version=1, event_time=AT, system="kafka", cluster="c", group="g", state="not_followed"
+        schema_version=1,
+        event_time=AT,
+        system="kafka",
+        cluster="c",
+        group="g",
+        generation=1,
+        state="not_followed",
+        members=(MemberInfo(member_id="w"),),
+        protocol="connect",
     )
 
 
-@pytest.mark.parametrize("key_type", DETAILS)
-def test_the_details_of_other_groups_are_skipped(key_type: int) -> None:
-    key = f"key-{key_type}"
-    assert decode(key, "commit-3") == decode(key, None) == []
+@pytest.mark.parametrize("key_type", RECORD_TYPES)
+def test_a_tombstone_of_a_group_of_a_new_protocol_names_what_it_deletes(key_type: int) -> None:
+    (record,) = decode(f"key-{key_type}", None)
+    assert isinstance(record, GroupRecord)
+    assert (record.protocol, record.record) == RECORD_TYPES[key_type]
+    assert (record.deleted, record.group) == (True, "g")
 
 
-@pytest.mark.parametrize("key_type", [9, 18, 24, 99, 32_767, -1])
+@pytest.mark.parametrize("key_type", [9, 15, 18, 24, 99, 32_767, -1])
 def test_unknown_key_types_are_skipped(key_type: int) -> None:
     assert events_of(struct.pack(">h", key_type) + b"\xff\xff anything", b"\x00", AT, "c") == []
 
 
-def test_a_member_whose_subscription_cannot_be_read_is_still_a_member() -> None:
+def test_a_member_with_an_unreadable_subscription_is_still_a_member() -> None:
     subscription = struct.pack(">hi", 0, 1) + b"\0\6orders"
     broken = GOLDEN["group-3"].replace(subscription, b"\xff" * len(subscription))
     snapshot, rejection = events_of(GOLDEN["key-2"], broken, AT, "c")

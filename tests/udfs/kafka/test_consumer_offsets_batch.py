@@ -10,6 +10,7 @@ from udfs.kafka.consumer_offsets import GroupPatterns, events_of
 from udfs.kafka.consumer_offsets_batch import read_offsets
 from udfs.model.events import Progress
 from udfs.packets.packet import group_key, queue_key
+from udfs.packets.progress import UNKNOWN
 
 Record = tuple[bytes | None, bytes | None, int]
 
@@ -52,17 +53,21 @@ def columns_of(records: list[Record]) -> tuple[pa.BinaryArray, pa.BinaryArray, n
 @example([(GOLDEN["key-1"], GOLDEN["commit-4"], AT), (GOLDEN["key-1"], None, AT), (GOLDEN["key-0"], b"", AT)])
 def test_columns_hold_the_same_as_records_one_by_one(records: list[Record]) -> None:
     commits, others = [], []
+    names = {}
     for row, (key, value, timestamp_ms) in enumerate(records):
         for outcome in events_of(key, value, timestamp_ms, "c", latest_ms=AT + 60_000):
             if isinstance(outcome, Progress):
                 (queue,) = outcome.queues
                 hashes = (group_key("c", outcome.group), queue_key(queue.topic, None, queue.queue_id))
-                commits.append((*hashes, outcome.event_time))
+                commits.append((*hashes, outcome.event_time, UNKNOWN if queue.offset is None else queue.offset))
+                names[hashes] = (outcome.group, (queue.topic, None, queue.queue_id))
             else:
                 others.append((row, outcome))
     read = read_offsets(*columns_of(records), cluster="c", latest_ms=AT + 60_000)
-    found = zip(read.group_keys.tolist(), read.queue_keys.tolist(), read.times.tolist(), strict=True)
-    assert sorted(found) == sorted(commits)
+    columns = (read.group_keys, read.queue_keys, read.times, read.offsets)
+    assert sorted(zip(*(column.tolist() for column in columns), strict=True)) == sorted(commits)
+    assert read.groups == {group: name for (group, _), (name, _) in names.items()}
+    assert read.queues == {queue: name for (_, queue), (_, name) in names.items()}
     assert read.others == others
 
 

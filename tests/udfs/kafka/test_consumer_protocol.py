@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from tests.udfs.kafka.golden_records import GOLDEN
-from udfs.kafka.consumer_protocol import guess_library, read_assignment, read_subscription
+from udfs.kafka.consumer_protocol import read_assignment, read_subscription
 from udfs.kafka.wire import WireError
 from udfs.model.events import QueueRef
 
@@ -59,22 +59,17 @@ def test_cooperative_sticky_reports_its_generation_in_its_user_data_where_the_ve
     assert (subscription.owned, subscription.owned_generation) == ((QueueRef("orders", 3),), 9)
 
 
-@pytest.mark.parametrize(
-    ("client_id", "version", "library"),
-    [
-        ("rdkafka", 1, "librdkafka"),
-        ("kafka-python-3.0.12", 0, "kafka-python"),
-        ("aiokafka-0.14.0", 0, "aiokafka"),
-        ("consumer-billing-1", 0, "java-2.3"),
-        ("consumer-billing-1", 1, "java-2.4"),
-        ("consumer-billing-1", 3, "java-3.5"),
-        ("consumer-billing-1", 7, "java-3.5"),
-        ("billing", 0, "java-2.3"),
-        ("billing", 3, None),
-    ],
-)
-def test_the_client_library_is_guessed(client_id: str, version: int, library: str | None) -> None:
-    assert guess_library(client_id, version) == library
+def test_kafka_pythons_user_data_begin_with_a_version() -> None:
+    user_data = b"\0\1" + b"\0\0\0\1" + b"\0\6orders" + b"\0\0\0\1" + b"\0\0\0\3" + b"\0\0\0\7"
+    data = b"\0\0" + b"\0\0\0\1" + b"\0\6orders" + struct.pack(">i", len(user_data)) + user_data
+    subscription = read_subscription(data, "sticky")
+    assert (subscription.owned, subscription.owned_generation) == ((QueueRef("orders", 3),), 7)
+
+
+def test_librdkafka_writes_with_cooperative_sticky_what_others_write_with_sticky() -> None:
+    user_data = b"\0\0\0\1" + b"\0\6orders" + b"\0\0\0\1" + b"\0\0\0\3" + b"\0\0\0\7"
+    data = b"\0\1" + b"\0\0\0\1" + b"\0\6orders" + struct.pack(">i", len(user_data)) + user_data + b"\0\0\0\0"
+    assert read_subscription(data, "cooperative-sticky").owned_generation == 7
 
 
 def subscription(version: int, *parts: bytes) -> bytes:

@@ -64,7 +64,7 @@ def test_what_an_event_does_not_carry_is_not_the_same_as_what_it_carries_empty()
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_each_type_is_known_by_its_tag_alone(name: str) -> None:
+def test_each_type_is_recognized_by_its_tag_alone(name: str) -> None:
     event = msgspec.convert(SOUND[name], AnyEvent)
     assert event.__struct_config__.tag == SOUND[name]["type"]
 
@@ -74,6 +74,7 @@ def test_every_type_has_its_place_at_one_event_time_and_the_order_is_that_of_the
     assert order == [
         "topic_queues",
         "group_settings",
+        "group_record",
         "group_deleted",
         "group_snapshot",
         "member_left",
@@ -81,6 +82,7 @@ def test_every_type_has_its_place_at_one_event_time_and_the_order_is_that_of_the
         "heartbeat",
         "progress",
         "assignment_reported",
+        "queue_ends",
         "clock",
     ]
     assert set(ORDER_AT_ONE_MOMENT) == set(get_args(AnyEvent))

@@ -6,7 +6,7 @@ import msgspec
 
 from tests.core_config import core_config
 from tests.udfs.shard.shard_script import CLUSTER, T0
-from udfs.ingest.combiner import Combiner, Rows
+from udfs.ingest.combiner import Combiner, RawRows
 from udfs.model.events import Clock
 from udfs.model.journal import FindingClosed, FindingOpened
 from udfs.model.losses import CLOSES_AFTER_MS, Loss, lost_found
@@ -62,7 +62,7 @@ def opened_by(lines: list[bytes], *, marks: bool, shards: int = 3) -> list[Findi
 
     rules = core_config(shards=shards)
     combiner = Combiner(T0 + 10**7, rules)
-    rows = Rows("control" if marks else "events", pa.array(lines, pa.binary()), lambda index: str(index))
+    rows = RawRows("control" if marks else "events", pa.array(lines, pa.binary()), lambda index: str(index))
     (combiner.read_marks if marks else combiner.read_lines)(rows)
     found = []
     for cluster, shard, packet in combiner.packets():

@@ -9,9 +9,9 @@ import pytest
 
 from streaming.tables.schema import TABLES
 from tests.udfs.group.group_script import T0, Script
-from udfs.group.descriptions import describe
-from udfs.group.snapshot import snapshot_of
-from udfs.group.state_format import decode_group, encode_group
+from udfs.group.format.snapshot import snapshot_of
+from udfs.group.format.state_format import decode_group, encode_group
+from udfs.group.members.descriptions import describe
 from udfs.model.events import MemberInfo, QueueRef
 from udfs.model.journal import MemberOpened
 from udfs.model.member_fields import FIELDS, SHOWN, TRAITS, kind_of
@@ -38,7 +38,7 @@ def test_a_field_is_reported_kept_in_the_state_and_exported(name: str):
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_what_is_shown_goes_to_the_journal_and_has_its_column(name: str):
+def test_what_is_shown_is_in_the_journal_and_has_its_column(name: str):
     (opened,) = [one.body for one in joined(**VALUES).changes if isinstance(one.body, MemberOpened)]
     assert msgspec.to_builtins(opened)[name] == VALUES[name]
     (column,) = [column for column in TABLES["members"].columns if column.name == name]

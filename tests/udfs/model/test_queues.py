@@ -44,7 +44,7 @@ def test_all_replicas_racks_go_before_the_one(queue: QueueInfo, racks: tuple[str
         (QueueInfo(0, racks=()),),
     ],
 )
-def test_only_queues_of_which_nothing_else_is_known_are_stored_as_their_count(queues: tuple[QueueInfo, ...]) -> None:
+def test_only_queues_without_further_fields_are_stored_as_their_count(queues: tuple[QueueInfo, ...]) -> None:
     assert shortened(queues) == spelled(queues) == queues
     assert (shortened(PLAIN), spelled(3)) == (3, PLAIN)
     assert (shortened(()), spelled(0), spelled(None)) == (0, (), None)

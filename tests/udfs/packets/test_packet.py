@@ -16,7 +16,6 @@ from udfs.model.rejection import Rejection
 from udfs.model.systems import System
 from udfs.packets.packet import (
     PackedHeartbeats,
-    PackedTexts,
     Packet,
     carry_event,
     cluster_key,
@@ -34,15 +33,9 @@ from udfs.packets.packet import (
     read_event,
     topic_key,
 )
+from udfs.packets.texts import PackedTexts
 
 TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"])))
-
-
-@given(TEXTS)
-def test_packed_texts_are_the_texts(texts: list[str]) -> None:
-    packed = PackedTexts.pack(texts)
-    assert packed.unpack() == texts
-    assert packed.count == len(texts)
 
 
 RECORDED_KEYS = [

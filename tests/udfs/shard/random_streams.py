@@ -11,7 +11,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from tests.core_config import core_config
-from tests.udfs.shard.shard_script import CLUSTER, FAR, SYSTEM, T0, Cluster, beat, clock, count, join, leave
+from tests.udfs.shard.shard_script import CLUSTER, FAR, Cluster, beat, clock, count, ends, join, leave, of_group
 from udfs.model.events import (
     AnyEvent,
     AssignmentReported,
@@ -43,13 +43,12 @@ MEMBERS = ("a", "b", "c", "d")
 TOPICS = ("t", "u")
 
 
-def commit(at: int, group: str, queue: int) -> Progress:
-    queues = (QueueOffset(TOPICS[0], queue),)
-    return Progress(schema_version=1, event_time=T0 + at, system=SYSTEM, cluster=CLUSTER, group=group, queues=queues)
+def progress(at: int, group: str, *queues: QueueOffset) -> Progress:
+    return Progress(**of_group(at, group), queues=queues)
 
 
 def deleted(at: int, group: str) -> GroupDeleted:
-    return GroupDeleted(schema_version=1, event_time=T0 + at, system=SYSTEM, cluster=CLUSTER, group=group)
+    return GroupDeleted(**of_group(at, group))
 
 
 def snapshot(
@@ -68,11 +67,7 @@ def snapshot(
     )
     queues = {member: (QueueRef(topic, index),) for index, member in enumerate(members)}
     return GroupSnapshot(
-        schema_version=1,
-        event_time=T0 + at,
-        system=SYSTEM,
-        cluster=CLUSTER,
-        group=group,
+        **of_group(at, group),
         generation=generation,
         state="Stable" if members else "Empty",
         members=infos,
@@ -82,11 +77,7 @@ def snapshot(
 
 def report(at: int, group: str, member: str, generation: int | None, queue: int) -> AssignmentReported:
     return AssignmentReported(
-        schema_version=1,
-        event_time=T0 + at,
-        system=SYSTEM,
-        cluster=CLUSTER,
-        group=group,
+        **of_group(at, group),
         member_id=member,
         generation=generation,
         queues=(QueueRef(TOPICS[0], queue),),
@@ -95,11 +86,7 @@ def report(at: int, group: str, member: str, generation: int | None, queue: int)
 
 def change(at: int, group: str, strategy: str | None, mode: Mode | None) -> GroupSettings:
     return GroupSettings(
-        schema_version=1,
-        event_time=T0 + at,
-        system=SYSTEM,
-        cluster=CLUSTER,
-        group=group,
+        **of_group(at, group),
         strategy=strategy,
         mode=mode,
     )
@@ -117,7 +104,7 @@ class Dice(random.Random):
         at, group, member, topic = self.time(), self.choice(GROUPS), self.choice(MEMBERS), self.choice(TOPICS)
         topics = self.choice((None, (), TOPICS[:1], TOPICS[1:], TOPICS))
         event_id = self.choice((None, None, None, "x", "y"))
-        kind = self.randrange(20)
+        kind = self.randrange(23)
         if kind < 8:
             return beat(member, at, group)
         if kind < 12:
@@ -131,7 +118,7 @@ class Dice(random.Random):
             case 14 | 15:
                 return count(topic, self.randrange(7), at, event_id=event_id)
             case 16:
-                return self.choice((clock(at), commit(at, group, self.randrange(3))))
+                return self.choice((clock(at), progress(at, group, QueueOffset(TOPICS[0], self.randrange(3)))))
             case 17 if self.snapshots:
                 cast = sorted(self.sample(MEMBERS, self.randrange(4)))
                 generation = self.choice((None, 0, 1, 2, 3, 4, 7))
@@ -142,8 +129,18 @@ class Dice(random.Random):
             case 19:
                 strategy, mode = self.choice((None, "range", "kafka.roundrobin")), self.choice((None, "broadcasting"))
                 return self.choice((deleted(at, group), change(at, group, strategy, mode)))
+            case 20 | 21:
+                return progress(at, group, *(self.offset(queue) for queue in self.sample(range(3), 2)))
+            case 22:
+                return ends(TOPICS[0], at, **{f"q{queue}": self.randrange(60) for queue in self.sample(range(3), 2)})
             case _:
                 return clock(at)
+
+    def offset(self, queue: int) -> QueueOffset:
+        """Return a commit, or what a poll shows without one; each with or without what some sources lack."""
+        offset, end, position = (self.choice((None, self.randrange(60))) for _ in range(3))
+        moved = self.random() < 0.8
+        return QueueOffset(TOPICS[0], queue, None, offset, end_offset=end, moved=moved, position=position)
 
     def stream(self, length: int, delay: int = LATENESS) -> list[AnyEvent]:
         """Return events in the order of their arrival, none later than by a delay; some come twice."""
@@ -168,7 +165,7 @@ lengths = st.integers(1, 50)
 def run(
     logic: GroupLogic, batches: Sequence[Sequence[AnyEvent]], *, shards: int = 1, tasks: int = 1, ahead: int = FAR
 ) -> Cluster:
-    cluster = Cluster(logic, core_config(shards=shards, allowed_lateness_ms=LATENESS))
+    cluster = Cluster(logic, core_config(shards=shards, allowed_lateness_ms=LATENESS, queue_progress_ms=TIMEOUT))
     for number, batch in enumerate(batches):
         cluster.batch(*batch, tasks=tasks, batch_ms=ahead + number)
     return cluster
@@ -198,4 +195,6 @@ def moved(cluster: Cluster, shards: int) -> tuple[Cluster, list[AnyEvent]]:
     for number, data in cluster.states.items():
         assert data is not None
         exported += export_shard(CLUSTER, number, data, cluster.rules, cluster.logic)
-    return Cluster(cluster.logic, core_config(shards=shards, allowed_lateness_ms=LATENESS)), exported
+    return Cluster(
+        cluster.logic, core_config(shards=shards, allowed_lateness_ms=LATENESS, queue_progress_ms=TIMEOUT)
+    ), exported

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.core_config import core_config
+from udfs.ingest.commit_columns import CommitColumns, pack_ends, pack_progress
 from udfs.model.config import CoreConfig
 from udfs.model.events import (
     AnyEvent,
@@ -18,6 +19,8 @@ from udfs.model.events import (
     MemberJoined,
     MemberLeft,
     Progress,
+    QueueEnd,
+    QueueEnds,
     TopicQueues,
 )
 from udfs.model.group_api import GroupLogic
@@ -25,8 +28,6 @@ from udfs.packets.packet import (
     COLLECTOR,
     READ_AFTER_MS,
     PackedHeartbeats,
-    PackedProgress,
-    PackedTexts,
     Packet,
     carry_event,
     cluster_key,
@@ -35,35 +36,34 @@ from udfs.packets.packet import (
     group_key,
     group_keys,
     member_key,
-    queue_key,
     shard_of,
     two_newest,
 )
+from udfs.packets.texts import PackedTexts
 from udfs.shard.shard import Row, Shard
 
 CLUSTER = "c"
 SYSTEM = "kafka"
 T0 = 1_700_000_000_000
 FAR = T0 + 10**9  # a batch's timestamp well after every event
-_TOLD_ONCE = (TopicQueues, GroupSettings, GroupDeleted)  # they speak for no clock
+_TOLD_ONCE = (TopicQueues, GroupSettings, GroupDeleted, QueueEnds)  # they speak for no clock
+
+
+def of_group(at: int, group: str) -> dict[str, Any]:
+    """Return the fields that each event of a group has."""
+    return {"schema_version": 1, "event_time": T0 + at, "system": SYSTEM, "cluster": CLUSTER, "group": group}
 
 
 def beat(member_id: str, at: int, group: str = "g", **fields: Any) -> Heartbeat:
-    return Heartbeat(
-        schema_version=1, event_time=T0 + at, system=SYSTEM, cluster=CLUSTER, group=group, member_id=member_id, **fields
-    )
+    return Heartbeat(**of_group(at, group), member_id=member_id, **fields)
 
 
 def join(member_id: str, at: int, group: str = "g", **fields: Any) -> MemberJoined:
-    return MemberJoined(
-        schema_version=1, event_time=T0 + at, system=SYSTEM, cluster=CLUSTER, group=group, member_id=member_id, **fields
-    )
+    return MemberJoined(**of_group(at, group), member_id=member_id, **fields)
 
 
 def leave(member_id: str, at: int, group: str = "g") -> MemberLeft:
-    return MemberLeft(
-        schema_version=1, event_time=T0 + at, system=SYSTEM, cluster=CLUSTER, group=group, member_id=member_id
-    )
+    return MemberLeft(**of_group(at, group), member_id=member_id)
 
 
 def count(topic: str, queues: int, at: int, **fields: Any) -> TopicQueues:
@@ -76,6 +76,12 @@ def count(topic: str, queues: int, at: int, **fields: Any) -> TopicQueues:
         queue_count=queues,
         **fields,
     )
+
+
+def ends(topic: str, at: int, **queues: int) -> QueueEnds:
+    """Return where queues of a topic end: ``q0=5`` is queue 0."""
+    told = tuple(QueueEnd(int(name[1:]), end) for name, end in queues.items())
+    return QueueEnds(schema_version=1, event_time=T0 + at, system=SYSTEM, cluster=CLUSTER, topic=topic, queues=told)
 
 
 def clock(at: int) -> Clock:
@@ -93,9 +99,11 @@ def packet_for(shard: int, events: Sequence[AnyEvent], rules: CoreConfig, batch_
     if shard_of(cluster_key(CLUSTER), rules.shards) == shard:
         packet.first_and_last_times = [(event.event_time, event.event_time) for event in events]
     beats: dict[str, dict[str, set[int]]] = {}
-    commits: set[tuple[int, int, int]] = set()
+    commits: list[Progress] = []
     for event in events:
-        if isinstance(event, TopicQueues | Clock):
+        if isinstance(event, QueueEnds):
+            packet.ends = pack_ends([event for event in events if isinstance(event, QueueEnds)])[CLUSTER]
+        elif isinstance(event, TopicQueues | Clock):
             packet.events.append(carry_event(event, "test", ""))
         elif shard_of(group_key(CLUSTER, event.group), rules.shards) != shard:
             continue
@@ -104,20 +112,13 @@ def packet_for(shard: int, events: Sequence[AnyEvent], rules: CoreConfig, batch_
         ):
             beats.setdefault(event.group, {}).setdefault(event.member_id, set()).add(event.event_time)
         elif isinstance(event, Progress):
-            for queue in event.queues:
-                key = queue_key(queue.topic, queue.broker, queue.queue_id)
-                commits.add((group_key(CLUSTER, event.group), key, event.event_time))
+            commits.append(event)
         else:
             packet.events.append(carry_event(event, "test", ""))
     if beats:
         packet.heartbeats = pack_beats(beats)
-    if commits:
-        columns = list(zip(*sorted(commits), strict=True))
-        packet.progress = PackedProgress(
-            np.asarray(columns[0], "<u8").tobytes(),
-            np.asarray(columns[1], "<u8").tobytes(),
-            np.asarray(columns[2], "<i8").tobytes(),
-        )
+    for _, _, progress in pack_progress(CommitColumns.of(commits), rules.shards):
+        packet.progress = progress
     return packet
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.core_config import core_config
-from tests.udfs.shard.shard_script import CLUSTER, SYSTEM, T0, Cluster, beat, clock, count, join, leave
+from tests.udfs.shard.shard_script import Cluster, beat, clock, count, join, leave, of_group
 from udfs.group import coordinator as group_logic
 from udfs.model.events import AnyEvent, GroupSnapshot, MemberInfo, Progress, QueueOffset, QueueRef
 
@@ -14,11 +14,7 @@ COLLIDING = ("member-2731569", "member-686697")
 
 def snapshot(at: int, group: str, generation: int, members: tuple[str, ...]) -> GroupSnapshot:
     return GroupSnapshot(
-        schema_version=1,
-        event_time=T0 + at,
-        system=SYSTEM,
-        cluster=CLUSTER,
-        group=group,
+        **of_group(at, group),
         generation=generation,
         state="Stable",
         strategy="range",
@@ -31,7 +27,7 @@ def snapshot(at: int, group: str, generation: int, members: tuple[str, ...]) -> 
 
 def commit(at: int, group: str, *queues: int) -> Progress:
     told = tuple(QueueOffset("orders", queue, offset=at) for queue in queues)
-    return Progress(schema_version=1, event_time=T0 + at, system=SYSTEM, cluster=CLUSTER, group=group, queues=told)
+    return Progress(**of_group(at, group), queues=told)
 
 
 def described(member: str, at: int, group: str, **fields: object) -> AnyEvent:

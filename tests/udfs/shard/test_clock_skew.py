@@ -42,7 +42,7 @@ def test_a_finding_never_closes_before_it_opened() -> None:
     assert closed.event_time == 50_000
 
 
-def test_a_cluster_whose_clocks_are_all_ahead_works_and_a_finding_names_by_how_much() -> None:
+def test_a_cluster_with_all_clocks_ahead_works_and_a_finding_names_by_how_much() -> None:
     run = CornerRun(crew(-5_000, clocks=True), soon=True)
     assert [row["trigger"] for row in run.core.rows()] == ["group_created"]
     found = [row for row in run.tables()["findings"] if row["kind"] == "clocks_ahead"]

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.core_config import core_config
 from tests.udfs.shard.plain_group import PlainLogic
 from tests.udfs.shard.sessions import closed, opened
 from tests.udfs.shard.shard_script import FAR, T0, Cluster, clock, join
-
-
-@pytest.fixture
-def logic() -> PlainLogic:
-    return PlainLogic()
-
-
-@pytest.fixture
-def cluster(logic: PlainLogic) -> Cluster:
-    return Cluster(logic)
 
 
 def test_events_strictly_before_the_clock_are_applied_and_the_rest_waits(cluster: Cluster) -> None:

@@ -1,64 +1,132 @@
-"""Commits per queue: kept, returned on request, dropped when too old."""
+"""What is known of queues: kept, returned on request, dropped when too old."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from udfs.packets.progress import UNKNOWN, PackedEnds, PackedNames, ProgressColumns
 from udfs.shard.commits import Commits
 
 Rows = list[tuple[int, int, int]]
-SEVEN, EIGHT = 7 << 24, 8 << 24  # hashes in practice: two differ in the upper 40 bits
+SEVEN, EIGHT = 7 << 24, 8 << 24  # hashes in practice
+NAMES = PackedNames.pack({1: "g1", 2: "g2"}, {SEVEN: ("t", None, 0), EIGHT: ("t", None, 1)})
 
 
-def take(commits: Commits, rows: Rows) -> None:
+def take(commits: Commits, rows: Rows, offsets: list[int] | None = None) -> None:
     groups, queues, times = zip(*rows, strict=True)
-    commits.take(
-        np.asarray(groups, dtype=np.uint64), np.asarray(queues, dtype=np.uint64), np.asarray(times, dtype=np.int64)
+    columns = ProgressColumns.of_commits(
+        np.asarray(groups, np.uint64),
+        np.asarray(queues, np.uint64),
+        np.asarray(times, np.int64),
+        None if offsets is None else np.asarray(offsets, np.int64),
     )
+    commits.take(columns, NAMES)
+
+
+def take_end(commits: Commits, queue: int, at: int, end: int) -> None:
+    commits.take_ends(PackedEnds.pack(np.array([queue], np.uint64), np.array([at]), np.array([end])))
+
+
+def after(commits: Commits, clock: int, before: int | None = None, forget: int | None = None) -> Commits:
+    """Apply what is due, and open the state anew."""
+    commits.apply_due(span_ms=0, before=before, clock=clock, flush=False)
+    return Commits(*commits.encode(forget))
 
 
 def test_a_group_gets_what_was_remembered_and_what_is_due_and_nothing_that_waits() -> None:
     commits = Commits()
     take(commits, [(1, SEVEN, 10), (1, SEVEN, 5), (1, EIGHT, 30), (2, SEVEN, 9)])
-    commits.settle(20)
+    commits.make_due(20)
     assert (commits.of(1), commits.of(2)) == ({SEVEN: [5, 10]}, {SEVEN: [9]})
-    commits = Commits(*commits.encode(None))
+    commits = after(commits, 20)
     take(commits, [(1, SEVEN, 25), (1, SEVEN, 10)])
-    commits.settle(40)
+    commits.make_due(40)
     assert commits.of(1) == {SEVEN: [10, 25], EIGHT: [30]}
-    assert Commits(*commits.encode(None)).of(1) == {SEVEN: [25], EIGHT: [30]}
+    assert after(commits, 40, 20).of(1) == {SEVEN: [25], EIGHT: [30]}
 
 
 def test_an_older_commit_changes_nothing() -> None:
     commits = Commits()
     take(commits, [(1, SEVEN, 10)])
-    commits.settle(20)
-    commits = Commits(*commits.encode(None))
+    commits.make_due(20)
+    commits = after(commits, 20)
     take(commits, [(1, SEVEN, 3)])
-    commits.settle(20)
+    commits.make_due(20)
     assert commits.of(1) == {SEVEN: [10]}
+
+
+def test_a_group_gets_the_last_two_commits_the_last_end_and_what_is_due() -> None:
+    commits = Commits()
+    take(commits, [(1, SEVEN, 5), (1, SEVEN, 10), (1, SEVEN, 15)], [100, 130, 150])
+    take_end(commits, SEVEN, 12, 180)
+    commits.make_due(20)
+    seen = [(5, 100, -1, -1), (10, 130, -1, -1), (12, -1, 180, -1), (15, 150, -1, -1)]
+    assert commits.offsets_of(1) == {SEVEN: seen}
+    commits = after(commits, 20)
+    take(commits, [(1, SEVEN, 25)], [160])
+    take_end(commits, SEVEN, 22, 190)
+    commits.make_due(40)
+    assert commits.offsets_of(1) == {SEVEN: [*seen[1:], (22, -1, 190, -1), (25, 160, -1, -1)]}
+
+
+def test_an_end_from_before_the_first_commit_counts_in_no_way_of_cutting() -> None:
+    together = Commits()
+    take_end(together, SEVEN, 4, 90)
+    take(together, [(1, SEVEN, 5)], [80])
+    together.make_due(20)
+    apart = Commits()
+    take_end(apart, SEVEN, 4, 90)
+    apart.make_due(5)
+    apart = after(apart, 5)
+    take(apart, [(1, SEVEN, 5)], [80])
+    apart.make_due(20)
+    assert together.offsets_of(1) == apart.offsets_of(1) == {SEVEN: [(5, 80, -1, -1)]}
 
 
 def test_commits_that_are_too_old_are_dropped_with_the_next_that_are_applied() -> None:
     commits = Commits()
     take(commits, [(1, SEVEN, 10), (2, SEVEN, 100)])
-    commits.settle(200)
-    commits = Commits(*commits.encode(50))
+    commits.make_due(200)
+    commits = after(commits, 200, forget=50)
     assert (commits.of(1), commits.of(2)) == ({}, {SEVEN: [100]})
 
 
 def test_what_nothing_changed_is_copied() -> None:
     commits = Commits()
     take(commits, [(1, SEVEN, 10), (1, SEVEN, 300)])
-    commits.settle(200)
-    applied, waiting = commits.encode(None)
-    assert Commits(applied, waiting).encode(None) == (applied, waiting)
-    assert Commits(applied, waiting).waiting_of(1) == [(SEVEN, 300)]
+    take_end(commits, SEVEN, 300, 5)
+    commits.make_due(200)
+    commits.apply_due(span_ms=0, before=None, clock=200, flush=False)
+    state = commits.encode(None)
+    assert Commits(*state).encode(None) == state
+    assert Commits(*state).waiting_of(1) == [(SEVEN, 300, UNKNOWN, UNKNOWN, UNKNOWN, True)]
+    assert Commits(*state).waiting_ends() == [(SEVEN, 300, 5)]
 
 
-def test_commits_of_unknown_groups_are_found() -> None:
+def test_beyond_the_limit_further_queues_are_ignored() -> None:
+    commits = Commits(most=2)
+    take(commits, [(1, SEVEN, 10), (1, EIGHT, 11)])
+    take(commits, [(2, SEVEN, 12), (1, SEVEN, 13)])
+    commits.make_due(20)
+    assert (commits.of(1), commits.of(2)) == ({SEVEN: [10, 13], EIGHT: [11]}, {})
+
+
+def test_what_another_state_knows_is_restored() -> None:
+    commits = Commits()
+    take(commits, [(1, SEVEN, 5), (1, SEVEN, 10), (1, EIGHT, 300)], [100, 130, 7])
+    commits.make_due(20)
+    commits = after(commits, 20)
+    name, rows = commits.rows_of(1)
+    other = Commits()
+    other.restore(1, name, rows, commits.waiting_of(1))
+    other = Commits(*other.encode(None))
+    assert other.rows_of(1) == (name, rows) == ("g1", rows)
+    assert other.waiting_of(1) == commits.waiting_of(1)
+    assert other.offsets_of(1) == commits.offsets_of(1)
+
+
+def test_groups_with_commits_alone_are_found() -> None:
     commits = Commits()
     take(commits, [(1, SEVEN, 10), (2, SEVEN, 11), (3, SEVEN, 300)])
-    commits.settle(200)
-    commits = Commits(*commits.encode(None))
-    assert commits.of_others(np.asarray([1], dtype=np.uint64)) == [(2, SEVEN, 11), (3, SEVEN, 300)]
+    commits.make_due(200)
+    assert after(commits, 200).others(np.asarray([1], dtype=np.uint64)) == [2, 3]

@@ -18,16 +18,6 @@ from udfs.shard.due_input import carry_heartbeat, may_bring_back, sort_due, topi
 from udfs.shard.state import Record
 
 
-@pytest.fixture
-def logic() -> PlainLogic:
-    return PlainLogic()
-
-
-@pytest.fixture
-def cluster(logic: PlainLogic) -> Cluster:
-    return Cluster(logic)
-
-
 def test_a_late_event_is_listed_and_marked(cluster: Cluster, logic: PlainLogic) -> None:
     cluster.batch(join("m", 0), leave("m", 100), clock(200))
     rows = cluster.batch(join("n", 99))
@@ -81,10 +71,11 @@ def brought(*events: AnyEvent, beats: list[tuple[str, int]] | None = None, mine:
         clock_before=T0 + 200,
         clock=T0 + 900,
         events=[pair for pair in carried if not isinstance(pair[0], TopicQueues)],
-        moves=[pair for pair in carried if isinstance(pair[0], TopicQueues)],
+        topic_changes=[pair for pair in carried if isinstance(pair[0], TopicQueues)],
         mine=mine or set(),
         heartbeats=beats or [],
         progress={},
+        offsets={},
     )
 
 

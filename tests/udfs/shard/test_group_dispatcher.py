@@ -12,16 +12,6 @@ from tests.udfs.shard.shard_script import CLUSTER, T0, Cluster, beat, clock, cou
 from udfs.model.journal import GroupChanged
 
 
-@pytest.fixture
-def logic() -> PlainLogic:
-    return PlainLogic()
-
-
-@pytest.fixture
-def cluster(logic: PlainLogic) -> Cluster:
-    return Cluster(logic)
-
-
 def test_a_bare_heartbeat_of_a_live_member_wakes_no_group(cluster: Cluster, logic: PlainLogic) -> None:
     cluster.batch(join("m", 0), clock(1))
     logic.inputs.clear()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from udfs.shard.liveness import Liveness, Rows
+from udfs.shard.liveness import HeartbeatRows, Liveness
 
 TIMEOUTS = {0: 10, 1: 10, 2: 25, 3: 10}
 GROUP_OF = {0: 0, 1: 0, 2: 0, 3: 2}  # group 1 has no members
@@ -16,7 +16,7 @@ GROUP_OF = {0: 0, 1: 0, 2: 0, 3: 2}  # group 1 has no members
 def table() -> Liveness:
     live = Liveness(0)
     rows = [
-        Rows(
+        HeartbeatRows(
             np.asarray([member << 30 for member in GROUP_OF if GROUP_OF[member] == group], dtype=np.uint64),
             np.asarray([0 for member in GROUP_OF if GROUP_OF[member] == group], dtype=np.int64),
             np.asarray([TIMEOUTS[member] for member in GROUP_OF if GROUP_OF[member] == group], dtype=np.int64),
@@ -54,13 +54,13 @@ def test_it_returns_which_groups_have_lost_a_member_and_each_last_heartbeat(
                     last[member] = max(last[member], at)
         lost |= {GROUP_OF[member] for member in GROUP_OF if last[member] + TIMEOUTS[member] < clock}
         waiting = {(member, at) for member, at in waiting if at >= clock}
-        settled = live.settle(
+        applied = live.apply_due(
             np.asarray([member for member, _ in batch], dtype=np.int64),
             np.asarray([at for _, at in batch], dtype=np.int64),
             None,
             clock,
         )
-        assert set(np.flatnonzero(settled.due_groups).tolist()) == lost
+        assert set(np.flatnonzero(applied.due_groups).tolist()) == lost
         assert dict(enumerate(live.last.tolist())) == last
         assert set(zip(live.waiting_members.tolist(), live.waiting_times.tolist(), strict=True)) == waiting
         live = reopened(live)
@@ -69,7 +69,7 @@ def test_it_returns_which_groups_have_lost_a_member_and_each_last_heartbeat(
 def test_a_silent_member_takes_seven_bytes() -> None:
     count = 10_000
     live = Liveness(0)
-    rows = Rows(
+    rows = HeartbeatRows(
         np.arange(count, dtype=np.uint64) << np.uint64(24),
         np.arange(count, dtype=np.int64) * 6,
         np.full(count, 45_000, dtype=np.int64),
@@ -82,7 +82,7 @@ def test_a_silent_member_takes_seven_bytes() -> None:
 @pytest.mark.parametrize("timeouts", [[10, 10, 10], [10, 20, 10], [1, 2, 3]])
 def test_members_of_different_timeouts_keep_their_own(timeouts: list[int]) -> None:
     live = Liveness(0)
-    rows = Rows(
+    rows = HeartbeatRows(
         np.asarray([1, 2, 3], dtype=np.uint64) << np.uint64(24),
         np.zeros(3, dtype=np.int64),
         np.asarray(timeouts, dtype=np.int64),
@@ -93,13 +93,13 @@ def test_members_of_different_timeouts_keep_their_own(timeouts: list[int]) -> No
 
 def test_waiting_heartbeats_follow_their_members_when_groups_come_in_between() -> None:
     live = table()
-    live.settle(np.asarray([0, 3], dtype=np.int64), np.asarray([50, 51], dtype=np.int64), None, 10)
+    live.apply_due(np.asarray([0, 3], dtype=np.int64), np.asarray([50, 51], dtype=np.int64), None, 10)
     key = int(live.keys[3])
-    fresh = Rows(
+    fresh = HeartbeatRows(
         np.asarray([9 << 30], dtype=np.uint64), np.asarray([5], dtype=np.int64), np.asarray([10], dtype=np.int64)
     )
     # A group before all others comes in; the old group 0 loses every member.
-    gone = Rows(*(column[:0] for column in fresh))
+    gone = HeartbeatRows(*(column[:0] for column in fresh))
     lost = live.replace(np.asarray([0]), np.asarray([0, 1]), [fresh, gone])
     assert live.counts.tolist() == [1, 0, 0, 1]
     assert lost == [(1, 0, 50)]
@@ -110,5 +110,5 @@ def test_waiting_heartbeats_follow_their_members_when_groups_come_in_between() -
 def test_a_heartbeat_read_many_times_waits_once_or_twice() -> None:
     live = table()
     for _ in range(50):
-        live.settle(np.asarray([0, 1, 2], dtype=np.int64), np.asarray([50, 51, 52], dtype=np.int64), None, 10)
+        live.apply_due(np.asarray([0, 1, 2], dtype=np.int64), np.asarray([50, 51, 52], dtype=np.int64), None, 10)
     assert len(live.waiting_times) <= 4

@@ -7,22 +7,8 @@ import pytest
 from tests.core_config import core_config
 from tests.udfs.shard.plain_group import PlainLogic
 from tests.udfs.shard.sessions import bodies, closed, late, opened
-from tests.udfs.shard.shard_script import T0, Cluster, beat, clock, count, join, leave
-from udfs.model.journal import (
-    FindingClosed,
-    FindingOpened,
-    TopicChanged,
-)
-
-
-@pytest.fixture
-def logic() -> PlainLogic:
-    return PlainLogic()
-
-
-@pytest.fixture
-def cluster(logic: PlainLogic) -> Cluster:
-    return Cluster(logic)
+from tests.udfs.shard.shard_script import CLUSTER, T0, Cluster, beat, clock, count, join, leave
+from udfs.model.journal import ClusterBegun, FindingClosed, FindingOpened, TopicChanged
 
 
 @pytest.mark.parametrize(("clock_at", "expected"), [(44_999, []), (45_000, []), (45_001, [("m", 45_000, "expired")])])
@@ -98,3 +84,12 @@ def test_a_silence_mark_opens_the_finding_before_the_source_returns(cluster: Clu
     rows = cluster.batch(clock(100_000), clock(100_001))
     assert [body.closed_at - T0 for body in bodies(rows, FindingClosed)] == [100_000]
     assert bodies(rows, FindingOpened) == []
+
+
+@pytest.mark.parametrize(("silence", "begun"), [("expire", [CLUSTER]), ("wait", [])])
+def test_where_silence_expires_a_cluster_is_named_with_its_first_state(silence: str, begun: list[str]) -> None:
+    cluster = Cluster(PlainLogic(), core_config(shards=1, allowed_lateness_ms=2_000, silence=silence))
+    first = cluster.batch(join("m", 0))  # not before the clock: nothing is decided of it
+    assert [row.cluster for row in first if isinstance(row, ClusterBegun)] == begun
+    assert not [row for row in first if not isinstance(row, ClusterBegun)]
+    assert [row for row in cluster.batch(join("n", 1)) if isinstance(row, ClusterBegun)] == []

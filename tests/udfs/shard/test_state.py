@@ -57,7 +57,7 @@ def test_a_group_is_read_as_it_was_written_with_a_row_for_each_member() -> None:
     assert (state.header.groups, state.header.members) == (2, 3)
 
 
-def test_a_group_whose_members_share_a_key_has_no_rows_and_is_woken_at_the_first_deadline() -> None:
+def test_a_group_with_members_of_one_key_has_no_rows_and_is_woken_at_the_first_deadline() -> None:
     first, second = COLLIDING
     advanced = output(**{first: 10, second: 40})
     advanced.session_timeouts_ms = {first: 100, second: 50}
@@ -82,7 +82,7 @@ def test_waiting_heartbeats_of_a_member_that_lost_its_row_come_back() -> None:
     state = ShardState("c", None, RULES)
     kept("g", output(a=10, b=20), state)
     row = state.rows_of(number_of(state, "g"))
-    state.live.settle(np.asarray([row.start, row.start + 1]), np.asarray([90, 91]), None, 50)
+    state.live.apply_due(np.asarray([row.start, row.start + 1]), np.asarray([90, 91]), None, 50)
     [lost] = state.write({group_key("c", "g"): written_of(NEW, b"", output(b=20), cut_keys(["b"]))})
     key, member_key, at = lost
     assert (key, member_key) == (group_key("c", "g"), int(cut_keys(["a"])[0]))

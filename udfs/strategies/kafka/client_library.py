@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, groupby
 
 import msgspec
 
@@ -11,17 +12,37 @@ from udfs.jvm.collections import hash_map_order, string_order
 from udfs.model.events import QueueRef
 from udfs.strategies.problem import Assignment, Participant, Problem
 
-# kafka-clients: MemberInfo (static members first) since 2.4, KIP-881 (racks in range) since 3.5.
+# kafka-clients: MemberInfo (static members first) since 2.4, KIP-881 (racks in range and sticky) since 3.5, KAFKA-9987
+# (sticky's path for equal subscriptions) since 2.6; it sorts what members own since 3.8.
 _STATIC_FIRST_SINCE = (2, 4)
-_RACKS_IN_RANGE_SINCE = (3, 5)
+_RACKS_SINCE = (3, 5)
+_CONSTRAINED_SINCE = (2, 6)
+_SORTED_SINCE = (3, 8)
 _JAVA = re.compile(r"java-([0-9]{1,9})(?:\.([0-9]{1,9}))?")
+JAVA = "java"
+LIBRDKAFKA = "librdkafka"
+KAFKA_PYTHON = "kafka-python"
+AIOKAFKA = "aiokafka"
+FRANZ_GO = "franz-go"
+SARAMA = "sarama"
+_OTHERS = (LIBRDKAFKA, KAFKA_PYTHON, AIOKAFKA, FRANZ_GO, SARAMA)
+# Between several that are possible, the likeliest first.
+ALTERNATIVES = "|"
+# kafka-python and aiokafka compare lists of topics as members sent them, and Python's sets have any order: added to a
+# name where members sent theirs in different orders.
+LISTS_DIFFER = ", lists differ"
 
 
 class Library(msgspec.Struct, frozen=True):
-    """A client library as far as its assignors differ."""
+    """A client library as far as its assignors differ.
+
+    Attributes:
+        lists_differ: Members sent the same topics in different orders, see ``LISTS_DIFFER``.
+    """
 
     name: str
     version: tuple[int, int] | None = None
+    lists_differ: bool = False
 
     @property
     def static_first(self) -> bool:
@@ -29,42 +50,102 @@ class Library(msgspec.Struct, frozen=True):
         return self.version is None or self.version >= _STATIC_FIRST_SINCE
 
     @property
-    def racks_in_range(self) -> bool:
-        """Return whether ``range`` prefers queues with a replica in the member's rack."""
-        return self.version is None or self.version >= _RACKS_IN_RANGE_SINCE
+    def uses_racks(self) -> bool:
+        """Return whether ``range`` and the sticky assignors prefer queues with a replica in the member's rack."""
+        return self._is_java_since(_RACKS_SINCE)
+
+    @property
+    def has_constrained_path(self) -> bool:
+        """Return whether the sticky assignors have a path of their own for equal subscriptions."""
+        return self._is_java_since(_CONSTRAINED_SINCE)
+
+    @property
+    def sorts_owned(self) -> bool:
+        """Return whether that path sorts what a member owns, instead of taking it as it was sent."""
+        return self._is_java_since(_SORTED_SINCE)
+
+    def _is_java_since(self, version: tuple[int, int]) -> bool:
+        return self.name == JAVA and (self.version is None or self.version >= version)
+
+
+def library_of(text: str) -> Library:
+    """Return the library that a text names; what is not known here is kafka-clients of today.
+
+    Example:
+        >>> library_of("librdkafka").name, library_of("java-2.2").version
+        ('librdkafka', (2, 2))
+    """
+    for name in _OTHERS:
+        if text.startswith(name):
+            return Library(name=name, lists_differ=text.endswith(LISTS_DIFFER))
+    version = _JAVA.match(text)
+    return Library(name=JAVA, version=(int(version[1]), int(version[2] or 0)) if version else None)
+
+
+# A label of several versions, and the versions whose assignments may differ. Java writes what shows no more than this.
+_VERSIONS = {
+    "java-2.4+": ("java-2.8", "java-2.4"),
+    "java-3.2+": ("java-3.2",),
+    "java-3.4+": ("java-4.1", "java-3.7", "java-3.4"),
+}
+
+
+def variants(text: str) -> tuple[str, ...]:
+    """Return the names of all that assigns differently under one name that was reported, today's first.
+
+    Example:
+        >>> variants("java-3.2+"), variants("aiokafka")
+        (('java-3.2',), ('aiokafka', 'aiokafka, lists differ'))
+    """
+    if text in (KAFKA_PYTHON, AIOKAFKA):
+        return (text, text + LISTS_DIFFER)
+    return _VERSIONS.get(text, (text,))
+
+
+def possible_libraries(problem: Problem) -> list[str]:
+    """Return which libraries may have assigned, the likeliest first: the setting ``library``, else the leader's.
+
+    Where no leader is named, it may be any member. A library that is not reported is kafka-clients of today.
+
+    Example:
+        >>> possible_libraries(Problem(group="g", members=(), topics={}, settings={"library": "kafka-python|aiokafka"}))
+        ['kafka-python', 'aiokafka']
+    """
+    named = problem.settings.get("library")
+    if named is None:
+        leaders = [member for member in problem.members if member.member_id == problem.leader] or problem.members
+        named = ALTERNATIVES.join(dict.fromkeys(member.client_library or JAVA for member in leaders))
+    return list(dict.fromkeys(str(named or JAVA).split(ALTERNATIVES)))
 
 
 def leader_library(problem: Problem) -> Library:
-    """Return the library that assigns: the setting ``library``, else the leader's, else kafka-clients of today.
-
-    The leader is the one named, else the first member that joined.
+    """Return the library that assigns: of several that are possible the likeliest.
 
     Example:
-        >>> leader_library(Problem(group="g", members=(), topics={}, settings={"library": "java-2.2"}))
-        Library(name='java', version=(2, 2))
+        >>> leader_library(Problem(group="g", members=(), topics={}, settings={"library": "java-2.2"})).version
+        (2, 2)
     """
-    name_or_none = problem.settings.get("library")
-    if name_or_none is None:
-        leaders = [member for member in problem.members if member.member_id == problem.leader]
-        name_or_none = next((member.client_library for member in (*leaders, *problem.members[:1])), None)
-    text = str(name_or_none or "")
-    if text.startswith("librdkafka"):
-        return Library(name="librdkafka")
-    version = _JAVA.match(text)
-    return Library(name="java", version=(int(version[1]), int(version[2] or 0)) if version else None)
+    return library_of(possible_libraries(problem)[0])
 
 
 def in_order(members: Sequence[Participant], library: Library) -> list[Participant]:
-    """Return the members in the order of the library's ``range`` and ``roundrobin``.
+    """Return the members in the order of the library's ``range`` and ``roundrobin``; some of them may be left out.
 
     Source: kafka-clients 4.1 ``AbstractPartitionAssignor.MemberInfo``; librdkafka ``rd_kafka_group_member_cmp``,
     which compares instance ids only where both have one and is therefore no order: where static and dynamic members
-    mix, what comes out depends on the steps of the C library's merge sort, which are taken one by one here.
+    mix, what comes out depends on the steps of the C library's merge sort, which are taken one by one here. The others
+    as they answered: kafka-python 3.0.12, aiokafka 0.14.0, franz-go 1.22.2, sarama 1.61.1.
     """
-    if library.name == "librdkafka":
+    if library.name == LIBRDKAFKA:
         if len({member.instance_id is None for member in members}) > 1:
             return _merge_sorted(list(members), _is_not_after)
         return sorted(members, key=lambda member: member.instance_id or member.member_id)
+    if library.name in (AIOKAFKA, SARAMA):
+        return sorted(members, key=lambda member: member.member_id)
+    if library.name == KAFKA_PYTHON:
+        members = _last_runs(members)
+    if library.name != JAVA:
+        return sorted(members, key=lambda one: (one.instance_id is None, one.instance_id or one.member_id))
     if not library.static_first:
         return sorted(members, key=lambda member: string_order(member.member_id))
     instances = [member.instance_id for member in members if member.instance_id is not None]
@@ -80,6 +161,12 @@ def in_order(members: Sequence[Participant], library: Library) -> list[Participa
         *_sorted_as_java(static, [member.instance_id or "" for member in static]),
         *_sorted_as_java(dynamic, [member.member_id for member in dynamic]),
     ]
+
+
+def _last_runs(members: Sequence[Participant]) -> list[Participant]:
+    """Return the last static members that joined one after the other, and the last dynamic ones; others get nothing."""
+    runs = [list(run) for _, run in groupby(members, key=lambda member: member.instance_id is None)]
+    return list(chain.from_iterable(runs[-2:]))
 
 
 def _sorted_as_java(members: Sequence[Participant], texts: Sequence[str]) -> list[Participant]:
@@ -131,6 +218,6 @@ def assign_blocks(queues: Sequence[QueueRef], takers: Sequence[int], held: Seque
 
 
 def by_member(problem: Problem, members: Sequence[Participant], held: Iterable[list[QueueRef]]) -> Assignment:
-    """Return what each of these members holds, members in the order in which they joined."""
+    """Return what each member holds, in the order in which they joined; one that is left out holds nothing."""
     found = dict(zip([member.member_id for member in members], held, strict=True))
-    return {member_id: found[member_id] for member_id in [member.member_id for member in problem.members]}
+    return {member.member_id: found.get(member.member_id, []) for member in problem.members}

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from udfs.model.events import QueueInfo, QueueRef
-from udfs.strategies.kafka.client_library import assign_blocks, by_member, in_order, leader_library
+from udfs.strategies.kafka.client_library import (
+    KAFKA_PYTHON,
+    Library,
+    assign_blocks,
+    by_member,
+    in_order,
+    leader_library,
+)
 from udfs.strategies.problem import Assignment, Problem, Topic
 from udfs.strategies.subscriptions import subscribers_by_topic, topics_with_queues
 
@@ -34,13 +41,15 @@ def kafka_range(problem: Problem) -> Assignment:
     Example: 5 and 3 partitions, two members: {t1: 0–2, t2: 0–1} and {t1: 3–4, t2: 2}.
     """
     library = leader_library(problem)
+    if library.name == KAFKA_PYTHON:
+        return _topic_by_topic(problem, library)
     members = in_order(problem.members, library)
     held: list[list[QueueRef]] = [[] for _ in members]
     subscribers = subscribers_by_topic(members)
     topics = topics_with_queues(problem, subscribers)
     racks = [member.rack or None for member in members]
     by_racks = {}
-    if library.racks_in_range and any(racks):
+    if library.uses_racks and any(racks):
         by_racks = _owners_by_racks(topics, subscribers, racks)
     for topic in topics:
         owners = by_racks.get(topic.name)
@@ -50,6 +59,17 @@ def kafka_range(problem: Problem) -> Assignment:
             for queue, member in zip(topic.by_queue_id, owners, strict=True):
                 held[member].append(queue)
     return by_member(problem, members, held)
+
+
+def _topic_by_topic(problem: Problem, library: Library) -> Assignment:
+    """Return the same where each topic's subscribers are ordered for themselves, and some of them may be left out."""
+    places = {member.member_id: place for place, member in enumerate(problem.members)}
+    held: list[list[QueueRef]] = [[] for _ in places]
+    subscribers = subscribers_by_topic(problem.members)
+    for topic in topics_with_queues(problem, subscribers):
+        takers = in_order([problem.members[place] for place in subscribers[topic.name]], library)
+        assign_blocks(topic.by_queue_id, [places[member.member_id] for member in takers], held)
+    return by_member(problem, problem.members, held)
 
 
 def replica_racks(queue: QueueInfo) -> frozenset[str]:

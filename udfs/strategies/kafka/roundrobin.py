@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 
 from udfs.jvm.collections import string_order
 from udfs.model.events import QueueRef
-from udfs.strategies.kafka.client_library import by_member, in_order, leader_library
-from udfs.strategies.problem import Assignment, Problem
+from udfs.strategies.kafka.client_library import JAVA, SARAMA, by_member, in_order, leader_library
+from udfs.strategies.problem import Assignment, Problem, Topic
 from udfs.strategies.subscriptions import subscribers_by_topic, topics_with_queues
 
 
@@ -32,7 +33,10 @@ def kafka_roundrobin(problem: Problem) -> Assignment:
     subscribers = subscribers_by_topic(members)
     topics = topics_with_queues(problem, subscribers)
     if not all(topic.name.isascii() for topic in topics):
-        topics.sort(key=lambda topic: topic.name.encode() if library.name != "java" else string_order(topic.name))
+        topics.sort(key=lambda topic: topic.name.encode() if library.name != JAVA else string_order(topic.name))
+    if library.name == SARAMA:
+        _by_names(topics, subscribers, held)
+        return by_member(problem, members, held)
     pointer = 0
     for topic in topics:
         takers = subscribers[topic.name]
@@ -45,3 +49,15 @@ def kafka_roundrobin(problem: Problem) -> Assignment:
         last = takers[(first + len(queues) - 1) % len(takers)]
         pointer = (last + 1) % len(members)
     return by_member(problem, members, held)
+
+
+def _by_names(topics: Sequence[Topic], subscribers: Mapping[str, list[int]], held: Sequence[list[QueueRef]]) -> None:
+    """Assign all partitions in turn as sarama does: in the order of their names, as texts, ``t-10`` before ``t-2``."""
+    queues = [queue for topic in topics for queue in topic.by_queue_id]
+    queues.sort(key=lambda queue: f"{queue.topic}-{queue.queue_id}")
+    pointer = 0
+    for queue in queues:
+        takers = subscribers[queue.topic]
+        member = takers[bisect_left(takers, pointer) % len(takers)]
+        held[member].append(queue)
+        pointer = (member + 1) % len(held)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, permutations, product
 
 from udfs.jvm.collections import (
     INITIAL_CAPACITY,
@@ -22,6 +23,32 @@ from udfs.strategies.subscriptions import kinds_of
 
 # HashMap mixes the upper 16 bits of a hash into the lower ones: smaller numbers stay what they are.
 _UNSPREAD = 1 << 16
+
+
+# So many orders of members with equal places in a hash table are tried.
+_MAX_ORDERS = 24
+
+
+def other_orders(member_ids: Sequence[str]) -> Iterator[list[str]]:
+    """Return the other orders in which the coordinator's ``HashMap`` may have these members; at most 24.
+
+    Members with one slot stand in the order in which they were put there, which the records do not tell.
+
+    Example:
+        >>> list(other_orders(["Aa", "BB", "c"]))
+        [['BB', 'Aa', 'c']]
+    """
+    order, reverse = hash_map_order(member_ids), hash_map_order(member_ids[::-1])
+    slots: list[list[str]] = []
+    open_slot: set[str] = set()
+    for one, other in zip(order, reverse, strict=True):
+        if not open_slot:
+            slots.append([])
+        slots[-1].append(one)
+        open_slot ^= {one}
+        open_slot ^= {other}
+    orders = product(*map(permutations, slots))
+    return ([one for slot in found for one in slot] for found in islice(orders, 1, _MAX_ORDERS + 1))
 
 
 def copied_set_table(size: int) -> int:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from udfs.model.comparability import NOT_RECOMPUTABLE
+from udfs.model.errors import StrategyError
+from udfs.strategies.kafka.client_library import FRANZ_GO, KAFKA_PYTHON, SARAMA, leader_library
 from udfs.strategies.kafka.sticky_constrained import assign_constrained
 from udfs.strategies.kafka.sticky_general import assign_general
 from udfs.strategies.kafka.sticky_group import StickyGroup
@@ -56,16 +59,31 @@ def kafka_cooperative_sticky(problem: Problem) -> Assignment:
 def _assigned(problem: Problem, *, cooperative: bool) -> Assignment:
     if not problem.members:
         return {}
-    group = StickyGroup(problem)
-    if group.equal:
+    library = leader_library(problem)
+    if library.name in (FRANZ_GO, SARAMA):
+        raise StrategyError(NOT_RECOMPUTABLE, f"{library.name}'s sticky assignors are algorithms of their own")
+    group = StickyGroup(problem, library)
+    if group.equal and library.has_constrained_path:
         held, transferred = assign_constrained(group)
     else:
         held = assign_general(group)
-        transferred = _transferred(group, held) if cooperative else {}
+        still_held = _claimed_by_others if library.name == KAFKA_PYTHON else _transferred
+        transferred = still_held(group, held) if cooperative else {}
     if cooperative:
         for number, member in transferred.items():
             held[member].remove(number)
     return group.answer(held)
+
+
+def _claimed_by_others(group: StickyGroup, held: Sequence[Sequence[int]]) -> dict[int, int]:
+    """Return the partitions that another member claims, the last one that was read, with the member that gets them."""
+    claimed = {number: member for member in group.reading_order for number in group.claims[member]}
+    return {
+        number: member
+        for member, numbers in enumerate(held)
+        for number in numbers
+        if claimed.get(number, member) != member
+    }
 
 
 def _transferred(group: StickyGroup, held: Sequence[Sequence[int]]) -> dict[int, int]:

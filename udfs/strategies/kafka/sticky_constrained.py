@@ -79,7 +79,8 @@ class _Shares:
             if len(owned) < share:
                 lacking[member] = share - len(owned)
             elif len(owned) > share:
-                owned = sorted(owned, key=lambda number: (queues[number].queue_id, topic_of[number]))
+                if group.library.sorts_owned:
+                    owned = sorted(owned, key=lambda number: (queues[number].queue_id, topic_of[number]))
                 may_keep = share + (self.extras > 0)
                 self.extras -= may_keep > share
                 if len(owned) > may_keep:

@@ -40,13 +40,13 @@ def assign_general(group: StickyGroup) -> list[list[int]]:
     """
     loads = Loads(group)
     somebody_gave_up = loads.drop_lost()
-    in_order = loads.all_in_order()
+    in_order = loads.from_the_fullest() if loads.are_taken_from_the_fullest() else loads.all_in_order()
     free = loads.free(in_order)
     somebody_owned = any(loads.held)
     loads.line_up()
     _assign(group, loads, free)
     is_shared = [len(members) > 1 for members in loads.subscribers]
-    loads.settle(is_shared)
+    loads.remove_full_members(is_shared)
     before = [list(numbers) for numbers in loads.held]
     passes = _Passes(group, loads)
     if not somebody_gave_up:
@@ -64,26 +64,13 @@ def _assign(group: StickyGroup, loads: Loads, free: Sequence[int]) -> None:
         loads.give(number, near=False)
 
 
-def _claimed_before(group: StickyGroup) -> dict[int, int]:
-    """Return for each partition claimed in an older generation the member that claimed it in the newest of those."""
-    newest = max(group.generations)
-    # Of one generation the member counts that is read first.
-    older = [member for member in group.reading_order if group.generations[member] < newest]
-    older.sort(key=lambda member: -group.generations[member])
-    claimed: dict[int, int] = {}
-    for member in older:
-        for number in group.claims[member]:
-            claimed.setdefault(number, member)
-    return claimed
-
-
 class _Passes:
     """Single moves, partition by partition, that even out the loads."""
 
     def __init__(self, group: StickyGroup, loads: Loads) -> None:
         self._group = group
         self._loads = loads
-        self._claimed = _claimed_before(group)
+        self._claimed = group.claimed_before
         self._movements = Movements(group)
         # Claims of partitions that are no more may leave a partition with two owners.
         self._beyond = len(group.queues) > group.total

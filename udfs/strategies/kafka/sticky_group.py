@@ -10,10 +10,12 @@ from itertools import chain, dropwhile
 
 from udfs.jvm.collections import hash_map_order, sorted_strings
 from udfs.model.events import QueueRef
+from udfs.strategies.kafka.client_library import JAVA, Library
 from udfs.strategies.kafka.range import replica_racks
 from udfs.strategies.problem import Assignment, Participant, Problem
 from udfs.strategies.subscriptions import kinds_of
 
+_TODAY = Library(name=JAVA)
 _NO_GENERATION = -1  # AbstractStickyAssignor.DEFAULT_GENERATION
 
 
@@ -31,18 +33,21 @@ class StickyGroup:
         equal: Whether the assignor considers the subscriptions equal.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, library: Library = _TODAY) -> None:
+        is_java = library.name == JAVA
+        self.library = library
+        sort = sorted_strings if is_java else sorted
         self._problem = problem
         by_id = {member.member_id: member for member in problem.members}
-        subscribed_order = hash_map_order(list(by_id))
-        order = hash_map_order(subscribed_order)
+        subscribed_order = hash_map_order(list(by_id)) if is_java else list(by_id)
+        order = hash_map_order(subscribed_order) if is_java else subscribed_order
         self.members: list[Participant] = [by_id[member_id] for member_id in order]
-        ranks = {member_id: rank for rank, member_id in enumerate(sorted_strings(order))}
+        ranks = {member_id: rank for rank, member_id in enumerate(sort(order))}
         self.ranks = [ranks[member_id] for member_id in order]
         self.by_rank = [0] * len(order)
         for member, rank in enumerate(self.ranks):
             self.by_rank[rank] = member
-        self._number_partitions()
+        self._number_partitions(is_java=is_java)
         places = {member_id: place for place, member_id in enumerate(order)}
         # The order in which the assignor reads subscriptions; another one only where hash slots grow into trees.
         self.reading_order = [places[member_id] for member_id in subscribed_order]
@@ -52,15 +57,23 @@ class StickyGroup:
         ]
         self.claims = [self._numbered(member.owned or ()) for member in self.members]
         self.equal = self._subscriptions_are_equal()
-        self._settle_claims()
-        self.racks = [member.rack or None for member in self.members]
+        # Of each partition that was claimed in an older generation too, or only: who claimed it before.
+        self.claimed_before: dict[int, int] = {}
+        self.contested: set[int] = set()
+        if is_java:
+            self._settle_claims()
+        else:
+            self._settle_claims_in_order()
+        self.racks = [(member.rack or None) if library.uses_racks else None for member in self.members]
         self._read_racks()
 
-    def _number_partitions(self) -> None:
+    def _number_partitions(self, *, is_java: bool) -> None:
         self.subscriptions, self.kinds = kinds_of(self.members)
         names = set().union(*self.subscriptions)
         topics = self._problem.topics
-        self.topics = sorted_strings(name for name in names if name in topics and topics[name].queues)
+        self.topics = (sorted_strings if is_java else sorted)(
+            name for name in names if name in topics and topics[name].queues
+        )
         self.place_of_topic = {name: place for place, name in enumerate(self.topics)}
         self.first = []
         self.counts = []
@@ -118,7 +131,7 @@ class StickyGroup:
         return all(len(names) == len(wanted) and wanted.issuperset(names) for names in others)
 
     def _settle_claims(self) -> None:
-        self.contested: set[int] = set()
+        self._note_older_claims()
         if len(set(chain.from_iterable(self.claims))) == sum(map(len, self.claims)):
             self.owned = self.claims
             return
@@ -137,6 +150,32 @@ class StickyGroup:
         for number, (member, is_alone) in newest.items():
             if is_alone:
                 self.owned[member].append(number)
+
+    def _note_older_claims(self) -> None:
+        """Fill ``claimed_before``: of partitions claimed in an older generation, who did in the newest of those."""
+        newest = max(self.generations)
+        # Of one generation the member counts that is read first.
+        older = [member for member in self.reading_order if self.generations[member] < newest]
+        older.sort(key=lambda member: -self.generations[member])
+        for member in older:
+            for number in self.claims[member]:
+                self.claimed_before.setdefault(number, member)
+
+    def _settle_claims_in_order(self) -> None:
+        """Settle claims as KIP-341 has it: the latest generation wins, of one generation whoever is read first."""
+        by_generation: dict[int, dict[int, int]] = {}
+        for member in self.reading_order:
+            for number in self.claims[member]:
+                by_generation.setdefault(number, {}).setdefault(self.generations[member], member)
+        self.owned = [[] for _ in self.members]
+        self.queues, self.topic_of = self.queues[: self.total], self.topic_of[: self.total]
+        for number, claims in by_generation.items():
+            if number >= self.total:
+                continue  # it exists no more
+            latest, *older = sorted(claims, reverse=True)
+            self.owned[claims[latest]].append(number)
+            if older:
+                self.claimed_before[number] = claims[older[0]]
 
     def _read_racks(self) -> None:
         """Fill ``partition_racks`` (empty: racks are not used) and ``rack_consumers`` (None: no member has a rack)."""

@@ -6,6 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 
 from udfs.model.errors import StrategyError
+from udfs.strategies.kafka.client_library import JAVA, LIBRDKAFKA
 from udfs.strategies.kafka.sticky_group import StickyGroup
 
 
@@ -66,6 +67,35 @@ class Loads:
             for topic in by_subscribers
             for number in range(group.first[topic], group.first[topic] + group.counts[topic])
         ]
+
+    def are_taken_from_the_fullest(self) -> bool:
+        """Return whether partitions come as KIP-54 first had it for equal subscriptions: see ``from_the_fullest``."""
+        library = self._group.library
+        if library.name == JAVA or library.lists_differ or not any(self.held):
+            return False
+        return all(list(topics) == list(self._topics[0]) for topics in self._topics)
+
+    def from_the_fullest(self) -> list[int]:
+        """Return all partitions: those that are owned, in turn one of the member that has most left; then the rest.
+
+        Of a member's partitions those that another one claimed before come first; else the last one that it names,
+        with librdkafka the first.
+        """
+        group, members = self._group, len(self.held)
+        place = 0 if group.library.name == LIBRDKAFKA else -1
+        left = [list(numbers) for numbers in self.held]
+        line = sorted(map(self._key, range(members)))
+        taken: dict[int, None] = {}
+        while line:
+            member = group.by_rank[line.pop() % members]
+            if left[member]:
+                before = [number for number in left[member] if number in group.claimed_before]
+                number = (before or left[member])[place]
+                left[member].remove(number)
+                taken[number] = None
+                insort(line, len(left[member]) * members + group.ranks[member])
+        rest = [number for number in self.all_in_order() if number not in taken]
+        return [*taken, *(reversed(rest) if group.library.name == LIBRDKAFKA else rest)]
 
     def free(self, numbers: Sequence[int]) -> list[int]:
         """Return which of all partitions, in their order, have no owner."""
@@ -131,7 +161,7 @@ class Loads:
         if place < len(self._line) and self._line[place] == key:
             del self._line[place]
 
-    def settle(self, is_shared: Sequence[bool]) -> None:
+    def remove_full_members(self, is_shared: Sequence[bool]) -> None:
         """Remove members from the line that own all partitions of their topics, none of them shared.
 
         Args:

@@ -1,6 +1,6 @@
 """Shell: problems of a RocketMQ group that its brokers show and that have no event of their own. Pure.
 
-``udfs.group.findings`` knows the kinds. While nothing changes, each poll reports the same; each change is another
+``udfs.group.batch.findings`` knows the kinds. While nothing changes, each poll reports the same; each change is another
 snapshot.
 """
 

@@ -79,7 +79,7 @@ class Server:
         """Return whether no request waits for it."""
         return self._asking == 0
 
-    async def request(
+    async def answer(
         self,
         code: int,
         fields: Mapping[str, str],
@@ -88,10 +88,11 @@ class Server:
         timeout_s: float | None = None,
         is_relayed: bool = False,
     ) -> Frame:
-        """Send a request, signed if there are credentials, and return its response, whatever its code.
+        """Send a request, signed if there are credentials, and return the response of success.
 
         Raises:
-            Unreachable, TimedOut, ProtocolError: See `connection.Connection.ask`.
+            Refused: The response has another code.
+            Unreachable, TimedOut, ProtocolError: See `connection.Connection.request`.
         """
         lane = self._relayed if is_relayed else self._direct
         timeout_s = timeout_s or (self._limits.relayed_timeout_s if is_relayed else self._limits.request_timeout_s)
@@ -118,23 +119,6 @@ class Server:
         if response.code == ResponseCode.GO_AWAY:
             connected.close()
             raise Unreachable(self.address, "the server is shutting down")
-        return response
-
-    async def answer(
-        self,
-        code: int,
-        fields: Mapping[str, str],
-        body: bytes = b"",
-        *,
-        timeout_s: float | None = None,
-        is_relayed: bool = False,
-    ) -> Frame:
-        """Send a request and return the response of success.
-
-        Raises:
-            Refused: It has another code.
-        """
-        response = await self.request(code, fields, body, timeout_s=timeout_s, is_relayed=is_relayed)
         if response.code != ResponseCode.SUCCESS:
             raise Refused(self.address, code, response.code, _first_line(response.remark))
         return response

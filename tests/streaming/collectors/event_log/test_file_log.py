@@ -12,19 +12,42 @@ from hypothesis import strategies as st
 
 from streaming.collectors.event_log import EventFiles, Limits, LogFull
 from streaming.machine import atomic_file
+from streaming.stores.places import Place
 from tests.streaming.collectors.event_log.clocks import clock, clocks, times_in
 
 MS = 1_000_000
 ONE_LINE = 90  # bytes of a clock, about
 
 
-def test_events_are_read_back_in_their_order_also_after_a_restart(tmp_path: Path) -> None:
-    EventFiles(tmp_path, "kafka").append([clock(1), clock(2)])
-    again = EventFiles(tmp_path, "kafka")
+def test_events_are_read_back_in_their_order_also_after_a_restart(either_place: Place) -> None:
+    EventFiles(either_place, "kafka").append([clock(1), clock(2)])
+    again = EventFiles(either_place, "kafka")
     again.append([clock(3)])
     again.append([])
-    assert times_in(tmp_path) == [1, 2, 3]
-    assert len(list(tmp_path.glob("*.jsonl"))) == 2
+    assert times_in(either_place) == [1, 2, 3]
+    assert len(list(either_place.glob("*.jsonl"))) == 2
+    again.keep_memory(b"one")
+    assert EventFiles(either_place, "kafka").read_memory() == b"one"
+    assert EventFiles.knows(either_place, "kafka")
+    assert not EventFiles.knows(either_place, "metaq")
+
+
+def test_a_writer_that_lost_its_lease_writes_no_more_and_keeps_the_events(tmp_path: Path) -> None:
+    lost: list[OSError] = []
+
+    def guard() -> None:
+        if lost:
+            raise lost[0]
+
+    log = EventFiles(tmp_path, "kafka", guard=guard)
+    log.append([clock(1)])
+    lost.append(OSError("the lease is lost"))
+    log.append([clock(2)])
+    assert times_in(tmp_path) == [1]
+    assert log.trouble() == "the lease is lost"
+    lost.clear()
+    assert log.flush()
+    assert times_in(tmp_path) == [1, 2]
 
 
 def test_two_writers_share_a_folder(tmp_path: Path) -> None:
@@ -148,8 +171,8 @@ def test_whatever_happens_in_between_nothing_acknowledged_is_lost(appends: list[
         for count, fates in appends:
             write = with_fates(fates)
             with (
-                patch("streaming.collectors.event_log.file_log.write_atomically", write),
-                patch("streaming.collectors.event_log.log.write_atomically", write),
+                patch("streaming.collectors.event_log.file_log.write_whole", write),
+                patch("streaming.collectors.event_log.log.write_whole", write),
             ):
                 try:
                     log.append(clocks(*range(next_number, next_number + count)))
@@ -177,7 +200,7 @@ def test_whatever_happens_in_between_nothing_acknowledged_is_lost(appends: list[
 
 def test_a_writer_that_lives_through_a_full_disk_writes_all_in_order_and_nothing_twice(tmp_path: Path) -> None:
     log = EventFiles(tmp_path, "w", Limits(segment_bytes=3 * ONE_LINE))
-    with patch("streaming.collectors.event_log.file_log.write_atomically", with_fates(["written", *["full"] * 5])):
+    with patch("streaming.collectors.event_log.file_log.write_whole", with_fates(["written", *["full"] * 5])):
         for number in range(0, 40, 4):
             log.append([clock(number + step) for step in range(4)])
     assert times_in(tmp_path) == list(range(40))

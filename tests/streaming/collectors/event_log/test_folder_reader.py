@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,19 +12,20 @@ from streaming.collectors.event_log.folder_reader import FolderReader
 from streaming.collectors.event_log.readers import DeletedMark, file_of, read_readers, write_deleted
 from streaming.pipeline.losses import Losses
 from streaming.spark.checkpoint import ControlFolder
+from streaming.stores.places import Place, hadoop_uri, write_whole
 
 MS = 1_000_000
 WRITER = "kafka-c1"
 
 
-class Place:
+class Reading:
     """A folder, and a checkpoint whose two sources have read some of it."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Place) -> None:
         self.folder, self.control, self.root = root / "events", root / "control", root
         self.query = root / "query"
         for made in (self.folder, self.control, self.query / "commits", self.query / "offsets"):
-            made.mkdir(parents=True)
+            made.mkdir(parents=True, exist_ok=True)
         self._batch = -1
 
     def reader(self) -> FolderReader:
@@ -38,12 +38,12 @@ class Place:
         for source, numbers in ((1, lines), (2, lines if names is None else names)):
             folder = self.query / "sources" / str(source)
             folder.mkdir(parents=True, exist_ok=True)
-            paths = [file_of(self.folder, WRITER, number * MS).as_uri() for number in numbers]
+            paths = [hadoop_uri(file_of(self.folder, WRITER, number * MS)) for number in numbers]
             entries = [json.dumps({"path": path, "timestamp": 0, "batchId": self._batch}) for path in paths]
-            (folder / str(self._batch)).write_text("\n".join(["v1", *entries]))
+            write_whole(folder / str(self._batch), "\n".join(["v1", *entries]).encode())
         offset = json.dumps({"logOffset": self._batch})
-        (self.query / "offsets" / str(self._batch)).write_text(f"v1\n{{}}\n-\n{offset}\n{offset}")
-        (self.query / "commits" / str(self._batch)).write_text("v1\n{}")
+        write_whole(self.query / "offsets" / str(self._batch), f"v1\n{{}}\n-\n{offset}\n{offset}".encode())
+        write_whole(self.query / "commits" / str(self._batch), b"v1\n{}")
 
     def delete(self, *ranges: tuple[int, int]) -> None:
         """Let the writer have deleted these and no others."""
@@ -66,11 +66,11 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def place(either_place: Place) -> Reading:
+    return Reading(either_place)
 
 
-def test_what_both_sources_have_read_in_finished_batches_is_published(place: Place) -> None:
+def test_what_both_sources_have_read_in_finished_batches_is_published(place: Reading) -> None:
     reader = place.reader()
     reader.step()
     assert place.published() == {}
@@ -85,7 +85,7 @@ def test_what_both_sources_have_read_in_finished_batches_is_published(place: Pla
     assert place.published() == {WRITER: 2}
 
 
-def test_files_deleted_after_they_were_read_are_no_loss(place: Place) -> None:
+def test_files_deleted_after_they_were_read_are_no_loss(place: Reading) -> None:
     reader = place.reader()
     reader.step()
     place.read([1, 2, 3])
@@ -98,7 +98,7 @@ def test_files_deleted_after_they_were_read_are_no_loss(place: Place) -> None:
     assert place.losses() == []
 
 
-def test_a_loss_while_the_job_was_down_is_from_the_last_file_read_to_the_last_deleted(place: Place) -> None:
+def test_a_loss_while_the_job_was_down_is_from_the_last_file_read_to_the_last_deleted(place: Reading) -> None:
     place.reader().step()
     place.read([1, 2])
     place.reader().step()
@@ -111,7 +111,7 @@ def test_a_loss_while_the_job_was_down_is_from_the_last_file_read_to_the_last_de
     assert len(place.losses()) == 2
 
 
-def test_a_loss_is_found_also_when_files_behind_it_have_been_read_meanwhile(place: Place) -> None:
+def test_a_loss_is_found_also_when_files_behind_it_have_been_read_meanwhile(place: Reading) -> None:
     reader = place.reader()
     reader.step()
     place.read([1])
@@ -123,7 +123,7 @@ def test_a_loss_is_found_also_when_files_behind_it_have_been_read_meanwhile(plac
     assert place.losses() == [("c1", 1, 3), ("c2", 1, 3)]
 
 
-def test_losses_with_reading_between_them_are_two_spans(place: Place) -> None:
+def test_losses_with_reading_between_them_are_two_spans(place: Reading) -> None:
     place.reader().step()
     place.read([1, 4])
     place.delete((2, 3), (4, 4), (5, 5))
@@ -131,11 +131,11 @@ def test_losses_with_reading_between_them_are_two_spans(place: Place) -> None:
     assert [span for cluster, *span in place.losses() if cluster == "c1"] == [[1, 3], [4, 5]]
 
 
-def test_a_file_that_is_noted_but_not_yet_deleted_is_waited_for(place: Place) -> None:
+def test_a_file_that_is_noted_but_not_yet_deleted_is_waited_for(place: Reading) -> None:
     reader = place.reader()
     reader.step()
     place.read([1])
-    file_of(place.folder, WRITER, 3 * MS).write_text("still there")
+    write_whole(file_of(place.folder, WRITER, 3 * MS), b"still there")
     place.delete((2, 3))
     reader.step()
     assert place.losses() == []
@@ -144,7 +144,7 @@ def test_a_file_that_is_noted_but_not_yet_deleted_is_waited_for(place: Place) ->
     assert place.losses() == [("c1", 1, 3), ("c2", 1, 3)]
 
 
-def test_a_new_reader_misses_nothing_of_before_but_all_of_a_writer_that_comes_later(place: Place) -> None:
+def test_a_new_reader_misses_nothing_of_before_but_all_of_a_writer_that_comes_later(place: Reading) -> None:
     place.delete((1, 5))
     reader = place.reader()
     reader.step()
@@ -154,7 +154,7 @@ def test_a_new_reader_misses_nothing_of_before_but_all_of_a_writer_that_comes_la
     assert place.losses() == [("c3", 7, 8)]
 
 
-def test_a_checkpoint_of_an_earlier_release_misses_what_was_deleted_after_what_it_read(place: Place) -> None:
+def test_a_checkpoint_of_an_earlier_release_misses_what_was_deleted_after_what_it_read(place: Reading) -> None:
     place.read([1, 2])
     place.delete((1, 2), (3, 4))
     place.reader().step()
@@ -163,7 +163,7 @@ def test_a_checkpoint_of_an_earlier_release_misses_what_was_deleted_after_what_i
 
 
 def test_a_job_that_is_always_behind_reports_once_in_ten_minutes_and_nothing_is_left_out(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1_000_000
     monkeypatch.setattr(folder_reader, "now_ms", lambda: now)
@@ -180,7 +180,7 @@ def test_a_job_that_is_always_behind_reports_once_in_ten_minutes_and_nothing_is_
     assert [span for cluster, *span in place.losses() if cluster == "c1"] == [[10, 10], [10, 13]]
 
 
-def test_a_folder_that_cannot_be_written_is_read_all_the_same(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_written_is_read_all_the_same(place: Reading, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_arguments: object) -> None:
         raise PermissionError(13, "Permission denied")
 

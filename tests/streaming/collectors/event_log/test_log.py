@@ -24,7 +24,7 @@ def test_what_cannot_be_kept_leaves_what_was_kept_before(tmp_path: Path, monkeyp
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(log, "write_atomically", full)
+    monkeypatch.setattr(log, "write_whole", full)
     with pytest.raises(OSError, match="No space"):
         memory.keep(b"second")
     assert memory.read() == b"first"

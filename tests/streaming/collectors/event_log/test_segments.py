@@ -10,6 +10,7 @@ import pytest
 from streaming.collectors.event_log import EventFiles, Limits
 from streaming.collectors.event_log.readers import ReaderMark, read_deleted, write_reader
 from streaming.collectors.event_log.segments import Segments
+from streaming.stores.places import Place
 from tests.streaming.collectors.event_log.clocks import clock, times_in
 
 MS = 1_000_000
@@ -30,7 +31,7 @@ _NOW = 1_000_000 * MS
 _AGES_MS = (500, 400, 300, 200, 100, 0)
 
 
-def kept(folder: Path, limits: Limits) -> list[int]:
+def kept(folder: Place, limits: Limits) -> list[int]:
     """Let files of six ages and 10 bytes each be retained; return the ages of those that stay."""
     for age in _AGES_MS:
         (folder / f"{_NOW - age * MS:020d}-kafka.jsonl").write_bytes(b"0123456789")
@@ -64,19 +65,19 @@ def test_files_are_deleted_for_their_age_and_the_room_they_take_but_never_young_
     assert kept(tmp_path, limits) == list(stay)
 
 
-def test_a_file_that_its_reader_deleted_first_is_passed_over(tmp_path: Path) -> None:
-    log = EventFiles(tmp_path, "kafka", Limits(retention_bytes=0))
+def test_a_file_that_its_reader_deleted_first_is_passed_over(either_place: Place) -> None:
+    log = EventFiles(either_place, "kafka", Limits(retention_bytes=0))
     log.append([clock(1)])
-    for file in tmp_path.glob("*.jsonl"):
+    for file in either_place.glob("*.jsonl"):
         file.unlink()
-    segments = Segments(tmp_path, "kafka", Limits(retention_bytes=0))
+    segments = Segments(either_place, "kafka", Limits(retention_bytes=0))
     segments.add(5, 10)
     segments.retain(time.time_ns())
     log.append([clock(2)])
-    assert times_in(tmp_path) == [2]
+    assert times_in(either_place) == [2]
 
 
-def reads(folder: Path, name: str, *, up_to_age_ms: int | None, seen_ms_ago: int = 0, writer: str = "kafka") -> None:
+def reads(folder: Place, name: str, *, up_to_age_ms: int | None, seen_ms_ago: int = 0, writer: str = "kafka") -> None:
     """Leave the mark of a reader that has read all files of that age and older."""
     read = {} if up_to_age_ms is None else {writer: _NOW - up_to_age_ms * MS}
     mark = ReaderMark(checkpoint=f"/checkpoints/{name}", renewed_ms=_NOW // MS - seen_ms_ago, read=read)
@@ -96,11 +97,11 @@ def reads(folder: Path, name: str, *, up_to_age_ms: int | None, seen_ms_ago: int
     ],
 )
 def test_what_a_reader_has_not_read_stays_but_for_the_limits_of_unread_files(
-    tmp_path: Path, limits: Limits, stay: tuple[int, ...]
+    either_place: Place, limits: Limits, stay: tuple[int, ...]
 ) -> None:
-    reads(tmp_path, "quick", up_to_age_ms=0)
-    reads(tmp_path, "slow", up_to_age_ms=400)
-    assert kept(tmp_path, limits) == list(stay)
+    reads(either_place, "quick", up_to_age_ms=0)
+    reads(either_place, "slow", up_to_age_ms=400)
+    assert kept(either_place, limits) == list(stay)
 
 
 @pytest.mark.parametrize(

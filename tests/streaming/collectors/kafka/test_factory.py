@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from streaming.collectors.kafka import factory
+from streaming.collectors.kafka import factory, group_source
 from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.factory import KafkaCluster, options_of
 from streaming.collectors.kafka.permissions import Missing
@@ -18,21 +18,27 @@ GIVEN = {"kafka.bootstrap_servers": "h:1", "kafka.cluster": "c", "kafka.poll_int
 
 
 def test_the_settings_become_the_options_of_the_collector() -> None:
-    settings = load(None, {**GIVEN, "kafka.options.ssl.ca.location": "/ca", "kafka.exclude_groups": ("x.*",)})
+    chosen = {"kafka.options.ssl.ca.location": "/ca", "kafka.exclude_groups": ("x.*",), "kafka.ends_interval_ms": 7}
+    settings = load(None, GIVEN | chosen)
     assert options_of(settings.kafka) == KafkaOptions(
-        "h:1", "c", {"ssl.ca.location": "/ca"}, include_groups=(".*",), exclude_groups=("x.*",)
+        "h:1", "c", {"ssl.ca.location": "/ca"}, include_groups=(".*",), exclude_groups=("x.*",), ends_interval_ms=7
     )
 
 
 @pytest.fixture
 def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KafkaCluster:
     missing = Missing("Describe", "topic", "*", "racks stay unknown", needed=False)
-    monkeypatch.setattr(factory, "require_rights", lambda _: [missing])
-    monkeypatch.setattr(factory, "offsets_partitions", lambda _: 5)
+    monkeypatch.setattr(group_source, "check_rights", lambda _: [missing])
+    monkeypatch.setattr(group_source, "offsets_partitions", lambda _: 5)
     with capture_logs() as logged:
         cluster = KafkaCluster.checked(load(None, GIVEN).kafka, tmp_path / "collected", dict)
-    assert [line["log_level"] for line in logged] == ["warning"]
+    assert [line["log_level"] for line in logged] == ["warning", "info"]
+    assert isinstance(cluster, KafkaCluster)
     return cluster
+
+
+def test_the_source_that_was_taken_is_kept_with_its_cluster(checked: KafkaCluster) -> None:
+    assert checked.group_source == ("c", "records: the settings say so")
 
 
 def test_spark_reads_every_partition_that_was_found(checked: KafkaCluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, Kafk
 
 from streaming.collectors.kafka import metadata_client
 from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.metadata_client import OFFSETS_TOPIC, ClusterView
+from streaming.collectors.kafka.metadata_client import OFFSETS_TOPIC, ClusterView, next_few
 from streaming.collectors.kafka.topic_diff import ObservedTopic
 
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -98,7 +98,10 @@ def test_topics_have_their_racks_and_ids(cluster: Cluster, view: ClusterView) ->
     assert view.topics() == {"a": ObservedTopic(2, (("r1", "r2"), ()), "id-of-a"), "b": ObservedTopic(1)}
 
 
-def test_ids_are_requested_only_of_topics_that_changed(cluster: Cluster, view: ClusterView) -> None:
+def test_beyond_a_few_topics_ids_are_requested_only_of_topics_that_changed(
+    cluster: Cluster, view: ClusterView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata_client, "_IDS_AT_ONCE", 0)
     cluster.topics, cluster.ids = {"a": topic([1]), "b": topic([1])}, {"a": "first", "b": "other"}
     known = view.topics()
     cluster.described.clear()
@@ -177,3 +180,12 @@ def test_only_the_newest_complaints_are_kept(cluster: Cluster, view: ClusterView
     for number in range(300):
         view._complain(KafkaError(KafkaError._TRANSPORT, str(number)))
     assert [error.str() for error in view.complaints()] == [str(number) for number in range(200, 300)]
+
+
+def test_of_many_topics_some_are_described_in_each_round_and_all_few_topics() -> None:
+    names, after, described = [f"t{number}" for number in range(5)], "", []
+    for _ in range(4):
+        described.append(next_few(names, after, 2))
+        after = described[-1][-1]
+    assert described == [["t0", "t1"], ["t2", "t3"], ["t4"], ["t0", "t1"]]
+    assert next_few(names, "t3", 5) == names

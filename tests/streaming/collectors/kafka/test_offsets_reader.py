@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from streaming.collectors.event_log import EventFiles, LogFull
 from streaming.collectors.kafka.collector import KafkaCollector
+from streaming.collectors.kafka.metadata_client import ClusterView
 from streaming.collectors.kafka.offsets_reader import RecordReader, fold
 from streaming.collectors.kafka.permissions import offsets_partitions
 from tests.kit.brokers import Broker, kafka_41
@@ -122,7 +124,7 @@ def test_a_collector_alone_reports_what_a_consumer_was_assigned(
     reader = RecordReader(options, records, partitions=offsets_partitions(options))
     collector = KafkaCollector(options, EventFiles(tmp_path, "kafka"), reader.offsets_read)
     assert collector.observe_once()
-    while not collector.settle():
+    while not collector.flush_clock():
         reader.step()
     reader.close()
     collector.stop()
@@ -138,6 +140,39 @@ def test_a_collector_alone_reports_what_a_consumer_was_assigned(
     again = RecordReader(options, records, partitions=1)
     assert again.offsets_read() == reader.offsets_read()
     again.close()
+
+
+@pytest.mark.broker
+def test_an_offset_that_was_committed_within_a_transaction_counts_once_the_transaction_does(
+    kafka41: Broker, tmp_path: Path
+) -> None:
+    create_topic(kafka41, "paid", 1)
+    consumer = Consumer({**kafka41.client_settings(), "group.id": "paid"})
+    producer = Producer({**kafka41.client_settings(), "transactional.id": "paid"})
+    producer.init_transactions(_TIMEOUT_S)
+    for offset, is_kept in ((5, True), (9, False), (12, True)):
+        producer.begin_transaction()
+        place = TopicPartition("paid", 0, offset)
+        producer.send_offsets_to_transaction([place], consumer.consumer_group_metadata(), _TIMEOUT_S)
+        finish = producer.commit_transaction if is_kept else producer.abort_transaction
+        finish(_TIMEOUT_S)
+    consumer.close()
+    options = options_of(kafka41)
+
+    def commits() -> list[int | None]:
+        events = [one for one in events_in(tmp_path) if isinstance(one, Progress) and one.group == "paid"]
+        return [queue.offset for one in events for queue in one.queues]
+
+    def ends() -> dict[int, int]:
+        return {number: end for number, (_, end) in view.offsets_bounds(1).items()}
+
+    reader = RecordReader(options, EventFiles(tmp_path, "groups"), partitions=1)
+    with ClusterView(options) as view:
+        # The mark of the last transaction comes after its commit was answered, and others write here, too.
+        step_until(reader, lambda: commits() == [5, 12])
+        step_until(reader, lambda: dict(reader.offsets_read()) == ends())  # marks of transactions are read past
+    reader.close()
+    assert commits() == [5, 12]
 
 
 def test_commits_of_one_group_at_one_time_are_one_event() -> None:

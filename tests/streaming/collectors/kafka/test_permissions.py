@@ -18,7 +18,7 @@ from tests.kit.processes import free_port
 from tests.kit.rights import allow, forbid_everything
 
 pytestmark = pytest.mark.broker
-_RIGHTS_ARRIVE_S = 10.0
+_RIGHTS_ARRIVE_S = 60.0
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from structlog.testing import capture_logs
 from streaming.collectors.event_log import EventFiles
 from streaming.collectors.kafka import standalone
 from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.permissions import Missing
 from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
 
 _TIMEOUT_S = 60
@@ -53,8 +52,8 @@ class Parts:
         self.calls.append("observe")
         return self.answers
 
-    def settle(self) -> bool:
-        self.calls.append("settle")
+    def flush_clock(self) -> bool:
+        self.calls.append("flush_clock")
         return self.unread <= 0
 
     def start(self) -> None:
@@ -70,8 +69,6 @@ class Parts:
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
     played = Parts()
-    monkeypatch.setattr(standalone, "require_rights", lambda _: [])
-    monkeypatch.setattr(standalone, "offsets_partitions", lambda _: 3)
     monkeypatch.setattr(standalone, "RecordReader", lambda *_, **__: played)
     monkeypatch.setattr(standalone, "KafkaCollector", lambda *_, **__: played)
     return played
@@ -81,7 +78,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
 def make(tmp_path: Path) -> Callable[..., StandaloneKafkaCollector]:
     def make(**more: Any) -> StandaloneKafkaCollector:
         logs = [EventFiles(tmp_path, name) for name in ("topics", "groups")]
-        return StandaloneKafkaCollector(KafkaOptions("h:1", "c"), *logs, poll_interval_ms=1, **more)
+        return StandaloneKafkaCollector(KafkaOptions("h:1", "c"), *logs, partitions=3, poll_interval_ms=1, **more)
 
     return make
 
@@ -90,7 +87,7 @@ def test_a_full_read_ends_once_the_clock_of_its_round_is_written(
     parts: Parts, make: Callable[..., StandaloneKafkaCollector]
 ) -> None:
     assert make().observe_once()
-    assert parts.calls == ["observe", "settle", "step", "settle", "step", "settle"]
+    assert parts.calls == ["observe", "flush_clock", "step", "flush_clock", "step", "flush_clock"]
 
 
 def test_a_cluster_that_does_not_answer_is_not_waited_for(
@@ -105,7 +102,7 @@ def test_a_stop_ends_a_full_read(parts: Parts, make: Callable[..., StandaloneKaf
     stop = threading.Event()
     parts.unread, parts.on_step = 1_000_000, stop.set
     assert make(stop=stop).observe_once()
-    assert parts.calls == ["observe", "settle", "step"]
+    assert parts.calls == ["observe", "flush_clock", "step"]
 
 
 def test_records_are_read_until_it_is_stopped_and_a_failure_is_not_the_end(
@@ -123,16 +120,6 @@ def test_records_are_read_until_it_is_stopped_and_a_failure_is_not_the_end(
         collector.stop()
     assert parts.calls[0] == "start"
     # The clock that the last records allow is written before the end.
-    assert parts.calls[-3:] == ["close", "settle", "stop"]
+    assert parts.calls[-3:] == ["close", "flush_clock", "stop"]
     assert [line["event"] for line in logged] == ["group records cannot be read", "records that could not be decoded"]
     assert logged[1]["records"] == 4
-
-
-def test_a_missing_right_is_logged_with_the_command_that_gives_it(
-    parts: Parts, make: Callable[..., StandaloneKafkaCollector], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    missing = Missing("Describe", "topic", "*", "racks stay unknown", needed=False)
-    monkeypatch.setattr(standalone, "require_rights", lambda _: [missing])
-    with capture_logs() as logged:
-        assert make().status() == "status"
-    assert logged[0]["give_it_with"].startswith("kafka-acls.sh --bootstrap-server h:1")

@@ -38,8 +38,14 @@ def test_a_broker_that_does_not_know_everything_yet_makes_no_change() -> None:
 def test_a_topic_made_anew_with_fewer_partitions_is_reported_at_once() -> None:
     watch = TopicDiff("c")
     watch.diff({"a": ObservedTopic(3, topic_id="one")}, 10)
-    (event,) = watch.diff({"a": ObservedTopic(2, topic_id="two")}, 20)
-    assert (event.queue_count, event.topic_id) == (2, "two")
+    told = watch.diff({"a": ObservedTopic(2, topic_id="two")}, 20)
+    assert [(one.event_time, one.queue_count, one.topic_id) for one in told] == [(19, 0, None), (20, 2, "two")]
+
+
+def test_a_topic_with_an_id_from_now_on_is_the_same_topic() -> None:
+    watch = TopicDiff("c")
+    watch.diff({"a": ObservedTopic(3)}, 10)
+    assert [one.queue_count for one in watch.diff({"a": ObservedTopic(3, topic_id="one")}, 20)] == [3]
 
 
 def test_a_topic_that_cannot_be_described_stays_as_it_is() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from streaming.collectors.metaq.group_diff import diff_group, settle
+from streaming.collectors.metaq.group_diff import diff_group, report_settled
 from streaming.collectors.metaq.observed import (
     Folder,
     ObservedGroup,
@@ -103,7 +103,7 @@ class Monitor:
 
     def settles(self) -> list[Any]:
         assert self.state is not None
-        events, self.state = settle("g", self.state, TOPICS, self.at())
+        events, self.state = report_settled("g", self.state, TOPICS, self.at())
         return self._report(events)
 
     def restarts(self) -> None:

@@ -36,7 +36,7 @@ class Cluster:
     def read(self, fired: FiredWatches = EVERYTHING) -> list[Any]:
         return self.keep(self.differ.diff(self.reader, fired))
 
-    def settle(self) -> list[Any]:
+    def report_settled(self) -> list[Any]:
         return self.keep(self.differ.diff_again(self.reader))
 
     def round(self) -> list[Any]:
@@ -119,17 +119,17 @@ def test_a_group_that_keeps_changing_is_left_to_its_next_watch(cluster: Cluster)
 def test_strategies_are_inferred_once_a_state_has_lasted(cluster: Cluster) -> None:
     cluster.read()
     assert cluster.differ.is_waiting
-    assert cluster.settle() == []
+    assert cluster.report_settled() == []
     cluster.tree.now_ms += 500
-    assert kinds(cluster.settle()) == ["GroupSettings", "AssignmentReported", "AssignmentReported"]
+    assert kinds(cluster.report_settled()) == ["GroupSettings", "AssignmentReported", "AssignmentReported"]
     assert not cluster.differ.is_waiting
-    assert cluster.settle() == []
+    assert cluster.report_settled() == []
 
 
 def test_a_change_of_a_topic_unsettles_its_subscribers(cluster: Cluster) -> None:
     cluster.read()
     cluster.tree.now_ms += 500
-    cluster.settle()
+    cluster.report_settled()
     cluster.tree.write("/meta/brokers/topics-sub/t/0-m", b'{"numParts":3}')
     cluster.read(FiredWatches(topics={"t": cluster.tree.now_ms}))
     assert cluster.differ.is_waiting
@@ -145,7 +145,7 @@ def test_no_clock_passes_a_doubt_and_none_decreases(cluster: Cluster) -> None:
     cluster.tree.now_ms += 400
     assert cluster.round()[-1].event_time == doubted - 1
     cluster.tree.now_ms += 100
-    (event,) = [event for event in cluster.settle() if type(event).__name__ == "TopicQueues"]
+    (event,) = [event for event in cluster.report_settled() if type(event).__name__ == "TopicQueues"]
     assert (event.event_time, event.queue_count) == (doubted, 0)
     assert cluster.round()[-1].event_time == cluster.tree.now_ms
     cluster.tree.now_ms -= 10_000

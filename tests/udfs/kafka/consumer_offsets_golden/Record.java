@@ -93,6 +93,12 @@ public final class Record {
         tell("key-22", MessageUtil.toCoordinatorTypePrefixedByteBuffer(new StreamsGroupCurrentMemberAssignmentKey().setGroupId("g").setMemberId("m")));
         tell("key-23", MessageUtil.toCoordinatorTypePrefixedByteBuffer(new StreamsGroupTopologyKey().setGroupId("g")));
         tell("consumer-group", new ConsumerGroupMetadataValue().setEpoch(3).setMetadataHash(99), (short) 0);
+        tell("partition-metadata", new ConsumerGroupPartitionMetadataValue().setTopics(List.of(
+                new ConsumerGroupPartitionMetadataValue.TopicMetadata().setTopicId(new Uuid(1, 2)).setTopicName("orders")
+                        .setNumPartitions(2).setPartitionMetadata(List.of(
+                                new ConsumerGroupPartitionMetadataValue.PartitionMetadata().setPartition(1).setRacks(List.of("rack-a", "rack-b")))),
+                new ConsumerGroupPartitionMetadataValue.TopicMetadata().setTopicId(new Uuid(3, 4)).setTopicName("bills")
+                        .setNumPartitions(1))), (short) 0);
         tell("share-group", new ShareGroupMetadataValue().setEpoch(2), (short) 0);
         tell("streams-group", new StreamsGroupMetadataValue().setEpoch(2), (short) 0);
     }

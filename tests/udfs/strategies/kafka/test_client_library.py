@@ -10,11 +10,13 @@ from udfs.strategies.problem import Participant, Problem
 
 
 @pytest.mark.parametrize(
-    ("text", "library", "static_first", "racks_in_range"),
+    ("text", "library", "static_first", "uses_racks"),
     [
         (None, Library("java"), True, True),
         ("", Library("java"), True, True),
-        ("sarama", Library("java"), True, True),
+        ("ruby-kafka", Library("java"), True, True),
+        ("sarama", Library("sarama"), True, False),
+        ("aiokafka, lists differ", Library("aiokafka", lists_differ=True), True, False),
         ("java-", Library("java"), True, True),
         ("java-2.3.9", Library("java", (2, 3)), False, False),
         ("java-2.4", Library("java", (2, 4)), True, False),
@@ -22,14 +24,14 @@ from udfs.strategies.problem import Participant, Problem
         ("java-3.5.1", Library("java", (3, 5)), True, True),
         ("java-4", Library("java", (4, 0)), True, True),
         ("java-10.0", Library("java", (10, 0)), True, True),
-        ("librdkafka-2.11", Library("librdkafka"), True, True),
+        ("librdkafka-2.11", Library("librdkafka"), True, False),
     ],
 )
 def test_a_library_is_read_from_its_name_and_version(
-    text: str | None, library: Library, static_first: bool, racks_in_range: bool
+    text: str | None, library: Library, static_first: bool, uses_racks: bool
 ) -> None:
     found = leader_library(group({}, {}, settings={"library": text}))
-    assert (found, found.static_first, found.racks_in_range) == (library, static_first, racks_in_range)
+    assert (found, found.static_first, found.uses_racks) == (library, static_first, uses_racks)
 
 
 def test_the_setting_overrides_the_leader_and_the_leader_the_first_that_joined() -> None:

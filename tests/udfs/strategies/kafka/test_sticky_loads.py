@@ -70,7 +70,7 @@ def test_a_free_partition_is_given_to_the_subscriber_with_the_fewest_then_to_the
     assert line.loads.least() == 0
     nobody = Line(group({"a": ["t"], "b": []}, {"t": 1}))
     nobody.loads.line_up()
-    nobody.loads.settle([False])
+    nobody.loads.remove_full_members([False])
     nobody.loads.line_up()
     assert nobody.loads.give(0, near=False)
 
@@ -90,7 +90,7 @@ def test_a_member_that_holds_all_of_its_topics_none_of_them_shared_leaves_the_li
     owned = {"a": ["u-0"], "b": ["t-0", "t-1", "t-2"], "c": []}
     line = Line(group({"a": ["u"], "b": ["t"], "c": ["t"]}, {"t": 3, "u": 1}, owned=owned))
     line.loads.line_up()
-    line.loads.settle([True, False])
+    line.loads.remove_full_members([True, False])
     assert line.loads.settled == {line.place("a")}
     # b holds all, but of a topic that c subscribes to as well.
     assert not line.loads.is_even()

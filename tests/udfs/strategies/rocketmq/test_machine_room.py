@@ -43,7 +43,7 @@ def test_queues_of_two_rooms_are_assigned_as_by_the_real_classes(name: str, sett
     assert shares_of_two_rooms(strategy(name, "rocketmq"), settings) == shares
 
 
-def test_a_broker_whose_name_is_not_of_two_parts_is_in_no_room() -> None:
+def test_a_broker_with_a_name_not_of_two_parts_is_in_no_room() -> None:
     held = {}
     for broker in ("r@b", "r@b@", "@b", "r", "r@", "r@b@c", "s@b"):
         problem = group({"a": ["t"]}, {"t": 1}, broker=broker, settings={"rooms": ["r", ""]})

@@ -16,7 +16,7 @@ def test_pinned_queues_wait_when_no_named_machine_is_there() -> None:
     assert as_text(pinned(group({"10.0.0.9@1": ["t"]}, {"t": 4}, settings=settings))) == {"10.0.0.9@1": ""}
 
 
-def test_a_machine_whose_address_begins_like_a_named_one_is_not_named() -> None:
+def test_a_machine_with_an_address_that_begins_like_a_named_one_is_not_named() -> None:
     problem = group({"10.0.0.11@1": ["t"]}, {"t": 1}, settings={"machines": ["10.0.0.1"]})
     assert as_text(strategy("PINNED", "rocketmq")(problem)) == {"10.0.0.11@1": ""}
 

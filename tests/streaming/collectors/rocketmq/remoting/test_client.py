@@ -16,43 +16,16 @@ from tests.kit import rocketmq_admin
 from tests.kit.processes import free_port
 from tests.kit.rocketmq import rocketmq_49, rocketmq_55
 from tests.kit.rocketmq_members import queues_of, wait_until_assigned
-from tests.kit.rocketmq_script import Script
 from tests.kit.rocketmq_server import ScriptedRocketMq
 from tests.streaming.collectors.rocketmq.remoting.loop_time import pass_time, until
-
-# For what must come; only a failure waits so long.
-_LONG_S = 60.0
-_PATIENT = Limits(request_timeout_s=_LONG_S, relayed_timeout_s=_LONG_S, connect_timeout_s=_LONG_S, first_backoff_s=0.01)
-
-
-def _script(brokers=("broker-a",), members=2):
-    script = Script(brokers)
-    script.add_topic("orders", 2)
-    script.add_group("billing", ["orders"], members)
-    return script
-
-
-def _run(cluster, use, name_servers=None, limits=_PATIENT, **more):
-    """Let `use(client)` run in a client of its own."""
-
-    async def main():
-        async with RocketMqClient(name_servers or cluster.name_servers, limits=limits, **more) as client:
-            return await asyncio.wait_for(use(client), 4 * _LONG_S)
-
-    return asyncio.run(main())
-
-
-def _always(answer):
-    def override(_):
-        return answer
-
-    return override
-
-
-async def _failure(asking):
-    with pytest.raises(RemotingError) as caught:
-        await asking
-    return caught.value
+from tests.streaming.collectors.rocketmq.remoting.scripted_client import (
+    LONG_S,
+    PATIENT,
+    always,
+    failure_of,
+    orders_script,
+    run_client,
+)
 
 
 async def _at_last(use):
@@ -65,7 +38,7 @@ async def _at_last(use):
 
 
 def test_what_a_cluster_reports():
-    script = _script()
+    script = orders_script()
     script.modes["orders", "billing"] = ("POP", -1)
     script.groups["billing"].offsets["orders", "broker-a", 1] = (3, 10)
     first, second = script.groups["billing"].members
@@ -95,17 +68,17 @@ def test_what_a_cluster_reports():
             assert await client.query_assignment(broker, "billing", "none", first.client_id) is None
             assert client.connections_open == 2
 
-        _run(cluster, use)
+        run_client(cluster, use)
         assert cluster.connections_most == 2
 
 
 def test_a_broker_of_4_does_not_know_what_5_knows():
-    script = _script()
+    script = orders_script()
     script.brokers["broker-a"].version = "V4_9_7"
     with ScriptedRocketMq(script) as cluster:
         broker = cluster.address_of("broker-a")
-        assert _run(cluster, lambda client: client.message_request_modes(broker)) == ()
-        assert _run(cluster, lambda client: client.query_assignment(broker, "billing", "orders", "x")) is None
+        assert run_client(cluster, lambda client: client.message_request_modes(broker)) == ()
+        assert run_client(cluster, lambda client: client.query_assignment(broker, "billing", "orders", "x")) is None
 
 
 def _run_with_own_server(respond, use):
@@ -121,7 +94,7 @@ def _run_with_own_server(respond, use):
 
         async with await asyncio.start_server(behave, "127.0.0.1", 0) as server:
             broker = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            async with RocketMqClient(["127.0.0.1:1"], limits=_PATIENT) as client:
+            async with RocketMqClient(["127.0.0.1:1"], limits=PATIENT) as client:
                 return await use(client, broker)
 
     return asyncio.run(main())
@@ -172,7 +145,7 @@ def test_a_table_that_never_ends_is_given_up():
         body = {"dataVersion": {"counter": next(counter)}, "subscriptionGroupTable": {"a": {"groupName": "a"}}}
         return request.answer(0, json.dumps(body).encode(), fields={"totalGroupNum": "2"})
 
-    failure = _run_with_own_server(respond, lambda client, broker: _failure(client.groups(broker)))
+    failure = _run_with_own_server(respond, lambda client, broker: failure_of(client.groups(broker)))
     assert isinstance(failure, ProtocolError)
     assert next(counter) == 1_000
 
@@ -187,8 +160,8 @@ def test_a_table_that_never_ends_is_given_up():
     ],
 )
 def test_a_refusal_carries_code_and_first_line(code, remark, first_line):
-    with ScriptedRocketMq(_script()) as cluster:
-        cluster.places["broker-a"].override = _always((code, b"", remark))
+    with ScriptedRocketMq(orders_script()) as cluster:
+        cluster.places["broker-a"].override = always((code, b"", remark))
         broker = cluster.address_of("broker-a")
         for asking in (
             lambda client: client.connections(broker, "billing"),
@@ -197,22 +170,22 @@ def test_a_refusal_carries_code_and_first_line(code, remark, first_line):
             lambda client: client.message_request_modes(broker),
             lambda client: client.query_assignment(broker, "billing", "orders", "x"),
         ):
-            failure = _run(cluster, lambda client, asking=asking: _failure(asking(client)))
+            failure = run_client(cluster, lambda client, asking=asking: failure_of(asking(client)))
             assert (type(failure), failure.code, failure.remark) == (Refused, code, first_line)
             assert failure.address == broker
 
 
 def test_a_body_that_is_wrong_names_server_code_and_field():
-    with ScriptedRocketMq(_script()) as cluster:
-        cluster.places["broker-a"].override = _always((0, b'{"connectionSet":[{"clientId":7}]}', None))
+    with ScriptedRocketMq(orders_script()) as cluster:
+        cluster.places["broker-a"].override = always((0, b'{"connectionSet":[{"clientId":7}]}', None))
         broker = cluster.address_of("broker-a")
-        failure = _run(cluster, lambda client: _failure(client.connections(broker, "billing")))
+        failure = run_client(cluster, lambda client: failure_of(client.connections(broker, "billing")))
         assert (type(failure), failure.code, failure.address) == (ProtocolError, 203, broker)
         assert "clientId" in str(failure)
 
 
 def test_the_next_name_server_is_queried_when_one_is_down_or_silent_or_has_no_answer():
-    script = _script()
+    script = orders_script()
     with ScriptedRocketMq(script, name_servers=3) as cluster:
         down, silent, well = cluster.name_servers
         cluster.stop("name-server-0")
@@ -222,7 +195,7 @@ def test_the_next_name_server_is_queried_when_one_is_down_or_silent_or_has_no_an
             before = cluster.asked["name-server-1", RequestCode.GET_BROKER_CLUSTER_INFO]
             asking = asyncio.create_task(asking)
             await until(lambda: cluster.asked["name-server-1", RequestCode.GET_BROKER_CLUSTER_INFO] > before)
-            pass_time(_LONG_S)
+            pass_time(LONG_S)
             return await asking
 
         async def use(client):
@@ -234,8 +207,10 @@ def test_the_next_name_server_is_queried_when_one_is_down_or_silent_or_has_no_an
             for code in (RequestCode.GET_BROKER_CLUSTER_INFO, RequestCode.GET_ROUTEINFO_BY_TOPIC):
                 assert cluster.asked["name-server-1", code] == before.get(("name-server-1", code), 0)
 
-        _run(cluster, use, [down, silent, well])
-        failure = _run(cluster, lambda client: give_up_the_silent_one(_failure(client.cluster_info())), [down, silent])
+        run_client(cluster, use, [down, silent, well])
+        failure = run_client(
+            cluster, lambda client: give_up_the_silent_one(failure_of(client.cluster_info())), [down, silent]
+        )
         assert isinstance(failure, Unreachable)
         assert failure.address == f"{down};{silent}"
 
@@ -245,23 +220,23 @@ def test_a_name_server_that_was_just_started_is_not_believed_alone():
         RequestCode.GET_BROKER_CLUSTER_INFO: (0, b'{"brokerAddrTable":{},"clusterAddrTable":{}}', None),
         RequestCode.GET_ROUTEINFO_BY_TOPIC: (ResponseCode.TOPIC_NOT_EXIST, b"", "No topic route info"),
     }
-    with ScriptedRocketMq(_script(), name_servers=2) as cluster:
+    with ScriptedRocketMq(orders_script(), name_servers=2) as cluster:
         cluster.places["name-server-0"].override = lambda request: empty.get(request.code)
 
         async def use(client):
             return await client.topic_route("orders"), (await client.cluster_info()).brokers
 
-        assert all(_run(cluster, use))
+        assert all(run_client(cluster, use))
         # All of them say so.
         cluster.places["name-server-1"].override = lambda request: empty.get(request.code)
-        assert _run(cluster, use) == (None, {})
+        assert run_client(cluster, use) == (None, {})
 
 
 def test_what_all_name_servers_refuse_is_refused():
-    with ScriptedRocketMq(_script(), name_servers=2) as cluster:
-        cluster.places["name-server-0"].override = _always((ResponseCode.NO_PERMISSION, b"", "no"))
+    with ScriptedRocketMq(orders_script(), name_servers=2) as cluster:
+        cluster.places["name-server-0"].override = always((ResponseCode.NO_PERMISSION, b"", "no"))
         cluster.stop("name-server-1")
-        failure = _run(cluster, lambda client: _failure(client.cluster_info()))
+        failure = run_client(cluster, lambda client: failure_of(client.cluster_info()))
         assert (type(failure), failure.code) == (Refused, ResponseCode.NO_PERMISSION)
 
 
@@ -271,7 +246,7 @@ def test_a_client_needs_a_name_server():
 
 
 def test_a_broker_under_another_address_leaves_no_connection_behind():
-    with ScriptedRocketMq(_script()) as cluster:
+    with ScriptedRocketMq(orders_script()) as cluster:
         before = cluster.address_of("broker-a")
 
         async def use(client):
@@ -283,24 +258,24 @@ def test_a_broker_under_another_address_leaves_no_connection_behind():
             assert client.connections_open == 2  # with the name server's
             assert list(client._brokers) == [after]
 
-        _run(cluster, use)
+        run_client(cluster, use)
 
 
 def test_a_closed_client_is_closed():
-    with ScriptedRocketMq(_script()) as cluster:
+    with ScriptedRocketMq(orders_script()) as cluster:
         place = cluster.places["broker-a"]
         place.is_frozen = True
 
         async def main():
-            client = RocketMqClient(cluster.name_servers, limits=_PATIENT)
+            client = RocketMqClient(cluster.name_servers, limits=PATIENT)
             await client.cluster_info()
             waiting = asyncio.create_task(client.connections(place.address, "billing"))
             await until(lambda: cluster.asked["broker-a", 203])
             await client.close()
             await client.close()
-            assert isinstance(await _failure(waiting), Unreachable)
-            assert isinstance(await _failure(client.cluster_info()), Unreachable)
-            assert isinstance(await _failure(client.connections(place.address, "billing")), Unreachable)
+            assert isinstance(await failure_of(waiting), Unreachable)
+            assert isinstance(await failure_of(client.cluster_info()), Unreachable)
+            assert isinstance(await failure_of(client.connections(place.address, "billing")), Unreachable)
             assert client.connections_open == 0
 
         asyncio.run(main())
@@ -309,7 +284,7 @@ def test_a_closed_client_is_closed():
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_happens_every_call_ends_with_an_answer_or_a_remoting_error(seed):
     chance = random.Random(seed)
-    script = _script(("broker-a", "broker-b"), members=3)
+    script = orders_script(("broker-a", "broker-b"), members=3)
     script.groups["billing"].members[0].is_silent = True
     limits = Limits(
         request_timeout_s=0.2, relayed_timeout_s=0.1, connect_timeout_s=1.0, first_backoff_s=0.01, longest_backoff_s=0.1
@@ -360,7 +335,7 @@ def test_whatever_happens_every_call_ends_with_an_answer_or_a_remoting_error(see
                         await asyncio.sleep(0.01)
             assert client.connections_open <= 4
 
-        _run(cluster, use, limits=limits)
+        run_client(cluster, use, limits=limits)
 
 
 @pytest.mark.broker
@@ -391,7 +366,7 @@ def test_a_real_cluster(each_rocketmq, new_rocketmq_member):
             await asyncio.sleep(0.1)
         assert await client.connections(broker, "client-nobody") is None
         assert await client.topic_route("client-nobody") is None
-        assert isinstance(await _failure(client.running_info(broker, group, "client-nobody")), Refused)
+        assert isinstance(await failure_of(client.running_info(broker, group, "client-nobody")), Refused)
         assigned = await client.query_assignment(broker, group, topic, ids[0])
         if cluster.version.startswith("5."):
             assert [one.message_queue for one in assigned] == queues[:2]
@@ -400,7 +375,7 @@ def test_a_real_cluster(each_rocketmq, new_rocketmq_member):
         assert isinstance(await client.message_request_modes(broker), tuple)
         assert client.connections_open == 2
 
-    _run(cluster, use, [f"127.0.0.1:{free_port()}", cluster.address])
+    run_client(cluster, use, [f"127.0.0.1:{free_port()}", cluster.address])
 
 
 _AUTHENTICATION = "org.apache.rocketmq.auth.authentication.provider"
@@ -424,7 +399,7 @@ _SETTINGS_OF_ACCESS_CONTROL = {
 @pytest.mark.parametrize(("version", "start"), [("4.9.7", rocketmq_49), ("5.5.0", rocketmq_55)])
 def test_a_real_cluster_with_access_control_and_tls(version, start, tmp_path, monkeypatch):
     credentials = Credentials("monitor", "its secret")
-    unsigned = rocketmq_admin.ask
+    unsigned = rocketmq_admin.request
 
     def signed(address, code, fields=None, body=b""):
         texts = {
@@ -432,7 +407,7 @@ def test_a_real_cluster_with_access_control_and_tls(version, start, tmp_path, mo
         }
         return unsigned(address, code, sign(texts, body, credentials), body)
 
-    monkeypatch.setattr(rocketmq_admin, "ask", signed)
+    monkeypatch.setattr(rocketmq_admin, "request", signed)
     accounts = tmp_path / "broker-a" / "conf" / "plain_acl.yml"
     accounts.parent.mkdir(parents=True)
     accounts.write_text("accounts:\n- accessKey: monitor\n  secretKey: its secret\n  admin: true\n")
@@ -451,11 +426,11 @@ def test_a_real_cluster_with_access_control_and_tls(version, start, tmp_path, mo
             return await client.topic_configs(broker)
 
         for layer in (tls, None):
-            known = _run(cluster, use, [cluster.address], tls=layer, credentials=credentials)
+            known = run_client(cluster, use, [cluster.address], tls=layer, credentials=credentials)
             assert {"orders", "TBW102", "broker-a"} <= set(known)
             for stranger in (None, Credentials("monitor", "a guess")):
-                failure = _run(
-                    cluster, lambda client: _failure(use(client)), [cluster.address], tls=layer, credentials=stranger
+                failure = run_client(
+                    cluster, lambda client: failure_of(use(client)), [cluster.address], tls=layer, credentials=stranger
                 )
                 assert isinstance(failure, Refused)
                 assert failure.is_denied
@@ -465,12 +440,12 @@ def test_tls_is_used_for_every_connection(tls_of_this_machine):
     key, authority = tls_of_this_machine
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(key)
-    with ScriptedRocketMq(_script(), tls=server) as cluster:
+    with ScriptedRocketMq(orders_script(), tls=server) as cluster:
 
         async def use(client):
             broker = (await client.cluster_info()).brokers["broker-a"].address
             return await client.connections(broker, "billing")
 
-        assert _run(cluster, use, tls=ssl.create_default_context(cafile=authority))
+        assert run_client(cluster, use, tls=ssl.create_default_context(cafile=authority))
         # What is no handshake makes the server hang up: no limit is needed.
-        assert isinstance(_run(cluster, lambda client: _failure(use(client))), Unreachable)
+        assert isinstance(run_client(cluster, lambda client: failure_of(use(client))), Unreachable)

@@ -5,53 +5,24 @@ import re
 
 import pytest
 
-from streaming.collectors.rocketmq.remoting.client import Limits, RocketMqClient
+from streaming.collectors.rocketmq.remoting.client import Limits
 from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
 from streaming.collectors.rocketmq.remoting.errors import ProtocolError, Refused, RemotingError, TimedOut, Unreachable
 from streaming.collectors.rocketmq.remoting.signing import Credentials, sign
-from tests.kit.rocketmq_script import Script
 from tests.kit.rocketmq_server import ScriptedRocketMq
 from tests.streaming.collectors.rocketmq.remoting.loop_time import pass_time, until
-
-# For what must come; only a failure waits so long.
-_LONG_S = 60.0
-
-
-_PATIENT = Limits(request_timeout_s=_LONG_S, relayed_timeout_s=_LONG_S, connect_timeout_s=_LONG_S, first_backoff_s=0.01)
-
-
-def _script(brokers=("broker-a",), members=2):
-    script = Script(brokers)
-    script.add_topic("orders", 2)
-    script.add_group("billing", ["orders"], members)
-    return script
-
-
-def _run(cluster, use, name_servers=None, limits=_PATIENT, **more):
-    """Let `use(client)` run in a client of its own."""
-
-    async def main():
-        async with RocketMqClient(name_servers or cluster.name_servers, limits=limits, **more) as client:
-            return await asyncio.wait_for(use(client), 4 * _LONG_S)
-
-    return asyncio.run(main())
-
-
-def _always(answer):
-    def override(_):
-        return answer
-
-    return override
-
-
-async def _failure(asking):
-    with pytest.raises(RemotingError) as caught:
-        await asking
-    return caught.value
+from tests.streaming.collectors.rocketmq.remoting.scripted_client import (
+    LONG_S,
+    PATIENT,
+    always,
+    failure_of,
+    orders_script,
+    run_client,
+)
 
 
 def test_many_requests_share_one_connection_and_wait_for_their_place():
-    with ScriptedRocketMq(_script()) as cluster:
+    with ScriptedRocketMq(orders_script()) as cluster:
         place = cluster.places["broker-a"]
         place.delay_s = 0.01
 
@@ -59,16 +30,16 @@ def test_many_requests_share_one_connection_and_wait_for_their_place():
             asked = [client.connections(place.address, "billing") for _ in range(300)]
             assert len(await asyncio.gather(*asked)) == 300
 
-        _run(cluster, use, limits=Limits(request_timeout_s=_LONG_S, requests_in_flight=7))
+        run_client(cluster, use, limits=Limits(request_timeout_s=LONG_S, requests_in_flight=7))
         assert place.waiting_most <= 7
         assert (place.accepted, cluster.connections_most) == (1, 1)
 
 
 def test_silent_members_hold_only_the_places_of_members():
-    script = _script(members=3)
+    script = orders_script(members=3)
     silent, still, well = script.groups["billing"].members
     silent.is_silent = still.is_silent = True
-    with ScriptedRocketMq(script, relay_s=_LONG_S) as cluster:
+    with ScriptedRocketMq(script, relay_s=LONG_S) as cluster:
         broker = cluster.address_of("broker-a")
 
         async def use(client):
@@ -86,17 +57,17 @@ def test_silent_members_hold_only_the_places_of_members():
             cluster.give_up_silent_members()
             assert (await next_one).strategy is not None
             # To whom waits long enough, the broker's own word comes.
-            waiting = asyncio.create_task(_failure(client.running_info(broker, "billing", silent.client_id)))
+            waiting = asyncio.create_task(failure_of(client.running_info(broker, "billing", silent.client_id)))
             await until(lambda: cluster.relayed[silent.client_id] == 2)
             cluster.give_up_silent_members()
             failure = await waiting
             assert (type(failure), failure.code) == (Refused, ResponseCode.CONSUME_MSG_TIMEOUT)
 
-        _run(cluster, use, limits=Limits(request_timeout_s=_LONG_S, relayed_timeout_s=_LONG_S, relayed_in_flight=2))
+        run_client(cluster, use, limits=Limits(request_timeout_s=LONG_S, relayed_timeout_s=LONG_S, relayed_in_flight=2))
 
 
 def test_a_cancelled_request_returns_its_place():
-    with ScriptedRocketMq(_script()) as cluster:
+    with ScriptedRocketMq(orders_script()) as cluster:
         place = cluster.places["broker-a"]
         place.is_frozen = True
 
@@ -110,18 +81,18 @@ def test_a_cancelled_request_returns_its_place():
             place.is_frozen = False
             assert await client.broker_runtime(place.address)
 
-        _run(cluster, use, limits=Limits(request_timeout_s=_LONG_S, requests_in_flight=1))
+        run_client(cluster, use, limits=Limits(request_timeout_s=LONG_S, requests_in_flight=1))
 
 
 def test_a_broker_that_comes_back_is_queried_again():
-    with ScriptedRocketMq(_script()) as cluster:
+    with ScriptedRocketMq(orders_script()) as cluster:
         broker = cluster.address_of("broker-a")
 
         async def use(client):
             assert await client.connections(broker, "billing")
             await asyncio.to_thread(cluster.stop, "broker-a")
             for _ in range(5):
-                assert isinstance(await _failure(client.connections(broker, "billing")), Unreachable)
+                assert isinstance(await failure_of(client.connections(broker, "billing")), Unreachable)
             await asyncio.to_thread(cluster.start, "broker-a")
             answered = False
             while not answered:
@@ -131,19 +102,19 @@ def test_a_broker_that_comes_back_is_queried_again():
                     await asyncio.sleep(0.01)
             assert client.connections_open == 1
 
-        _run(cluster, use)
+        run_client(cluster, use)
 
 
 def test_a_broker_that_hangs_is_given_up_and_queried_again_when_it_wakes():
-    with ScriptedRocketMq(_script()) as cluster:
+    with ScriptedRocketMq(orders_script()) as cluster:
         place = cluster.places["broker-a"]
 
         async def use(client):
             assert await client.connections(place.address, "billing")
             place.is_frozen = True
-            asking = asyncio.create_task(_failure(client.connections(place.address, "billing")))
+            asking = asyncio.create_task(failure_of(client.connections(place.address, "billing")))
             await until(lambda: cluster.asked["broker-a", RequestCode.GET_CONSUMER_CONNECTION_LIST] == 2)
-            pass_time(_LONG_S)
+            pass_time(LONG_S)
             assert isinstance(await asking, TimedOut)
             assert client.connections_open == 0
             place.is_frozen = False
@@ -155,20 +126,20 @@ def test_a_broker_that_hangs_is_given_up_and_queried_again_when_it_wakes():
                     await asyncio.sleep(0.01)
             assert place.accepted >= 2
 
-        _run(cluster, use, limits=_PATIENT)
+        run_client(cluster, use, limits=PATIENT)
 
 
 def test_a_server_that_never_answers_is_tried_ever_less_often():
-    with ScriptedRocketMq(_script()) as cluster:
+    with ScriptedRocketMq(orders_script()) as cluster:
         place = cluster.places["broker-a"]
         place.garbage = b"\xff" * 8
 
         async def use(client):
             began, waits = asyncio.get_running_loop().time(), []
-            failures = [await _failure(client.connections(place.address, "billing"))]
+            failures = [await failure_of(client.connections(place.address, "billing"))]
             assert isinstance(failures[0], ProtocolError)
             while place.accepted < 5:
-                failure = await _failure(client.connections(place.address, "billing"))
+                failure = await failure_of(client.connections(place.address, "billing"))
                 waits += [float(text) for text in re.findall(r"tried again in ([\d.]+) s", str(failure))]
                 await asyncio.sleep(0.005)
             # Each wait is up to twice as long as the one before, less a random half at most.
@@ -181,11 +152,11 @@ def test_a_server_that_never_answers_is_tried_ever_less_often():
             assert {type(one) for one in failures} <= {Unreachable, ProtocolError}
             assert place.accepted <= accepted + 1
 
-        _run(cluster, use, limits=Limits(request_timeout_s=_LONG_S, first_backoff_s=0.1, longest_backoff_s=_LONG_S))
+        run_client(cluster, use, limits=Limits(request_timeout_s=LONG_S, first_backoff_s=0.1, longest_backoff_s=LONG_S))
 
 
 def test_a_connection_that_has_answered_is_made_again_at_once():
-    with ScriptedRocketMq(_script()) as cluster:
+    with ScriptedRocketMq(orders_script()) as cluster:
         place = cluster.places["broker-a"]
 
         async def use(client):
@@ -195,29 +166,29 @@ def test_a_connection_that_has_answered_is_made_again_at_once():
                 await until(lambda: client.connections_open == 0)
             assert place.accepted == 5
 
-        _run(cluster, use, limits=Limits(request_timeout_s=_LONG_S, first_backoff_s=_LONG_S))
+        run_client(cluster, use, limits=Limits(request_timeout_s=LONG_S, first_backoff_s=LONG_S))
 
 
 def test_a_server_that_shuts_down_is_unreachable_until_it_is_back():
-    with ScriptedRocketMq(_script()) as cluster:
+    with ScriptedRocketMq(orders_script()) as cluster:
         place = cluster.places["broker-a"]
 
         async def use(client):
             assert await client.broker_runtime(place.address)
-            place.override = _always((ResponseCode.GO_AWAY, b"", "please go away"))
-            assert isinstance(await _failure(client.broker_runtime(place.address)), Unreachable)
+            place.override = always((ResponseCode.GO_AWAY, b"", "please go away"))
+            assert isinstance(await failure_of(client.broker_runtime(place.address)), Unreachable)
             await until(lambda: client.connections_open == 0)
             place.override = None
             assert await client.broker_runtime(place.address)
             assert place.accepted == 2
 
-        _run(cluster, use)
+        run_client(cluster, use)
 
 
 def test_requests_are_signed():
     credentials = Credentials("key", "secret", "token")
     seen = []
-    with ScriptedRocketMq(_script()) as cluster:
+    with ScriptedRocketMq(orders_script()) as cluster:
         place = cluster.places["broker-a"]
         place.override = seen.append
         broker = place.address
@@ -226,6 +197,6 @@ def test_requests_are_signed():
             await client.connections(broker, "billing")
             await client.query_assignment(broker, "billing", "orders", "x")
 
-        _run(cluster, use, credentials=credentials)
+        run_client(cluster, use, credentials=credentials)
     assert dict(seen[0].fields) == sign({"consumerGroup": "billing"}, b"", credentials)
     assert dict(seen[1].fields) == sign({}, seen[1].body, credentials)

@@ -1,0 +1,1 @@
+"""Dashboard: pages and API over the tables, read without Spark."""

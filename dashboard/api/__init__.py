@@ -1,0 +1,1 @@
+"""Dashboard: the API: JSON and CSV of what the pages show."""

@@ -1,0 +1,49 @@
+"""Dashboard: the ready questions in the API: their list, and the answer to each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from dashboard.api.answers import csv_answer, json_answer
+from dashboard.api.routes import Format
+from dashboard.questions.catalog import question, questions
+from dashboard.questions.kept import kept_answer
+from dashboard.questions.parameters import given_in
+from dashboard.reading.listing_query import BadQuestionError
+from streaming.terminal.output import with_times
+
+router = APIRouter(prefix="/api/v1", tags=["questions"])
+
+
+@router.get("/questions")
+def all_questions() -> Response:
+    """Return the ready questions with their parameters and SQL."""
+    rows = [
+        {
+            "name": one.name,
+            "title": one.title,
+            "explanation": one.explanation,
+            "parameters": list(one.parameters),
+            "sql": {str(dialect): text for dialect, text in one.texts.items()},
+        }
+        for one in questions().values()
+    ]
+    return json_answer({"rows": rows, "total": len(rows), "next_cursor": None})
+
+
+@router.get("/questions/{name}")
+def one_answer(request: Request, name: str, format: Format = "json") -> Response:  # noqa: A002 - the parameter's name
+    """Return the answer to one question; its parameters are those of its entry in the list."""
+    asked = question(name)
+    try:
+        given = given_in(asked, {key: text for key, text in request.query_params.items() if key != "format"})
+        found = kept_answer(request.app.state.reading, asked, given)
+    except ValueError as error:
+        raise BadQuestionError(str(error)) from error
+    rows: Any = with_times(found.rows, found.times)
+    if format == "csv":
+        return csv_answer(rows, found.columns, name)
+    return json_answer({"columns": found.columns, "rows": rows, "total": len(rows), "next_cursor": None})

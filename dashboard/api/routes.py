@@ -1,0 +1,134 @@
+"""Dashboard: the API `/api/v1`: every listing with filters, orders and cursors; charts' data; one rebalance."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response
+
+from dashboard.api.answers import csv_answer, json_answer
+from dashboard.reading import listings
+from dashboard.reading.job_facts import delays
+from dashboard.reading.listing_query import BadQuestionError, piece, plain_rows
+from dashboard.reading.overview import churn, clusters
+from dashboard.reading.questions import Reading
+from dashboard.reading.rebalance_detail import rebalance_detail
+from dashboard.reading.timeline import timeline
+from streaming.tables.schema import Row
+from streaming.views.groups import one_group
+from streaming.views.members import members
+from streaming.views.progress import progress
+
+router = APIRouter(prefix="/api/v1", tags=["tables"])
+
+Format = Annotated[Literal["json", "csv"], Query(description="json, or csv with a heading")]
+Limit = Annotated[int, Query(ge=1, description="Rows at most; the setting dashboard.max_rows bounds it")]
+Text = Annotated[str, Query(max_length=20_000)]
+_OWN = frozenset({"format", "limit", "cursor", "sort"})
+DEFAULT_LIMIT = 1_000
+
+
+def _reading(request: Request) -> Reading:
+    found: Reading = request.app.state.reading
+    return found
+
+
+def _rows(rows: list[Row], name: str, form: str) -> Response:
+    if form == "csv":
+        return csv_answer(rows, rows[0] if rows else (), name)
+    return json_answer({"rows": rows, "total": len(rows), "next_cursor": None})
+
+
+@router.get("/clusters")
+def all_clusters(request: Request, format: Format = "json") -> Response:  # noqa: A002 - the parameter's name
+    """Return each cluster with its groups, members, findings and rebalances."""
+    return _rows(plain_rows(clusters(_reading(request))), "clusters", format)
+
+
+@router.get("/churn")
+def busiest(
+    request: Request,
+    cluster: Text = "",
+    group_id: Text = "",
+    format: Format = "json",  # noqa: A002 - as above
+    limit: Limit = 40,
+) -> Response:
+    """Return the busiest groups' rebalances for each hour of the last day."""
+    found = churn(_reading(request), cluster=cluster or None, group=group_id or None, limit=min(limit, 1_000))
+    return _rows(plain_rows(found), "churn", format)
+
+
+@router.get("/delays")
+def decision_delays(request: Request, format: Format = "json", limit: Limit = 5_000) -> Response:  # noqa: A002 - as above
+    """Return for each hour of the last day and each cluster how long decisions took after their events."""
+    return _rows(delays(_reading(request))[:limit], "delays", format)
+
+
+@router.get("/timeline")
+def ownership(
+    request: Request,
+    cluster: Text,
+    group_id: Text,
+    since: Annotated[int | None, Query(ge=0, le=4_102_444_800_000, description="epoch ms")] = None,
+    until: Annotated[int | None, Query(ge=0, le=4_102_444_800_000, description="epoch ms")] = None,
+    origin: Literal["", "computed", "reported"] = "",
+    format: Format = "json",  # noqa: A002 - as above
+) -> Response:
+    """Return who owned which queue of a group, and its rebalances; times in epoch ms."""
+    found = timeline(_reading(request), cluster, group_id, since_ms=since, until_ms=until, origin=origin)
+    if format == "json":
+        # Its times stay numbers: there are many, and charts want them so.
+        return Response(_dumped(found), media_type="application/json")
+    rows = [
+        {"queue": found["queues"][queue], "member_id": found["members"][member], "valid_from": begins, "valid_to": ends}
+        for queue, member, begins, ends in found["spans"]
+    ]
+    return csv_answer(rows, ("queue", "member_id", "valid_from", "valid_to"), "timeline")
+
+
+def _dumped(value: object) -> bytes:
+    import msgspec
+
+    return msgspec.json.encode(value)
+
+
+@router.get("/progress")
+def offsets_of_group(
+    request: Request,
+    cluster: Text,
+    group_id: Text,
+    format: Format = "json",  # noqa: A002 - as above
+) -> Response:
+    """Return how far a group has come in each queue; lag is to be trusted where ``lag_reliable`` is true."""
+    tables = _reading(request).tables
+    found = one_group(tables, group_id, cluster)
+    rows = progress(tables, found, members(tables, group=group_id, cluster=cluster))
+    return _rows(rows, "progress", format)
+
+
+@router.get("/rebalances/{rebalance_id}")
+def one_rebalance(request: Request, rebalance_id: Annotated[str, Path(max_length=200)]) -> Response:
+    """Return one rebalance with its causes, moved queues, and members before and after; its id may be cut."""
+    return json_answer(rebalance_detail(_reading(request), rebalance_id))
+
+
+@router.get("/{listing}")
+def listed(
+    request: Request,
+    listing: Annotated[str, Path(description=", ".join(listings.LISTINGS))],
+    sort: Annotated[str, Query(max_length=100, description="an order of the listing; - before it descends")] = "",
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Annotated[str, Query(max_length=50_000, description="next_cursor of the piece before")] = "",
+    format: Format = "json",  # noqa: A002 - as above
+) -> Response:
+    """Return rows of a listing. Further parameters are its filters, ``q``, ``since`` and ``until`` (epoch ms)."""
+    found = listings.LISTINGS.get(listing)
+    if found is None:
+        raise BadQuestionError(f"{listing!r} is not one of {', '.join(listings.LISTINGS)}")
+    asked = {name: value for name, value in request.query_params.items() if name not in _OWN}
+    most = min(limit, request.app.state.settings.max_rows)
+    rows = piece(_reading(request), found, asked, sort=sort, limit=most, cursor=cursor)
+    if format == "csv":
+        return csv_answer(rows.rows, found.columns, found.name)
+    return json_answer(rows._asdict())

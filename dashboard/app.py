@@ -1,0 +1,88 @@
+"""Dashboard: the application: its routers, what they share, and the frame around them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import anyio.to_thread
+from fastapi import APIRouter, FastAPI
+
+from dashboard.api import burrow, question_answers
+from dashboard.api import routes as api
+from dashboard.live import stream
+from dashboard.live.poller import Poller
+from dashboard.metrics import router as metrics_router
+from dashboard.pages import columns, login, question_pages, static_files
+from dashboard.pages import routes as pages
+from dashboard.pages.errors import add_errors
+from dashboard.pages.templating import environment
+from dashboard.reading.questions import Reading
+from dashboard.security.frame import SecurityFrame
+from dashboard.security.hosts import AllowedHosts
+from dashboard.security.rate_limit import RateLimit
+from streaming.settings.locations import Location
+from streaming.settings.model import Dashboard, Metrics, load
+
+# Queries that run at the same time; others wait.
+THREADS = 8
+ROUTERS: Sequence[APIRouter] = (
+    stream.router,
+    pages.router,
+    question_pages.router,
+    login.router,
+    static_files.router,
+    question_answers.router,
+    api.router,
+    burrow.router,
+    metrics_router.router,
+)
+
+
+def create_app(
+    root: Location, settings: Dashboard, *, metrics: Metrics | None = None, must_exist: bool = True
+) -> SecurityFrame:
+    """Return the application over the tables below a folder.
+
+    Routers find in ``request.app.state``: ``reading`` (what the tables answer), ``settings``, ``metrics`` (settings of
+    metrics), ``poller``, ``templates``.
+
+    Args:
+        root: Folder of the tables.
+        settings: The section ``dashboard``. metrics: The section of that name; None = its defaults.
+        must_exist: False = the job that writes the tables may start later.
+
+    Raises:
+        NoTablesError: There are no tables yet.
+    """
+    reading = Reading.of(root, settings, must_exist=must_exist)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
+        async with Poller(reading.tables, settings.poll_interval_ms / 1000) as poller:
+            app.state.poller = poller
+            yield
+
+    app = FastAPI(
+        title="Rebalance monitor",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/v1/openapi.json",
+        lifespan=lifespan,
+    )
+    app.state.reading, app.state.settings, app.state.streams = reading, settings, 0
+    app.state.metrics = metrics or load().metrics
+    app.state.templates = environment()
+    app.state.templates.globals["columns_of"] = columns
+    add_errors(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    return SecurityFrame(
+        app,
+        token=settings.token.get_secret_value(),
+        hosts=AllowedHosts(settings.host, settings.allowed_hosts),
+        limit=RateLimit(settings.requests_per_second),
+        timeout_s=2 * settings.query_timeout_ms / 1000,
+        state=app.state,
+    )

@@ -1,0 +1,1 @@
+"""Dashboard: metrics of the tables for Prometheus, and whether the server works."""

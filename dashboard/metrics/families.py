@@ -1,0 +1,227 @@
+"""Dashboard: what the tables hold as families of metrics; counters are counted from rows, so they never go back."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from dashboard.metrics.labels import OTHER, GroupLabels, label
+from dashboard.metrics.lag import lag_by_group
+from streaming.settings.model import Metrics
+from streaming.tables.arrow_rows import from_arrow_columns
+from streaming.views.reader import Reader
+from udfs.model.journal import UNDER_WAY
+
+PREFIX = "rebalance_monitor_"
+GROUP = ("cluster", "group")
+# The tables that the families are made of.
+TABLES_READ = ("rebalances", "groups", "findings", "rejected_events", "queue_progress", "audits")
+# Causes and reasons are the monitor's own words. Kinds of findings may come from a source: beyond so many they are
+# summed.
+MOST_KINDS = 100
+_GAUGES = (
+    ("members", "members", "Members of the group."),
+    ("queues", "queues", "Queues of subscribed topics."),
+    ("idle_members", "idle_members", "Members without queues."),
+    ("unassigned_queues", "unassigned_queues", "Subscribed queues without an owner."),
+    ("spread_queues", "spread", "Most minus fewest queues of a member; of `other` the largest."),
+)
+_LARGEST = frozenset({"spread"})
+
+Values = dict[tuple[str, ...], float]
+
+
+def families(reader: Reader, settings: Metrics) -> list[Metric]:
+    """Return all families, their samples in the order of their labels."""
+    rebalances = _rebalances(reader)
+    decided = _decided(rebalances)
+    current = reader.read(
+        "groups", columns=["cluster", "group_id", "system", "state", "strategy_verdict", *(one[1] for one in _GAUGES)]
+    )
+    found = reader.read("findings", columns=["cluster", "group_id", "kind", "severity", "opened_at", "closed_at"])
+    first = _first_decided(decided)
+    clusters = [cluster for cluster, _ in first]
+    clusters += [cluster for _, cluster in sorted(_rows(found, "opened_at", "cluster"))]
+    first += sorted(set(_rows(current, "cluster", "group_id")) - set(first))
+    groups = GroupLabels(first, clusters, settings)
+    return [
+        *_of_rebalances(decided, groups),
+        _of_delays(rebalances, groups),
+        *_of_groups(current, groups),
+        _gauge(
+            "group_lag_messages", "Messages between commits and ends of queues.", GROUP, lag_by_group(reader, groups)
+        ),
+        *_of_findings(found, groups),
+        _of_rejected(reader),
+        *_of_audits(reader, current, groups),
+    ]
+
+
+def _rebalances(reader: Reader) -> pa.Table:
+    columns = ["cluster", "group_id", "trigger", "status", "event_time", "detected_at", "queues_moved"]
+    columns += ["queue_pause_ms", "queue_pause_estimated_ms"]
+    rows = reader.read("rebalances", columns=columns)
+    # An estimate counts only where nothing was observed.
+    estimated = pc.if_else(rows["queue_pause_ms"].is_null(), rows["queue_pause_estimated_ms"], None)
+    rows = rows.set_column(columns.index("queue_pause_estimated_ms"), "queue_pause_estimated_ms", estimated)
+    return rows
+
+
+def _decided(rebalances: pa.Table) -> pa.Table:
+    """Return rebalances, summed over those of one group with one cause and status."""
+    return rebalances.group_by(["cluster", "group_id", "trigger", "status"]).aggregate(
+        [
+            ([], "count_all"),
+            ("queues_moved", "sum"),
+            ("queue_pause_ms", "sum"),
+            ("queue_pause_estimated_ms", "sum"),
+            ("detected_at", "min"),
+            ("event_time", "max"),
+        ]
+    )
+
+
+def _first_decided(decided: pa.Table) -> list[tuple[str, str]]:
+    first: dict[tuple[str, str], int] = {}
+    for cluster, group, at in _rows(decided, "cluster", "group_id", "detected_at_min"):
+        first[cluster, group] = min(first.get((cluster, group), at), at)
+    return sorted(first, key=lambda key: (first[key], key))
+
+
+def _of_rebalances(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
+    rebalances: Values = defaultdict(float)
+    failed: Values = defaultdict(float)
+    moved: Values = defaultdict(float)
+    paused: Values = defaultdict(float)
+    last: Values = {}
+    names = ("cluster", "group_id", "trigger", "status", "count_all", "queues_moved_sum", "event_time_max")
+    pauses = ("queue_pause_ms_sum", "queue_pause_estimated_ms_sum")
+    for cluster, group, trigger, status, number, queues, at, seen, estimated in _rows(decided, *names, *pauses):
+        key = groups.of(cluster, group)
+        rebalances[*key, trigger or ""] += number
+        failed[key] += number if status == "failed" else 0
+        moved[key] += queues or 0
+        for kind, pause in (("observed", seen), ("estimated", estimated)):
+            paused[*key, kind] += (pause or 0) / 1_000
+        last[key] = max(last.get(key, 0.0), at / 1_000)
+    yield _counter("rebalances", "Rebalances, by main cause.", (*GROUP, "trigger"), rebalances)
+    yield _counter("rebalances_failed", "Rebalances whose strategy failed.", GROUP, failed)
+    yield _counter("queues_moved", "Queues that moved from one owner to another.", GROUP, moved)
+    yield _counter(
+        "queue_pause_seconds",
+        "Time without an owner, summed over queues: observed, and estimated where it was not observed.",
+        (*GROUP, "kind"),
+        paused,
+    )
+    yield _gauge("last_rebalance_timestamp_seconds", "Event time of the last rebalance.", GROUP, last)
+
+
+def _of_delays(rebalances: pa.Table, groups: GroupLabels) -> Metric:
+    times = rebalances.select(["cluster", "detected_at", "event_time"])
+    last = times.group_by("cluster").aggregate([("detected_at", "max")])
+    times = times.join(last, "cluster")
+    times = times.filter(pc.equal(times["detected_at"], times["detected_at_max"]))
+    newest: dict[str, tuple[int, int]] = {}
+    for cluster, detected, at in _rows(times, "cluster", "detected_at", "event_time"):
+        name = groups.cluster(cluster)
+        newest[name] = max(newest.get(name, (0, 0)), (detected, at))
+    values: Values = {(name,): max(0, detected - at) / 1_000 for name, (detected, at) in newest.items()}
+    text = "From the cluster's newest decided rebalance to the batch that decided it."
+    return _gauge("source_delay_seconds", text, ("cluster",), values)
+
+
+def _of_groups(current: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
+    sums: dict[str, Values] = {column: defaultdict(float) for _, column, _ in _GAUGES}
+    states: Values = defaultdict(float)
+    under_way: Values = defaultdict(float)
+    columns = ("cluster", "group_id", "system", "state", *sums)
+    for cluster, group, system, state, *values in _rows(current, *columns):
+        key = groups.of(cluster, group)
+        states[groups.cluster(cluster), system or "", state or ""] += 1
+        under_way[key] += state in UNDER_WAY
+        for column, value in zip(sums, values, strict=True):
+            before = sums[column][key]
+            sums[column][key] = max(before, value or 0) if column in _LARGEST else before + (value or 0)
+    for name, column, text in _GAUGES:
+        yield _gauge(f"group_{name}", text, GROUP, sums[column])
+    text = "1 while the group rebalances, and its lag is not reliable; of `other` how many do."
+    yield _gauge("group_rebalancing", text, GROUP, under_way)
+    yield _gauge("groups", "Groups, by state.", ("cluster", "system", "state"), states)
+
+
+def _of_findings(found: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
+    current: Values = defaultdict(float)
+    opened: Values = defaultdict(float)
+    closed: Values = defaultdict(float)
+    columns = ("cluster", "group_id", "kind", "severity", "closed_at")
+    kinds = dict.fromkeys(kind for _, kind in sorted(_rows(found, "opened_at", "kind")))
+    own = {kind: label(kind) for kind in list(kinds)[:MOST_KINDS]}
+    for cluster, group, any_kind, severity, closed_at in _rows(found, *columns):
+        key, kind, name = groups.of(cluster, group), own.get(any_kind, OTHER), groups.cluster(cluster)
+        # A closed one stays as 0: what fires on it resolves at once.
+        current[*key, kind, severity or ""] += closed_at is None
+        opened[name, kind, severity or ""] += 1
+        closed[name, kind, severity or ""] += closed_at is not None
+    names = ("kind", "severity")
+    yield _gauge("open_findings", "Open findings.", (*GROUP, *names), current)
+    yield _counter("findings_opened", "Findings that opened.", ("cluster", *names), opened)
+    yield _counter("findings_closed", "Findings that closed.", ("cluster", *names), closed)
+
+
+def _of_rejected(reader: Reader) -> Metric:
+    rejected: Values = defaultdict(float)
+    counted = reader.read("rejected_events", columns=["reason"]).group_by(["reason"]).aggregate([([], "count_all")])
+    for reason, number in _rows(counted, "reason", "count_all"):
+        rejected[(label(reason),)] += number
+    return _counter("rejected_events", "Inputs that were not applied as sent, by reason.", ("reason",), rejected)
+
+
+def _of_audits(reader: Reader, current: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
+    audits: Values = defaultdict(float)
+    differing: Values = defaultdict(float)
+    names = ["cluster", "group_id", "verdict"]
+    found = reader.read("audits", columns=[*names, "queues_differing"]).group_by(names)
+    for cluster, group, verdict, number, queues in _rows(
+        found.aggregate([([], "count_all"), ("queues_differing", "sum")]), *names, "count_all", "queues_differing_sum"
+    ):
+        audits[*groups.of(cluster, group), verdict or ""] += number
+        differing[groups.of(cluster, group)] += queues or 0
+    by_verdict: Values = defaultdict(float)
+    contradicted: Values = defaultdict(float)
+    for cluster, group, strategy_verdict in _rows(current, "cluster", "group_id", "strategy_verdict"):
+        if strategy_verdict is not None:
+            by_verdict[groups.cluster(cluster), strategy_verdict] += 1
+            contradicted[groups.of(cluster, group)] += strategy_verdict == "contradicted"
+    yield _counter("audits", "Audits of generations, by verdict.", (*GROUP, "verdict"), audits)
+    yield _counter("audited_queues_differing", "Queues that differed in audits.", GROUP, differing)
+    text = "1 where audits contradict the group's strategy, else 0; of `other` how many they contradict."
+    yield _gauge("group_strategy_contradicted", text, GROUP, contradicted)
+    text = "Groups whose strategy is proven, contradicted or not recomputable."
+    yield _gauge("groups_by_strategy_verdict", text, ("cluster", "strategy_verdict"), by_verdict)
+
+
+def _rows(table: pa.Table, *names: str) -> Iterable[tuple[Any, ...]]:
+    return zip(*from_arrow_columns(table, names), strict=True)
+
+
+def _counter(name: str, text: str, labels: Sequence[str], values: Mapping[tuple[str, ...], float]) -> Metric:
+    return _filled(CounterMetricFamily, name, text, labels, values)
+
+
+def _gauge(name: str, text: str, labels: Sequence[str], values: Mapping[tuple[str, ...], float]) -> Metric:
+    return _filled(GaugeMetricFamily, name, text, labels, values)
+
+
+def _filled(
+    kind: Callable[..., Any], name: str, text: str, labels: Sequence[str], values: Mapping[tuple[str, ...], float]
+) -> Metric:
+    family = kind(PREFIX + name, text, labels=labels)
+    for key in sorted(values):
+        family.add_metric(key, values[key])
+    metric: Metric = family
+    return metric

@@ -1,0 +1,31 @@
+"""Dashboard: the lag of groups as a metric: of queues that moved within the last hour of the tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pyarrow.compute as pc
+
+from dashboard.metrics.labels import GroupLabels
+from streaming.tables.arrow_rows import from_arrow_columns
+from streaming.views.progress import RECENT_MS
+from streaming.views.reader import Reader, Within
+
+_QUEUE = ["cluster", "group_id", "topic", "broker", "queue_id"]
+
+
+def lag_by_group(reader: Reader, groups: GroupLabels) -> dict[tuple[str, ...], float]:
+    """Return for each group, under its labels, the sum of the newest lag of each queue that is known."""
+    newest_ms = reader.newest_ms("queue_progress", "event_time")
+    if newest_ms is None:
+        return {}
+    where = {"event_time": Within(newest_ms - RECENT_MS)}
+    rows = reader.read("queue_progress", columns=[*_QUEUE, "event_time", "lag"], where=where)
+    # The last of each queue, in the order of the rows: so one thread.
+    newest = rows.sort_by("event_time").group_by(_QUEUE, use_threads=False)
+    found = newest.aggregate([("lag", "last", pc.ScalarAggregateOptions(skip_nulls=False))])
+    sums: dict[tuple[str, ...], float] = defaultdict(float)
+    for cluster, group, lag in zip(*from_arrow_columns(found, ["cluster", "group_id", "lag_last"]), strict=True):
+        if lag is not None:
+            sums[groups.of(cluster, group)] += lag
+    return sums

@@ -1,0 +1,56 @@
+"""Dashboard: `/metrics`, `/healthz` and `/readyz`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fastapi import APIRouter, Request
+from fastapi.responses import PlainTextResponse, Response
+from prometheus_client.core import Metric
+from prometheus_client.exposition import choose_encoder
+
+from dashboard.metrics.families import TABLES_READ, families
+from dashboard.reading.questions import Reading
+from dashboard.reading.snapshots import MISSING
+from streaming.settings.model import Metrics
+
+router = APIRouter()
+
+
+class _Families:
+    """What the encoders of prometheus_client take for a registry."""
+
+    def __init__(self, found: Iterable[Metric]) -> None:
+        self._found = found
+
+    def collect(self) -> Iterable[Metric]:
+        return self._found
+
+
+@router.get("/metrics", include_in_schema=False)
+def metrics(request: Request) -> Response:
+    """Return the metrics of the tables: OpenMetrics, or the older text format for those who do not accept it."""
+    reading: Reading = request.app.state.reading
+    settings: Metrics = request.app.state.metrics
+    encode, content_type = choose_encoder(request.headers.get("accept", ""))
+
+    def compute() -> bytes:
+        encoded: bytes = encode(_Families(families(reading.tables, settings)))
+        return encoded
+
+    return Response(reading.kept(("metrics", content_type), TABLES_READ, compute), media_type=content_type)
+
+
+@router.get("/healthz", include_in_schema=False)
+def healthz() -> Response:
+    """Return 200: the server answers."""
+    return PlainTextResponse("ok\n")
+
+
+@router.get("/readyz", include_in_schema=False)
+def readyz(request: Request) -> Response:
+    """Return 200 when there are tables to read, else 503."""
+    reading: Reading = request.app.state.reading
+    if all(version == MISSING for version in reading.tables.versions.values()):
+        return PlainTextResponse("no tables yet\n", 503)
+    return PlainTextResponse("ok\n")

@@ -1,0 +1,64 @@
+"""Dashboard: addresses of pages and of their data: ids travel as parameters, never as parts of a path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+API = "/api/v1/"
+
+
+def address(path: str, parameters: Mapping[str, object] | None = None, **more: object) -> str:
+    """Return an address with the parameters that have a value, in their order.
+
+    Example:
+        >>> address("/group", cluster="c", group="a&b", sort=None)
+        '/group?cluster=c&group=a%26b'
+    """
+    given = {**(parameters or {}), **more}
+    kept = {name: str(value) for name, value in given.items() if value not in (None, "")}
+    return f"{path}?{urlencode(kept)}" if kept else path
+
+
+def group_address(cluster: str, group: str) -> str:
+    """Return the address of a group's page."""
+    return address("/group", cluster=cluster, group=group)
+
+
+def member_address(member: str, cluster: str | None = None) -> str:
+    """Return the address of a member's page."""
+    return address("/member", member=member, cluster=cluster)
+
+
+def rebalance_address(rebalance_id: str) -> str:
+    """Return the address of a rebalance's page."""
+    return address("/rebalance", id=rebalance_id)
+
+
+def next_sort(order: str, current: str) -> str:
+    """Return the order that a click on a column's heading gives: numbers and times descend first.
+
+    Example:
+        >>> next_sort("members", "-members"), next_sort("members", "cluster"), next_sort("cluster", "members")
+        ('members', '-members', 'cluster')
+    """
+    ascends_first = order in _TEXTS
+    if current.removeprefix("-") != order:
+        return order if ascends_first else f"-{order}"
+    return order if current.startswith("-") else f"-{order}"
+
+
+_TEXTS = frozenset(
+    {"cluster", "group_id", "member_id", "host", "client_id", "health", "severity", "kind", "reason", "state"}
+)
+
+
+def inside(path: str) -> str:
+    """Return an address of this server to go on to, or the first page: never one of another server.
+
+    Example:
+        >>> inside("/group?group=a"), inside("//evil.example"), inside("https://evil.example")
+        ('/group?group=a', '/', '/')
+    """
+    is_ours = path.startswith("/") and not path.startswith("//") and "\\" not in path and path.isprintable()
+    return path if is_ours else "/"

@@ -1,0 +1,131 @@
+"""Dashboard: what the page of one group shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dashboard.pages.addresses import API, address
+from dashboard.reading.listing_query import piece, plain_rows
+from dashboard.reading.listings import AUDITS, FINDINGS, GROUPS, MEMBERS, MINUTES, REBALANCES
+from dashboard.reading.overview import churn
+from dashboard.reading.questions import Reading
+from dashboard.reading.timeline import timeline
+from streaming.tables.errors import NotFoundError
+from streaming.tables.schema import Row
+from streaming.terminal.format import queue_name, queues_text
+from streaming.views.assignments import assignments
+from streaming.views.audits import strategy_text
+from streaming.views.group_sources import group_sources
+from streaming.views.members import members
+from streaming.views.progress import progress
+from udfs.model.journal import UNDER_WAY
+
+# Of each table on the page; the whole is a download.
+ROWS = 200
+LAST_REBALANCES = 25
+
+
+def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
+    """Return a group with its members, queues, findings, rebalances and the last day.
+
+    Raises:
+        NotFoundError: There is no such group.
+    """
+    of_group = {"cluster": cluster, "group_id": group}
+    found = piece(reading, GROUPS, of_group, limit=1).rows
+    if not found:
+        raise NotFoundError(f"there is no group {group} in cluster {cluster}")
+    now = members(reading.tables, group=group, cluster=cluster)
+    owners = queue_owners(assignments(reading.tables, group=group, cluster=cluster))
+    sessions = piece(reading, MEMBERS, of_group, sort="-joined_at", limit=ROWS)
+    findings = piece(reading, FINDINGS, {**of_group, "open": "yes"}, limit=ROWS)
+    past = piece(reading, FINDINGS, {**of_group, "open": "no"}, limit=1).total
+    last = piece(reading, REBALANCES, of_group, limit=LAST_REBALANCES)
+    audited = piece(reading, AUDITS, of_group, limit=LAST_REBALANCES)
+    minutes = piece(reading, MINUTES, of_group, limit=ROWS).rows
+    drawn = timeline(reading, cluster, group)
+    offsets = [_placed(row) for row in progress(reading.tables, found[0], now) if row["committed_offset"] is not None]
+    return {
+        "group": found[0],
+        "members": [_shown(member) for member in now[:ROWS]],
+        "member_count": len(now),
+        "queues": owners[:ROWS],
+        "queue_count": len(owners),
+        "progress": offsets[:ROWS],
+        "progress_count": len(offsets),
+        "source": group_sources(reading.tables).get(cluster),
+        "is_rebalancing": found[0]["state"] in UNDER_WAY,
+        "waits": (found[0]["waits"] or "").split("; ") if found[0]["waits"] else [],
+        "is_reported": any(row["reported"] for row in owners),
+        "findings": findings.rows,
+        "past_findings": past,
+        "rebalances": last.rows,
+        "rebalance_count": last.total,
+        "audits": audited.rows,
+        "audit_count": audited.total,
+        "strategy_text": strategy_text(found[0]),
+        "sessions": sessions.rows,
+        "session_count": sessions.total,
+        "minutes": minutes,
+        "has_pause": any(row["queue_pause_ms"] for row in minutes),
+        "hours": plain_rows(churn(reading, cluster=cluster, group=group)),
+        "timeline": {name: drawn[name] for name in ("since", "until", "origin", "origins", "is_cut")},
+        "span_count": len(drawn["spans"]),
+        "spans": _span_rows(drawn),
+        "data": {
+            name: address(API + path, of_group)
+            for name, path in (
+                ("timeline", "timeline"),
+                ("minutes", "group-minutes"),
+                ("churn", "churn"),
+                ("members", "members"),
+                ("queues", "assignments"),
+                ("progress", "progress"),
+                ("rebalances", "rebalances"),
+                ("audits", "audits"),
+                ("findings", "findings"),
+            )
+        },
+    }
+
+
+def _placed(row: Row) -> Row:
+    return row | {"queue": queue_name(row["topic"], row["broker"], row["queue_id"])}
+
+
+def _span_rows(drawn: dict[str, Any]) -> list[Row]:
+    newest = sorted(drawn["spans"], key=lambda span: (-span[2], span[0]))[:ROWS]
+    return [
+        {"queue": drawn["queues"][queue], "member_id": drawn["members"][member], "begins": begins, "ends": ends}
+        for queue, member, begins, ends in newest
+    ]
+
+
+def _shown(member: Row) -> Row:
+    held = member["computed"] if member["reported"] is None else member["reported"]
+    texts = {
+        f"{origin}_text": None if member[origin] is None else queues_text(member[origin])
+        for origin in ("computed", "reported")
+    }
+    return member | texts | {"held": len(held)}
+
+
+def queue_owners(spans: list[Row]) -> list[Row]:
+    """Return one row a queue: its computed and its reported owner, and since when.
+
+    Args:
+        spans: Open ones of one group.
+    """
+    rows: dict[tuple[str | int, ...], Row] = {}
+    for span in spans:
+        place: tuple[str | int, ...] = (span["topic"], span["broker"] or "", span["queue_id"])
+        if span["queue_id"] < 0:  # It is shared by message and has many owners: each is a row.
+            place = (*place, span["member_id"])
+        name = queue_name(span["topic"], span["broker"], span["queue_id"])
+        row = rows.setdefault(place, {"queue": name, "computed": None, "reported": None, "since": span["valid_from"]})
+        row[span["origin"]] = span["member_id"]
+        row["since"] = max(row["since"], span["valid_from"])
+    is_reported = any(row["reported"] for row in rows.values())
+    for row in rows.values():
+        row["agrees"] = row["computed"] == row["reported"] if is_reported else None
+    return [rows[key] for key in sorted(rows, key=lambda key: (key[0], key[1], key[2], *map(str, key[3:])))]

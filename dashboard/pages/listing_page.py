@@ -1,0 +1,96 @@
+"""Dashboard: a page of a listing: what the address asks for, its rows, and the links around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dashboard.pages.addresses import API, address
+from dashboard.pages.columns import Column
+from dashboard.reading.listing_query import SEARCH, SINCE, UNTIL, BadQuestionError, piece
+from dashboard.reading.listings import Listing
+from dashboard.reading.questions import Reading
+
+PAGE_ROWS = 100
+_OWN = frozenset({"sort", "page"})
+
+
+class Choice(NamedTuple):
+    """A filter with its values; ``any_title`` is what choosing none is called."""
+
+    name: str
+    title: str
+    values: Sequence[str]
+    any_title: str
+
+
+class Ordering(NamedTuple):
+    """What the address asks for besides filters."""
+
+    sort: str
+    page: int
+
+
+def parameters_of(parameters: Mapping[str, str], listing: Listing) -> tuple[dict[str, str], Ordering]:
+    """Split the parameters of an address into filters and ordering; parameters without a value are left out.
+
+    Raises:
+        BadQuestionError: One is unknown.
+    """
+    known = {*listing.filters, SEARCH, SINCE, UNTIL, *_OWN}
+    unknown = sorted(set(parameters) - known)
+    if unknown:
+        raise BadQuestionError(f"{unknown[0]!r} is not one of {', '.join(sorted(known))}")
+    page = parameters.get("page", "1")
+    if not page.isascii() or not page.isdecimal() or not 1 <= int(page[:7] or 0) <= 1_000_000:
+        raise BadQuestionError(f"page: {page!r} is no number of a page")
+    asked = {name: value for name, value in parameters.items() if value and name not in _OWN}
+    return asked, Ordering(parameters.get("sort", ""), int(page))
+
+
+def listing_page(
+    reading: Reading,
+    listing: Listing,
+    columns: Sequence[Column],
+    path: str,
+    parameters: Mapping[str, str],
+    choices: Iterable[Choice] = (),
+    defaults: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return what the template of a listing shows.
+
+    Args:
+        reading: The tables.
+        listing: What is listed.
+        columns: What is shown of it.
+        path: Of the page.
+        parameters: Of its address.
+        choices: Filters that are chosen from a list.
+        defaults: Filters that hold unless the address has them.
+
+    Raises:
+        BadQuestionError: The address asks for what is not there.
+    """
+    asked, ordering = parameters_of(parameters, listing)
+    sort = ordering.sort or listing.default
+    effective = {name: value for name, value in {**(defaults or {}), **asked}.items() if value != "any"}
+    offset = (ordering.page - 1) * PAGE_ROWS
+    found = piece(reading, listing, effective, sort=sort, limit=PAGE_ROWS, offset=offset)
+    pages = max(1, -(-found.total // PAGE_ROWS))
+    here: dict[str, object] = {**asked, "sort": ordering.sort}
+    data = address(f"{API}{listing.name}", effective, sort=ordering.sort)
+    return {
+        "path": path,
+        "columns": columns,
+        "rows": found.rows,
+        "total": found.total,
+        "asked": {**(defaults or {}), **asked},
+        "here": here,
+        "sort": sort,
+        "choices": list(choices),
+        "page": ordering.page,
+        "pages": pages,
+        "data": data,
+        "first": offset + 1 if found.rows else 0,
+        "last": offset + len(found.rows),
+    }

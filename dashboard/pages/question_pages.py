@@ -1,0 +1,79 @@
+"""Dashboard: pages of the ready questions: the list, and each with its parameters, its answer and its SQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from dashboard.pages.addresses import API, address
+from dashboard.pages.columns import Column
+from dashboard.pages.routes import page
+from dashboard.questions.answer import Answer
+from dashboard.questions.catalog import DIALECTS, NUMBERS, PARAMETERS, TIMES, Question, question, questions
+from dashboard.questions.kept import kept_answer
+from dashboard.questions.parameters import given_in
+from dashboard.reading.listing_query import BadQuestionError
+from dashboard.reading.questions import Reading
+
+router = APIRouter(include_in_schema=False)
+
+_KINDS = {"cluster": "cluster", "group_id": "group", "member_id": "member", "rebalance_id": "code"}
+
+
+@router.get("/questions")
+def all_questions(request: Request) -> Response:
+    """Show the list of questions."""
+    return page(request, "questions.html", (), lambda _: {"questions": list(questions().values())})
+
+
+@router.get("/questions/{name}")
+def one_question(request: Request, name: str) -> Response:
+    """Show a question with its answer."""
+    asked = question(name)
+    texts = dict(request.query_params)
+
+    def compute(reading: Reading) -> dict[str, Any]:
+        try:
+            given = given_in(asked, texts)
+            found = kept_answer(reading, asked, given) if not _lacks(asked, given) else None
+            sql = {} if found is None else {dialect: asked.bound(dialect, given) for dialect in DIALECTS}
+        except ValueError as error:
+            raise BadQuestionError(str(error)) from error
+        shown = {key: value for key, value in texts.items() if value}
+        return {
+            "question": asked,
+            "fields": [_field(each, shown) for each in asked.parameters],
+            "columns": [] if found is None else _columns(found),
+            "rows": None if found is None else found.rows,
+            "sql": sql,
+            "data": address(f"{API}questions/{name}", shown),
+        }
+
+    return page(request, "question.html", tuple(asked.tables), compute)
+
+
+def _lacks(asked: Question, given: dict[str, object]) -> bool:
+    return any(name in asked.parameters and name not in given for name in ("topic", "queue"))
+
+
+def _field(name: str, texts: dict[str, str]) -> dict[str, str]:
+    kind = "number" if name in NUMBERS else "text"
+    hint = "2026-01-31T03:12:00Z" if name in TIMES else ""
+    return {"name": name, "kind": kind, "title": PARAMETERS[name], "hint": hint, "value": texts.get(name, "")}
+
+
+def _columns(found: Answer) -> list[Column]:
+    return [Column(name, name.replace("_", " ").capitalize(), _kind(found, name)) for name in found.columns]
+
+
+def _kind(found: Answer, name: str) -> str:
+    if name in found.times:
+        return "time"
+    if name in _KINDS and (name != "group_id" or "cluster" in found.columns):
+        return _KINDS[name]
+    values = [row[name] for row in found.rows if row[name] is not None]
+    if values and all(isinstance(value, bool) for value in values):
+        return "truth"
+    return "count" if values and all(isinstance(value, int | float) for value in values) else "text"

@@ -1,0 +1,241 @@
+"""Dashboard: the pages, each rendered once for the tables' versions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, Response
+
+from dashboard.live.stream import event_id
+from dashboard.pages import columns
+from dashboard.pages.group_page import group_page
+from dashboard.pages.listing_page import Choice, listing_page
+from dashboard.reading import listings
+from dashboard.reading.job_facts import job_facts
+from dashboard.reading.listing_query import piece, plain_rows
+from dashboard.reading.overview import HEALTH, churn, clusters, hours, overview
+from dashboard.reading.questions import Reading
+from dashboard.reading.rebalance_detail import rebalance_detail
+from dashboard.reading.window import HOUR_MS, last_day
+from streaming.tables.errors import NotFoundError
+from streaming.tables.schema import Row
+from streaming.terminal.format import queue_name
+from streaming.views.findings import SEVERITIES
+from udfs.model.journal import TRIGGER_ORDER, UNDER_WAY
+from udfs.model.systems import SYSTEMS
+
+router = APIRouter(include_in_schema=False)
+
+_SPANS = ("assignments", "members", "groups", "findings", "rebalances", "group_minutes", "audits")
+
+
+def page(
+    request: Request, template: str, tables: Sequence[str], compute: Callable[[Reading], dict[str, Any]]
+) -> Response:
+    """Return a page: rendered once for its address and the versions of its tables; 304 for who has it already.
+
+    Args:
+        request: Whose address it is.
+        template: Its file.
+        tables: What it depends on.
+        compute: Returns what the template shows.
+    """
+    state = request.app.state
+    reading: Reading = state.reading
+    shown = f"{request.url.path}?{request.url.query}"
+    versions = dict(reading.tables.versions)
+    body = reading.kept(
+        ("page", shown, last_day(reading)),
+        tables,
+        lambda: (
+            state.templates.get_template(template)
+            .render(
+                compute(reading),
+                url=shown,
+                path=request.url.path,
+                depends=" ".join(tables),
+                window=last_day(reading),
+                versions=event_id({name: versions[name] for name in tables}),
+            )
+            .encode("utf-8", "replace")
+        ),
+    )
+    tag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers={"etag": tag})
+    return HTMLResponse(body, headers={"etag": tag})
+
+
+def _cluster_choice(reading: Reading) -> Choice:
+    names = clusters(reading)["cluster"].to_pylist()
+    return Choice("cluster", "Cluster", names, "all clusters")
+
+
+@router.get("/")
+def groups(request: Request) -> Response:
+    """Show clusters and groups."""
+
+    def compute(reading: Reading) -> dict[str, Any]:
+        choices = [
+            _cluster_choice(reading),
+            Choice("system", "System", [*SYSTEMS], "all systems"),
+            Choice("health", "Health", HEALTH, "any health"),
+            Choice("state", "State", ("stable", "empty", "failed", *UNDER_WAY, "not_followed"), "any state"),
+        ]
+        found = listing_page(reading, listings.GROUPS, columns.GROUPS, "/", dict(request.query_params), choices)
+        _add_hours(reading, found["rows"])
+        cluster = found["asked"].get("cluster")
+        busy = plain_rows(churn(reading, cluster=cluster))
+        return found | {"clusters": plain_rows(clusters(reading)), "busy": busy, "totals": _totals(reading)}
+
+    return page(request, "groups.html", ("groups", "findings", "rebalances"), compute)
+
+
+def _totals(reading: Reading) -> Row:
+    sql = """
+        select count(*) as groups, coalesce(sum(members), 0)::bigint as members,
+            count(*) filter (health = 'critical') as critical, count(*) filter (health = 'warning') as warning,
+            coalesce(sum(open_findings), 0)::bigint as open_findings,
+            coalesce(sum(rebalances_hour), 0)::bigint as rebalances_hour,
+            coalesce(sum(rebalances_day), 0)::bigint as rebalances_day
+        from overview
+    """
+    (row,) = plain_rows(reading.sql(sql, {"overview": overview(reading)}))
+    return row
+
+
+def _add_hours(reading: Reading, rows: list[Row]) -> None:
+    """Add to rows of groups the rebalances of each of the last 24 hours."""
+    window = last_day(reading)
+    sql = "select * from hours where list_contains(?, group_id)"
+    found: dict[tuple[str, str], list[int]] = {}
+    names = sorted({row["group_id"] for row in rows}) or [""]
+    for one in plain_rows(reading.sql(sql, {"hours": hours(reading)}, [names])):
+        bars = found.setdefault((one["cluster"], one["group_id"]), [0] * 24)
+        bars[(one["hour"] - window.since_ms) // HOUR_MS] = one["rebalances"]
+    for row in rows:
+        row["hours"] = found.get((row["cluster"], row["group_id"]), [0] * 24)
+
+
+@router.get("/group")
+def group(request: Request, cluster: str, group: str) -> Response:
+    """Show one group."""
+    return page(request, "group.html", _SPANS, lambda reading: group_page(reading, cluster, group))
+
+
+@router.get("/rebalances")
+def rebalances(request: Request) -> Response:
+    """Show rebalances, newest first."""
+
+    def compute(reading: Reading) -> dict[str, Any]:
+        choices = [
+            _cluster_choice(reading),
+            Choice("trigger", "Cause", TRIGGER_ORDER, "any cause"),
+            Choice("status", "Status", ("completed", "failed"), "any status"),
+            Choice("agrees", "Agrees", ("true", "false", "unknown"), "agrees or not"),
+        ]
+        parameters = dict(request.query_params)
+        return listing_page(reading, listings.REBALANCES, columns.REBALANCES, "/rebalances", parameters, choices)
+
+    return page(request, "rebalances.html", ("rebalances", "groups", "findings"), compute)
+
+
+@router.get("/rebalance")
+def rebalance(request: Request, id: str) -> Response:  # noqa: A002 - the parameter's name
+    """Show one rebalance."""
+
+    def compute(reading: Reading) -> dict[str, Any]:
+        found = rebalance_detail(reading, id)
+        for moves in found["moves"].values():
+            for move in moves:
+                move["queue"] = queue_name(move["topic"], move["broker"], move["queue_id"])
+                move["before_text"], move["after_text"] = (", ".join(move[side]) or "–" for side in ("before", "after"))
+        return found
+
+    return page(request, "rebalance.html", ("rebalances", "assignments", "members", "audits"), compute)
+
+
+@router.get("/member")
+def member(request: Request, member: str, cluster: str = "") -> Response:
+    """Show one member across its groups."""
+
+    def compute(reading: Reading) -> dict[str, Any]:
+        asked = {"member_id": member, "cluster": cluster}
+        sessions = piece(reading, listings.MEMBERS, asked, limit=100)
+        if not sessions.rows:
+            raise NotFoundError(f"there is no member {member}")
+        names = {row["group_id"] for row in sessions.rows if row["left_at"] is None}
+        spans = reading.tables.rows(
+            "assignments",
+            where={"cluster": cluster or None, "group_id": names, "member_id": member},
+            keep=lambda rows: rows["valid_to"].is_null(),
+        )
+        spans.sort(
+            key=lambda one: (one["cluster"], one["group_id"], one["topic"], one["broker"] or "", one["queue_id"])
+        )
+        held = [one | {"queue": queue_name(one["topic"], one["broker"], one["queue_id"])} for one in spans]
+        hosts = sorted({row["host"] for row in sessions.rows if row["host"]})
+        return {
+            "member": member,
+            "cluster": cluster,
+            "sessions": sessions.rows,
+            "session_count": sessions.total,
+            "held": held[:200],
+            "held_count": len(held),
+            "groups": len({(row["cluster"], row["group_id"]) for row in sessions.rows}),
+            "hosts": hosts[:10],
+        }
+
+    return page(request, "member.html", ("members", "assignments"), compute)
+
+
+@router.get("/members")
+def members(request: Request) -> Response:
+    """Show sessions of members: who is looked for by id, client, host or instance."""
+
+    def compute(reading: Reading) -> dict[str, Any]:
+        choices = [_cluster_choice(reading), Choice("open", "Session", ("yes", "no"), "open or ended")]
+        parameters = dict(request.query_params)
+        return listing_page(reading, listings.MEMBERS, columns.SESSIONS, "/members", parameters, choices)
+
+    return page(request, "members.html", ("members", "groups", "findings", "rebalances"), compute)
+
+
+@router.get("/findings")
+def findings(request: Request) -> Response:
+    """Show findings, the open ones unless others are asked for."""
+
+    def compute(reading: Reading) -> dict[str, Any]:
+        kinds = sorted(set(reading.columns("findings", ["kind"])["kind"].to_pylist()))
+        choices = [
+            _cluster_choice(reading),
+            Choice("severity", "Severity", SEVERITIES, "any severity"),
+            Choice("kind", "Kind", kinds, "any kind"),
+            Choice("open", "Open", ("yes", "no", "any"), "open and closed"),
+        ]
+        parameters, defaults = dict(request.query_params), {"open": "yes"}
+        return listing_page(reading, listings.FINDINGS, columns.FINDINGS, "/findings", parameters, choices, defaults)
+
+    return page(request, "findings.html", ("findings", "groups", "rebalances"), compute)
+
+
+@router.get("/rejected-events")
+def rejected_events(request: Request) -> Response:
+    """Show inputs that were not applied as sent."""
+
+    def compute(reading: Reading) -> dict[str, Any]:
+        reasons = sorted(set(reading.columns("rejected_events", ["reason"])["reason"].to_pylist()))
+        choices = [_cluster_choice(reading), Choice("reason", "Reason", reasons, "any reason")]
+        parameters = dict(request.query_params)
+        return listing_page(reading, listings.REJECTED, columns.REJECTED, "/rejected-events", parameters, choices)
+
+    return page(request, "rejected_events.html", ("rejected_events", "groups", "findings", "rebalances"), compute)
+
+
+@router.get("/job")
+def job(request: Request) -> Response:
+    """Show how the job fares."""
+    return page(request, "job.html", (*_SPANS, "changes", "rejected_events", "topics"), job_facts)

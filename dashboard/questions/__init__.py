@@ -1,0 +1,1 @@
+"""Dashboard: the questions that users ask most, as SQL, and their results."""

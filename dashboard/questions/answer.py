@@ -1,0 +1,62 @@
+"""Dashboard: the answer to a ready question, computed from the tables without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from dashboard.questions.catalog import Question
+from dashboard.reading.queries import Queries
+from streaming.tables.arrow_rows import from_arrow_columns
+from streaming.tables.schema import Row
+from streaming.views.reader import Reader
+
+
+class Answer(NamedTuple):
+    """Columns and rows of an answer.
+
+    Attributes:
+        columns: Their names, in order. times: Those that are times.
+        rows: Dicts; times in epoch milliseconds.
+    """
+
+    columns: list[str]
+    times: frozenset[str]
+    rows: list[Row]
+
+
+def answer(question: Question, reader: Reader, queries: Queries, given: Mapping[str, object]) -> Answer:
+    """Return the answer to a question.
+
+    Args:
+        reader: What reads the tables. queries: What runs the SQL.
+        given: Parameters by name; times in epoch milliseconds; None = not given.
+
+    Raises:
+        ValueError: A parameter is missing, unknown or out of range.
+        QueryTimeoutError: It took too long.
+    """
+    return answer_of(arrow_answer(question, reader, queries, given))
+
+
+def arrow_answer(question: Question, reader: Reader, queries: Queries, given: Mapping[str, object]) -> pa.Table:
+    """Return the answer as columns, see ``answer``."""
+    text, values = question.positional(given)
+    tables = {name: without_zones(reader.read(name, columns=columns)) for name, columns in question.tables.items()}
+    return queries.run(text, tables, values)
+
+
+def answer_of(found: pa.Table) -> Answer:
+    """Return columns as rows."""
+    times = frozenset(field.name for field in found.schema if pa.types.is_timestamp(field.type))
+    names: list[str] = found.column_names
+    values_of = from_arrow_columns(found, names)
+    return Answer(names, times, [dict(zip(names, row, strict=True)) for row in zip(*values_of, strict=True)])
+
+
+def without_zones(rows: pa.Table) -> pa.Table:
+    """Return the rows with times in UTC that name no zone: DuckDB compares and truncates them as such."""
+    fields = [pa.field(one.name, pa.timestamp("us")) if pa.types.is_timestamp(one.type) else one for one in rows.schema]
+    return rows.cast(pa.schema(fields))

@@ -1,0 +1,16 @@
+-- Which causes cost most?
+-- Queue seconds and moved queues by main cause: whether members that leave, expire or come cost more than new
+-- queues.
+-- parameters: since, until, cluster, limit
+SELECT
+    trigger,
+    COUNT(*) AS rebalances,
+    ROUND(COALESCE(SUM(COALESCE(queue_pause_ms, queue_pause_estimated_ms)), 0) / 1000.0, 3) AS queue_pause_s,
+    ROUND(AVG(COALESCE(pause_ms, pause_estimated_ms)) / 1000.0, 3) AS mean_pause_s,
+    CAST(SUM(queues_moved) AS BIGINT) AS queues_moved
+FROM rebalances
+WHERE event_time >= CAST(:since AS TIMESTAMP) AND event_time < CAST(:until AS TIMESTAMP)
+    AND (:cluster = '' OR cluster = :cluster)
+GROUP BY trigger
+ORDER BY queue_pause_s DESC, trigger
+LIMIT :limit

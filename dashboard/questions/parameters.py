@@ -1,0 +1,35 @@
+"""Dashboard: parameters of questions from the texts of an address. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dashboard.questions.catalog import NUMBERS, TIMES, Question
+from streaming.terminal.format import parse_time
+
+LONGEST_NUMBER = 20
+
+
+def given_in(question: Question, texts: Mapping[str, str]) -> dict[str, object]:
+    """Return parameters as ``Question.values`` takes them; an empty text is none.
+
+    Raises:
+        ValueError: One is unknown, or no time or number.
+    """
+    return {name: _value(name, text) for name, text in texts.items() if text and _is_taken(question, name)}
+
+
+def _is_taken(question: Question, name: str) -> bool:
+    if name not in question.parameters:
+        raise ValueError(f"{question.name} takes {', '.join(question.parameters)}, not {name[:50]!r}")
+    return True
+
+
+def _value(name: str, text: str) -> object:
+    if name in TIMES:
+        return parse_time(text)
+    if name in NUMBERS:
+        if len(text) > LONGEST_NUMBER or not text.isascii() or not text.removeprefix("-").isdecimal():
+            raise ValueError(f"{name}: {text[:50]!r} is no number")
+        return int(text)
+    return text

@@ -1,0 +1,17 @@
+-- Which hosts come and go?
+SELECT
+    cluster,
+    group_id,
+    host,
+    COUNT(*) AS sessions,
+    COUNT(*) FILTER (WHERE left_reason = 'expired') AS expired,
+    ROUND(MIN(TIMESTAMPDIFF(MILLISECOND, joined_at, left_at)) / 1000.0, 1) AS shortest_s,
+    ROUND(AVG(TIMESTAMPDIFF(MILLISECOND, joined_at, left_at)) / 1000.0, 1) AS mean_s
+FROM members
+WHERE left_at IS NOT NULL
+    AND joined_at >= CAST(:since AS TIMESTAMP)
+    AND joined_at < CAST(:until AS TIMESTAMP)
+    AND (:cluster = '' OR cluster = :cluster)
+GROUP BY cluster, group_id, host
+ORDER BY sessions DESC, cluster, group_id, host NULLS LAST
+LIMIT :limit

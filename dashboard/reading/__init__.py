@@ -1,0 +1,1 @@
+"""Dashboard: what pages, API and metrics ask the tables; each answer belongs to the tables' versions."""

@@ -1,0 +1,85 @@
+"""Dashboard: results for the tables' current versions; bounded by bytes, and each computed once at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import pyarrow as pa
+
+Kept = TypeVar("Kept", pa.Table, bytes)
+# What a small result costs beside its own bytes.
+_ENTRY_BYTES = 512
+
+
+@dataclass
+class _Entry:
+    versions: tuple[int, ...]
+    value: pa.Table | bytes | None = None
+    size: int = 0
+    computing: threading.Lock = field(default_factory=threading.Lock)
+
+
+class ResultCache:
+    """Keeps results until a table behind them changes, the least recently used go first.
+
+    Args:
+        limit_bytes: How much they may hold together; a larger result is not kept.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit = limit_bytes
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._held = 0
+        self._lock = threading.Lock()
+
+    @property
+    def held_bytes(self) -> int:
+        """Return how much is kept now."""
+        return self._held
+
+    def get(self, key: Hashable, versions: Sequence[int], compute: Callable[[], Kept]) -> Kept:
+        """Return the result of a key at these versions; who asks for it while it is computed waits for that.
+
+        Args:
+            versions: Of the tables that the result depends on.
+        """
+        wanted = tuple(versions)
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None or entry.versions != wanted:
+                self._drop(key)
+                entry = self._entries[key] = _Entry(wanted)
+            self._entries.move_to_end(key)
+        with entry.computing:
+            if entry.value is None:
+                try:
+                    entry.value = compute()
+                except BaseException:
+                    with self._lock:
+                        if self._entries.get(key) is entry:
+                            del self._entries[key]
+                    raise
+                self._hold(key, entry)
+            value: Kept = entry.value
+            return value
+
+    def _hold(self, key: Hashable, entry: _Entry) -> None:
+        with self._lock:
+            if self._entries.get(key) is not entry or entry.value is None:
+                return
+            value = entry.value
+            entry.size = _ENTRY_BYTES + len(repr(key)) + (len(value) if isinstance(value, bytes) else value.nbytes)
+            self._held += entry.size
+            for oldest in list(self._entries):
+                if self._held <= self._limit:
+                    break
+                self._drop(oldest)
+
+    def _drop(self, key: Hashable) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._held -= entry.size

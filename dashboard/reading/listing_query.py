@@ -1,0 +1,143 @@
+"""Dashboard: one piece of a listing: filtered, ordered, counted, from a place or from a cursor on."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from dashboard.reading.listings import Listing
+from dashboard.reading.questions import Reading
+from streaming.tables.schema import Row
+
+# Parameters of an address that are no filter of rows by equality.
+SINCE, UNTIL, SEARCH = "since", "until", "q"
+
+
+class BadQuestionError(Exception):
+    """What is asked for cannot be: an unknown parameter, order or cursor."""
+
+
+class Piece(NamedTuple):
+    """Some rows of a listing.
+
+    Attributes:
+        rows: As dicts, times in epoch ms.
+        total: How many fit, with those of other pieces.
+        next_cursor: Where the next piece begins; None = this is the last.
+    """
+
+    rows: list[Row]
+    total: int
+    next_cursor: str | None
+
+
+def piece(
+    reading: Reading,
+    listing: Listing,
+    asked: Mapping[str, str],
+    *,
+    sort: str = "",
+    limit: int,
+    offset: int = 0,
+    cursor: str = "",
+) -> Piece:
+    """Return a piece of a listing.
+
+    Args:
+        reading: The tables.
+        listing: What is listed.
+        asked: Parameter -> value: the listing's filters, ``q`` (a part of a name, in any case), ``since``, ``until``
+            (epoch ms).
+        sort: One of the listing's orders, with ``-`` before it to descend; empty = its default.
+        limit: How many rows at most.
+        offset: How many rows are skipped; cursor: the piece after the one that gave it.
+
+    Raises:
+        BadQuestionError: A parameter, order or cursor is none.
+    """
+    conditions, values = _conditions(listing, asked)
+    sort = sort or listing.default
+    is_descending, name = sort.startswith("-"), sort.removeprefix("-")
+    if name not in listing.orders:
+        raise BadQuestionError(f"sort: {name!r} is not one of {', '.join(listing.orders)}")
+    order, keys = listing.orders[name], listing.key
+    key = f"row({', '.join(keys)})"
+    rows = listing.rows(reading, asked)
+    where = " and ".join(conditions) or "true"
+    (count,) = reading.sql(f"select count(*) as n from listed where {where}", {"listed": rows}, values).to_pylist()
+    if cursor:
+        first, *rest = read_cursor(cursor, sort, len(keys))
+        sign, marks = "<" if is_descending else ">", ", ".join("?" * len(rest))
+        where += f" and ({order} {sign} ? or ({order} = ? and {key} > row({marks})))"
+        values = [*values, first, first, *rest]
+    columns = ", ".join(f'"{column}"' for column in listing.columns)
+    inner = ", ".join(f"{expression} as cursor_{number}" for number, expression in enumerate((order, *keys)))
+    sql = (
+        f"select {columns}, {inner} from listed where {where}"
+        f" order by {order} {'desc' if is_descending else 'asc'}, {', '.join(keys)} limit ? offset ?"
+    )
+    found = plain_rows(reading.sql(sql, {"listed": rows}, [*values, limit + 1, offset]))
+    places = [[row.pop(f"cursor_{number}") for number in range(len(keys) + 1)] for row in found]
+    more = write_cursor(sort, places[limit - 1]) if len(found) > limit else None
+    return Piece(found[:limit], count["n"], more)
+
+
+def _conditions(listing: Listing, asked: Mapping[str, str]) -> tuple[list[str], list[object]]:
+    conditions: list[str] = []
+    values: list[object] = []
+    for name, value in asked.items():
+        if not value:
+            continue
+        if name == SEARCH:
+            conditions.append(f"contains(lower(concat_ws(' ', {', '.join(listing.searched)})), lower(?))")
+        elif name in (SINCE, UNTIL):
+            if not value.isascii() or not value.isdecimal() or len(value) > 15:
+                raise BadQuestionError(f"{name}: {value!r} is not a time in epoch milliseconds")
+            continue
+        elif name in listing.filters:
+            conditions.append(listing.filters[name])
+        else:
+            raise BadQuestionError(f"{name!r} is not one of {', '.join([*listing.filters, SEARCH, SINCE, UNTIL])}")
+        values.append(value)
+    return conditions, values
+
+
+def write_cursor(sort: str, place: list[Any]) -> str:
+    """Write the place of a row in an order as a text that is opaque to its readers."""
+    return base64.urlsafe_b64encode(json.dumps([sort, *place]).encode()).decode().rstrip("=")
+
+
+def read_cursor(text: str, sort: str, keys: int) -> list[Any]:
+    """Read a cursor of this order.
+
+    Args:
+        text: As ``write_cursor`` made it.
+        sort: The order that is asked for.
+        keys: How many parts the key of a row has.
+
+    Raises:
+        BadQuestionError: It is none, or belongs to another order.
+    """
+    try:
+        found = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (ValueError, binascii.Error) as error:
+        raise BadQuestionError("cursor: it is none") from error
+    is_fitting = isinstance(found, list) and len(found) == keys + 2 and found[0] == sort
+    if not is_fitting or not all(isinstance(part, str | int) and not isinstance(part, bool) for part in found):
+        raise BadQuestionError("cursor: it belongs to another question")
+    return list(found[1:])
+
+
+def plain_rows(columns: pa.Table) -> list[Row]:
+    """Return rows as dicts, times in epoch milliseconds."""
+    names, values = columns.column_names, []
+    for column in columns.columns:
+        if pa.types.is_timestamp(column.type):
+            column = column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(pa.int64())
+        values.append(column.to_pylist())
+    return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]

@@ -1,0 +1,107 @@
+"""Dashboard: every group with its health, open findings and rebalances: the columns of the first page."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from dashboard.reading.questions import Reading
+from dashboard.reading.window import HOUR_MS, last_day
+from streaming.views.reader import Within
+
+# Worst first: a group has the worst of its findings, or what its own state says.
+HEALTH = ("critical", "warning", "info", "ok", "unknown")
+
+_OVERVIEW = """
+with open as (
+    select cluster, group_id, count(*) as findings,
+        min(case severity when 'critical' then 0 when 'warning' then 1 else 2 end) as worst,
+        string_agg(distinct kind, ' ' order by kind) as kinds
+    from findings group by cluster, group_id
+), recent as (
+    select cluster, group_id, sum(rebalances)::bigint as day, sum(queues_moved)::bigint as moved,
+        sum(recent)::bigint as hour
+    from hours group by cluster, group_id
+)
+select g.cluster, g.system, g.group_id, g.state, g.mode, g.strategy, g.generation, g.members, g.queues,
+    g.idle_members, g.unassigned_queues, g.spread, g.last_rebalance_at, g.last_rebalance_id,
+    g.strategy_verdict, g.verdict_generations, g.verdict_from, g.verdict_reason,
+    g.library, g.observed_by, g.protocol, g.epoch, g.assignment_epoch, g.waits,
+    coalesce(open.findings, 0) as open_findings, open.kinds as finding_kinds,
+    coalesce(recent.hour, 0) as rebalances_hour, coalesce(recent.day, 0) as rebalances_day,
+    coalesce(recent.moved, 0) as queues_moved_day,
+    case when g.state = 'failed' or open.worst = 0 then 'critical'
+        when open.worst = 1 or g.unassigned_queues > 0 then 'warning'
+        when open.worst = 2 then 'info'
+        when g.state = 'not_followed' then 'unknown'
+        else 'ok' end as health
+from groups g left join open using (cluster, group_id) left join recent using (cluster, group_id)
+"""
+_HOURS = """
+select cluster, group_id, epoch_ms(event_time) // {hour} * {hour} as hour, count(*) as rebalances,
+    sum(queues_moved)::bigint as queues_moved, (sum(queue_pause_ms))::bigint as queue_pause_ms,
+    count(*) filter (epoch_ms(event_time) >= {last_hour}) as recent
+from rebalances group by all
+"""
+_TABLES = ("groups", "findings", "rebalances")
+
+
+def hours(reading: Reading) -> pa.Table:
+    """Return the last day: cluster, group_id, hour (epoch ms), rebalances, queues_moved, queue_pause_ms, recent.
+
+    ``recent`` are those of the last 60 minutes.
+    """
+    window = last_day(reading)
+    columns = ["cluster", "group_id", "event_time", "queues_moved", "queue_pause_ms"]
+
+    def compute() -> pa.Table:
+        within = {"event_time": Within(window.since_ms, window.until_ms)}
+        rows = reading.tables.read("rebalances", columns=columns, where=within)
+        return reading.sql(_HOURS.format(hour=HOUR_MS, last_hour=window.now_ms - HOUR_MS), {"rebalances": rows})
+
+    return reading.kept(("hours", window), ["rebalances"], compute)
+
+
+def overview(reading: Reading) -> pa.Table:
+    """Return one row a group: its row of ``groups``, and what findings and the last day's rebalances add."""
+    window = last_day(reading)
+    columns = ["cluster", "group_id", "kind", "severity", "closed_at"]
+
+    def compute() -> pa.Table:
+        findings = reading.tables.read("findings", columns=columns, keep=lambda rows: rows["closed_at"].is_null())
+        found = {"groups": reading.tables.read("groups"), "findings": findings, "hours": hours(reading)}
+        return reading.sql(_OVERVIEW, found)
+
+    return reading.kept(("overview", window), _TABLES, compute)
+
+
+def clusters(reading: Reading) -> pa.Table:
+    """Return one row a cluster: its groups, members, groups in trouble, open findings and rebalances."""
+    sql = """
+        select cluster, any_value(system) as system, count(*) as groups, sum(members)::bigint as members,
+            sum(queues)::bigint as queues, count(*) filter (health in ('critical', 'warning')) as in_trouble,
+            sum(open_findings)::bigint as open_findings, sum(rebalances_hour)::bigint as rebalances_hour,
+            sum(rebalances_day)::bigint as rebalances_day, max(last_rebalance_at) as last_rebalance_at
+        from overview group by cluster order by cluster
+    """
+    window = last_day(reading)
+    return reading.kept(("clusters", window), _TABLES, lambda: reading.sql(sql, {"overview": overview(reading)}))
+
+
+def churn(reading: Reading, *, cluster: str | None = None, group: str | None = None, limit: int = 40) -> pa.Table:
+    """Return the busiest groups' rebalances for each hour of the last day: cluster, group_id, hour, rebalances, moved.
+
+    Args:
+        reading: The tables.
+        cluster, group: Only of these.
+        limit: How many groups.
+    """
+    sql = """
+        with wanted as (select * from hours where (? is null or cluster = ?) and (? is null or group_id = ?)),
+        busiest as (
+            select cluster, group_id, sum(rebalances) as total from wanted group by all
+            order by total desc, cluster, group_id limit ?
+        )
+        select cluster, group_id, hour, rebalances, queues_moved, queue_pause_ms
+        from wanted join busiest using (cluster, group_id) order by total desc, cluster, group_id, hour
+    """
+    return reading.sql(sql, {"hours": hours(reading)}, [cluster, cluster, group, group, limit])

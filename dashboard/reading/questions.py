@@ -1,0 +1,65 @@
+"""Dashboard: what every question shares: the tables' snapshots, DuckDB, and the results that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from dashboard.reading.cache import Kept, ResultCache
+from dashboard.reading.queries import Queries
+from dashboard.reading.snapshots import TableSnapshots
+from streaming.settings.locations import Location
+from streaming.settings.model import Dashboard
+from streaming.tables.schema import TABLES
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What answers questions about the tables.
+
+    Attributes:
+        tables: The tables at their current versions; reads like ``streaming.views.reader.Reader``, so that every
+            function of ``streaming.views`` takes it.
+        queries: SQL over Arrow columns.
+        cache: Results for the current versions.
+    """
+
+    tables: TableSnapshots
+    queries: Queries
+    cache: ResultCache
+
+    @classmethod
+    def of(cls, root: Location, settings: Dashboard, *, must_exist: bool = True) -> Reading:
+        """Read the tables below a folder.
+
+        Raises:
+            NoTablesError: There is none.
+        """
+        return cls(
+            tables=TableSnapshots(root, must_exist=must_exist),
+            queries=Queries(memory_bytes=settings.query_memory_bytes, timeout_ms=settings.query_timeout_ms),
+            cache=ResultCache(settings.cache_bytes),
+        )
+
+    def versions(self, *names: str) -> tuple[int, ...]:
+        """Return the versions of these tables, or of all."""
+        now = self.tables.versions
+        return tuple(now[name] for name in names or TABLES)
+
+    def kept(self, key: Hashable, tables: Sequence[str], compute: Callable[[], Kept]) -> Kept:
+        """Return a result that is computed once for each version of the tables behind it."""
+        return self.cache.get(key, self.versions(*tables), compute)
+
+    def columns(self, name: str, columns: Sequence[str], where: Mapping[str, Any] | None = None) -> pa.Table:
+        """Return columns of the rows that fit, kept for the table's version."""
+        parts = tuple(sorted((column, str(value)) for column, value in (where or {}).items()))
+        return self.kept(
+            (name, *columns, parts), [name], lambda: self.tables.read(name, columns=list(columns), where=where)
+        )
+
+    def sql(self, sql: str, tables: Mapping[str, pa.Table], parameters: Sequence[Any] = ()) -> pa.Table:
+        """Return the rows of a query, see ``Queries.run``."""
+        return self.queries.run(sql, tables, parameters)

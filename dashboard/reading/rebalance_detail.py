@@ -1,0 +1,91 @@
+"""Dashboard: one rebalance: what `explain` finds, and every member's queues before, after and as reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dashboard.reading.questions import Reading
+from streaming.tables.schema import Row
+from streaming.terminal.format import queue_name, queues_text
+from streaming.views.audits import owners_text, reason_text
+from streaming.views.explain import explain
+from streaming.views.phases import Part, part_text
+from streaming.views.reader import Within
+
+# Of each kind: queues that moved, members.
+MAX_ROWS = 1_000
+
+
+def rebalance_detail(reading: Reading, rebalance_id: str) -> dict[str, Any]:
+    """Return a rebalance with its causes, its moved queues by origin, and its members side by side.
+
+    Args:
+        reading: The tables.
+        rebalance_id: The id, or how it begins.
+
+    Returns:
+        As ``streaming.views.explain``, with ``sides``: a row a member with its queues as text, ``origins``, and
+        the audit's ``queue_rows``.
+
+    Raises:
+        NotFoundError, AmbiguousError: None fits, or several.
+    """
+    found = explain(reading.tables, rebalance_id)
+    rebalance = found["rebalance"]
+    at = rebalance["event_time"]
+    spans = reading.tables.rows(
+        "assignments",
+        where={
+            "cluster": rebalance["cluster"],
+            "group_id": rebalance["group_id"],
+            "valid_from": Within(until_ms=at + 1),
+            "valid_to": Within(since_ms=at, or_null=True),
+        },
+    )
+    sides = _sides(spans, at)
+    changed = [side for side in sides if side["computed_before"] != side["computed_after"] or side["differs"]]
+    return found | {
+        "audit": _shown(found["audit"]),
+        "part_text": part_text(rebalance, [Part(**part) for part in found["parts"]]),
+        "sides": (changed + [side for side in sides if side not in changed])[:MAX_ROWS],
+        "member_total": len(sides),
+        "changed": len(changed),
+        "origins": sorted(found["moves"]),
+        "moves": {origin: moves[:MAX_ROWS] for origin, moves in found["moves"].items()},
+        "moved": {origin: len(moves) for origin, moves in found["moves"].items()},
+    }
+
+
+def _shown(audit: Row | None) -> Row | None:
+    """Return an audit with its reason as a sentence, and its differing queues as rows of a table."""
+    if audit is None:
+        return None
+    queues = [
+        {
+            "queue": queue_name(one["topic"], one["broker"], one["queue_id"]),
+            "kind": one["kind"],
+            "expected_text": owners_text(one["expected"]) if audit["verdict"] == "differs" else None,
+            "reported_text": owners_text(one["reported"]),
+        }
+        for one in audit["differing"] or []
+    ]
+    return audit | {"reason_text": reason_text(audit["reason"]), "queue_rows": queues}
+
+
+def _sides(spans: list[Row], at: int) -> list[Row]:
+    held: dict[str, dict[str, list[Row]]] = {}
+    order = sorted(spans, key=lambda span: (span["topic"], span["broker"] or "", span["queue_id"]))
+    for span in order:
+        member = held.setdefault(span["member_id"], {})
+        if span["valid_from"] < at:
+            member.setdefault(f"{span['origin']}_before", []).append(span)
+        if span["valid_to"] is None or span["valid_to"] > at:
+            member.setdefault(f"{span['origin']}_after", []).append(span)
+    is_reported = any(span["origin"] == "reported" for span in spans)
+    names = ("computed_before", "computed_after", "reported_before", "reported_after")
+    rows = []
+    for member_id, queues in sorted(held.items()):
+        texts: Row = {name: queues_text(queues.get(name, [])) for name in names}
+        texts["differs"] = is_reported and texts["computed_after"] != texts["reported_after"]
+        rows.append({"member_id": member_id, **texts})
+    return rows

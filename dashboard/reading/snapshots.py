@@ -1,0 +1,87 @@
+"""Dashboard: the tables at the versions that one poller has read; nothing is opened for a request."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from deltalake import DeltaTable
+
+from streaming.machine.logs import logger
+from streaming.settings.locations import Location
+from streaming.tables.location import is_table, table_uri
+from streaming.tables.schema import TABLES
+from streaming.views.reader import Reader
+
+# A table that was replaced by another one goes on under the same name: each handle is opened anew this often.
+REOPENED_AFTER_POLLS = 60
+MISSING = -1
+
+_log = logger("dashboard")
+
+
+class TableSnapshots(Reader):
+    """Reads like ``Reader``, all tables at the versions of the last ``refresh``.
+
+    Several threads may read at once while one refreshes.
+
+    Args:
+        root: Folder of the tables.
+        must_exist: False = the job that writes them may start later.
+
+    Raises:
+        NoTablesError: There is none.
+    """
+
+    def __init__(self, root: Location, *, must_exist: bool = True) -> None:
+        if must_exist:
+            super().__init__(root)
+        self._root = self.root = root
+        self._handles: dict[str, DeltaTable] = {}
+        self._versions: Mapping[str, int] = dict.fromkeys(TABLES, MISSING)
+        self._polls = 0
+        self._refreshing = threading.Lock()
+        self.refresh()
+
+    @property
+    def versions(self) -> Mapping[str, int]:
+        """Return the version of each table at the last refresh; -1 = there is no such table yet."""
+        return self._versions
+
+    def refresh(self) -> frozenset[str]:
+        """Follow the tables to their newest versions; return the names of those that changed."""
+        with self._refreshing:
+            found = {name: self._follow(name) for name in TABLES}
+            changed = frozenset(name for name, version in found.items() if version != self._versions[name])
+            self._versions = found
+            self._polls += 1
+            return changed
+
+    def _follow(self, name: str) -> int:
+        handle = self._handles.get(name)
+        if handle is not None and self._polls % REOPENED_AFTER_POLLS:
+            try:
+                handle.update_incremental()
+                return handle.version()
+            except Exception as error:  # noqa: BLE001 - a store that fails in any way is asked again
+                _log.warning("a table could not be followed; it is opened anew", table=name, error=str(error))
+        try:
+            if not is_table(self._root, name):
+                self._handles.pop(name, None)
+                return MISSING
+            self._handles[name] = DeltaTable(table_uri(self._root, name))
+        except Exception as error:  # noqa: BLE001 - as above: the last snapshot stays until the store is back
+            _log.warning("a table could not be opened", table=name, error=str(error))
+            return self._versions[name]
+        return self._handles[name].version()
+
+    def _table(self, name: str) -> DeltaTable | None:
+        return self._handles.get(name)
+
+    def size(self, name: str) -> dict[str, int | None]:
+        """Return version, files and bytes of a table as of its last refresh; None = there is no such table yet."""
+        handle = self._handles.get(name)
+        if handle is None:
+            return {"version": None, "files": None, "bytes": None}
+        sizes = handle.get_add_actions(flatten=True)["size_bytes"]
+        return {"version": self._versions[name], "files": len(sizes), "bytes": sum(sizes.to_pylist())}

@@ -1,0 +1,125 @@
+"""Dashboard: the frame around every request: host, method, size, rate, token, time; and the headers of every answer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from urllib.parse import urlencode
+
+from starlette.datastructures import Headers, MutableHeaders, State
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dashboard.security.headers import HEADERS, UNLESS_SET
+from dashboard.security.hosts import AllowedHosts
+from dashboard.security.rate_limit import RateLimit
+from dashboard.security.token import bearer, is_session, is_token, session_of
+
+LOGIN = "/login"
+# Open to whoever reaches the server: they reveal nothing of the tables.
+OPEN_PATHS = frozenset({LOGIN, "/healthz", "/readyz"})
+OPEN_FOLDER = "/static/"
+# Answers of these have no end.
+STREAMS = frozenset({"/live"})
+READING = frozenset({"GET", "HEAD"})
+MAX_PATH_BYTES = 64 << 10  # an id has at most 10 kB, of which each byte may take three
+MAX_BODY_BYTES = 4 << 10
+
+
+class SecurityFrame:
+    """Wraps the application.
+
+    Args:
+        app: What is wrapped.
+        state: What the application shares with its routers; the server reads it.
+        token: Empty = none is asked for.
+        hosts: Names of this server.
+        limit: Requests of one address.
+        timeout_s: How long an answer may take.
+        now_s: The wall clock, for sessions.
+        elapsed_s: A clock that never goes back, for the limit.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        token: str,
+        hosts: AllowedHosts,
+        limit: RateLimit,
+        timeout_s: float,
+        state: State | None = None,
+        now_s: Callable[[], float] = time.time,
+        elapsed_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._app = app
+        self.state = state or State()
+        self._token = token
+        self._hosts = hosts
+        self._limit = limit
+        self._timeout_s = timeout_s
+        self._now_s, self._elapsed_s = now_s, elapsed_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def framed(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                for name, value in UNLESS_SET.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        refused = self._refusal(scope)
+        if refused is not None:
+            await refused(scope, receive, framed)
+            return
+        if scope["path"] in STREAMS:
+            await self._app(scope, receive, framed)
+            return
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self._app(scope, receive, framed)
+        except TimeoutError:
+            if not begun:
+                await PlainTextResponse("This took too long. Ask for less.", 503)(scope, receive, framed)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
+        if not self._hosts.allows(headers.get("host", "")):
+            return PlainTextResponse("Unknown host: add it to dashboard.allowed_hosts.", 421)
+        if method not in READING and (method, path) != ("POST", LOGIN):
+            return PlainTextResponse("These pages only read.", 405, {"allow": "GET, HEAD"})
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_PATH_BYTES:
+            return PlainTextResponse("The address is too long.", 414)
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > MAX_BODY_BYTES or "transfer-encoding" in headers:
+            return PlainTextResponse("A request has no such body.", 413)
+        address = (scope.get("client") or ("", 0))[0]
+        if not self._limit.allows(address, self._elapsed_s()):
+            return PlainTextResponse("Too many requests.", 429, {"retry-after": "1"})
+        if self._may_pass(path, headers):
+            return None
+        if "text/html" in headers.get("accept", "") and method == "GET":
+            asked = path + ("?" + scope["query_string"].decode("latin-1") if scope["query_string"] else "")
+            return RedirectResponse(f"{LOGIN}?{urlencode({'next': asked})}", 303)
+        return PlainTextResponse("A token is needed.", 401, {"www-authenticate": "Bearer"})
+
+    def _may_pass(self, path: str, headers: Headers) -> bool:
+        if not self._token or path in OPEN_PATHS or path.startswith(OPEN_FOLDER):
+            return True
+        given = bearer(headers.get("authorization", ""))
+        if given is not None:
+            return is_token(self._token, given)
+        session = session_of(headers.get("cookie", ""))
+        return session is not None and is_session(self._token, session, int(self._now_s()))

@@ -1,0 +1,60 @@
+"""Dashboard: by which names the server may be called; so no page elsewhere reaches it under a name of its own."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+
+_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+_ANY = frozenset({"0.0.0.0", "::"})
+
+
+def is_local(host: str) -> bool:
+    """Return whether only this machine reaches an address to listen at.
+
+    Example:
+        >>> is_local("127.0.0.1"), is_local("localhost"), is_local("0.0.0.0")
+        (True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class AllowedHosts:
+    """Decides about ``Host`` headers.
+
+    Args:
+        listens_at: The address of the server. At all of a machine's addresses, any address fits; names must be listed.
+        names: Further names.
+    """
+
+    def __init__(self, listens_at: str, names: Iterable[str]) -> None:
+        self._names = _LOCAL | {listens_at.lower(), *(name.lower() for name in names)}
+        self._any_address = listens_at in _ANY
+
+    def allows(self, header: str) -> bool:
+        """Return whether a ``Host`` header names this server."""
+        name = host_name(header)
+        return name in self._names or (self._any_address and _is_address(name))
+
+
+def host_name(header: str) -> str:
+    """Return the name in a ``Host`` header, without its port.
+
+    Example:
+        >>> host_name("Example.org:80"), host_name("[::1]:8687")
+        ('example.org', '::1')
+    """
+    if header.startswith("["):
+        return header[1:].partition("]")[0].lower()
+    return header.partition(":")[0].lower()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

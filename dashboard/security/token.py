@@ -1,0 +1,59 @@
+"""Dashboard: the bearer token, and the cookie that a browser gets for it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from http.cookies import CookieError, SimpleCookie
+
+COOKIE = "rebalance_monitor_session"
+SESSION_S = 12 * 3_600
+_PURPOSE = b"rebalance-monitor session "
+
+
+def is_token(token: str, given: str) -> bool:
+    """Return whether a text is the token, in a time that depends on neither's content."""
+    return hmac.compare_digest(_digest(token), _digest(given))
+
+
+def bearer(header: str) -> str | None:
+    """Return the token of an ``Authorization`` header.
+
+    Example:
+        >>> bearer("Bearer secret"), bearer("Basic secret")
+        ('secret', None)
+    """
+    scheme, _, given = header.partition(" ")
+    return given.strip() if scheme.lower() == "bearer" else None
+
+
+def new_session(token: str, now_s: int) -> str:
+    """Return a cookie's value that shows knowledge of the token until it expires; a restarted server takes it, too."""
+    until = now_s + SESSION_S
+    return f"{until}.{_sign(token, until)}"
+
+
+def is_session(token: str, value: str, now_s: int) -> bool:
+    """Return whether a cookie's value was made with this token and has not expired."""
+    until, _, signature = value.partition(".")
+    if not until.isascii() or not until.isdecimal() or len(until) > len(str(now_s)):
+        return False
+    return hmac.compare_digest(_sign(token, int(until)).encode(), signature.encode()) and now_s < int(until)
+
+
+def session_of(cookies: str) -> str | None:
+    """Return the session in a ``Cookie`` header."""
+    try:
+        found = SimpleCookie(cookies).get(COOKIE)
+    except CookieError:
+        return None
+    return None if found is None else found.value
+
+
+def _sign(token: str, until: int) -> str:
+    return hmac.new(token.encode(), _PURPOSE + str(until).encode(), hashlib.sha256).hexdigest()
+
+
+def _digest(text: str) -> bytes:
+    # Texts of equal length: the comparison does not reveal the token's.
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,120 @@
+"""Dashboard: the server that `serve` and `demo` start."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from dashboard.app import create_app
+from dashboard.security.frame import SecurityFrame
+from dashboard.security.hosts import is_local
+from streaming.settings.locations import Location
+from streaming.settings.model import Dashboard, Metrics
+from streaming.setup.errors import SetupError
+
+# An id of 10 kB takes three bytes a character in an address.
+MAX_REQUEST_HEAD_BYTES = 96 << 10
+BACKLOG = 128
+STOP_S = 3
+
+
+class PageServer:
+    """Serves pages over the tables; it listens from its beginning, so that its address is known.
+
+    Args:
+        root: Folder of the tables.
+        settings: The section ``dashboard``. metrics: The section of that name; None = its defaults.
+        must_exist: False = the job that writes the tables may start later.
+
+    Raises:
+        SetupError: The address cannot be used, or is reached from elsewhere and there is no token.
+        NoTablesError: There are no tables yet.
+    """
+
+    def __init__(
+        self, root: Location, settings: Dashboard, *, metrics: Metrics | None = None, must_exist: bool = True
+    ) -> None:
+        if not is_local(settings.host) and not settings.token.get_secret_value():
+            raise SetupError(
+                f"{settings.host} is reached from other machines, and there is no token",
+                "set dashboard.token (REBALANCE_MONITOR_DASHBOARD__TOKEN), or listen at 127.0.0.1",
+            )
+        self._socket = _listen(settings.host, settings.port)
+        self.port: int = self._socket.getsockname()[1]
+        scheme = "https" if settings.tls_certificate else "http"
+        name = f"[{settings.host}]" if ":" in settings.host else settings.host
+        self.url = f"{scheme}://{name}:{self.port}/"
+        try:
+            app = create_app(root, settings, metrics=metrics, must_exist=must_exist)
+        except BaseException:
+            self._socket.close()
+            raise
+        self._server = _Server(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                log_level="warning",
+                server_header=False,
+                lifespan="on",
+                h11_max_incomplete_event_size=MAX_REQUEST_HEAD_BYTES,
+                limit_concurrency=4 * settings.max_streams,
+                timeout_keep_alive=30,
+                timeout_graceful_shutdown=STOP_S,
+                ssl_certfile=settings.tls_certificate or None,
+                ssl_keyfile=settings.tls_key or None,
+                ws="none",
+                http="h11",
+            )
+        )
+        self._server.application = app
+
+    def run(self) -> None:
+        """Serve until SIGINT or SIGTERM."""
+        try:
+            self._server.run([self._socket])
+        finally:
+            self._socket.close()
+
+    @contextmanager
+    def in_background(self) -> Iterator[PageServer]:
+        """Serve from a thread while the context is open."""
+        thread = threading.Thread(target=self.run, name="pages", daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._server.should_exit = True
+            thread.join(2 * STOP_S)
+
+
+class _Server(uvicorn.Server):
+    """Ends the streams of open pages before it waits for its requests to end."""
+
+    application: SecurityFrame
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.application.state.poller.close()
+        await super().shutdown(sockets)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise SetupError(f"{host} is no address of this machine: {error.strerror}", "set dashboard.host") from error
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise SetupError(
+            f"{host}:{port} cannot be listened at: {error.strerror}", "name another port with --port; 0 = a free one"
+        ) from error
+    return listening

@@ -1,0 +1,322 @@
+// Swimlanes: queues by time, each span in the colour of its owner, each rebalance a mark. Drawn on a canvas, because
+// a chart library lays out every span anew for each frame of a pan.
+const LEFT = 150, TOP = 24, BOTTOM = 20, LANE = 16, LEGEND = 40, NEAR = 6;
+const drawn = new WeakMap();
+
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const clean = (text) => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\u00b7");
+const short = (text, length) => (text.length > length ? `${text.slice(0, length - 9)}…${text.slice(-8)}` : text);
+const clamp = (value, least, most) => Math.max(least, Math.min(most, value));
+
+class Lanes {
+  constructor(place, timeText) {
+    this.place = place;
+    this.figure = place.closest("figure");
+    this.canvas = place.querySelector("canvas");
+    this.tip = place.querySelector(".tip");
+    this.pen = this.canvas.getContext("2d", { alpha: false });
+    this.timeText = timeText;
+    this.view = null; // the times at the edges; null = all
+    this.scroll = 0;
+    this.lane = LANE;
+    this.chosen = -1; // a member
+    this.mark = -1;
+    this.listen();
+  }
+
+  async load() {
+    const origin = this.figure.querySelector("[data-lane-origin]")?.value ?? "";
+    const address = this.place.dataset.source + (origin ? `&origin=${encodeURIComponent(origin)}` : "");
+    const answer = await fetch(address);
+    if (!answer.ok) return;
+    const data = await answer.json();
+    const chosen = this.data?.members[this.chosen];
+    const mark = this.data?.marks[this.mark]?.id;
+    this.data = data;
+    this.chosen = chosen === undefined ? -1 : data.members.indexOf(chosen);
+    this.mark = mark === undefined ? -1 : data.marks.findIndex((one) => one.id === mark);
+    this.byQueue = data.queues.map(() => []);
+    for (const span of data.spans) this.byQueue[span[0]].push(span);
+    for (const spans of this.byQueue) spans.sort((a, b) => a[2] - b[2]);
+    this.names = data.queues.map((name) => clean(short(name, 22)));
+    this.legend();
+    this.draw();
+  }
+
+  // Hues as far apart as can be, whatever their number.
+  colour(member) {
+    const isDark = css("--page") === "#12171d";
+    return `hsl(${(member * 137.508 + 195) % 360} ${isDark ? 42 : 48}% ${(isDark ? 52 : 56) + (member % 3) * 6}%)`;
+  }
+
+  get begin() { return this.view?.[0] ?? this.data.since; }
+  get end() { return this.view?.[1] ?? this.data.until; }
+  get width() { return this.place.clientWidth; }
+  get height() { return this.place.clientHeight; }
+  get room() { return this.height - TOP - BOTTOM; }
+  x(at) { return LEFT + (at - this.begin) / (this.end - this.begin) * (this.width - LEFT); }
+  at(x) { return this.begin + (x - LEFT) / (this.width - LEFT) * (this.end - this.begin); }
+
+  draw() {
+    if (this.asked) return;
+    this.asked = true;
+    requestAnimationFrame(() => { this.asked = false; this.paint(); });
+  }
+
+  paint() {
+    if (!this.data) return;
+    const { pen, canvas } = this, ratio = devicePixelRatio || 1, { width, height } = this;
+    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(height * ratio);
+    }
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const ink = css("--ink"), soft = css("--soft"), line = css("--line");
+    pen.fillStyle = css("--panel");
+    pen.fillRect(0, 0, width, height);
+    pen.font = "11px system-ui, sans-serif";
+    pen.textBaseline = "middle";
+    const lane = this.lane, { begin, end } = this, scale = (width - LEFT) / (end - begin);
+    this.scroll = clamp(this.scroll, 0, Math.max(0, this.byQueue.length * lane - this.room));
+    const first = Math.floor(this.scroll / lane), last = Math.min(this.byQueue.length, Math.ceil((this.scroll + this.room) / lane));
+    pen.save();
+    pen.beginPath();
+    pen.rect(0, TOP, width, this.room);
+    pen.clip();
+    const gap = lane > 8 ? 2 : lane > 3 ? 1 : 0;
+    const colours = this.data.members.map((_, member) => (this.chosen >= 0 && this.chosen !== member ? line : this.colour(member)));
+    for (let queue = first; queue < last; queue++) {
+      const y = TOP + queue * lane - this.scroll;
+      for (const [, member, from, to] of this.byQueue[queue]) {
+        if (from > end) break;
+        if (to !== null && to < begin) continue;
+        const x0 = Math.max(LEFT, LEFT + (from - begin) * scale), x1 = Math.min(width, LEFT + ((to ?? end) - begin) * scale);
+        pen.fillStyle = colours[member];
+        pen.fillRect(x0, y + gap / 2, Math.max(1, x1 - x0 - (x1 - x0 > 3 ? 1 : 0)), Math.max(0.6, lane - gap));
+      }
+      if (lane >= 11) {
+        pen.fillStyle = soft;
+        pen.fillText(this.names[queue], 2, y + lane / 2, LEFT - 8);
+      }
+    }
+    pen.restore();
+    this.axis(soft, line, scale);
+    this.marks(ink, scale);
+    this.bar(line, soft);
+    this.place.dataset.drawn = String(this.data.spans.length);
+  }
+
+  axis(soft, line, scale) {
+    const { pen, height } = this, step = [1, 5, 15, 60, 300, 900, 3600, 10800, 21600, 86400, 604800].find((one) => one * 1000 * scale > 90) ?? 2592000;
+    pen.textAlign = "center";
+    for (let at = Math.ceil(this.begin / step / 1000) * step * 1000; at < this.end; at += step * 1000) {
+      const x = this.x(at), text = this.timeText(new Date(at));
+      pen.fillStyle = line;
+      pen.fillRect(x, height - BOTTOM, 1, 4);
+      pen.fillStyle = soft;
+      pen.fillText(step < 60 ? text.slice(11, 19) : step < 86400 ? text.slice(11, 16) : text.slice(5, 10), x, height - 8);
+    }
+    pen.textAlign = "left";
+  }
+
+  marks(ink) {
+    const { pen } = this, red = css("--mark");
+    let filled = -1;
+    this.data.marks.forEach((mark, number) => {
+      if (mark.at < this.begin || mark.at > this.end) return;
+      const x = Math.round(this.x(mark.at)), isChosen = number === this.mark;
+      if (x === filled && !isChosen) return;
+      filled = x;
+      pen.fillStyle = isChosen ? red : ink;
+      pen.globalAlpha = isChosen ? 1 : 0.28;
+      pen.fillRect(x, TOP, isChosen ? 2 : 1, this.room);
+      pen.globalAlpha = 1;
+      pen.fillStyle = isChosen || mark.status === "failed" ? red : ink;
+      pen.beginPath();
+      pen.moveTo(x - 4, TOP - 10);
+      pen.lineTo(x + 5, TOP - 10);
+      pen.lineTo(x + 0.5, TOP - 2);
+      pen.fill();
+    });
+  }
+
+  bar(line, soft) {
+    const all = this.byQueue.length * this.lane;
+    if (all <= this.room) return;
+    const { pen } = this, size = Math.max(20, this.room * this.room / all);
+    pen.fillStyle = soft;
+    pen.globalAlpha = 0.6;
+    pen.fillRect(this.width - 5, TOP + this.scroll / (all - this.room) * (this.room - size), 4, size);
+    pen.globalAlpha = 1;
+  }
+
+  zoom(factor, centre = (this.begin + this.end) / 2) {
+    const span = clamp((this.end - this.begin) * factor, 1000, this.data.until - this.data.since);
+    const part = (centre - this.begin) / (this.end - this.begin);
+    this.show(centre - part * span, span);
+  }
+
+  pan(part) { this.show(this.begin + part * (this.end - this.begin), this.end - this.begin); }
+
+  show(begin, span) {
+    const { since, until } = this.data;
+    const from = clamp(begin, since, until - span);
+    // At the whole it stays the whole, also when the tables go on.
+    this.view = span >= until - since ? null : [from, from + span];
+    this.draw();
+  }
+
+  step(by) {
+    const { marks } = this.data;
+    if (!marks.length) return;
+    this.mark = this.mark < 0 ? (by > 0 ? 0 : marks.length - 1) : clamp(this.mark + by, 0, marks.length - 1);
+    const mark = marks[this.mark];
+    if (mark.at < this.begin || mark.at > this.end) this.show(mark.at - (this.end - this.begin) / 2, this.end - this.begin);
+    this.report(mark);
+    this.draw();
+  }
+
+  report(mark) {
+    const link = this.figure.querySelector("[data-lane-link]");
+    link.href = `/rebalance?id=${encodeURIComponent(mark.id)}`;
+    link.textContent = this.timeText(new Date(mark.at));
+    link.hidden = false;
+    this.figure.querySelector("[data-lane-status]").textContent = `${clean(mark.cause)}, ${mark.moved ?? 0} queues moved`;
+  }
+
+  open() { if (this.mark >= 0) location.assign(`/rebalance?id=${encodeURIComponent(this.data.marks[this.mark].id)}`); }
+
+  // Lanes so high that all fit, down to a part of a pixel; or back to where they can be read.
+  fit() {
+    const all = this.room / Math.max(1, this.byQueue.length);
+    this.lane = this.view === null && this.lane === LANE ? Math.min(LANE, all) : LANE;
+    this.view = null;
+    this.draw();
+  }
+
+  choose(member) {
+    this.chosen = this.chosen === member ? -1 : member;
+    this.legend();
+    this.draw();
+  }
+
+  legend() {
+    const list = this.figure.querySelector("[data-lane-legend]");
+    list.replaceChildren(...this.data.members.slice(0, LEGEND).map((name, member) => {
+      const button = document.createElement("button"), chip = document.createElement("i"), text = document.createElement("span");
+      button.type = "button";
+      button.setAttribute("aria-pressed", String(member === this.chosen));
+      chip.style.background = this.colour(member);
+      text.textContent = clean(short(name, 40));
+      button.append(chip, text);
+      button.addEventListener("click", () => this.choose(member));
+      return button;
+    }));
+    if (this.data.members.length > LEGEND) list.append(`and ${this.data.members.length - LEGEND} more`);
+  }
+
+  // The mark or span under the pointer.
+  under(x, y) {
+    if (y < TOP) {
+      const near = this.data.marks.findIndex((mark) => Math.abs(this.x(mark.at) - x) < NEAR);
+      return near < 0 ? null : { mark: near };
+    }
+    const queue = Math.floor((y - TOP + this.scroll) / this.lane), at = this.at(x);
+    const span = x < LEFT ? null : this.byQueue[queue]?.findLast((one) => one[2] <= at && (one[3] === null || at < one[3]));
+    return span ? { span } : null;
+  }
+
+  hover(event) {
+    const box = this.canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+    const found = this.under(x, y);
+    this.tip.hidden = !found;
+    if (!found) return;
+    const time = (at) => (at === null ? "now" : this.timeText(new Date(at)));
+    if (found.span) {
+      const [queue, member, from, to] = found.span;
+      this.tip.textContent = `${clean(short(this.data.queues[queue], 80))}\n${clean(short(this.data.members[member], 80))}\n${time(from)} – ${time(to)}`;
+    } else {
+      const mark = this.data.marks[found.mark];
+      this.tip.textContent = `${time(mark.at)}\n${clean(short(mark.cause, 200))}\n${mark.moved ?? 0} queues moved`;
+    }
+    this.tip.style.left = `${Math.min(x + 12, this.width - this.tip.offsetWidth - 4)}px`;
+    this.tip.style.top = `${Math.min(y + 14, this.height - this.tip.offsetHeight - 4)}px`;
+  }
+
+  listen() {
+    const { canvas } = this;
+    const actions = {
+      in: () => this.zoom(0.5), out: () => this.zoom(2), earlier: () => this.pan(-0.25), later: () => this.pan(0.25),
+      previous: () => this.step(-1), next: () => this.step(1), fit: () => this.fit(),
+    };
+    const keys = {
+      "+": "in", "=": "in", "-": "out", ArrowLeft: "earlier", ArrowRight: "later", n: "next", p: "previous", 0: "fit",
+    };
+    for (const button of this.figure.querySelectorAll("[data-lane]")) {
+      button.addEventListener("click", () => this.data && actions[button.dataset.lane]());
+    }
+    this.figure.querySelector("[data-lane-origin]")?.addEventListener("change", () => this.load());
+    canvas.addEventListener("keydown", (event) => {
+      if (!this.data || event.ctrlKey || event.metaKey || event.altKey) return;
+      const rows = { ArrowDown: 3, ArrowUp: -3, PageDown: 20, PageUp: -20, Home: -1e9, End: 1e9 }[event.key];
+      if (keys[event.key]) actions[keys[event.key]]();
+      else if (rows) { this.scroll += rows * this.lane; this.draw(); }
+      else if (event.key === "Enter") this.open();
+      else return;
+      event.preventDefault();
+    });
+    canvas.addEventListener("wheel", (event) => {
+      if (!this.data) return;
+      const all = this.byQueue.length * this.lane;
+      if (event.ctrlKey || event.shiftKey) {
+        const move = event.deltaY || event.deltaX;
+        if (event.ctrlKey) this.zoom(move > 0 ? 1.2 : 1 / 1.2, this.at(event.offsetX));
+        else this.pan(move / this.width);
+      } else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+        this.pan(event.deltaX / this.width);
+      } else {
+        const before = this.scroll;
+        this.scroll = clamp(before + event.deltaY, 0, Math.max(0, all - this.room));
+        // At its end the page scrolls on.
+        if (this.scroll === before) return;
+        this.draw();
+      }
+      event.preventDefault();
+    }, { passive: false });
+    let drag = null;
+    canvas.addEventListener("pointerdown", (event) => {
+      if (!this.data) return;
+      drag = { x: event.clientX, y: event.clientY, begin: this.begin, scroll: this.scroll, moved: false };
+      canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (!this.data) return;
+      if (!drag) { this.hover(event); return; }
+      const dx = event.clientX - drag.x, dy = event.clientY - drag.y;
+      drag.moved ||= Math.abs(dx) + Math.abs(dy) > 4;
+      this.scroll = drag.scroll - dy;
+      this.show(drag.begin - dx / (this.width - LEFT) * (this.end - this.begin), this.end - this.begin);
+    });
+    canvas.addEventListener("pointerup", (event) => {
+      const found = drag && !drag.moved && this.data ? this.under(event.offsetX, event.offsetY) : null;
+      drag = null;
+      if (!found) return;
+      if (found.span) { this.choose(found.span[1]); return; }
+      this.mark = found.mark;
+      this.open();
+    });
+    canvas.addEventListener("pointerleave", () => { this.tip.hidden = true; });
+    new ResizeObserver(() => this.draw()).observe(this.place);
+  }
+}
+
+// Draw the lanes of a place, or draw them anew from what its address has now; where they are looked at stays.
+export function drawLanes(place, timeText) {
+  let lanes = drawn.get(place);
+  if (!lanes) {
+    lanes = new Lanes(place, timeText);
+    drawn.set(place, lanes);
+    place.lanes = lanes;
+  }
+  return lanes.load();
+}

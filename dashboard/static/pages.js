@@ -1,0 +1,124 @@
+// What every page does: theme, zone of times, filters that act at once, and following the tables.
+import { drawLanes } from "./lanes.js";
+
+const root = document.documentElement;
+
+const keep = (name, value) => { try { localStorage.setItem(name, value); } catch { /* a browser may forbid it */ } };
+
+// --- Theme ---
+const THEMES = { "": "Auto", light: "Light", dark: "Dark" };
+const themeButton = document.getElementById("theme");
+
+function showTheme() {
+  const name = THEMES[root.dataset.theme ?? ""];
+  themeButton.textContent = name;
+  themeButton.setAttribute("aria-label", `Theme: ${name}; switch`);
+}
+
+themeButton.addEventListener("click", () => {
+  const order = Object.keys(THEMES);
+  const next = order[(order.indexOf(root.dataset.theme ?? "") + 1) % order.length];
+  if (next) root.dataset.theme = next; else delete root.dataset.theme;
+  keep("theme", next);
+  showTheme();
+  drawCharts();
+});
+showTheme();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawCharts());
+
+// --- Times ---
+const zoneButton = document.getElementById("zone");
+const two = (number) => String(number).padStart(2, "0");
+
+function timeText(date) {
+  if (Number.isNaN(date.getTime())) return "";
+  if (root.dataset.zone !== "local") return date.toISOString().slice(0, 19).replace("T", " ");
+  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join("-");
+  return `${day} ${[date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":")}`;
+}
+
+function showTimes() {
+  const isLocal = root.dataset.zone === "local";
+  zoneButton.textContent = isLocal ? "Local" : "UTC";
+  zoneButton.setAttribute("aria-label", isLocal ? "Times in local time; switch to UTC" : "Times in UTC; switch to local time");
+  for (const time of document.querySelectorAll("time[datetime]")) {
+    const text = timeText(new Date(time.dateTime));
+    if (time.textContent !== text) time.textContent = text;
+    time.title = time.dateTime;
+  }
+}
+
+zoneButton.addEventListener("click", () => {
+  root.dataset.zone = root.dataset.zone === "local" ? "utc" : "local";
+  keep("zone", root.dataset.zone);
+  showTimes();
+  drawCharts();
+});
+showTimes();
+
+// --- Filters: choosing acts at once, and the address has what was chosen ---
+document.addEventListener("change", (event) => {
+  if (event.target.matches(".filters select")) event.target.form.requestSubmit();
+});
+document.addEventListener("submit", (event) => {
+  // Filters without a value stay out of the address.
+  if (!event.target.matches(".filters")) return;
+  for (const field of event.target.elements) if (field.name && !field.value) field.disabled = true;
+});
+addEventListener("pageshow", () => {
+  for (const field of document.querySelectorAll(".filters :disabled")) field.disabled = false;
+});
+
+// --- Charts: what they need is loaded with the first of them ---
+let charts = null;
+
+async function drawCharts() {
+  for (const place of document.querySelectorAll("[data-lanes]")) drawLanes(place, timeText);
+  const places = [...document.querySelectorAll("[data-chart]")];
+  if (!places.length) return;
+  charts ??= await import("./charts.js");
+  for (const place of places) charts.draw(place, timeText);
+}
+
+// --- Live: the tables' versions ---
+const state = document.getElementById("live-state");
+
+function showState(text, kind) {
+  if (state.textContent !== text) state.textContent = text;
+  state.className = `live-state ${kind}`;
+}
+
+function follow() {
+  const { depends, versions } = document.body.dataset;
+  if (versions === undefined) { state.hidden = true; return; }
+  const names = new Set(depends.split(" "));
+  const source = new EventSource(`/live?since=${encodeURIComponent(versions)}`);
+  let pending = null;
+  source.addEventListener("hello", () => showState("live", "on"));
+  source.addEventListener("tables", (event) => {
+    if (!JSON.parse(event.data).changed.some((name) => names.has(name)) || pending) return;
+    // Several tables change together: one look at all of them.
+    pending = setTimeout(() => { pending = null; refresh(); }, 400);
+  });
+  source.onerror = () => {
+    showState("reconnecting", "off");
+    // A refusal ends the stream for the browser: it is tried again by hand.
+    if (source.readyState === EventSource.CLOSED) { source.close(); setTimeout(follow, 5000); }
+  };
+  addEventListener("pagehide", () => source.close(), { once: true });
+}
+
+function refresh() {
+  document.body.dispatchEvent(new Event("tables-changed"));
+}
+
+document.body.addEventListener("htmx:before:swap", (event) => {
+  // An error must not take the page's content away.
+  const status = event.detail?.ctx?.response?.status;
+  if (status && status !== 200) event.preventDefault();
+});
+document.body.addEventListener("htmx:after:swap", () => { showTimes(); drawCharts(); });
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+
+drawCharts();
+follow();

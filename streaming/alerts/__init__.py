@@ -1,0 +1,1 @@
+"""Shell: messages about findings that open and close, sent to other systems."""

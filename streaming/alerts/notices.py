@@ -1,0 +1,119 @@
+"""Shell: notices: one finding that opened or closed, and those of one group together. No I/O.
+
+What comes from the tables is untrusted: texts are made printable and cut before anything else reads them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from streaming.tables.schema import Row
+from streaming.terminal.escape import printable
+from streaming.terminal.format import time_text
+
+Status: TypeAlias = Literal["opened", "closed"]
+LONGEST_NAME = 200
+LONGEST_TEXT = 1_000
+
+
+@dataclass(frozen=True)
+class Notice:
+    """One finding that opened or closed, with texts that are safe to show.
+
+    Attributes:
+        finding_id: As in the tables.
+        cluster, group_id, kind: Cut; an empty group is the cluster itself. key: What they are in the tables.
+        opened_at_ms, closed_at_ms: Epoch milliseconds.
+    """
+
+    finding_id: str
+    status: Status
+    cluster: str
+    group_id: str
+    kind: str
+    severity: str
+    message: str
+    advice: str
+    opened_at_ms: int
+    closed_at_ms: int | None
+    key: tuple[str, str, str]
+
+    def shown(self) -> dict[str, str | None]:
+        """Return what templates and receivers get, times in RFC 3339."""
+        return {
+            "finding_id": self.finding_id,
+            "status": self.status,
+            "cluster": self.cluster,
+            "group_id": self.group_id,
+            "kind": self.kind,
+            "severity": self.severity,
+            "message": self.message,
+            "advice": self.advice,
+            "opened_at": time_text(self.opened_at_ms),
+            "closed_at": None if self.closed_at_ms is None else time_text(self.closed_at_ms),
+        }
+
+
+def notice(row: Row, status: Status) -> Notice:
+    """Return the notice of a row of ``findings``."""
+    return Notice(
+        finding_id=row["finding_id"],
+        status=status,
+        cluster=_cut(row["cluster"], LONGEST_NAME),
+        group_id=_cut(row["group_id"], LONGEST_NAME),
+        kind=_cut(row["kind"], LONGEST_NAME),
+        severity=_cut(row["severity"], LONGEST_NAME),
+        message=_cut(row["message"], LONGEST_TEXT),
+        advice=_cut(row["advice"], LONGEST_TEXT),
+        opened_at_ms=row["opened_at"] or 0,
+        closed_at_ms=row["closed_at"],
+        key=(row["cluster"] or "", row["group_id"] or "", row["kind"]),
+    )
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Notices that go out as one message: those of one group.
+
+    Attributes:
+        notices: At least one, those that opened first.
+    """
+
+    notices: Sequence[Notice]
+
+    @property
+    def identity(self) -> str:
+        """Return what is the same whenever this message is sent again."""
+        text = "\n".join(f"{one.finding_id} {one.status}" for one in self.notices)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    @property
+    def status(self) -> Status:
+        """Return ``opened`` if any of them opened."""
+        return "opened" if any(one.status == "opened" for one in self.notices) else "closed"
+
+    @property
+    def severity(self) -> str:
+        """Return the worst severity."""
+        present = {one.severity for one in self.notices}
+        return next((one for one in ("critical", "warning", "info") if one in present), "info")
+
+
+def bundled(notices: Iterable[Notice], most: int) -> list[Bundle]:
+    """Return the notices of each group as messages of at most so many, in the order of clusters and groups."""
+    groups: dict[tuple[str, str], list[Notice]] = {}
+    for one in notices:
+        groups.setdefault(one.key[:2], []).append(one)
+    found = []
+    for key in sorted(groups):
+        ordered = sorted(groups[key], key=lambda one: (one.status != "opened", one.opened_at_ms, one.finding_id))
+        found += [Bundle(ordered[first : first + most]) for first in range(0, len(ordered), most)]
+    return found
+
+
+def _cut(text: str | None, longest: int) -> str:
+    plain = printable(text or "")
+    return plain if len(plain) <= longest else plain[: longest - 1] + "…"

@@ -1,0 +1,108 @@
+"""Shell: alerts as a service of a process: settings in, a thread or a loop out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from streaming.alerts.channels import Request, channels
+from streaming.alerts.delivery import Deliver, http_delivery
+from streaming.alerts.engine import AlertEngine, FindingsReader, follow, shown
+from streaming.alerts.ledger import Ledger
+from streaming.alerts.templates import Texts
+from streaming.machine.clock import now_ms
+from streaming.machine.file_lock import exclusive_lock
+from streaming.machine.logs import logger
+from streaming.settings.alerts import Alerts
+from streaming.settings.errors import SettingsError
+from streaming.settings.locations import Location
+from streaming.setup.errors import SetupError
+
+# Opens what sends requests, by the settings.
+Delivery: TypeAlias = Callable[[Alerts], AbstractContextManager[Deliver]]
+
+_log = logger("alerts")
+_STOP_S = 30
+
+
+def is_configured(settings: Alerts) -> bool:
+    """Return whether there is a channel."""
+    return bool(channels(settings, _texts(settings)))
+
+
+def dry_run(root: Location, settings: Alerts, now: Callable[[], int] = now_ms) -> Sequence[Mapping[str, object]]:
+    """Return what would be sent now, without secrets; nothing is sent and nothing remembered."""
+    engine = _engine(settings, _refuse, now)
+    return shown(engine.due(FindingsReader(root).read(engine.ledger.open_findings)))
+
+
+def run_once(root: Location, settings: Alerts, delivery: Delivery = http_delivery) -> int:
+    """Send what is due now, and return how many requests were accepted."""
+    with _sole_sender(settings), delivery(settings) as deliver:
+        engine = _engine(settings, deliver, now_ms)
+        return engine.step(FindingsReader(root).read(engine.ledger.open_findings))
+
+
+def run(root: Location, settings: Alerts, wait: Callable[[float], bool], delivery: Delivery = http_delivery) -> None:
+    """Send what becomes due until ``wait`` returns true.
+
+    Raises:
+        SetupError: Another process sends by the same state.
+    """
+    with _sole_sender(settings), delivery(settings) as deliver:
+        engine = _engine(settings, deliver, now_ms)
+        _log.info("alerts", channels=sorted(channels(settings, _texts(settings))), open=dict(engine.ledger.shown()))
+        follow(FindingsReader(root), engine, wait, settings.poll_interval_ms)
+
+
+@contextmanager
+def in_background(root: Location, settings: Alerts) -> Iterator[None]:
+    """Send from a thread while the context is open, if there is a channel; what is wrong with it is raised at once."""
+    if not is_configured(settings):
+        yield
+        return
+    stop = threading.Event()
+    with _sole_sender(settings), http_delivery(settings) as deliver:
+        engine = _engine(settings, deliver, now_ms)
+        arguments = (FindingsReader(root), engine, stop.wait, settings.poll_interval_ms)
+        thread = threading.Thread(target=follow, args=arguments, name="alerts", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join(_STOP_S)
+
+
+@contextmanager
+def _sole_sender(settings: Alerts) -> Iterator[None]:
+    path = Path(settings.state_file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    problem = f"another process sends the alerts of {path}"
+    lock = path.with_name(f".{path.name}.lock")
+    with exclusive_lock(lock, problem=problem, remedy="stop it, or set alerts.state_file"):
+        yield
+
+
+def _engine(settings: Alerts, deliver: Deliver, now: Callable[[], int]) -> AlertEngine:
+    found = channels(settings, _texts(settings))
+    if not found:
+        raise SetupError(
+            "no channel is configured",
+            "set alerts.webhook_url, alerts.alertmanager_url, alerts.slack_url or alerts.pagerduty_routing_key",
+        )
+    return AlertEngine(settings, found, deliver, Ledger(Path(settings.state_file)), now)
+
+
+def _texts(settings: Alerts) -> Texts:
+    try:
+        return Texts(settings.title, settings.text, settings.link)
+    except ValueError as error:
+        raise SettingsError([f"alerts.title, alerts.text: {error}"]) from error
+
+
+def _refuse(request: Request) -> None:
+    raise AssertionError(f"a dry run sends nothing to {request.channel}")

@@ -1,0 +1,61 @@
+"""Shell: texts of messages, by templates of users in a sandbox. No I/O."""
+
+from __future__ import annotations
+
+import re
+
+from jinja2 import StrictUndefined, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from streaming.alerts.notices import Bundle
+
+LONGEST_TITLE = 250
+LONGEST_TEXT = 3_000
+# Ids are values, never part of a template; what users write may neither reach Python nor change values.
+_SANDBOX = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
+_CONTROL = re.compile(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]")
+
+
+class Texts:
+    """The title and text of messages.
+
+    Args:
+        title, text: Templates; they get ``findings``, ``status``, ``severity``, ``cluster``, ``group_id``, ``link``.
+        link: Address of the pages; empty = none.
+
+    Raises:
+        ValueError: One is no template.
+    """
+
+    def __init__(self, title: str, text: str, link: str = "") -> None:
+        self._link = link
+        try:
+            self._title, self._text = _SANDBOX.from_string(title), _SANDBOX.from_string(text)
+        except TemplateError as error:
+            raise ValueError(f"is no template: {error}") from error
+
+    def of(self, bundle: Bundle) -> tuple[str, str]:
+        """Return title (one line) and text of a message, without control characters, cut.
+
+        A template that fails gives the kinds of the findings: an alert is not lost for a mistake in it.
+        """
+        first = bundle.notices[0]
+        values = {
+            "findings": [one.shown() for one in bundle.notices],
+            "status": bundle.status,
+            "severity": bundle.severity,
+            "cluster": first.cluster,
+            "group_id": first.group_id,
+            "link": self._link,
+        }
+        try:
+            title, text = self._title.render(values), self._text.render(values)
+        except (TemplateError, ArithmeticError, TypeError, ValueError, LookupError, AttributeError) as error:
+            title = f"{bundle.status}: {', '.join(sorted({one.kind for one in bundle.notices}))}"
+            text = f"The template of alerts failed: {type(error).__name__}"
+        return _plain(" ".join(title.split()), LONGEST_TITLE), _plain(text.strip(), LONGEST_TEXT)
+
+
+def _plain(text: str, longest: int) -> str:
+    text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+    return text if len(text) <= longest else text[: longest - 1] + "…"

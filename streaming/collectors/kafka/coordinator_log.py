@@ -1,0 +1,367 @@
+"""Shell: what a Kafka broker's group coordinator logs, as events. One line in, events out; no I/O.
+
+Texts of Kafka 1.0 to 3.9 are those of ``GroupCoordinator.scala`` in the branches of these versions, those of 4.1 of
+``GroupMetadataManager`` in the broker's jar; 1.0.2 and 4.1.1 were also provoked on real brokers:
+
+================================================  =====================================================================
+versions                                          what is new
+================================================  =====================================================================
+1.0                                               expiries; a leave is logged at DEBUG only, until 2.1; no reasons
+2.1                                               the state of the group, and the reason of the rebalance
+2.2                                               leaves at INFO
+2.3                                               static members, fencing
+2.4, 3.0, 3.2                                     other words for a leave; from 3.2 on the client's reason (KIP-800)
+2.7                                               members removed because they did not rejoin in time
+3.7                                               the new coordinator: ``[GroupId ...]`` (KIP-848)
+4.0                                               classic groups in the new coordinator: ``[Group ...]``
+================================================  =====================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, tzinfo
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from udfs.kafka.consumer_offsets import EVERY_GROUP, GroupPatterns
+from udfs.model.events import SCHEMA_VERSION, AnyEvent, GroupSnapshot, MemberLeft
+
+# How every line of a coordinator begins, after the time and the level: "[GroupCoordinator 1]: " or
+# "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] ".
+_MARK = re.compile(r"\[GroupCoordinator [^\]]*\]:? ")
+# ISO 8601 or log4j's default, where the layout has it.
+_TIME = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
+    r" ?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?"
+)
+# The logger's name, where the layout ends with it as Kafka's own does.
+_LOGGER = re.compile(r"\s*\((?:org\.apache\.)?kafka\.coordinator\.[\w.$]+\)\s*$")
+_PREFIX = "broker log: "
+_REMEMBERED = 10_000  # members that departed or were replaced: a later line may name them again
+_MAX_REASON = 1_000  # characters; a client may send any text
+
+How: TypeAlias = Literal["left", "expired", "fenced"]
+_Match: TypeAlias = re.Match[str]
+
+
+class _Departed(NamedTuple):
+    """What a line reports of one member."""
+
+    how: How
+    group: str | None  # None: the line does not name it
+    member_id: str
+    reason: str
+
+
+class CoordinatorLog:
+    """Makes events of the lines of one cluster's brokers.
+
+    Args:
+        zone: Of times without one.
+
+    Attributes:
+        understood: Lines of a coordinator that were recognized, whether they are news or not.
+        unknown: Lines that look like a coordinator's and were not.
+        unplaced: Lines that name a member and no group, where no line before has named the member's group.
+    """
+
+    def __init__(self, cluster: str, *, zone: tzinfo = UTC, groups: GroupPatterns = EVERY_GROUP) -> None:
+        self._cluster = cluster
+        self._zone = zone
+        self._groups = groups
+        self._departed: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._group_of: OrderedDict[str, str] = OrderedDict()
+        self.understood = self.unknown = self.unplaced = 0
+
+    def events_of(self, line: str) -> list[AnyEvent]:
+        """Return what a line reports; nothing for one that is no news, or not of a coordinator."""
+        mark = _MARK.search(line)
+        if mark is None:
+            return []
+        at = _time_of(line[: mark.start()], self._zone)
+        message = _LOGGER.sub("", line[mark.end() :].rstrip())
+        found = None if at is None else _understand(message)
+        if found is None or at is None:
+            self.unknown += 1
+            return []
+        self.understood += 1
+        what, match = found
+        return [] if what is _nothing else list(self._events(what(match), at))
+
+    def _events(self, lines: Iterator[_Departed | _Replaced | _UnderWay], at: int) -> Iterator[AnyEvent]:
+        for one in lines:
+            if isinstance(one, _Replaced):
+                _remember(self._group_of, one.member_id, one.group)
+            elif isinstance(one, _UnderWay):
+                if self._groups.follow(one.group):
+                    yield self._under_way(one, at)
+            else:
+                yield from self._departure(one, at)
+
+    def _departure(self, line: _Departed, at: int) -> Iterator[AnyEvent]:
+        group = line.group if line.group is not None else self._group_of.get(line.member_id)
+        if group is None:
+            self.unplaced += 1
+            return
+        if not self._groups.follow(group):
+            return
+        if line.how != "fenced":
+            # The reason of the rebalance, logged beside it, says the same.
+            if (group, line.member_id) in self._departed:
+                return
+            _remember(self._departed, (group, line.member_id), None)
+        yield MemberLeft(
+            schema_version=SCHEMA_VERSION,
+            event_time=at,
+            system="kafka",
+            cluster=self._cluster,
+            group=group,
+            member_id=line.member_id,
+            how=line.how,
+            reason=_PREFIX + line.reason[:_MAX_REASON],
+        )
+
+    def _under_way(self, line: _UnderWay, at: int) -> GroupSnapshot:
+        return GroupSnapshot(
+            schema_version=SCHEMA_VERSION,
+            event_time=at,
+            system="kafka",
+            cluster=self._cluster,
+            group=line.group,
+            generation=line.generation,
+            state="CompletingRebalance" if line.has_joined else "PreparingRebalance",
+            joined_at=at if line.has_joined else None,
+            reason=None if line.reason is None else _PREFIX + line.reason[:_MAX_REASON],
+        )
+
+
+class _UnderWay(NamedTuple):
+    """A rebalance that begins, or whose members have joined."""
+
+    group: str
+    generation: int
+    has_joined: bool
+    reason: str | None
+
+
+class _Replaced(NamedTuple):
+    """A static member came back under another id."""
+
+    group: str
+    member_id: str
+
+
+_News: TypeAlias = "Callable[[_Match], Iterator[_Departed | _Replaced | _UnderWay]]"
+
+
+def _nothing(_match: _Match) -> Iterator[_Departed]:
+    """Return nothing: the record has it."""
+    return iter(())
+
+
+def _preparing(match: _Match) -> Iterator[_Departed | _UnderWay]:
+    group, reason = match["group"], match["reason"]
+    if reason is not None:
+        yield from _departures_in(group, reason.removesuffix("."))
+        reason = reason.removesuffix(".")
+    yield _UnderWay(group, int(match["generation"]), False, reason)
+
+
+def _stabilized(match: _Match) -> Iterator[_UnderWay]:
+    yield _UnderWay(match["group"], int(match["generation"]), True, None)
+
+
+def _expired(match: _Match) -> Iterator[_Departed]:
+    yield _Departed("expired", match["group"], match["member"], "heartbeat expiration")
+
+
+def _left(match: _Match) -> Iterator[_Departed]:
+    given = match.groupdict().get("reason")
+    yield _Departed("left", match["group"], match["member"], _leave(given))
+
+
+def _left_by_heartbeat(match: _Match) -> Iterator[_Departed]:
+    yield _Departed("left", match["group"], match["member"], "left the group")
+
+
+def _leave(client_reason: str | None) -> str:
+    return "LeaveGroup" if client_reason in (None, "not provided") else f"LeaveGroup; client reason: {client_reason}"
+
+
+def _removed(match: _Match) -> Iterator[_Departed]:
+    what = "did not rejoin in time" if match["what"] == "joined" else "did not sync in time"
+    for member_id in _listed(match["members"]):
+        yield _Departed("expired", match["group"], member_id, what)
+
+
+def _removed_by_new_coordinator(match: _Match) -> Iterator[_Departed]:
+    yield _Departed("expired", match["group"], match["member"], match["reason"].rstrip("."))
+
+
+def _fenced(match: _Match) -> Iterator[_Departed]:
+    named = match.groupdict()
+    during = f" during {named['operation']}" if named.get("operation") else ""
+    yield _Departed("fenced", named.get("group"), match["member"], f"instance id is owned by {match['by']}{during}")
+
+
+def _replaced(match: _Match) -> Iterator[_Replaced]:
+    yield _Replaced(match["group"], match["member"])
+
+
+def _departures_in(group: str, reason: str) -> Iterator[_Departed]:
+    """Return the departures that the reason of a rebalance names."""
+    for pattern, how in _REASONS:
+        match = pattern.fullmatch(reason)
+        if match is not None:
+            text = {"expired": "heartbeat expiration", "left": _leave(match.groupdict().get("reason"))}[how]
+            if "sync" in reason and how == "expired":
+                text = "did not sync in time"
+            for member_id in _listed(match["members"]) if "members" in match.groupdict() else [match["member"]]:
+                yield _Departed(how, group, member_id, text)
+
+
+def _listed(text: str) -> list[str]:
+    """Return the members of a list as Scala or Java prints it: ``Set(a, b)``, ``[a, b]``."""
+    inside = re.sub(r"^[A-Za-z]*[(\[{]|[)\]}]\.?$", "", text.strip())
+    return [one for one in (part.strip() for part in inside.split(", ")) if one]
+
+
+_REASONS: tuple[tuple[re.Pattern[str], Literal["left", "expired"]], ...] = (
+    (re.compile(r"[Rr]emoving member (?P<member>.+) on heartbeat expiration"), "expired"),
+    (re.compile(r"[Rr]emoving member (?P<member>.+) on LeaveGroup(?:; client reason: (?P<reason>.*))?"), "left"),
+    (re.compile(r"Removing (?P<members>.+) on pending sync request expiration"), "expired"),
+    (re.compile(r"explicit `LeaveGroup` request for (?P<members>\(.+\)) members"), "left"),
+)
+
+_PLACE = r"(?: \(__consumer_offsets-\d+\))?"
+_LEAVE_GROUP = r"has left group(?: (?P<group>.+))? through explicit `LeaveGroup`(?: request)?"
+_CLIENT_REASON = r"(?:; client reason: (?P<reason>.*))?\.?"
+
+
+def _patterns(*lines: tuple[str, _News]) -> tuple[tuple[re.Pattern[str], _News], ...]:
+    return tuple((re.compile(text, re.DOTALL), what) for text, what in lines)
+
+
+_NEWS = _patterns(
+    (
+        r"Preparing to rebalance group (?P<group>.+?)(?: in state \w+)? with old generation (?P<generation>\d+)"
+        + _PLACE
+        + r"(?: \(reason: (?P<reason>.*)\))?\.?",
+        _preparing,
+    ),
+    (
+        r"Stabilized group (?P<group>.+) generation (?P<generation>\d+)" + _PLACE + r"(?: with \d+ members)?\.?",
+        _stabilized,
+    ),
+    (r"Member (?P<member>.+) in group (?P<group>.+) has failed, removing it from the group\.?", _expired),
+    (
+        r"Member\[group\.instance\.id .+, member\.id (?P<member>.+)\] in group (?P<group>.+) has left,"
+        r" removing it from the group",
+        _left,
+    ),
+    (r"Member (?P<member>.+) in group (?P<group>.+) has left, removing it from the group", _left),
+    (
+        r"Member MemberMetadata\(memberId=(?P<member>.+), groupInstanceId=.*\) " + _LEAVE_GROUP + _CLIENT_REASON,
+        _left,
+    ),
+    (r"Member (?P<member>.+) " + _LEAVE_GROUP + _CLIENT_REASON, _left),
+    (
+        r"\[Group (?P<group>.+)\] Member (?P<member>.+) has left group through explicit `LeaveGroup` request"
+        + _CLIENT_REASON,
+        _left,
+    ),
+    (
+        r"\[GroupId (?P<group>.+)\] (?:Dynamic|Static) member (?P<member>\S+)(?: with instance id .+)? has left group"
+        r" through explicit `LeaveGroup` request" + _CLIENT_REASON,
+        _left,
+    ),
+    (
+        r"\[GroupId (?P<group>.+?)\](?:\[MemberId [^\]]*\])? (?:Static )?[Mm]ember (?P<member>\S+)"
+        r"(?: with instance id .+(?<! temporarily))? left the (?:consumer|share|streams) group\.?",
+        _left_by_heartbeat,
+    ),
+    (
+        r"Group (?P<group>.+) removed? (?:dynamic )?members who haven't (?P<what>joined|sent their sync requests):"
+        r" (?P<members>.*)",
+        _removed,
+    ),
+    (
+        r"\[GroupId (?P<group>.+)\] (?:Streams m|M)ember (?P<member>\S+) fenced from the group because (?P<reason>.*)",
+        _removed_by_new_coordinator,
+    ),
+    (
+        r"Request memberId=(?P<member>.+) for static member with groupInstanceId=.+ is fenced by"
+        r" (?:current|existing) memberId=(?P<by>.+) during operation (?P<operation>.+)",
+        _fenced,
+    ),
+    (
+        r"given member\.id (?P<member>.+) is identified as a known static member .+,\s?but not matching the expected"
+        r" member\.id (?P<by>.+)",
+        _fenced,
+    ),
+    (
+        r"\[GroupId (?P<group>.+)\] Static member (?P<member>\S+) with instance id .+"
+        r" (?:is fenced by existing|cannot join the group because the instance id is owned by) member (?P<by>\S+?)\.?",
+        _fenced,
+    ),
+    (
+        r"Static member with groupInstanceId=.+ and unknown member id joins group (?P<group>.+) in \w+ state\."
+        r" Replacing previously mapped member (?P<member>.+) with this groupInstanceId\.",
+        _replaced,
+    ),
+    (
+        r"Static member .+ of group (?P<group>.+) with unknown member id rejoins, assigning new member id .+, while old"
+        r" member id (?P<member>.+) will be removed\.",
+        _replaced,
+    ),
+)
+
+# No news: the group's record says it, or it is about no group. By how the message begins.
+_NO_NEWS = re.compile(
+    r"Starting up\.|Startup complete\.|Shutting down\.|Shutdown complete\.|Assignment received from leader|"
+    r"Group .+ with generation \d+ is now empty|Group .+ is dead, skipping rebalance|"
+    r"(?:Dynamic|Static) [Mm]ember|Pending (?:dynamic )?member|Adding new static member|"
+    r"\[Group .+\] Pending member|Member id .+ was not found in|Received (?:unexpected )?notification of|"
+    r"Member .+ has already been removed|(?:Loading|Unloading) group metadata|"
+    r"The following (?:groups|offsets) |Removed \d+ offsets|(?:Elected|Resigned) as the group coordinator|"
+    r"Setting empty assignments|Sending empty assignment|Attempt to add rejoining member|Failed to |"
+    r"Cannot (?:complete join|find the group|upgrade|downgrade)|Group .+ could not complete rebalance|"
+    r"\[GroupId=.+\] Unload|Loaded |Scheduling |Finished |Skip |Error |"
+    r"\[GroupId .+?\](?:\[MemberId [^\]]*\])? (?:"
+    r"(?:Static |Dynamic )?[Mm]ember .*(?:join|updated its|new assignment state|temporarily left|initialized the top)|"
+    r"Bumped |Computed |Converted |Configuring |Creating |Could(?: not|n't) |Expired |Ignoring |Received |Refreshing |"
+    r"Removing |Scanned |Static member with instance id )"
+)
+
+
+def _understand(message: str) -> tuple[_News, _Match] | None:
+    for pattern, what in _NEWS:
+        match = pattern.fullmatch(message)
+        if match is not None:
+            return what, match
+    known = _NO_NEWS.match(message)
+    return None if known is None else (_nothing, known)
+
+
+def _time_of(head: str, zone: tzinfo) -> int | None:
+    """Return the time before a message in epoch milliseconds; None: it has none."""
+    found = _TIME.search(head)
+    if found is None:
+        return None
+    try:
+        time = datetime.fromisoformat(f"{found['date']}T{found['time']}")
+        offset = found["zone"]
+        if offset is not None:
+            zone = datetime.fromisoformat(f"2000-01-01T00:00{'Z' if offset in ('Z', 'UTC') else offset}").tzinfo or UTC
+    except ValueError:
+        return None
+    fraction = int(((found["fraction"] or "") + "000")[:3])
+    return int(time.replace(tzinfo=zone).timestamp()) * 1_000 + fraction
+
+
+def _remember(memory: OrderedDict[Any, Any], key: object, value: object) -> None:
+    memory[key] = value
+    while len(memory) > _REMEMBERED:
+        memory.popitem(last=False)

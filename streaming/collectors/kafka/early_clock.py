@@ -1,0 +1,38 @@
+"""Shell: when a clock is worth more than the next round's: once something that the query has read can be decided.
+
+The job decides what is older than the allowed lateness. On a cluster where nothing more is written, only a ``clock``
+moves its time on, and rounds are seconds apart. So as soon as the lateness has passed since the newest record that was
+read, one more is written. While nothing is read, none is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+_AT_MOST = 1_000  # times that wait; beyond this the rounds do
+
+
+class EarlyClock:
+    """The times (epoch ms, the brokers') of what waits for a clock.
+
+    Args:
+        lateness_ms: Of the job: what is older than the clock by more than this is decided.
+    """
+
+    def __init__(self, lateness_ms: int) -> None:
+        self._lateness_ms = lateness_ms
+        self._waiting: deque[int] = deque(maxlen=_AT_MOST)
+
+    def add(self, time_ms: int) -> None:
+        """Note something of this time that waits."""
+        if not self._waiting or time_ms > self._waiting[-1]:
+            self._waiting.append(time_ms)
+
+    def is_due(self, clock_ms: int) -> bool:
+        """Return whether a clock of this time decides something that waits."""
+        return bool(self._waiting) and self._waiting[0] + self._lateness_ms < clock_ms
+
+    def passed(self, clock_ms: int) -> None:
+        """Note that a clock of this time was written, or is about to be."""
+        while self.is_due(clock_ms):
+            self._waiting.popleft()

@@ -1,0 +1,149 @@
+"""Shell: a cluster's groups by admin calls, for principals that may not read ``__consumer_offsets``.
+
+Three calls of librdkafka together show a group, and none alone:
+
+- ``list_groups`` (ListGroups, and one DescribeGroups for each broker) has the members' own bytes: what they subscribe
+  to, what they owned, in which generation they were before. It is called deprecated in favour of the last one, which
+  has none of these; kafka-python has them too, but would need every login a second time, in options of its own.
+- ``list_consumer_groups`` has which groups use the new protocol (KIP-848); ``list_groups`` shows those as dead.
+- ``describe_consumer_groups`` describes those, and has the instance ids of static members; it costs one request a
+  group.
+
+No call has the generation, the leader or the members' timeouts.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
+
+import msgspec
+from confluent_kafka import ConsumerGroupType, KafkaException
+
+from streaming.collectors.kafka.metadata_client import ClusterView
+from udfs.model.events import QueueRef
+
+_CONSUMERS = "consumer"
+DEAD = "Dead"
+
+
+class PolledMember(msgspec.Struct, frozen=True, kw_only=True):
+    """A member as the admin calls show it.
+
+    Attributes:
+        metadata, assignment: The bytes of a classic member; empty during a rebalance, and for others.
+        queues: Of a member of the new protocol.
+    """
+
+    member_id: str
+    client_id: str
+    host: str
+    metadata: bytes = b""
+    assignment: bytes = b""
+    queues: tuple[QueueRef, ...] = ()
+    instance_id: str | None = None
+
+
+class PolledGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A group as the admin calls show it.
+
+    Attributes:
+        state: As Kafka names it: Stable, PreparingRebalance, ... protocol: ``classic``, ``consumer`` (KIP-848).
+        protocol_type: What a classic group assigns: ``consumer``, ``connect``, ...; empty while it has no members.
+    """
+
+    state: str
+    protocol: Literal["classic", "consumer"] = "classic"
+    protocol_type: str = ""
+    strategy: str = ""
+    members: tuple[PolledMember, ...] = ()
+
+
+class PolledGroups(msgspec.Struct, frozen=True, kw_only=True):
+    """All groups that one poll showed.
+
+    Attributes:
+        unreadable: Groups that this user may not describe, or that could not be described just now.
+        is_whole: Every broker replied: a group that is missing is gone.
+    """
+
+    groups: dict[str, PolledGroup]
+    unreadable: frozenset[str] = frozenset()
+    is_whole: bool = True
+
+
+class GroupReader(ClusterView):
+    """A connection to one cluster that reads its groups, too. Calls raise as those of ``ClusterView`` do."""
+
+    def groups(self) -> PolledGroups:
+        """Return all groups that this user may describe; of classic ones without instance ids."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            listed: list[Any] = self._admin.list_groups(timeout=self._timeout_s)
+        answer = self._admin.list_consumer_groups(request_timeout=self._timeout_s).result(self._timeout_s)
+        of_new_protocol = [one.group_id for one in answer.valid if one.type is ConsumerGroupType.CONSUMER]
+        described = self.described(of_new_protocol)
+        found: dict[str, PolledGroup] = {}
+        unreadable = {one for one in of_new_protocol if one not in described}
+        for group in listed:
+            name: str = group.id
+            if name in described or name in unreadable:
+                continue
+            if group.error is not None:
+                unreadable.add(name)
+                continue
+            found[name] = PolledGroup(
+                state=group.state,
+                protocol_type=group.protocol_type,
+                strategy=group.protocol,
+                members=tuple(
+                    PolledMember(
+                        member_id=member.id,
+                        client_id=member.client_id,
+                        host=member.client_host,
+                        metadata=member.metadata or b"",
+                        assignment=member.assignment or b"",
+                    )
+                    for member in group.members
+                ),
+            )
+        return PolledGroups(groups=found | described, unreadable=frozenset(unreadable), is_whole=not answer.errors)
+
+    def described(self, groups: Collection[str]) -> dict[str, PolledGroup]:
+        """Return each of these groups by a call of its own; those that cannot be described are left out."""
+        if not groups:
+            return {}
+        answers = self._admin.describe_consumer_groups(sorted(groups), request_timeout=self._timeout_s)
+        found: dict[str, PolledGroup] = {}
+        for name, answer in answers.items():
+            try:
+                group = answer.result(self._timeout_s)
+            except KafkaException:
+                continue
+            found[name] = PolledGroup(
+                state=_STATES.get(group.state.name, group.state.name.title()),
+                protocol="consumer" if group.type is ConsumerGroupType.CONSUMER else "classic",
+                protocol_type=_CONSUMERS,
+                strategy=group.partition_assignor,
+                members=tuple(
+                    PolledMember(
+                        member_id=member.member_id,
+                        client_id=member.client_id,
+                        host=member.host,
+                        instance_id=member.group_instance_id or None,
+                        queues=tuple(
+                            sorted(QueueRef(one.topic, one.partition) for one in member.assignment.topic_partitions)
+                        ),
+                    )
+                    for member in group.members
+                ),
+            )
+        return found
+
+
+# ``ConsumerGroupState`` in the words of Kafka's own protocol.
+_STATES: Mapping[str, str] = {
+    "PREPARING_REBALANCING": "PreparingRebalance",
+    "COMPLETING_REBALANCING": "CompletingRebalance",
+}

@@ -1,0 +1,87 @@
+"""Shell: whether a cluster's groups are read from ``__consumer_offsets`` or by admin calls.
+
+``auto`` tries the rights themselves. What it took stays as long as what its collector remembers: events of the two do
+not mix without a seam (a counted number is followed by a reported one).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.permissions import (
+    Missing,
+    check_admin_rights,
+    check_rights,
+    offsets_partitions,
+    refuse_without,
+)
+from streaming.machine.logs import logger
+from streaming.setup.errors import SetupError
+
+Source: TypeAlias = Literal["records", "admin"]
+_log = logger("kafka")
+
+
+class GroupSource(NamedTuple):
+    """Where groups come from.
+
+    Attributes:
+        partitions: Of ``__consumer_offsets``, where it is read.
+        why: Why it was taken.
+    """
+
+    source: Source
+    partitions: int = 0
+    why: str = ""
+
+    def __str__(self) -> str:
+        """Return what is taken, and why."""
+        return f"{self.source}: {self.why}"
+
+
+def choose_source(options: KafkaOptions, wanted: str, before: Source | None) -> GroupSource:
+    """Check the rights that a source needs, and log which one is taken, why, and which rights are missing.
+
+    Args:
+        wanted: ``records``, ``admin`` or ``auto``. before: What an earlier start took.
+
+    Raises:
+        SetupError: The cluster cannot be reached or refuses this user, or lacks what the wanted source needs.
+    """
+    if wanted == "auto" and before is not None:
+        wanted, why = before, "an earlier start took it"
+    else:
+        why = "the settings say so"
+    if wanted == "admin":
+        return _admin(options, why)
+    missing = check_rights(options)
+    lacking = [one for one in missing if one.needed]
+    if wanted == "auto" and lacking:
+        return _admin(options, "missing: " + "; ".join(str(one) for one in lacking))
+    refuse_without(missing, options)
+    _warn(missing, options)
+    try:
+        partitions = offsets_partitions(options)
+    except SetupError as error:
+        if wanted != "auto":
+            raise
+        return _admin(options, str(error))
+    why = "all rights for it are there" if wanted == "auto" else why
+    _log_choice(options, "records", why)
+    return GroupSource("records", partitions, why)
+
+
+def _admin(options: KafkaOptions, why: str) -> GroupSource:
+    _warn(check_admin_rights(options), options)
+    _log_choice(options, "admin", why)
+    return GroupSource("admin", why=why)
+
+
+def _warn(missing: list[Missing], options: KafkaOptions) -> None:
+    for one in missing:
+        _log.warning("a permission is missing", right=str(one), give_it_with=one.command(options))
+
+
+def _log_choice(options: KafkaOptions, source: Source, why: str) -> None:
+    _log.info("source of Kafka's groups", cluster=options.cluster, source=source, why=why)

@@ -1,0 +1,49 @@
+"""Command: `alerts`: send findings that open and close to a webhook, Alertmanager, Slack or PagerDuty."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from streaming.commands.options import ConfigOption, TablesOption
+
+
+def alerts(
+    tables: TablesOption = None,
+    config: ConfigOption = None,
+    is_dry: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be sent now, one JSON object a line; send nothing.")
+    ] = False,
+    once: Annotated[bool, typer.Option("--once", help="Send what is due now, and stop.")] = False,
+) -> None:
+    """Send messages about findings that open and close, until Ctrl-C. Needs no Spark; `serve` does it, too.
+
+    Channels, templates, cool-down and maintenance windows are in the settings [alerts].
+    """
+    from streaming.alerts import service
+    from streaming.machine import logs
+    from streaming.machine.stop_request import StopRequest
+    from streaming.settings.locations import hand_on
+    from streaming.settings.model import load
+    from streaming.terminal.output import answering
+    from streaming.views.reader import Reader
+
+    settings = load(config, {"job.tables": tables}, os.environ)
+    hand_on(settings.storage.plain_options(), os.environ)
+    logs.configure(settings.log.level, settings.log.format)
+    root = settings.job.tables
+    with answering():
+        Reader(root)
+    if is_dry:
+        for request in service.dry_run(root, settings.alerts):
+            sys.stdout.write(json.dumps(request, ensure_ascii=False) + "\n")
+    elif once:
+        sys.stderr.write(f"sent: {service.run_once(root, settings.alerts)}\n")
+    else:
+        stop = StopRequest()
+        with stop.by_signals():
+            service.run(root, settings.alerts, stop.wait)

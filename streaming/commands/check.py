@@ -1,0 +1,202 @@
+"""Command: `check`: one line and an exit code for monitors and CI, as plugins of Nagios give them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperCommand
+from typer.exceptions import TyperException
+
+from streaming.commands.options import ClusterOption, ConfigOption, GroupOption, TablesOption, TimeOption
+
+if TYPE_CHECKING:
+    from streaming.views.objectives import Evaluation, Figure
+
+# Nagios Plugin Development Guidelines, "Plugin Return Codes".
+EXIT_CODES = {"ok": 0, "warning": 1, "critical": 2, "unknown": 3}
+_NAMED = 5
+_LONGEST_ID = 100
+_LONGEST = 1_000
+
+
+class PluginCommand(TyperCommand):
+    """A command whose mistakes of usage are unknown states: 2 would be critical."""
+
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        """Parse the arguments."""
+        with _unknown_usage():
+            return super().make_context(*args, **more)
+
+    def invoke(self, *args: Any, **more: Any) -> Any:
+        """Run the command."""
+        with _unknown_usage():
+            return super().invoke(*args, **more)
+
+
+@contextmanager
+def _unknown_usage() -> Iterator[None]:
+    try:
+        yield
+    except TyperException as error:
+        if getattr(error, "exit_code", None) == EXIT_CODES["critical"]:
+            error.exit_code = EXIT_CODES["unknown"]
+        raise
+
+
+def check(
+    objective: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=WARNING[:CRITICAL]",
+            help="rebalances_per_hour, queue_pause_s (of one group), source_delay_s (of one cluster) or table_age_s,"
+            " with the values from which it is a warning, and critical. Default: the settings [check].",
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="KIND", help="Findings of this kind do not count, e.g. idle_members.")
+    ] = None,
+    window: Annotated[
+        str | None, typer.Option(metavar="SPAN", help="Span of rates, pauses and delays, e.g. 1h.")
+    ] = None,
+    at: TimeOption = None,
+    cluster: ClusterOption = None,
+    group: GroupOption = None,
+    tables: TablesOption = None,
+    config: ConfigOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object with all values.")] = False,
+) -> None:
+    """Exit with 0 (ok), 1 (warning), 2 (critical) or 3 (unknown) by open findings and objectives, with one line.
+
+    Open findings of severity critical are critical, those of severity warning a warning. Unknown: the tables cannot be
+    read, or the arguments cannot be used.
+    """
+    from streaming.commands.options import span_ms, time_ms
+    from streaming.settings.errors import SettingsError
+
+    at_ms, window_ms = time_ms("--at", at), span_ms(window, "--window")
+    overrides: dict[str, object] = {"job.tables": tables, "check.window_ms": window_ms}
+    for text in objective or []:
+        overrides |= _objective(text)
+    try:
+        found = _evaluated(overrides, config, at_ms, cluster, group, ignore or [])
+    except SettingsError as error:
+        _unknown("; ".join(error.mistakes), as_json=as_json)
+    except Exception as error:  # noqa: BLE001 - whatever keeps the tables from being read, the state is unknown
+        _unknown(str(error) or type(error).__name__, as_json=as_json)
+    if as_json:
+        sys.stdout.write(json.dumps(_json(found), ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(f"{sentence(found)} | {' '.join(map(_performance, found.figures))}\n")
+    sys.exit(EXIT_CODES[found.state])
+
+
+def _objective(text: str) -> dict[str, object]:
+    from streaming.views.objectives import OBJECTIVES
+
+    name, equals, values = text.partition("=")
+    warning, _, critical = values.partition(":")
+    try:
+        limits = float(warning), float(critical or 0)
+    except ValueError:
+        limits = None
+    if name not in OBJECTIVES or not equals or limits is None:
+        raise typer.BadParameter(f"--objective: {text!r} is not NAME=WARNING[:CRITICAL] with {', '.join(OBJECTIVES)}")
+    return {f"check.{name}_warning": limits[0], f"check.{name}_critical": limits[1]}
+
+
+def _evaluated(
+    overrides: dict[str, object], config: Any, at_ms: int | None, cluster: str | None, group: str | None, ignored: Any
+) -> Evaluation:
+    from streaming.machine.clock import now_ms
+    from streaming.settings.locations import hand_on
+    from streaming.settings.model import load
+    from streaming.views.objectives import evaluate, last_commit_ms
+    from streaming.views.reader import Reader
+
+    settings = load(config, overrides, os.environ)
+    hand_on(settings.storage.plain_options(), os.environ)
+    root, at = settings.job.tables, now_ms() if at_ms is None else at_ms
+    reader = Reader(root)
+    committed_ms = last_commit_ms(root) if at_ms is None else None
+    return evaluate(
+        reader, settings.check, at, cluster=cluster, group=group, ignored=ignored, committed_ms=committed_ms
+    )
+
+
+def sentence(found: Evaluation) -> str:
+    """Return the state and its reasons in one line without what plugins use as marks.
+
+    Example:
+        >>> from streaming.views.objectives import Evaluation
+        >>> sentence(Evaluation([], []))
+        'REBALANCES OK - no open findings, all objectives met'
+    """
+    reasons = []
+    if found.findings:
+        kinds = [f"{number} {severity} {kind}" for (severity, kind), number in found.kinds.items()]
+        more = [f"{len(kinds) - _NAMED} kinds more"] if len(kinds) > _NAMED else []
+        first = found.findings[0]
+        where = _plain("/".join(filter(None, (first["cluster"], first["group_id"]))))
+        reasons.append(f"open findings: {', '.join([*kinds[:_NAMED], *more])}, first of {where}")
+    reasons += [_missed(figure) for figure in found.figures if figure.state != "ok"]
+    words = "; ".join(reasons) or "no open findings, all objectives met"
+    return _plain(f"REBALANCES {found.state.upper()} - {words}", _LONGEST)
+
+
+def _missed(figure: Figure) -> str:
+    limit = figure.critical if figure.state == "critical" else figure.warning
+    where = _plain("/".join(filter(None, (figure.cluster, figure.group_id))))
+    return f"{figure.name} is {figure.value:g}{f' in {where}' if where else ''} ({figure.state} from {limit:g})"
+
+
+def _plain(text: str, longest: int = _LONGEST_ID) -> str:
+    from streaming.terminal.escape import printable
+
+    text = printable(text).replace("|", "¦")
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _performance(figure: Figure) -> str:
+    # 'label'=value[UOM];warn;crit;min
+    value = "U" if figure.value is None else f"{figure.value:.3f}".rstrip("0").rstrip(".")
+    unit = "s" if figure.name.endswith("_s") and figure.value is not None else ""
+    limits = (f"{limit:g}" if limit else "" for limit in (figure.warning, figure.critical))
+    return f"{figure.name}={value}{unit};{';'.join(limits)};0"
+
+
+def _json(found: Evaluation) -> dict[str, object]:
+    from streaming.terminal.output import with_times
+    from streaming.views.reader import time_columns
+
+    return {
+        "state": found.state,
+        "exit_code": EXIT_CODES[found.state],
+        "message": sentence(found),
+        "findings": with_times(list(found.findings), time_columns("findings")),
+        "objectives": [
+            {
+                "name": figure.name,
+                "state": figure.state,
+                "value": figure.value,
+                "warning": figure.warning or None,
+                "critical": figure.critical or None,
+                "cluster": figure.cluster,
+                "group_id": figure.group_id,
+            }
+            for figure in found.figures
+        ],
+    }
+
+
+def _unknown(reason: str, *, as_json: bool) -> NoReturn:
+    line = _plain(f"REBALANCES UNKNOWN - {reason}", _LONGEST)
+    code = EXIT_CODES["unknown"]
+    said = json.dumps({"state": "unknown", "exit_code": code, "message": line}) if as_json else line
+    sys.stdout.write(f"{said}\n")
+    sys.exit(code)

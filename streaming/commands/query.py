@@ -1,0 +1,104 @@
+"""Command: `query`: the ready questions, their answers, and their SQL."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streaming.commands.options import (
+    ClusterOption,
+    GroupOption,
+    JsonOption,
+    TablesOption,
+    TimeOption,
+    tables_root,
+    time_ms,
+)
+
+if TYPE_CHECKING:
+    from dashboard.questions.answer import Answer
+
+_MEMORY_BYTES, _TIMEOUT_MS = 1 << 30, 600_000
+
+
+def query(
+    name: Annotated[
+        str | None, typer.Argument(metavar="QUESTION", help="Name of a question. Without it all are listed.")
+    ] = None,
+    since: Annotated[str | None, typer.Option(metavar="TIME", help="Not before. Default: from the beginning.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Before. Default: to the end.")] = None,
+    at: TimeOption = None,
+    cluster: ClusterOption = None,
+    group: GroupOption = None,
+    topic: Annotated[str | None, typer.Option(metavar="TOPIC", help="The topic, where a question needs one.")] = None,
+    queue: Annotated[int | None, typer.Option(metavar="NUMBER", min=-1, help="The queue (partition).")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Maximum number of rows.")] = None,
+    sql: Annotated[
+        str | None,
+        typer.Option(metavar="DIALECT", help="Print the SQL for duckdb, spark or trino instead, to run it elsewhere."),
+    ] = None,
+    tables: TablesOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run one of the ready questions: who rebalances most, why, at what cost; `query` alone lists them."""
+    from dashboard.questions.catalog import DIALECTS, question, questions
+    from streaming.terminal.output import answering, field, show_rows, write_json_lines
+
+    if name is None:
+        listed = [
+            {"name": one.name, "title": one.title, "parameters": list(one.parameters)} for one in questions().values()
+        ]
+        if as_json:
+            write_json_lines(listed, frozenset())
+        else:
+            show_rows(listed, [field("QUESTION", "name"), field("", "title")])
+        return
+    if sql is not None and sql not in DIALECTS:
+        raise typer.BadParameter(f"--sql: {sql!r} is not one of {', '.join(DIALECTS)}")
+    given = {
+        "since": time_ms("--since", since),
+        "until": time_ms("--until", until),
+        "at": time_ms("--at", at),
+        "cluster": cluster,
+        "group": group,
+        "topic": topic,
+        "queue": queue,
+        "limit": limit,
+    }
+    with answering():
+        chosen = question(name)
+    try:
+        if sql is not None:
+            sys.stdout.write(f"-- {chosen.title}\n{chosen.bound(next(one for one in DIALECTS if one == sql), given)}")
+            return
+        chosen.values(given)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    _print(_answer(name, given, tables), as_json=as_json)
+
+
+def _answer(name: str, given: Mapping[str, object], tables: str | None) -> Answer:
+    from dashboard.questions.answer import answer
+    from dashboard.questions.catalog import question
+    from dashboard.reading.queries import Queries
+    from streaming.terminal.output import answering
+    from streaming.views.reader import Reader
+
+    with answering():
+        reader = Reader(tables_root(tables))
+        return answer(question(name), reader, Queries(memory_bytes=_MEMORY_BYTES, timeout_ms=_TIMEOUT_MS), given)
+
+
+def _print(found: Answer, *, as_json: bool) -> None:
+    from streaming.terminal.output import field, show_rows, time_field, write_json_lines
+
+    if as_json:
+        write_json_lines(found.rows, found.times)
+    elif found.rows:
+        columns = [(one.upper().replace("_", "-"), one) for one in found.columns]
+        show_rows(found.rows, [time_field(*one) if one[1] in found.times else field(*one) for one in columns])
+    else:
+        sys.stderr.write("no rows\n")

@@ -1,0 +1,41 @@
+"""Command: `serve`: pages and API over the tables."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from streaming.commands.options import ConfigOption, TablesOption
+
+
+def serve(
+    tables: TablesOption = None,
+    host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Address to listen at.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen at; 0 = a free one.")] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Serve pages and an API over the tables, until Ctrl-C. Reads only, and needs no Spark.
+
+    Only this machine reaches them, unless --host names another address; then the setting dashboard.token is needed.
+    """
+    from dashboard.server import PageServer
+    from streaming.alerts import service as alerts
+    from streaming.machine import logs
+    from streaming.machine.stop_request import StopRequest
+    from streaming.settings.locations import hand_on
+    from streaming.settings.model import load
+    from streaming.terminal.output import answering
+
+    overrides = {"job.tables": tables, "dashboard.host": host, "dashboard.port": port}
+    settings = load(config, overrides, os.environ)
+    hand_on(settings.storage.plain_options(), os.environ)
+    logs.configure(settings.log.level, settings.log.format)
+    with answering():
+        server = PageServer(settings.job.tables, settings.dashboard, metrics=settings.metrics)
+    sys.stderr.write(f"pages: {server.url}\n")
+    # The server gives a signal on to whoever took it before: alerts end what they send, and then the process ends.
+    with StopRequest().by_signals(), alerts.in_background(settings.job.tables, settings.alerts):
+        server.run()

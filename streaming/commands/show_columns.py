@@ -1,0 +1,151 @@
+"""Shell: the columns in which `show` lists groups, members, progress, rebalances, findings and audits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streaming.tables.schema import Row
+    from streaming.terminal.output import Shown
+
+
+def group_columns() -> list[Shown]:
+    """Return the columns of groups."""
+    from streaming.terminal.output import Shown, field, time_field
+    from streaming.views.groups import generation_text
+
+    return [
+        field("CLUSTER", "cluster"),
+        field("GROUP", "group_id"),
+        field("SYSTEM", "system"),
+        field("STATE", "state"),
+        Shown("PROTOCOL", lambda row: row.get("protocol") or "-"),
+        field("ASSIGNMENT-STRATEGY", "strategy"),
+        field("LIBRARY", "library"),
+        Shown("GENERATION", generation_text),
+        field("#MEMBERS", "members"),
+        field("#QUEUES", "queues"),
+        field("IDLE", "idle_members"),
+        field("UNASSIGNED", "unassigned_queues"),
+        field("SPREAD", "spread"),
+        time_field("LAST-REBALANCE", "last_rebalance_at"),
+    ]
+
+
+def member_columns(*, with_group: bool) -> list[Shown]:
+    """Return the columns of members with their queues."""
+    from streaming.terminal.format import queues_text
+    from streaming.terminal.output import Shown, field, time_field
+
+    return [
+        *(_name_of() if with_group else []),
+        field("CONSUMER-ID", "member_id"),
+        field("GROUP-INSTANCE-ID", "instance_id"),
+        field("HOST", "host"),
+        field("CLIENT-ID", "client_id"),
+        Shown("#PARTITIONS", lambda row: str(len(row["computed"] if row["reported"] is None else row["reported"]))),
+        Shown("COMPUTED", lambda row: queues_text(row["computed"])),
+        Shown("REPORTED", lambda row: queues_text(row["reported"])),
+        Shown("AGREES", lambda row: {True: "yes", False: "no", None: "-"}[row["agrees"]]),
+        time_field("JOINED", "joined_at"),
+    ]
+
+
+def departure_columns() -> list[Shown]:
+    """Return the columns of members that departed."""
+    from streaming.terminal.output import field, time_field
+
+    return [
+        field("CONSUMER-ID", "member_id"),
+        field("GROUP-INSTANCE-ID", "instance_id"),
+        field("HOST", "host"),
+        time_field("LEFT", "left_at"),
+        field("HOW", "left_reason"),
+        field("DETAIL", "detail"),
+    ]
+
+
+def progress_columns(rows: Sequence[Row]) -> list[Shown]:
+    """Return the columns of `kafka-consumer-groups.sh --describe`, in its order; brokers where queues have them."""
+    from streaming.terminal.output import Shown, field
+    from streaming.views.progress import lag_text
+
+    return [
+        field("GROUP", "group_id"),
+        field("TOPIC", "topic"),
+        *([field("BROKER", "broker")] if any(row["broker"] for row in rows) else []),
+        field("PARTITION", "queue_id"),
+        field("CURRENT-OFFSET", "committed_offset"),
+        field("LOG-END-OFFSET", "end_offset"),
+        Shown("LAG", lag_text),
+        field("CONSUMER-ID", "member_id"),
+        field("HOST", "host"),
+        field("CLIENT-ID", "client_id"),
+    ]
+
+
+def _name_of() -> list[Shown]:
+    from streaming.terminal.output import field
+
+    return [field("CLUSTER", "cluster"), field("GROUP", "group_id")]
+
+
+def rebalance_columns(*, with_group: bool) -> list[Shown]:
+    """Return the columns of rebalances."""
+    from streaming.terminal.output import Shown, field, time_field, yes_no
+    from streaming.views.phases import continued, phases_text
+    from streaming.views.rebalances import causes_text, pause_text, repeated_text
+
+    return [
+        time_field("TIME", "event_time"),
+        *(_name_of() if with_group else []),
+        field("GENERATION", "generation"),
+        Shown("TRIGGER", causes_text),
+        field("STATUS", "status"),
+        Shown("#MEMBERS", lambda row: f"{row['members_before']}→{row['members_after']}"),
+        field("MOVED", "queues_moved"),
+        field("ASSIGNED", "queues_assigned"),
+        field("REVOKED", "queues_revoked"),
+        Shown("PAUSE", pause_text),
+        Shown("PHASES", lambda row: phases_text(row) or "-"),
+        Shown("REPEATED", repeated_text),
+        field("WAITING", "waiting_messages"),
+        field("AGREES", "agrees", yes_no),
+        field("REBALANCE-ID", "rebalance_id"),
+        Shown("CONTINUES", lambda row: continued(row) or "-"),
+    ]
+
+
+def finding_columns(*, with_group: bool) -> list[Shown]:
+    """Return the columns of findings."""
+    from streaming.terminal.output import field, time_field
+
+    return [
+        field("SEVERITY", "severity"),
+        field("KIND", "kind"),
+        *(_name_of() if with_group else []),
+        time_field("SINCE", "opened_at"),
+        time_field("UNTIL", "closed_at"),
+        field("MESSAGE", "message"),
+        field("ADVICE", "advice"),
+    ]
+
+
+def audit_columns(*, with_group: bool) -> list[Shown]:
+    """Return the columns of audits."""
+    from streaming.terminal.output import field, time_field
+
+    return [
+        time_field("TIME", "event_time"),
+        *(_name_of() if with_group else []),
+        field("GENERATION", "generation"),
+        field("VERDICT", "verdict"),
+        field("REASON", "reason"),
+        field("DIFFERING", "queues_differing"),
+        field("MISSING", "missing"),
+        field("DUPLICATE", "duplicate"),
+        field("UNEXPECTED", "unexpected_owner"),
+        field("EVIDENCE", "detail"),
+        field("REBALANCE-ID", "rebalance_id"),
+    ]

@@ -1,0 +1,57 @@
+"""Shell: what the batches took, in parts: summed since the start, and since the journal's last commit."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from streaming.tables.commit_notes import WRITING, BatchTimes, note_of
+
+
+class BatchClock:
+    """Adds up what batches took; the thread that writes takes it out, another one adds.
+
+    Attributes:
+        sources: What each note says beside it, as ``BatchTimes`` has it.
+    """
+
+    def __init__(self) -> None:
+        self.sources: dict[str, str] = {}
+        self.totals: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._writing = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._batches = self._events = 0
+        self._ms: Counter[str] = Counter()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Count the time of the block as the tables' part of the batch that is running."""
+        began = time.monotonic()
+        yield
+        with self._lock:
+            self._writing += round(1_000 * (time.monotonic() - began))
+
+    def ended(self, events: int, durations: Mapping[str, int]) -> None:
+        """Add a batch that is over."""
+        with self._lock:
+            parts = {**durations, WRITING: self._writing}
+            self._writing = 0
+            self._batches += 1
+            self._events += events
+            self._ms.update(parts)
+            self.totals.update(parts)
+
+    def take(self) -> str:
+        """Return what was added since the last call, as a commit's note; empty when nothing was."""
+        with self._lock:
+            if not self._batches:
+                return ""
+            taken = BatchTimes(self._batches, self._events, dict(self._ms), self.sources)
+            self._begin()
+        return note_of(taken)

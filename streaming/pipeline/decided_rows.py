@@ -1,0 +1,119 @@
+"""Shell: what shards decided, as rows of the tables; in the driver, or in Python workers where the rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+
+from streaming.tables.arrow_rows import to_arrow
+from streaming.tables.schema import CHANGES, QUEUE_PROGRESS, REBALANCES, REJECTED_EVENTS, Row, Table
+from streaming.tables.spark_sql import sql_type
+from udfs.model.journal import Rebalance, Rejected
+from udfs.model.queue_progress import QueueProgress
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# So many become Arrow's columns at a time: a rejected input may be long, and progress has up to a hundred rows in one.
+_ROWS_AT_ONCE = 1_000
+
+
+class _JournalRow(msgspec.Struct):
+    """A change whose body stays the text that it is."""
+
+    cluster: str
+    group_id: str | None
+    subject: str | None
+    number: int
+    event_time: int
+    body: msgspec.Raw
+
+
+class _Kind(msgspec.Struct):
+    kind: str
+
+
+_rebalance = msgspec.json.Decoder(Rebalance)
+_rejected = msgspec.json.Decoder(Rejected)
+_change = msgspec.json.Decoder(_JournalRow)
+_progress = msgspec.json.Decoder(QueueProgress)
+_kind = msgspec.json.Decoder(_Kind)
+
+
+def rebalance_row(body: str) -> Row:
+    """Return a row of ``rebalances`` out of its JSON."""
+    row = msgspec.structs.asdict(_rebalance.decode(body))
+    row["triggers"] = [msgspec.structs.asdict(trigger) for trigger in row["triggers"]]
+    return row
+
+
+def change_row(body: str, batch_id: int) -> Row:
+    """Return a row of ``changes`` out of its JSON."""
+    change = _change.decode(body)
+    return {
+        "cluster": change.cluster,
+        "group_id": change.group_id,
+        "subject": change.subject,
+        "number": change.number,
+        "kind": _kind.decode(change.body).kind,
+        "event_time": change.event_time,
+        "batch": batch_id,
+        "body": bytes(change.body).decode(),
+    }
+
+
+def rejected_row(body: str) -> Row:
+    """Return a row of ``rejected_events`` out of its JSON."""
+    return msgspec.structs.asdict(_rejected.decode(body))
+
+
+def progress_rows(body: str) -> list[Row]:
+    """Return the rows of ``queue_progress`` that one decided row holds."""
+    progress = _progress.decode(body)
+    return [
+        {
+            "cluster": progress.cluster,
+            "group_id": progress.group_id,
+            "topic": progress.topic,
+            "broker": progress.broker,
+            "queue_id": queue_id,
+            "event_time": progress.span_start,
+            "committed_offset": committed,
+            "committed_at": committed_at,
+            "end_offset": end,
+            "end_at": end_at,
+            # An end may be older than the commit.
+            "lag": None if committed is None or end is None else max(0, end - committed),
+        }
+        for queue_id, committed, committed_at, end, end_at in progress.queues
+    ]
+
+
+# Kind of a decided row -> the table of these.
+TABLE_OF = {"rebalance": REBALANCES, "change": CHANGES, "rejected": REJECTED_EVENTS, "progress": QUEUE_PROGRESS}
+
+
+def rows_frame(decided: DataFrame, kind: str, batch_id: int) -> DataFrame:
+    """Return the decided rows of a kind as rows of its table, made where they are."""
+    columns = ", ".join(f"`{column.name}` {sql_type(column.type)}" for column in TABLE_OF[kind].columns)
+    return decided.select("body").mapInArrow(partial(parse_batches, kind, batch_id), columns)
+
+
+def parse_batches(kind: str, batch_id: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Parse bodies of one kind, batch by batch; runs in a Python worker."""
+    parse: dict[str, Callable[[str], list[Row]]] = {
+        "rebalance": lambda body: [rebalance_row(body)],
+        "change": lambda body: [change_row(body, batch_id)],
+        "rejected": lambda body: [rejected_row(body)],
+        "progress": progress_rows,
+    }
+    table: Table = TABLE_OF[kind]
+    for batch in batches:
+        for begin in range(0, batch.num_rows, _ROWS_AT_ONCE):
+            bodies = batch["body"].slice(begin, _ROWS_AT_ONCE).to_pylist()
+            rows = [row for body in bodies for row in parse[kind](body)]
+            yield from to_arrow(table, rows).combine_chunks().to_batches()

@@ -1,0 +1,87 @@
+"""Shell: the section ``alerts``: where findings are sent, how often, and when not."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, SecretStr
+
+from streaming.settings.sections import Folder, Pattern, Section, SomeCount, SomeSpan, Span, pattern
+
+_WINDOW = re.compile(r"(\S+?)/(\S+?)((?: (?:cluster|group)=\S+)*)")
+
+
+def _url(address: SecretStr) -> SecretStr:
+    parts = urlsplit(address.get_secret_value())
+    if address.get_secret_value() and (parts.scheme not in ("http", "https") or not parts.hostname):
+        raise ValueError("is no address that begins with http:// or https://")
+    return address
+
+
+def _window(text: str) -> str:
+    match = _WINDOW.fullmatch(text)
+    try:
+        times = [datetime.datetime.fromisoformat(match[number]) for number in (1, 2)] if match else []
+        is_span = bool(times) and times[0] < times[1] and all(time.tzinfo is not None for time in times)
+    except (ValueError, TypeError):
+        is_span = False
+    if not is_span or match is None:
+        raise ValueError(f"{text!r} is not FROM/UNTIL [cluster=PATTERN] [group=PATTERN], both times with their zone")
+    for part in match[3].split():
+        pattern(part.partition("=")[2])
+    return text
+
+
+def _template(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty")
+    return text
+
+
+Url = Annotated[SecretStr, AfterValidator(_url)]
+Window = Annotated[str, AfterValidator(_window)]
+Template = Annotated[str, AfterValidator(_template)]
+
+
+class Alerts(Section):
+    state_file: Folder
+    poll_interval_ms: SomeSpan
+    min_severity: Literal["info", "warning", "critical"]
+    ignored_findings: tuple[str, ...]
+    groups: tuple[Pattern, ...]
+    group_wait_ms: Span
+    cool_down_ms: Span
+    max_findings: SomeCount
+    maintenance: tuple[Window, ...]
+    retry_first_ms: SomeSpan
+    retry_most_ms: SomeSpan
+    timeout_ms: SomeSpan
+    title: Template
+    text: Template
+    link: str = Field(pattern=r"^(https?://\S+)?$")
+    webhook_url: Url
+    webhook_token: SecretStr
+    alertmanager_url: Url
+    alertmanager_refresh_ms: SomeSpan
+    slack_url: Url
+    pagerduty_routing_key: SecretStr
+    pagerduty_url: Url
+
+
+def in_maintenance(windows: tuple[str, ...], cluster: str, group: str, now_ms: int) -> bool:
+    """Return whether a group is in one of the windows at a time."""
+    for window in windows:
+        match = _WINDOW.fullmatch(window)
+        assert match is not None, "windows are checked when settings are read"
+        begin, end = (datetime.datetime.fromisoformat(match[number]).timestamp() * 1_000 for number in (1, 2))
+        wanted = dict(part.split("=", 1) for part in match[3].split())
+        if (
+            begin <= now_ms < end
+            and re.fullmatch(wanted.get("cluster", ".*"), cluster, re.DOTALL)
+            and re.fullmatch(wanted.get("group", ".*"), group, re.DOTALL)
+        ):
+            return True
+    return False

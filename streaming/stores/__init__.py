@@ -1,0 +1,1 @@
+"""Shell: files and locks on object stores and HDFS."""

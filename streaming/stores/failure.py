@@ -1,0 +1,58 @@
+"""Shell: errors of stores in one line, without colours, signatures and secrets."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_COLOUR = re.compile(r"\x1b\[\d+m")
+# A signature may stand behind the question mark.
+_QUERY = re.compile(r"(https?://[^\s?]+)\?\S*")
+_ANSWER = re.compile(r"<Code>([^<]*)</Code>.*?(?:<Message>([^<]*)</Message>|$)", re.DOTALL)
+_REFUSED = re.compile(r"\b(401|403) |privileges|Unauthenticated|Unauthorized|PermissionDenied|AccessControlException")
+_SEQUENCE = re.compile(r"\s*(?:↳|\n)\s*")
+
+
+def one_line(error: BaseException) -> str:
+    """Return what a store or its client reported."""
+    text = _QUERY.sub(r"\1", _COLOUR.sub("", str(error)))
+    answer = _ANSWER.search(text)
+    if answer is not None:
+        return " ".join(": ".join(filter(None, answer.groups())).split())
+    parts = [part.strip() for part in _SEQUENCE.split(text) if part.strip()]
+    return ": ".join(dict.fromkeys(parts))
+
+
+@contextmanager
+def store_error(uri: str) -> Iterator[None]:
+    """Raise what a store's client raises inside as an ``OSError`` of the system's kind, whose ``strerror`` is one line.
+
+    Raises:
+        FileNotFoundError, PermissionError, OSError
+    """
+    try:
+        yield
+    except Exception as error:
+        is_of_system = isinstance(error, OSError) and error.errno is not None
+        if is_of_system or not (isinstance(error, OSError) or _is_of_delta(error)):
+            raise
+        raise _as_of_the_system(error, uri) from None
+
+
+def _is_of_delta(error: Exception) -> bool:
+    # Spark's workers import this module: deltalake is large, and only what uses a store has loaded it.
+    from deltalake.exceptions import DeltaError
+
+    return isinstance(error, DeltaError)
+
+
+def _as_of_the_system(error: Exception, uri: str) -> OSError:
+    reason = one_line(error)
+    if "NoSuchBucket" not in str(error) and isinstance(error, FileNotFoundError):
+        return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), uri)
+    if _REFUSED.search(str(error)):
+        return PermissionError(errno.EACCES, reason, uri)
+    return OSError(errno.EIO, reason, uri)

@@ -1,0 +1,211 @@
+"""Shell: what only one process may use at a time on a store: a lease that its holder renews.
+
+A lease is a Delta table without rows. Its log is the one thing that delta-rs writes conditionally on every store:
+version N+1 is put only if it is not there (``If-None-Match`` on S3, Azure and GCS; a rename that replaces nothing on
+HDFS). So of two that have read version N, one succeeds. A commit carries the holder, and a number that counts up.
+
+Nobody compares clocks of two machines: a lease has expired when it has not changed for its length on the clock of the
+one who wants it. Who holds it stops using it sooner, should the store be away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+import uuid
+from pathlib import Path
+
+import msgspec
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.schema import Schema
+
+from streaming.machine.clock import now_ms
+from streaming.machine.logs import logger
+from streaming.setup.errors import SetupError
+from streaming.stores.failure import one_line, store_error
+from streaming.stores.store_path import StorePath
+
+LENGTH_S = 30.0
+_RENEW_S = 5.0
+# Of the length: behind so much without a renewal nothing is written any more. The rest is for what is under way.
+_SAFE_SHARE = 0.7
+_PROBE_S = 0.5
+_SCHEMA = '{"type":"struct","fields":[{"name":"none","type":"long","nullable":true,"metadata":{}}]}'
+_NAME = "lease"
+# Old commits are of no use: the log stays as short as delta-rs keeps it.
+_PROPERTIES = {"delta.checkpointInterval": "100", "delta.logRetentionDuration": "interval 1 minutes"}
+_log = logger("stores")
+
+
+class LeaseLostError(OSError):
+    """Another has taken the lease, or it could not be renewed in time: nothing may be written any more."""
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """The process that holds a lease, as its newest commit has it.
+
+    Attributes:
+        id: Of this one use of the lease.
+        host, pid: Of the process. process: Tells it apart from a later one of the same number; empty = unknown.
+        since_ms: When it was taken. renewed_ms: When this was written; both on the holder's clock.
+        is_released: It is free.
+    """
+
+    id: str
+    host: str
+    pid: int
+    process: str
+    since_ms: int
+    renewed_ms: int
+    is_released: bool = False
+
+
+class Lease:
+    """A lease, held from ``acquire`` to ``release``.
+
+    Args:
+        place: Of the lease: a folder of its own.
+        problem: What it means that another holds it. remedy: What people may do then.
+        length_s: How long it holds without a renewal.
+    """
+
+    def __init__(
+        self, place: StorePath, *, problem: str, remedy: str, length_s: float = LENGTH_S, renew_s: float = _RENEW_S
+    ) -> None:
+        self._place = place
+        self._problem, self._remedy = problem, remedy
+        self._length_s, self._renew_s = length_s, renew_s
+        self._me = _this_process()
+        self._renewed = 0.0
+        self._lost: str | None = None
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
+
+    def acquire(self) -> None:
+        """Take the lease; first wait whether a holder that may have died renews it.
+
+        Raises:
+            SetupError: Another holds it.
+            OSError: The store cannot be used.
+        """
+        with store_error(str(self._place)):
+            self._table = self._open()
+            first, began = self._table.version(), time.monotonic()
+            while True:
+                holder = _holder(self._table)
+                is_expired = time.monotonic() - began > self._length_s
+                if holder is None or holder.is_released or is_expired or _has_ended(holder):
+                    if self._commit(self._me):
+                        break
+                    began = time.monotonic()  # Another was faster: it is no longer the one that has expired.
+                elif self._table.version() != first:
+                    raise SetupError(f"{self._problem}: {_described(holder)}", self._remedy)
+                else:
+                    time.sleep(_PROBE_S)
+                    self._table.update_incremental()
+            if holder is not None and not holder.is_released:
+                _log.warning("a lease was taken over", lease=str(self._place), holder=_described(holder))
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raise when nothing may be written any more.
+
+        Raises:
+            LeaseLostError: Another has taken the lease, or soon may.
+        """
+        if self._lost is None and time.monotonic() - self._renewed > self._length_s * _SAFE_SHARE:
+            self._lost = "the store did not take a renewal in time"
+        if self._lost is not None:
+            raise LeaseLostError(f"the lease on {self._place.parent} is lost: {self._lost}")
+
+    def release(self) -> None:
+        """Leave it to others at once."""
+        self._ending.set()
+        self._thread.join(self._length_s)
+        if self._lost is None and not self._thread.is_alive():
+            with contextlib.suppress(OSError, DeltaError):
+                self._commit(msgspec.structs.replace(self._me, is_released=True))
+
+    def _keep(self) -> None:
+        while not self._ending.wait(self._renew_s) and self._lost is None:
+            try:
+                if not self._commit(msgspec.structs.replace(self._me, renewed_ms=now_ms())):
+                    holder = _holder(self._table)
+                    self._lost = "another job has taken it" if holder is None else f"taken by {_described(holder)}"
+                    _log.error("the lease is lost", lease=str(self._place), reason=self._lost)
+            except (OSError, DeltaError) as error:
+                _log.warning("the lease could not be renewed", lease=str(self._place), reason=one_line(error))
+
+    def _commit(self, holder: Holder) -> bool:
+        """Write a holder behind what this process has read last; return whether it is the newest then."""
+        began = time.monotonic()
+        number = (self._table.transaction_version(_NAME) or 0) + 1
+        properties = CommitProperties(
+            custom_metadata={_NAME: msgspec.json.encode(holder).decode()},
+            max_commit_retries=0,
+            app_transactions=[Transaction(_NAME, number)],
+        )
+        with contextlib.suppress(CommitFailedError):  # Refused; or written, and the answer was lost.
+            self._table.create_write_transaction([], "append", self._table.schema(), commit_properties=properties)
+        self._table.update_incremental()
+        newest = _holder(self._table)
+        if newest == holder:
+            self._renewed = began
+        return newest is not None and newest.id == self._me.id
+
+    def _open(self) -> DeltaTable:
+        try:
+            return DeltaTable(str(self._place))
+        except TableNotFoundError:
+            try:
+                schema = Schema.from_json(_SCHEMA)
+                return DeltaTable.create(str(self._place), schema, mode="error", configuration=_PROPERTIES)
+            except DeltaError:
+                return DeltaTable(str(self._place))  # Another has just made it.
+
+
+def _this_process() -> Holder:
+    now = now_ms()
+    pid = os.getpid()
+    return Holder(
+        id=uuid.uuid4().hex,
+        host=socket.gethostname(),
+        pid=pid,
+        process=_process(pid),
+        since_ms=now,
+        renewed_ms=now,
+    )
+
+
+def _holder(table: DeltaTable) -> Holder | None:
+    """Return who wrote the newest commit; None where nobody has yet."""
+    found = table.history(1)[0].get(_NAME)
+    return None if found is None else msgspec.json.decode(found, type=Holder)
+
+
+def _described(holder: Holder) -> str:
+    now = now_ms()
+    since, renewed = (max(0, now - time_ms) // 1000 for time_ms in (holder.since_ms, holder.renewed_ms))
+    return f"process {holder.pid} on {holder.host} has held it for {since} s and renewed it {renewed} s ago"
+
+
+def _has_ended(holder: Holder) -> bool:
+    """Return whether the holder was a process of this machine, and has ended."""
+    ours = _process(os.getpid())
+    is_ours = ours and holder.process and holder.process.split()[:2] == ours.split()[:2]
+    return bool(is_ours) and _process(holder.pid) != holder.process
+
+
+def _process(pid: int) -> str:
+    """Return the boot of the machine, the space of process ids, and the start of a process; empty if it is unknown."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        # Behind the name, which may hold anything: man 5 proc, field 22.
+        started = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        return f"{boot} {os.readlink('/proc/self/ns/pid')} {started}"
+    except (OSError, IndexError):
+        return ""

@@ -1,0 +1,41 @@
+"""Shell: what only one process may use at a time, wherever it is: a lock of the system, or a lease of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from streaming.machine.file_lock import exclusive_lock
+from streaming.stores.places import Place
+
+# Raises when what was locked may no longer be written.
+Guard: TypeAlias = Callable[[], None]
+
+
+@contextmanager
+def exclusive_use(lock: Place, *, problem: str, remedy: str) -> Iterator[Guard]:
+    """Hold a lock while inside.
+
+    Args:
+        lock: A file whose folder must be there; on a store the folder of a lease.
+        problem: What it means that another holds it. remedy: What people may do then.
+
+    Raises:
+        SetupError: Another holds it.
+        OSError: The place cannot be written.
+    """
+    if isinstance(lock, Path):
+        with exclusive_lock(lock, problem=problem, remedy=remedy):
+            yield lambda: None
+        return
+    # Not above: commands that use no store shall not wait for delta-rs to load.
+    from streaming.stores.lease import Lease
+
+    lease = Lease(lock, problem=problem, remedy=remedy)
+    lease.acquire()
+    try:
+        yield lease.check
+    finally:
+        lease.release()

@@ -1,0 +1,76 @@
+"""Shell: what tables are made of: the types of columns, a column, a table. No I/O."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import pyarrow as pa
+
+Row: TypeAlias = dict[str, Any]
+
+TEXT = pa.string()
+COUNT = pa.int32()
+LONG = pa.int64()
+TRUTH = pa.bool_()
+TIME = pa.timestamp("us", "UTC")
+TEXTS = pa.list_(TEXT)
+TRIGGERS = pa.list_(
+    pa.struct([("kind", TEXT), ("member_id", TEXT), ("topic", TEXT), ("detail", TEXT), ("event_id", TEXT)])
+)
+DIFFERING = pa.list_(
+    pa.struct(
+        [
+            ("topic", TEXT),
+            ("broker", TEXT),
+            ("queue_id", LONG),
+            ("kind", TEXT),
+            ("expected", TEXTS),
+            ("reported", TEXTS),
+        ]
+    )
+)
+QUEUES = pa.list_(pa.struct([("broker", TEXT), ("queue_id", LONG), ("racks", TEXTS)]))
+
+MERGED_FILE_BYTES = 128 << 10  # a changed row has its whole file written anew
+APPENDED_FILE_BYTES = 64 << 20
+
+
+class Column(NamedTuple):
+    """One column; the comment is the documentation for users."""
+
+    name: str
+    type: pa.DataType
+    comment: str
+
+
+class Table(NamedTuple):
+    """One table.
+
+    Attributes:
+        key: The identity of a row.
+        cluster_by: What readers filter by; rows that share it are clustered.
+        append_only: Rows are never changed or taken away.
+        ends: Column that is null while the row is current, where the table has one.
+        unique_texts: Columns whose texts hardly repeat: a dictionary of them costs time and saves nothing.
+        file_bytes: How large a data file should be.
+    """
+
+    name: str
+    comment: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    cluster_by: tuple[str, ...] = ("cluster", "group_id")
+    append_only: bool = False
+    ends: str | None = None
+    unique_texts: tuple[str, ...] = ()
+    file_bytes: int = MERGED_FILE_BYTES
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the Arrow schema."""
+        return pa.schema([(column.name, column.type) for column in self.columns])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the columns' names, in order."""
+        return tuple(column.name for column in self.columns)

@@ -1,0 +1,124 @@
+"""Shell: which engine writes the tables: the writer of each, and where pieces of the journal are applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from deltalake import DeltaTable
+
+from streaming.settings.locations import Location, catalog_schema
+from streaming.tables import delta_rs
+from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.errors import TableError
+from streaming.tables.location import WRITER_PROPERTY, is_table, table_uri
+from streaming.tables.projector import DriverProjector, Projector, Replaced
+from streaming.tables.schema import TABLES, Table
+from streaming.tables.writer import TableWriter
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from streaming.tables.delta_spark import DeltaSparkTable
+
+AUTO, DELTA_RS, DELTA_SPARK = "auto", delta_rs.NAME, "delta-spark"
+WRITERS = (DELTA_RS, DELTA_SPARK)
+
+
+class Engine(Protocol):
+    """What writes all tables of a job."""
+
+    def table(self, root: Location, table: Table) -> TableWriter:
+        """Open a table; it is made when it is not there yet.
+
+        Raises:
+            TableError: It is another table, has another writer, or cannot be opened.
+        """
+
+    def exists(self, root: Location, name: str) -> bool:
+        """Return whether a table is there."""
+
+    def projector(
+        self, journal: TableWriter, tables: Mapping[str, TableWriter], listener: Replaced | None
+    ) -> Projector:
+        """Return what applies the journal to the tables that follow it."""
+
+
+class DeltaRsEngine(Engine):
+    """delta-rs, in the driver."""
+
+    def table(self, root: Location, table: Table) -> TableWriter:
+        return DeltaRsTable(root, table)
+
+    def exists(self, root: Location, name: str) -> bool:
+        return is_table(root, name)
+
+    def projector(
+        self, journal: TableWriter, tables: Mapping[str, TableWriter], listener: Replaced | None
+    ) -> Projector:
+        return DriverProjector(journal, tables, listener)
+
+
+class DeltaSparkEngine(Engine):
+    """Delta in Spark, from the executors.
+
+    Args:
+        spark: The job's session; the tables have one of their own.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark.newSession()
+
+    def table(self, root: Location, table: Table) -> DeltaSparkTable:
+        from streaming.tables.delta_spark import DeltaSparkTable
+
+        return DeltaSparkTable(self._spark, root, table)
+
+    def exists(self, root: Location, name: str) -> bool:
+        schema = catalog_schema(root)
+        return self._spark.catalog.tableExists(f"{schema}.{name}") if schema else is_table(root, name)
+
+    def projector(
+        self, journal: TableWriter, tables: Mapping[str, TableWriter], listener: Replaced | None
+    ) -> Projector:
+        from streaming.tables.executor_projector import ExecutorProjector
+
+        return ExecutorProjector(journal, tables, listener)  # type: ignore[arg-type]  # its own tables
+
+
+def stored_writer(root: Location) -> str:
+    """Return the writer that the tables remember: of the first that is there; else delta-rs."""
+    if catalog_schema(root):
+        return DELTA_SPARK
+    uris = (table_uri(root, name) for name in TABLES if is_table(root, name))
+    uri = next(uris, None)
+    stored = None if uri is None else DeltaTable(uri).metadata().configuration.get(WRITER_PROPERTY)
+    return stored or DELTA_RS
+
+
+def change_writer(root: Location, writer: str) -> None:
+    """Let all tables have another writer from now on; no job may be writing them.
+
+    Raises:
+        TableError: They are in a catalogue, which only Spark writes.
+    """
+    if writer_of(writer, root) != stored_writer(root):
+        for name in TABLES:
+            if is_table(root, name):
+                table = DeltaTable(table_uri(root, name))
+                table.alter.set_table_properties({WRITER_PROPERTY: writer}, raise_if_not_exists=False)
+
+
+def writer_of(setting: str, root: Location) -> str:
+    """Return which writer a setting means for a location.
+
+    Raises:
+        TableError: delta-rs knows no catalogue.
+    """
+    schema = catalog_schema(root)
+    if schema and setting == DELTA_RS:
+        raise TableError(
+            f"{schema} is a schema of Spark's catalogue, which {DELTA_RS} cannot write. Set tables.writer to auto, or"
+            " name a folder or URI with --tables."
+        )
+    return setting if setting != AUTO else DELTA_SPARK if schema else DELTA_RS

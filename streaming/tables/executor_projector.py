@@ -1,0 +1,212 @@
+"""Shell: applies a piece of the journal to one table where the executors are: no change and no row comes to the driver.
+
+Changes and the current rows of their groups are brought together by a hash of cluster and group (or topic); each part
+is applied by the same code as in the driver (`projector.py`), and its outcome is the source of one MERGE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.tables.arrow_rows import as_schema
+from streaming.tables.delta_spark import DeltaSparkTable
+from streaming.tables.edits import GONE, source_of
+from streaming.tables.journal_piece import ENTRY_COLUMNS, Piece, Share, entries_of, in_order
+from streaming.tables.predicates import matching
+from streaming.tables.projections import EFFECTS, MINUTE_MS, Projection
+from streaming.tables.projector import Projector, Replaced, edit_of, present_of
+from streaming.tables.schema import ASSIGNMENTS, AUDITS, FINDINGS, GROUP_MINUTES, GROUPS, TOPICS, Table
+from streaming.tables.spark_sql import between, sql_type
+from streaming.tables.writer import COMMIT_VERSION, Mark
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Row
+
+# About so many changes are applied by one call in a Python worker.
+_CHANGES_A_PART = 20_000
+_PART = "_part"
+# Beside the rows of group_minutes: those of groups, which they begin from.
+_PRESENT = "_present"
+# Beside the rows of an edit: whether its part takes rows out of the table.
+_REMOVES = "_removes"
+_WITHDRAWN = "spans_withdrawn"
+
+
+class _Changes(NamedTuple):
+    """A piece of the journal where the executors are.
+
+    Attributes:
+        kinds: For each kind, and whether its changes are of a group: their number and bounds.
+    """
+
+    frame: DataFrame
+    kinds: Sequence[Row]
+
+    def of(self, effect: Projection) -> list[Row]:
+        """Return the kinds that touch the projection's table."""
+        return [row for row in self.kinds if effect.concerns(row["kind"], "" if row["is_of_group"] else None)]
+
+
+class ExecutorProjector(Projector):
+    """Applies them in Spark's Python workers.
+
+    Args:
+        journal: The table ``changes``.
+        tables: Those that follow it, by name.
+        listener: Counts the rows of tables anew after each commit to one that it counts.
+    """
+
+    def __init__(
+        self,
+        journal: DeltaSparkTable,
+        tables: Mapping[str, DeltaSparkTable],
+        listener: Replaced | None,
+    ) -> None:
+        self._journal = journal
+        self._tables = tables
+        self._listener = listener
+
+    def piece(self, after: int, upto: int, limit: int) -> Piece:  # noqa: ARG002 - parts have a limit of their own
+        self._journal.check_log(after)
+        return Piece(after, upto, self._journal.appended_frame(after, upto).count())
+
+    def snapshot(self, after: int, upto: int) -> Piece:
+        return Piece(after, upto, self._journal.frame_at(upto).count(), is_snapshot=True)
+
+    def shares(self, piece: Piece, limit: int) -> list[Share | None]:  # noqa: ARG002 - as above
+        return [None]
+
+    def changes(self, piece: Piece, share: Share | None) -> _Changes:  # noqa: ARG002 - there is one share
+        from pyspark.sql import functions
+
+        if piece.is_snapshot:
+            found = self._journal.frame_at(piece.upto)
+        else:
+            found = self._journal.appended_frame(piece.after, piece.upto)
+        frame = found.select(*ENTRY_COLUMNS, COMMIT_VERSION)
+        millis = functions.unix_millis("event_time")
+        bounds: dict[str, Column] = {name: functions.col(name) for name in ("group_id", "subject")}
+        bounds["event_time"] = millis
+        kinds = frame.groupBy("kind", functions.col("group_id").isNotNull().alias("is_of_group")).agg(
+            functions.count("*").alias("rows"),
+            *(functions.min(column).alias(f"min_{name}") for name, column in bounds.items()),
+            *(functions.max(column).alias(f"max_{name}") for name, column in bounds.items()),
+        )
+        return _Changes(frame, kinds.collect())
+
+    def is_concerned(self, effect: Projection, changes: _Changes) -> bool:
+        return bool(changes.of(effect))
+
+    def apply(self, effect: Projection, changes: _Changes, mark: Mark, check: Callable[[], None]) -> None:
+        outcomes: list[DataFrame] = []
+
+        def compute() -> tuple[DataFrame, Sequence[str], int | None]:
+            check()
+            outcomes.append(self._outcome(effect, changes).persist())
+            return _source(outcomes[-1], effect.table)
+
+        try:
+            is_done = self._tables[effect.table.name].merge_frame(compute, mark)
+        finally:
+            for outcome in outcomes:
+                outcome.unpersist()
+        if not outcomes:
+            check()  # raises: the mark was there already
+        elif is_done and self._listener is not None and effect.table in (GROUPS, FINDINGS):
+            self._listener.begin(self._journal.root)
+
+    def _outcome(self, effect: Projection, changes: _Changes) -> DataFrame:
+        """Return the rows that a piece removes and adds, part by part."""
+        from pyspark.sql import functions
+
+        kinds = changes.of(effect)
+        parts = max(2, -(-sum(row["rows"] for row in kinds) // _CHANGES_A_PART))
+        of_topics = effect.table is TOPICS
+        wanted = changes.frame.where(
+            functions.col("group_id").isNotNull()
+            if effect.every_change
+            else functions.col("kind").isin(sorted(effect.kinds))
+        )
+        wanted = wanted.withColumn(_PART, _part_of("subject" if of_topics else "group_id", parts))
+        current = self._tables[effect.table.name].frame().select(*effect.table.names)
+        current = current.where(_touched(effect, kinds))
+        if effect.table is GROUP_MINUTES:
+            groups = self._tables[GROUPS.name].frame().where(_touched(effect._replace(table=GROUPS), kinds))
+            present = groups.select("cluster", "group_id", functions.struct(*GROUPS.names).alias(_PRESENT))
+            current = current.unionByName(present, allowMissingColumns=True)
+        current = current.withColumn(_PART, _part_of("topic" if of_topics else "group_id", parts))
+        columns = ", ".join(f"`{one.name}` {sql_type(one.type)}" for one in effect.table.columns)
+        together = wanted.groupBy(_PART).cogroup(current.groupBy(_PART))
+        return together.applyInArrow(
+            partial(apply_part, effect.table.name), f"{columns}, {GONE} BOOLEAN, {_REMOVES} BOOLEAN"
+        )
+
+
+def _part_of(name: str, parts: int) -> Column:
+    from pyspark.sql import functions
+
+    key = functions.coalesce(functions.col(name), functions.lit(""))
+    return functions.pmod(functions.xxhash64("cluster", key), functions.lit(parts)).cast("int")
+
+
+def _touched(effect: Projection, kinds: Sequence[Row]) -> str:
+    """Return SQL that holds for all current rows that the changes may touch, by which files are passed over."""
+
+    def bounds(name: str) -> tuple[Any, Any]:
+        found = [(row[f"min_{name}"], row[f"max_{name}"]) for row in kinds if row[f"min_{name}"] is not None]
+        return (min(low for low, _ in found), max(high for _, high in found)) if found else (None, None)
+
+    column, source = ("topic", "subject") if effect.table is TOPICS else ("group_id", "group_id")
+    low, high = bounds(source)
+    tests = [f"({between(f'`{column}`', low, high)} OR `{column}` IS NULL)"] if low is not None else []
+    if effect.table is GROUP_MINUTES:
+        first, last = bounds("event_time")
+        tests.append(f"minute BETWEEN timestamp_millis({first - MINUTE_MS}) AND timestamp_millis({last})")
+    elif effect.table is AUDITS:
+        first, last = bounds("event_time")
+        tests.append(f"event_time BETWEEN timestamp_millis({first}) AND timestamp_millis({last})")
+    elif effect.table is TOPICS or (effect.table is ASSIGNMENTS and _WITHDRAWN not in {row["kind"] for row in kinds}):
+        tests.append(f"`{effect.table.ends}` IS NULL")
+    return " AND ".join(tests) or "true"
+
+
+def apply_part(name: str, changes: pa.Table, current: pa.Table) -> pa.Table:
+    """Return what a part of the changes does to the current rows of its groups; runs in a Python worker."""
+    effect = next(each for each in EFFECTS if each.table.name == name)
+    entries = entries_of(in_order(changes), effect)
+    present = pa.table([], names=[])
+    if _PRESENT in current.column_names:
+        is_present = pc.is_valid(current[_PRESENT])
+        structs = current.filter(is_present)[_PRESENT].combine_chunks()
+        present = as_schema(pa.Table.from_struct_array(structs), GROUPS.schema)
+        current = current.filter(pc.invert(is_present))
+    rows = as_schema(current, effect.table.schema)
+    rows = rows.filter(matching(effect.question(entries))) if entries else rows.slice(0, 0)
+    edit = edit_of(effect, entries, rows, present_of(present) if present.num_rows else {})
+    source = source_of(edit, effect.table.key)
+    return source.append_column(_REMOVES, pa.repeat(edit.removed.num_rows > 0, source.num_rows))
+
+
+def _source(outcome: DataFrame, table: Table) -> tuple[DataFrame, Sequence[str], int | None]:
+    """Return an outcome as the source of a MERGE, with bounds of its rows, or how many it adds if it removes none."""
+    from pyspark.sql import functions
+
+    names = [column.name for column in table.columns if column.name in table.key[:2]]
+    found = outcome.agg(
+        functions.count("*").alias("rows"),
+        functions.max(_REMOVES).alias("removes"),
+        *(functions.min(name).alias(f"min_{name}") for name in names),
+        *(functions.max(name).alias(f"max_{name}") for name in names),
+        *(functions.count(name).alias(f"count_{name}") for name in names),
+    ).collect()[0]
+    bounds = [
+        between(f"target.`{name}`", found[f"min_{name}"], found[f"max_{name}"])
+        for name in names
+        if found["rows"] and found[f"count_{name}"] == found["rows"]
+    ]
+    return outcome.drop(_REMOVES), bounds, None if found["removes"] else found["rows"]

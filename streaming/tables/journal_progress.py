@@ -1,0 +1,72 @@
+"""Shell: how far the tables that follow the journal have come, as the one number that each of their commits carries.
+
+Spark can put one mark into a commit, so one number says all of it. The tables go forward together, in one order: piece
+by piece, share by share, and within a share table by table. The highest number found in any table is where they are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# A version of the journal has fewer shares than this, there are fewer tables, and a piece is of fewer versions.
+_SHARE_BITS, _STAGE_BITS, _LENGTH_BITS = 18, 4, 10
+SHARES = 1 << _SHARE_BITS
+_STAGES = 1 << _STAGE_BITS
+_LENGTHS = 1 << _LENGTH_BITS
+# A piece of this length or longer begins with the journal.
+_FROM_THE_BEGINNING = _LENGTHS - 1
+# What a piece that is done has instead of a share.
+_DONE = SHARES - 1
+
+
+class Progress(NamedTuple):
+    """What of the journal the tables have.
+
+    Attributes:
+        after: All of it up to this version is in all tables.
+        upto: Where the piece after it ends that has been begun; 0 = none has.
+        share: So many shares of that piece are in all tables.
+        stage: And of the next share so many tables have what concerns them, in the order in which they are written.
+    """
+
+    after: int = 0
+    upto: int = 0
+    share: int = 0
+    stage: int = 0
+
+
+def to_mark(progress: Progress) -> int:
+    """Return the number of a progress; a later one of the same journal has a larger one.
+
+    Raises:
+        ValueError: There are more shares or versions than fit.
+
+    Example:
+        >>> to_mark(Progress(7)) < to_mark(Progress(7, 9)) < to_mark(Progress(7, 9, 0, 2)) < to_mark(Progress(9))
+        True
+        >>> from_mark(to_mark(Progress(7, 9, 3, 2)))
+        Progress(after=7, upto=9, share=3, stage=2)
+    """
+    after, upto, share, stage = progress
+    if not upto:
+        return _number(after, _DONE, 0, 0)
+    length = min(upto - after, _FROM_THE_BEGINNING)
+    if share >= _DONE or stage >= _STAGES or (length == _FROM_THE_BEGINNING and after):
+        raise ValueError(f"a piece of the journal is too large: {progress}")
+    return _number(upto, share, stage, length)
+
+
+def _number(upto: int, share: int, stage: int, length: int) -> int:
+    return ((upto << _SHARE_BITS | share) << _STAGE_BITS | stage) << _LENGTH_BITS | length
+
+
+def from_mark(mark: int | None) -> Progress:
+    """Return the progress of a number; None is that of no commit."""
+    if mark is None:
+        return Progress()
+    rest, length = divmod(mark, _LENGTHS)
+    rest, stage = divmod(rest, _STAGES)
+    upto, share = divmod(rest, SHARES)
+    if share == _DONE:
+        return Progress(upto)
+    return Progress(0 if length == _FROM_THE_BEGINNING else upto - length, upto, share, stage)

@@ -1,0 +1,139 @@
+"""Shell: applies a piece of the journal to one table; here in the driver, from Arrow's rows of bounded number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from streaming.settings.locations import Location
+from streaming.tables.arrow_rows import from_arrow, to_arrow
+from streaming.tables.journal_entries import Entry, Group
+from streaming.tables.journal_piece import (
+    Piece,
+    Share,
+    entries_of,
+    is_concerned,
+    piece_of,
+    rows_of,
+    shares_of,
+    snapshot_of,
+)
+from streaming.tables.projections import GROUPS_EFFECT, Projection
+from streaming.tables.row_slots import RowEdits
+from streaming.tables.schema import GROUP_MINUTES, GROUPS, Row, Table
+from streaming.tables.writer import Edit, Mark, TableWriter
+
+
+class Replaced(Protocol):
+    """Is called with the rows that a commit took out of a table and put into it."""
+
+    def begin(self, tables: Location) -> None: ...
+    def replaced(self, table: Table, gone: pa.Table, come: pa.Table) -> None: ...
+    def followed(self, changes: int, of: int) -> None:
+        """Note about how many changes of a large piece the tables have by now."""
+
+
+class Projector(Protocol):
+    """What reads pieces of the journal and applies them; ``changes`` are the rows of a share, wherever they are."""
+
+    def piece(self, after: int, upto: int, limit: int) -> Piece:
+        """Return what is applied at once after a version; about so many changes where memory bounds them.
+
+        Raises:
+            LogTruncatedError: The log no longer reaches back that far.
+        """
+
+    def snapshot(self, after: int, upto: int) -> Piece:
+        """Return all that the journal holds as one piece."""
+
+    def shares(self, piece: Piece, limit: int) -> list[Share | None]:
+        """Cut a piece into what is applied at once; None = all of it."""
+
+    def changes(self, piece: Piece, share: Share | None) -> Any:
+        """Return the changes of a share."""
+
+    def is_concerned(self, effect: Projection, changes: Any) -> bool:
+        """Return whether some of these changes touch the projection's table."""
+
+    def apply(self, effect: Projection, changes: Any, mark: Mark, check: Callable[[], None]) -> None:
+        """Apply changes to the projection's table in one commit with this mark, or in none where nothing changes.
+
+        Args:
+            check: Called whenever the current rows have been read anew; raises when others have applied them.
+        """
+
+
+class DriverProjector(Projector):
+    """Applies them in this process.
+
+    Args:
+        journal: The table ``changes``.
+        tables: Those that follow it, by name.
+        listener: Gets the rows that each commit replaced.
+    """
+
+    def __init__(self, journal: TableWriter, tables: Mapping[str, TableWriter], listener: Replaced | None) -> None:
+        self._journal = journal
+        self._tables = tables
+        self._listener = listener
+        self._cut: tuple[Piece, list[Share | None]] | None = None
+
+    def piece(self, after: int, upto: int, limit: int) -> Piece:
+        return piece_of(self._journal, after, upto, limit)
+
+    def snapshot(self, after: int, upto: int) -> Piece:
+        return snapshot_of(self._journal, after, upto)
+
+    def shares(self, piece: Piece, limit: int) -> list[Share | None]:
+        if self._cut is None or self._cut[0] != piece:
+            self._cut = piece, shares_of(self._journal, piece, limit)
+        return self._cut[1]
+
+    def changes(self, piece: Piece, share: Share | None) -> pa.Table:
+        return rows_of(self._journal, piece, share)
+
+    def is_concerned(self, effect: Projection, changes: pa.Table) -> bool:
+        return is_concerned(effect, changes)
+
+    def apply(self, effect: Projection, changes: pa.Table, mark: Mark, check: Callable[[], None]) -> None:
+        entries = entries_of(changes, effect)
+        edit: Edit | None = None
+
+        def compute() -> Edit:
+            nonlocal edit
+            check()
+            edit = self._edit(effect, entries)
+            return edit
+
+        is_done = self._tables[effect.table.name].merge(compute, mark)
+        if edit is None:
+            check()  # raises: the mark was there already
+        elif is_done and self._listener is not None:
+            self._listener.replaced(effect.table, edit.removed, edit.added)
+
+    def _edit(self, effect: Projection, entries: Sequence[Entry]) -> Edit:
+        current = self._tables[effect.table.name].read(effect.question(entries))
+        return edit_of(effect, entries, current, self._present(effect, entries))
+
+    def _present(self, effect: Projection, entries: Sequence[Entry]) -> dict[Group, Row]:
+        """Return the groups as they were before; only the minutes need them."""
+        if effect.table is not GROUP_MINUTES:
+            return {}
+        groups = self._tables[GROUPS.name]
+        groups.refresh()
+        return present_of(groups.read(GROUPS_EFFECT.question(entries)))
+
+
+def edit_of(effect: Projection, entries: Sequence[Entry], current: pa.Table, present: Mapping[Group, Row]) -> Edit:
+    """Return what entries do to the current rows that they may touch."""
+    rows = RowEdits(from_arrow(effect.table, current))
+    effect.apply_changes(entries, rows, present)
+    indexes, new = rows.outcome(effect.table.names)
+    return Edit(current.take(pa.array(indexes, pa.int64())), to_arrow(effect.table, new))
+
+
+def present_of(groups: pa.Table) -> dict[Group, Row]:
+    """Return rows of ``groups`` by cluster and group."""
+    return {(row["cluster"], row["group_id"]): row for row in from_arrow(GROUPS, groups)}

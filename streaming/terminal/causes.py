@@ -1,0 +1,67 @@
+"""Shell: the causes of a rebalance in a few words. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+# What a kind of trigger is called in a sentence about one member or topic, and in which colour.
+WORDS = {
+    "group_created": ("group created", "cyan"),
+    "session_expired": ("{who} expired", "red"),
+    "member_left": ("{who} left", "yellow"),
+    "member_gone": ("{who} departed", "yellow"),
+    "member_joined": ("{who} joined", "green"),
+    "subscription_changed": ("{who} changed subscription", "blue"),
+    "strategy_changed": ("strategy changed", "blue"),
+    "settings_changed": ("settings changed", "blue"),
+    "queue_count_changed": ("queues of {topic} changed", "magenta"),
+    "cooperative_follow_up": ("cooperative follow-up", "dim"),
+    "coordinator_changed": ("coordinator changed", "red"),
+    "late_evidence": ("late evidence", "magenta"),
+    "unexplained": ("no cause observed", "red"),
+}
+SEVERAL = {
+    "session_expired": "{count} expired",
+    "member_left": "{count} left",
+    "member_gone": "{count} departed",
+    "member_joined": "{count} joined",
+    "subscription_changed": "{count} changed subscriptions",
+    "queue_count_changed": "queues of {count} topics changed",
+}
+
+
+def describe_cause(triggers: Iterable[Mapping[str, Any]], group_id: str = "", id_width: int = 200) -> str:
+    """Return a short text of a rebalance's causes, in the order of the triggers.
+
+    Args:
+        group_id, id_width: Ids longer than this lose what they share with their group, then their middle.
+
+    Example:
+        >>> describe_cause([{"kind": "member_left", "member_id": "a"}, {"kind": "member_joined", "member_id": "b"}])
+        'a left, b joined'
+        >>> describe_cause([{"kind": "member_joined", "member_id": name} for name in "abc"])
+        '3 joined'
+        >>> describe_cause([{"kind": "member_left", "member_id": "consumer-audit-1-0123456789abcdef"}], "audit", 12)
+        '1-012…9abcdef left'
+    """
+    kinds: dict[str, list[Mapping[str, Any]]] = {}
+    for trigger in triggers:
+        kinds.setdefault(str(trigger["kind"]), []).append(trigger)
+    parts = []
+    for kind, several in kinds.items():
+        if len(several) > 1 and kind in SEVERAL:
+            parts.append(SEVERAL[kind].format(count=len(several)))
+        else:
+            words, _ = WORDS.get(kind, (kind.replace("_", " "), ""))
+            who = _short(several[0].get("member_id") or "a member", group_id, id_width)
+            parts.append(words.format(who=who, topic=several[0].get("topic")))
+    return ", ".join(parts)
+
+
+def _short(member_id: str, group_id: str, width: int) -> str:
+    if len(member_id) > width:
+        member_id = member_id.removeprefix("consumer-").removeprefix(group_id).lstrip("-_") or member_id
+    if len(member_id) > width + 1:
+        return f"{member_id[: width // 2 - 1]}…{member_id[-(width // 2 + 1) :]}"
+    return member_id

@@ -1,0 +1,94 @@
+"""Shell: audits of generations, newest first, and as sentences."""
+
+from __future__ import annotations
+
+from streaming.tables.arrow_rows import from_arrow
+from streaming.tables.schema import AUDITS, Row
+from streaming.terminal.format import count, queue_name, time_text
+from streaming.views.reader import Reader, Within
+from udfs.model.audit_reasons import SENTENCES
+
+VERDICTS = ("agrees", "differs", "not_recomputable")
+QUEUES_SHOWN = 20
+
+
+def audits(
+    reader: Reader,
+    *,
+    group: str | None = None,
+    cluster: str | None = None,
+    verdict: str | None = None,
+    rebalance_id: str | None = None,
+    since_ms: int | None = None,
+    until_ms: int | None = None,
+    limit: int | None = None,
+) -> list[Row]:
+    """Return audits that fit, newest first.
+
+    Args:
+        since_ms: The generation's event time: not before; until_ms: before.
+    """
+    where: dict[str, object] = {"cluster": cluster, "group_id": group, "verdict": verdict, "rebalance_id": rebalance_id}
+    if since_ms is not None or until_ms is not None:
+        where["event_time"] = Within(since_ms, until_ms)
+    descending, ascending = "descending", "ascending"
+    order = [("event_time", descending), ("cluster", ascending), ("group_id", ascending), ("generation", descending)]
+    rows = reader.read("audits", where=where).sort_by(order)
+    return from_arrow(AUDITS, rows if limit is None else rows.slice(0, limit))
+
+
+def reason_text(name: str | None) -> str | None:
+    """Return what people read of a reason."""
+    return None if name is None else SENTENCES.get(name, name)
+
+
+def owners_text(members: list[str] | None) -> str:
+    """Return the owners of a queue for people."""
+    return " + ".join(members or []) or "nobody"
+
+
+def strategy_text(group: Row) -> str:
+    """Return what the audits of a group say of its strategy, as a sentence.
+
+    Args:
+        group: A row of ``groups``.
+
+    Example:
+        >>> strategy_text({"strategy_verdict": "proven", "verdict_generations": 2, "verdict_from": 0})
+        'proven over 2 generations since 1970-01-01T00:00:00.000Z'
+    """
+    kind, number = group.get("strategy_verdict"), group.get("verdict_generations") or 0
+    if kind is None:
+        return "without a verdict yet"
+    since = time_text(group["verdict_from"])
+    if kind == "proven":
+        return f"proven over {count(number, 'generation')} since {since}"
+    why = reason_text(group.get("verdict_reason")) or "no reason was found"
+    if kind == "contradicted":
+        return f"contradicted by {count(number, 'generation')} since {since}: {why}"
+    return f"not recomputable: {why}"
+
+
+def story(audit: Row) -> list[str]:
+    """Return an audit as lines: verdict, likely reason, evidence, the differing queues."""
+    verdict, differing = audit["verdict"], audit["queues_differing"] or 0
+    if verdict == "agrees":
+        return ["Audit: the reported assignment is the recomputed one, queue by queue."]
+    why = f"{audit['reason']} ({reason_text(audit['reason'])})"
+    if verdict == "differs":
+        lines = [
+            f"Audit: {count(differing, 'queue')} of {audit['queues']} differ: {audit['missing']} missing,"
+            f" {audit['duplicate']} duplicate, {audit['unexpected_owner']} with an unexpected owner.",
+            f"  Likely reason: {why}.",
+        ]
+    else:
+        lines = [f"Audit: not recomputable: {why}."]
+    lines += [f"  Evidence: {audit['detail']}"] if audit["detail"] else []
+    listed = audit["differing"] or []
+    for queue in listed[:QUEUES_SHOWN]:
+        name = queue_name(queue["topic"], queue["broker"], queue["queue_id"])
+        expected = f"expected {owners_text(queue['expected'])}, " if verdict == "differs" else ""
+        lines.append(f"  {name}: {queue['kind']}: {expected}reported {owners_text(queue['reported'])}")
+    if differing > min(len(listed), QUEUES_SHOWN):
+        lines.append(f"  … and {count(differing - min(len(listed), QUEUES_SHOWN), 'more queue')}")
+    return lines

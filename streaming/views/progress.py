@@ -1,0 +1,93 @@
+"""Shell: how far a group has come in each of its queues, as `kafka-consumer-groups.sh --describe` lists it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from streaming.tables.schema import Row
+from streaming.views.assignments import SHARED_BY_MESSAGE, assignments
+from streaming.views.reader import Reader, Within
+from udfs.model.journal import UNDER_WAY
+
+_Queue: TypeAlias = tuple[str, str | None, int]
+# Most queues move within this time; older rows are read only for queues without a newer one.
+RECENT_MS = 3_600_000
+_OFFSETS = ("committed_offset", "committed_at", "end_offset", "end_at", "lag")
+
+
+def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -> list[Row]:
+    """Return one row for each queue and owner of a group: offsets as last written, lag, and who holds the queue.
+
+    Args:
+        group: Its row in ``groups``. members: Its members now.
+    Returns: by queue and owner; a queue without an owner has one row. ``lag_reliable`` is false while the queue moves:
+        the group is rebalancing, nobody of its members holds the queue, or its owner has not committed yet.
+    """
+    where = {"cluster": group["cluster"], "group_id": group["group_id"]}
+    spans = assignments(reader, group=group["group_id"], cluster=group["cluster"])
+    origin = "reported" if any(span["origin"] == "reported" for span in spans) else "computed"
+    owners: dict[_Queue, list[Row]] = {}
+    for span in spans:
+        if span["origin"] == origin and span["queue_id"] != SHARED_BY_MESSAGE:
+            owners.setdefault(_queue_of(span), []).append(span)
+    newest = _newest(reader, where, set(owners))
+    described = {row["member_id"]: row for row in members}
+    rows = []
+    for queue in sorted(owners.keys() | newest.keys(), key=lambda one: (one[0], one[1] or "", one[2])):
+        offsets = newest.get(queue, {})
+        for span in owners.get(queue, [{}]):
+            member = described.get(span.get("member_id"), {})
+            rows.append(
+                {
+                    **where,
+                    **dict(zip(("topic", "broker", "queue_id"), queue, strict=True)),
+                    **{name: offsets.get(name) for name in _OFFSETS},
+                    "lag_reliable": _is_reliable(group, span, offsets, has_members=bool(members)),
+                    "member_id": span.get("member_id"),
+                    "host": member.get("host"),
+                    "client_id": member.get("client_id"),
+                }
+            )
+    return rows
+
+
+def lag_text(row: Row) -> str:
+    """Return the lag of a queue; with a ? it is not reliable."""
+    if row["lag"] is None:
+        return "-"
+    return f"{row['lag']}" if row["lag_reliable"] else f"{row['lag']}?"
+
+
+def _is_reliable(group: Mapping[str, Any], span: Row, offsets: Row, *, has_members: bool) -> bool | None:
+    if offsets.get("lag") is None:
+        return None
+    if group["state"] in UNDER_WAY:
+        return False
+    if not span:
+        return not has_members
+    return offsets["committed_at"] is None or offsets["committed_at"] >= span["valid_from"]
+
+
+def _newest(reader: Reader, where: Mapping[str, Any], held: set[_Queue]) -> dict[_Queue, Row]:
+    """Return the newest row of each queue of a group."""
+    newest_ms = reader.newest_ms("queue_progress", "event_time")
+    if newest_ms is None:
+        return {}
+    found: dict[_Queue, Row] = {}
+    recent = newest_ms - RECENT_MS
+    for within in (Within(recent, None), Within(None, recent)):
+        if not found or held - found.keys():
+            for row in reader.rows("queue_progress", where={**where, "event_time": within}):
+                queue = _queue_of(row)
+                if queue not in found or _order(row) > _order(found[queue]):
+                    found[queue] = row
+    return found
+
+
+def _queue_of(row: Row) -> _Queue:
+    return row["topic"], row["broker"], row["queue_id"]
+
+
+def _order(row: Row) -> tuple[int, int, int]:
+    return row["event_time"], row["committed_at"] or 0, row["end_at"] or 0

@@ -1,0 +1,52 @@
+"""Shell: what became of the same client's sessions in other groups, when a member departed.
+
+A process that crashes loses all of its memberships within a session timeout; one that leaves a group, or whose consumer
+hangs, keeps those elsewhere. The same client id on the same host is taken for the same process: that is inferred.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.tables.schema import Row
+from streaming.views.reader import Reader, time_scalar
+
+# Kafka's default session timeout since 3.0, where a session reports none.
+_SESSION_MS = 45_000
+
+
+class Siblings(NamedTuple):
+    """The client's sessions in other groups.
+
+    Attributes:
+        ended: How many ended within a session timeout of the departure. went_on: How many did not.
+    """
+
+    ended: int
+    went_on: int
+
+
+def siblings_of(reader: Reader, session: Row, cluster: str, group: str, at_ms: int) -> Siblings | None:
+    """Return what became of them; None: there are none, or the client cannot be told from others.
+
+    Args:
+        session: Of the member that departed. at_ms: When.
+    """
+    client_id, host = session.get("client_id"), session.get("host")
+    if not client_id or not host:
+        return None
+    span = session.get("session_timeout_ms") or _SESSION_MS
+
+    def current(rows: pa.Table) -> pa.ChunkedArray:
+        joined = pc.less_equal(rows["joined_at"], time_scalar(at_ms - span))
+        lasting = pc.or_kleene(rows["left_at"].is_null(), pc.greater_equal(rows["left_at"], time_scalar(at_ms - span)))
+        return pc.and_kleene(pc.and_kleene(joined, lasting), pc.not_equal(rows["group_id"], group))
+
+    others = reader.rows("members", where={"cluster": cluster, "client_id": client_id, "host": host}, keep=current)
+    if not others:
+        return None
+    ended = sum(one["left_at"] is not None and one["left_at"] <= at_ms + span for one in others)
+    return Siblings(ended, len(others) - ended)

@@ -1,0 +1,107 @@
+"""One browser for all tests of the pages; every page that it shows is watched for errors and foreign requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from dashboard.server import PageServer
+from streaming.settings.model import load
+from tests.browser.day_tables import write_day, write_hostile
+from tests.kit.chromium import chromium
+
+# Five seconds, its own limit, a busy machine may need for a page.
+expect.set_options(timeout=60_000)
+
+
+# Not for the session: while it runs, no other test of the process could start an event loop.
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    with chromium() as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def day(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("day")
+    write_day(root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("hostile")
+    write_hostile(root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def serve() -> Iterator[Callable[..., PageServer]]:
+    """Serve tables until the tests end."""
+    with ExitStack() as stack:
+
+        def start(root: Path, port: int = 0) -> PageServer:
+            overrides = {"dashboard.port": port, "dashboard.poll_interval_ms": 100}
+            server = PageServer(root, load(overrides=overrides | {"dashboard.requests_per_second": 10_000}).dashboard)
+            return stack.enter_context(server.in_background())
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def day_url(serve: Callable[..., PageServer], day: Path) -> str:
+    return serve(day).url.rstrip("/")
+
+
+@pytest.fixture(scope="session")
+def hostile_url(serve: Callable[..., PageServer], hostile: Path) -> str:
+    return serve(hostile).url.rstrip("/")
+
+
+class Watch:
+    """What pages did that they must not: complaints on the console, errors, dialogs, requests to others."""
+
+    def __init__(self) -> None:
+        self.wrong: list[str] = []
+        self.allows_lost_connections = False
+
+    def page(self, page: Page) -> None:
+        """Watch a page."""
+        page.on("console", lambda one: self._console(one.type, one.text))
+        page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        page.on("dialog", lambda dialog: (self.wrong.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda one: None if "://127.0.0.1:" in one.url else self.wrong.append(one.url))
+
+    def _console(self, kind: str, text: str) -> None:
+        is_lost = self.allows_lost_connections and "net::ERR_" in text
+        if kind in ("error", "warning") and not is_lost:
+            self.wrong.append(text)
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    watch = Watch()
+    yield watch
+    assert watch.wrong == []
+
+
+@pytest.fixture
+def open_context(browser: Browser, watch: Watch) -> Iterator[Callable[..., BrowserContext]]:
+    """Open contexts of the browser, each with a theme, a size, a time zone of its own."""
+    with ExitStack() as stack:
+
+        def start(**options: object) -> BrowserContext:
+            context: BrowserContext = stack.enter_context(browser.new_context(**options))  # type: ignore[arg-type]
+            context.on("page", watch.page)
+            return context
+
+        yield start
+
+
+@pytest.fixture
+def page(open_context: Callable[..., BrowserContext]) -> Page:
+    return open_context(viewport={"width": 1360, "height": 900}, timezone_id="Asia/Tokyo").new_page()

@@ -1,0 +1,125 @@
+"""Everybody can use the pages: axe finds nothing in both themes and at phone width; the keyboard alone suffices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.conftest import Watch
+from tests.browser.page_paths import KINDS, paths
+
+SCREENS: dict[str, tuple[Literal["light", "dark"], int]] = {
+    "light": ("light", 1360),
+    "dark": ("dark", 1360),
+    "phone": ("light", 390),
+    "dark phone": ("dark", 390),
+}
+ROWS = 20
+
+
+@pytest.fixture(scope="module")
+def addresses(day_url: str) -> dict[str, str]:
+    """Return one address of each kind of page."""
+    found = paths(day_url)
+    assert tuple(found) == KINDS
+    return found
+
+
+@pytest.fixture(scope="module")
+def axe() -> Iterator[Axe]:
+    return Axe()  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_axe_finds_no_violation(axe: Axe, page: Page, day_url: str, addresses: dict[str, str], kind: str) -> None:
+    page.goto(day_url + addresses[kind])
+    for details in page.locator("details").all()[:6]:
+        details.evaluate("one => { one.open = true; }")
+    wrong = []
+    for screen, (theme, width) in SCREENS.items():
+        page.emulate_media(color_scheme=theme)
+        page.set_viewport_size({"width": width, "height": 800})
+        # At phone width nothing but tables is moved sideways.
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            wrong.append(f"{screen}: wider than the screen")
+    # The rows of a table are alike, and axe takes long with hundreds of them.
+    page.evaluate(f"[...document.querySelectorAll('tbody tr:nth-child(n + {ROWS + 1})')].map(one => one.remove())")
+    for screen, (theme, width) in SCREENS.items():
+        page.emulate_media(color_scheme=theme)
+        page.set_viewport_size({"width": width, "height": 800})
+        found = axe.run(page).response["violations"]
+        wrong += [
+            f"{screen}: {one['id']} {one['nodes'][0]['target']} {one['nodes'][0]['failureSummary']}" for one in found
+        ]
+    assert wrong == []
+
+
+def focused(page: Page) -> str:
+    """Return what has the focus, as a screen reader says it."""
+    text: str = page.evaluate(
+        "(document.activeElement.getAttribute('aria-label') || document.activeElement.innerText"
+        " || document.activeElement.name || '').trim()"
+    )
+    return text
+
+
+def tab_to(page: Page, begins: str) -> None:
+    """Press Tab until something has the focus; each stop is visible."""
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        if focused(page).startswith(begins):
+            style = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+            assert style != "none"
+            return
+    raise AssertionError(f"Tab does not reach {begins}")
+
+
+def test_the_keyboard_alone_filters_orders_and_opens(page: Page, day_url: str) -> None:
+    page.goto(day_url)
+    page.keyboard.press("Tab")
+    assert focused(page) == "Skip to the content"
+    tab_to(page, "q")
+    page.keyboard.type("group-1")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**q=group-1*")
+    tab_to(page, "Queues")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**sort=-queues*")
+    tab_to(page, "group-1")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/group?*")
+    tab_to(page, "Theme")
+    page.keyboard.press("Enter")
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+
+
+def test_the_keyboard_alone_reads_the_timeline(page: Page, day_url: str, addresses: dict[str, str]) -> None:
+    page.goto(day_url + addresses["group"])
+    expect(page.locator("[data-lanes]")).to_have_attribute("data-drawn", re.compile("[0-9]"))
+    tab_to(page, "Timeline of ownership")
+    view = "(() => { const l = document.querySelector('[data-lanes]').lanes; return [l.begin, l.end, l.scroll]; })()"
+    whole = page.evaluate(view)
+    page.keyboard.press("+")
+    page.keyboard.press("+")
+    near = page.evaluate(view)
+    assert near[1] - near[0] == pytest.approx((whole[1] - whole[0]) / 4)
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(view)[0] > near[0]
+    page.keyboard.press("n")
+    expect(page.locator("[data-lane-status]")).to_contain_text("queues moved")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/rebalance?id=*")
+
+
+def test_the_pages_work_with_reduced_motion_and_forced_colours(
+    open_context: Callable[..., BrowserContext], day_url: str, addresses: dict[str, str], watch: Watch
+) -> None:
+    page = open_context(reduced_motion="reduce", forced_colors="active").new_page()
+    for path in addresses.values():
+        assert page.goto(day_url + path) is not None
+    assert watch.wrong == []

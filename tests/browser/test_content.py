@@ -1,0 +1,168 @@
+"""What the pages show is what the tables hold: each page in Chromium, over a day of simulated fleets."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from streaming.settings.locations import location_of
+from streaming.tables.schema import Row
+from streaming.terminal.format import queue_name
+from streaming.views.assignments import assignments
+from streaming.views.explain import explain
+from streaming.views.findings import findings
+from streaming.views.groups import groups
+from streaming.views.reader import Reader
+from streaming.views.rebalances import rebalances
+
+
+@pytest.fixture(scope="module")
+def reader(day: Path) -> Reader:
+    return Reader(location_of(str(day)))
+
+
+def busiest(reader: Reader) -> Row:
+    """Return the group with the most open spans."""
+    (key, _), *_ = Counter((one["cluster"], one["group_id"]) for one in assignments(reader)).most_common(1)
+    return next(row for row in groups(reader) if (row["cluster"], row["group_id"]) == key)
+
+
+def cells(page: Page, table: str, column: int) -> list[str]:
+    """Return the texts of a column; of ids that are cut, the whole."""
+    found = page.locator(f'[role=region][aria-label="{table}"] tbody td:nth-child({column})')
+    whole = "all => all.map(one => one.querySelector('.id[title]')?.title ?? one.textContent.trim())"
+    texts: list[str] = found.evaluate_all(whole)
+    return texts
+
+
+def group_url(day_url: str, row: Row) -> str:
+    return f"{day_url}/group?{urlencode({'cluster': row['cluster'], 'group': row['group_id']})}"
+
+
+def test_the_first_page_lists_every_group_with_its_figures(page: Page, day_url: str, reader: Reader) -> None:
+    page.goto(f"{day_url}/?sort=cluster")
+    expected = groups(reader)
+    shown = zip(cells(page, "Groups", 3), cells(page, "Groups", 2), cells(page, "Groups", 9), strict=True)
+    assert sorted(shown) == sorted((row["cluster"], row["group_id"], f"{row['members']:,}") for row in expected[:100])
+    expect(page.locator(".pager span").first).to_have_text(f"1–{min(100, len(expected))} of {len(expected)}")
+    open_now = len(findings(reader))
+    expect(page.locator(".facts div", has_text="Open findings").locator("dd")).to_have_text(f"{open_now:,}")
+
+
+def test_a_group_shows_its_queues_and_their_owners(page: Page, day_url: str, reader: Reader) -> None:
+    row = busiest(reader)
+    page.goto(group_url(day_url, row))
+    spans = assignments(reader, cluster=row["cluster"], group=row["group_id"], origin="computed")
+    expected = {(queue_name(one["topic"], one["broker"], one["queue_id"]), one["member_id"]) for one in spans}
+    table = "Queues and their owners"
+    shown = set(zip(cells(page, table, 1), cells(page, table, 2), strict=True))
+    assert shown == set(sorted(expected)[:200])
+    last = rebalances(reader, cluster=row["cluster"], group=row["group_id"], limit=25)
+    assert cells(page, "Rebalances", 5) == [f"{one['queues_moved']:,}" for one in last]
+
+
+def test_the_timeline_draws_every_span_and_mark(page: Page, day_url: str, reader: Reader) -> None:
+    row = busiest(reader)
+    page.goto(group_url(day_url, row))
+    expect(page.locator("[data-lanes]")).to_have_attribute("data-drawn", re.compile("[0-9]"))
+    data = page.evaluate(
+        "(({spans, marks, queues}) => [spans.length, marks.length, queues.length])"
+        "(document.querySelector('[data-lanes]').lanes.data)"
+    )
+    expect(page.locator("figure.lanes summary")).to_contain_text(f"of {data[0]:,} spans")
+    # Every lane has the colour of its owner somewhere: the picture is not empty.
+    colours = page.evaluate(
+        "(() => { const c = document.querySelector('[data-lanes] canvas');"
+        " const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; const s = new Set();"
+        " for (let i = 0; i < d.length; i += 4) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return s.size; })()"
+    )
+    assert colours > 10
+    assert data[1] > 0
+
+
+def test_charts_draw_the_rows_that_their_tables_list(page: Page, day_url: str, reader: Reader) -> None:
+    page.goto(day_url)
+    chart = page.locator("[data-chart='heat']")
+    expect(chart).to_have_attribute("data-drawn", str(len(cells(page, "Rebalances of the busiest groups by hour", 1))))
+    page.goto(group_url(day_url, busiest(reader)))
+    for kind in ("lines", "heat"):
+        expect(page.locator(f"[data-chart='{kind}'] canvas").first).to_be_visible()
+
+
+def test_a_rebalance_is_explained_with_its_evidence(page: Page, day_url: str, reader: Reader) -> None:
+    moving = max(rebalances(reader, limit=200), key=lambda one: (one["queues_moved"], one["rebalance_id"]))
+    found = explain(reader, moving["rebalance_id"])
+    page.goto(f"{day_url}/rebalance?id={moving['rebalance_id']}")
+    assert cells(page, "Causes", 1) == [cause["kind"] for cause in found["causes"]]
+    assert cells(page, "Causes", 7) == [cause["event_id"] or "–" for cause in found["causes"]]
+    moved = {queue_name(one["topic"], one["broker"], one["queue_id"]) for one in found["moves"]["computed"]}
+    assert set(cells(page, "Queues that moved, computed", 1)) == moved
+
+
+def test_rebalances_findings_members_and_rejected_events_are_the_tables(
+    page: Page, day_url: str, reader: Reader
+) -> None:
+    page.goto(f"{day_url}/rebalances?since=0")
+    expected = rebalances(reader, limit=100)
+    links = page.locator("tbody td.k-rebalance a").evaluate_all("all => all.map(one => one.getAttribute('href'))")
+    assert {link.split("id=")[1] for link in links} == {one["rebalance_id"] for one in expected}
+    page.goto(f"{day_url}/findings")
+    assert Counter(cells(page, "Findings", 2)) == Counter(one["kind"] for one in findings(reader)[:100])
+    page.goto(f"{day_url}/members?open=yes")
+    sessions = reader.rows("members", keep=lambda rows: rows["left_at"].is_null())
+    expect(page.locator(".pager span").first).to_contain_text(f"of {len(sessions):,}")
+    page.goto(f"{day_url}/rejected-events")
+    rejected = reader.rows("rejected_events")
+    expect(page.locator(".pager span").first).to_contain_text(f"of {len(rejected):,}")
+
+
+def test_a_member_shows_its_queues_in_all_groups(page: Page, day_url: str, reader: Reader) -> None:
+    (name, _), *_ = Counter(one["member_id"] for one in assignments(reader)).most_common(1)
+    page.goto(f"{day_url}/member?{urlencode({'member': name})}")
+    held = assignments(reader, member=name)
+    shown = cells(page, "Queues that the member holds", 1)
+    assert sorted(shown) == sorted(queue_name(one["topic"], one["broker"], one["queue_id"]) for one in held)
+
+
+def test_filters_and_order_survive_a_reload_and_a_shared_link(page: Page, day_url: str) -> None:
+    page.goto(day_url)
+    page.get_by_label("System").select_option("kafka")
+    page.wait_for_url("**system=kafka*")
+    page.get_by_role("link", name="Members", exact=True).nth(-1).click()
+    page.wait_for_url("**sort=-members*")
+    shown = cells(page, "Groups", 2)
+    assert shown
+    page.reload()
+    assert cells(page, "Groups", 2) == shown
+    other = page.context.new_page()
+    other.goto(page.url)
+    assert cells(other, "Groups", 2) == shown
+    members = [int(text) for text in cells(page, "Groups", 9)]
+    assert members == sorted(members, reverse=True)
+
+
+def test_times_are_shown_in_utc_and_in_local_time(page: Page, day_url: str) -> None:
+    page.goto(f"{day_url}/rebalances?since=0")
+    time = page.locator("tbody time").first
+    utc, stamp = time.text_content(), time.get_attribute("datetime")
+    assert stamp is not None
+    assert utc == stamp[:19].replace("T", " ")
+    page.get_by_role("button", name="Times in UTC").click()
+    hours = (int(stamp[11:13]) + 9) % 24
+    expect(time).to_contain_text(f" {hours:02}:")
+    page.reload()
+    expect(page.locator("tbody time").first).to_contain_text(f" {hours:02}:")
+
+
+def test_what_is_shown_can_be_downloaded(page: Page, day_url: str) -> None:
+    page.goto(f"{day_url}/?q=group-1")
+    shown = cells(page, "Groups", 2)
+    with page.expect_download() as downloading:
+        page.locator(".pager").get_by_role("link", name="CSV").click()
+    lines = Path(downloading.value.path()).read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[2] for line in lines[1:]] == shown

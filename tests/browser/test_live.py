@@ -1,0 +1,80 @@
+"""An open page follows the tables, and a server that comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from dashboard.server import PageServer
+from streaming.settings.model import load
+from tests.browser.conftest import Watch
+from tests.browser.day_tables import MINUTE_MS, T0, rebalance, write_rows
+
+MARK = "window.isTheSamePage = true"
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    add(tmp_path, 0)
+    write_rows(
+        tmp_path, "groups", [{"cluster": "c", "group_id": "orders", "system": "kafka", "state": "stable"} | COUNTS]
+    )
+    return tmp_path
+
+
+COUNTS = {"members": 1, "queues": 1, "idle_members": 0, "unassigned_queues": 0, "spread": 0, "last_rebalance_at": T0}
+
+
+def add(root: Path, number: int) -> None:
+    write_rows(
+        root, "rebalances", [rebalance("c", "orders", f"r{number}", T0 + number * MINUTE_MS, f"member-{number}")]
+    )
+
+
+def server_over(root: Path, port: int = 0) -> PageServer:
+    return PageServer(root, load(overrides={"dashboard.port": port, "dashboard.poll_interval_ms": 50}).dashboard)
+
+
+@pytest.mark.parametrize("path", ["/rebalances?since=0", "/group?cluster=c&group=orders"])
+def test_a_rebalance_appears_without_a_reload(page: Page, small: Path, path: str) -> None:
+    with server_over(small).in_background() as server:
+        page.goto(server.url.rstrip("/") + path)
+        expect(page.locator("#live-state")).to_have_text("live")
+        page.evaluate(MARK)
+        add(small, 1)
+        expect(page.locator("main")).to_contain_text("member-1 joined")
+        assert page.evaluate("window.isTheSamePage") is True
+        page.close()
+
+
+def test_a_page_continues_when_the_server_is_back(page: Page, small: Path, watch: Watch) -> None:
+    watch.allows_lost_connections = True
+    first = server_over(small)
+    with first.in_background():
+        page.goto(first.url + "rebalances?since=0")
+        expect(page.locator("#live-state")).to_have_text("live")
+        page.evaluate(MARK)
+    expect(page.locator("#live-state")).to_have_text("reconnecting")
+    # What happens while it is away is shown, too.
+    add(small, 1)
+    with server_over(small, first.port).in_background():
+        expect(page.locator("main")).to_contain_text("member-1 joined", timeout=30_000)
+        expect(page.locator("#live-state")).to_have_text("live")
+        add(small, 2)
+        expect(page.locator("main")).to_contain_text("member-2 joined")
+        assert page.evaluate("window.isTheSamePage") is True
+        page.close()
+
+
+def test_what_a_reader_opened_stays_open(page: Page, small: Path, serve: Callable[..., PageServer]) -> None:
+    url = serve(small).url
+    page.goto(url + "group?cluster=c&group=orders")
+    expect(page.locator("#live-state")).to_have_text("live")
+    summary = page.locator("figure summary").first
+    summary.click()
+    add(small, 1)
+    expect(page.locator("main")).to_contain_text("member-1 joined")
+    assert page.locator("figure details").first.get_attribute("open") is not None

@@ -1,0 +1,136 @@
+"""The files for Kubernetes, Databricks and systemd in `conf/`, each checked by the schema or tool of its owner."""
+
+from __future__ import annotations
+
+import configparser
+import importlib.metadata
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+from databricks.bundles.jobs import Job
+from kubeflow_spark_api.models import SparkV1beta2SparkApplication
+from typer.testing import CliRunner
+
+from streaming.commands.app import app
+
+CONF = Path(__file__).parents[2] / "conf"
+KUBERNETES_VERSION = "1.37"
+PLAIN = ("rbac.yaml", "driver-pod.yaml", "executor-pod.yaml")
+UNIT = CONF / "systemd/rebalance-monitor.service"
+
+
+def documents(name: str) -> list[dict[str, Any]]:
+    """Return the objects of a file."""
+    return list(yaml.safe_load_all((CONF / name).read_text()))
+
+
+def assert_command_exists(arguments: list[str]) -> None:
+    """Check that a command line of a manifest names a command and options that there are."""
+    command, *rest = arguments
+    shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "300"})
+    assert shown.exit_code == 0
+    for option in (word for word in rest if word.startswith("--")):
+        assert option in shown.output
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_objects_of_kubernetes_fit_its_schema(name: str) -> None:
+    for each in documents(f"kubernetes/{name}"):
+        kubernetes_validate.validate(each, KUBERNETES_VERSION, strict=True)
+
+
+def test_the_schema_of_kubernetes_refuses_an_unknown_key() -> None:
+    (pod,) = documents("kubernetes/driver-pod.yaml")
+    pod["spec"]["terminationGrace"] = 1
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(pod, KUBERNETES_VERSION, strict=True)
+
+
+def missing_from_model(given: object, modelled: object, place: str = "") -> list[str]:
+    """Return the keys of an object that the operator's model does not have; it passes over them silently."""
+    if isinstance(given, list) and isinstance(modelled, list):
+        pairs = zip(given, modelled, strict=True)
+        return [one for number, pair in enumerate(pairs) for one in missing_from_model(*pair, f"{place}[{number}]")]
+    if not isinstance(given, dict) or not isinstance(modelled, dict):
+        return [] if given == modelled else [place]
+    missing = [f"{place}.{key}" for key in given if key not in modelled]
+    return missing + [
+        one
+        for key in given.keys() & modelled.keys()
+        for one in missing_from_model(given[key], modelled[key], f"{place}.{key}")
+    ]
+
+
+def test_the_spark_application_fits_the_operators_model() -> None:
+    (given,) = documents("kubernetes/spark-application.yaml")
+    modelled = SparkV1beta2SparkApplication.from_dict(given)
+    assert modelled is not None
+    assert missing_from_model(given, modelled.to_dict()) == []
+    assert_command_exists(given["spec"]["arguments"])
+    given["spec"]["driver"]["corse"] = 1
+    modelled = SparkV1beta2SparkApplication.from_dict(given)
+    assert modelled is not None
+    assert missing_from_model(given, modelled.to_dict()) == [".spec.driver.corse"]
+
+
+def test_the_versions_in_manifests_are_those_of_the_project() -> None:
+    spark, own = importlib.metadata.version("pyspark"), importlib.metadata.version("rebalance-monitor")
+    (application,) = documents("kubernetes/spark-application.yaml")
+    assert application["spec"]["sparkVersion"] == spark
+    assert application["spec"]["image"].endswith(f":{own}")
+    dockerfile = (CONF / "kubernetes/Dockerfile").read_text()
+    assert f"apache/spark:{spark} " in dockerfile
+    assert f"rebalance-monitor:{own} " in dockerfile
+
+
+def test_the_service_account_of_the_driver_is_the_one_with_the_role() -> None:
+    account, role, binding = documents("kubernetes/rbac.yaml")
+    name = account["metadata"]["name"]
+    assert [subject["name"] for subject in binding["subjects"]] == [name]
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    (pod,) = documents("kubernetes/driver-pod.yaml")
+    (application,) = documents("kubernetes/spark-application.yaml")
+    assert pod["spec"]["serviceAccountName"] == application["spec"]["driver"]["serviceAccount"] == name
+
+
+def test_the_job_of_the_bundle_fits_the_model_of_databricks() -> None:
+    (bundle,) = documents("databricks/databricks.yml")
+    assert set(re.findall(r"\$\{var\.(\w+)\}", (CONF / "databricks/databricks.yml").read_text())) == set(
+        bundle["variables"]
+    )
+    (given,) = bundle["resources"]["jobs"].values()
+    assert Job.from_dict(given).as_dict() == given
+    (task,) = given["tasks"]
+    assert_command_exists(task["python_wheel_task"]["parameters"])
+    points = importlib.metadata.distribution("rebalance-monitor").entry_points
+    assert task["python_wheel_task"]["entry_point"] in points.select(group="console_scripts").names
+
+
+def test_the_unit_starts_a_command_that_there_is() -> None:
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read(UNIT)
+    program, *arguments = unit["Service"]["ExecStart"].split()
+    assert Path(program).name == "rebalance-monitor"
+    assert_command_exists(arguments)
+    assert unit["Service"]["KillMode"] == "mixed"
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed on this machine")
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+    here = tmp_path / UNIT.name
+    # The program must be there.
+    here.write_text(UNIT.read_text().replace("/opt/rebalance-monitor/bin/rebalance-monitor", sys.executable))
+    command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", here]
+    verified = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (verified.returncode, verified.stderr) == (0, "")
+    here.write_text(here.read_text().replace("KillMode=mixed", "KilMode=mixed"))
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "KilMode" in refused.stderr

@@ -1,0 +1,178 @@
+"""The job on a cluster whose workers have nothing of the checkout: its tables are those of a local run, row for row."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from streaming.stores.store_path import StorePath
+from tests.job.commands import Running
+from tests.job.table_bags import bags_of, differences, rows_of
+from tests.kit.processes import QUICK_START
+from tests.kit.spark_cluster import SPARK_HOME, SparkCluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.timeout(900)]
+# CLUSTER_SEED=7 makes other choices.
+_LAST_ONE = """
+from udfs.model.events import QueueRef
+
+
+def allocate(problem):
+    last = max(problem.members, key=lambda member: member.member_id)
+    topics = [(name, topic) for name, topic in problem.topics.items() if name in last.subscriptions]
+    found = [(name, queue) for name, topic in topics for queue in topic.queues]
+    queues = [QueueRef(topic=name, queue_id=queue.queue_id, broker=queue.broker) for name, queue in found]
+    return {member.member_id: queues if member is last else [] for member in problem.members}
+"""
+SEED = int(os.environ.get("CLUSTER_SEED", "1"))
+
+
+def is_in_batch(checkpoint: Path, number: int) -> bool:
+    """Return whether a batch has begun and not ended."""
+    query = checkpoint / "query"
+    return (query / f"offsets/{number}").exists() and not (query / f"commits/{number}").exists()
+
+
+def assert_same_rows(expected: Path, tables: str) -> None:
+    """Compare all rows of all tables."""
+    wanted = bags_of(expected)
+    assert all(wanted[name] for name in ("rebalances", "assignments", "members", "groups", "changes"))
+    assert differences(wanted, bags_of(tables)) == []
+
+
+def test_a_worker_has_the_dependencies_and_not_the_project(spark_cluster: SparkCluster, tmp_path: Path) -> None:
+    command = [spark_cluster.python, "-c", "import pyarrow, msgspec, deltalake; import streaming"]
+    done = subprocess.run(command, cwd=tmp_path, env={}, capture_output=True, text=True, check=False)
+    assert done.stderr.strip().endswith("No module named 'streaming'")
+
+
+def test_on_a_cluster_the_tables_are_those_of_a_local_run(
+    expected: Path, start: Callable[[], Running], tables: str
+) -> None:
+    ended = start().wait()
+    assert ended.exit_code == 0, ended.stderr[-3000:]
+    assert_same_rows(expected, tables)
+
+
+def test_a_worker_that_is_killed_within_a_batch_changes_nothing(
+    spark_cluster: SparkCluster, expected: Path, start: Callable[[], Running], tables: str, tmp_path: Path
+) -> None:
+    running = start()
+    try:
+        running.wait_until(lambda: is_in_batch(tmp_path / "checkpoint", 1), "the second batch")
+        busy = next(worker for worker in spark_cluster.workers if worker.is_running and spark_cluster.executors(worker))
+        spark_cluster.kill_worker(busy)
+        assert is_in_batch(tmp_path / "checkpoint", 1)
+        spark_cluster.add_worker()
+        ended = running.wait()
+    finally:
+        running.kill()
+    assert ended.exit_code == 0, ended.stderr[-3000:]
+    assert_same_rows(expected, tables)
+
+
+@pytest.mark.usefixtures("one_executor")
+@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
+def test_a_driver_killed_at_random_times_changes_nothing(
+    kills: int, expected: Path, start: Callable[[], Running], tables: str, tmp_path: Path
+) -> None:
+    chance = random.Random(SEED)
+    offsets = tmp_path / "checkpoint/query/offsets"
+    for _ in range(kills):
+        # From the start of Spark to the last batch.
+        begun = chance.randrange(4)
+        running = start()
+        try:
+            running.wait_until(lambda begun=begun: not begun or (offsets / str(begun - 1)).exists(), "a batch")
+            time.sleep(chance.uniform(0, 3))
+        finally:
+            running.kill()
+    ended = start().wait()
+    assert ended.exit_code == 0, ended.stderr[-3000:]
+    assert_same_rows(expected, tables)
+
+
+def test_spark_submit_runs_the_packed_files_with_all_of_its_files_on_a_store(
+    installed_monitor: Path, spark_cluster: SparkCluster, expected: Path, events: Path, tables: str, tmp_path: Path
+) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["JDK_JAVA_OPTIONS"] = " ".join(QUICK_START)
+    packed = tmp_path / "packed"
+    subprocess.run(
+        [installed_monitor, "pack", "--out", packed, "--store", "s3"], cwd=tmp_path, env=environment, check=True
+    )
+    lake = StorePath(tables).parent
+    for file in events.iterdir():
+        (lake / "events" / file.name).write_bytes(file.read_bytes())
+    settings = tmp_path / "submitted.toml"
+    settings.write_text("[job]\nmaterialize_interval_ms = 0\n\n[state]\nshards = 4\n")
+    submit = [
+        SPARK_HOME / "bin/spark-submit",
+        *("--master", spark_cluster.master),
+        *("--conf", f"spark.pyspark.python={spark_cluster.python}", "--conf", "spark.driver.host=127.0.0.1"),
+        *("--conf", "spark.executor.memory=1g", "--conf", "spark.ui.enabled=false", "--driver-memory", "1g"),
+        *("--conf", "spark.cores.max=1"),
+        *("--jars", ",".join(map(str, sorted((packed / "jars").glob("*.jar"))))),
+        *("--py-files", packed / "rebalance-monitor.zip", packed / "rebalance_monitor.py"),
+        *("run", "--events", f"{lake}/events", "--once", "--flush", "--max-files-per-batch", "1"),
+        *("--tables", tables, "--checkpoint", f"{lake}/checkpoint", "--config", settings),
+    ]
+    said = (tmp_path / "said.txt").open("w+")
+    with said:
+        done = subprocess.run(
+            submit,
+            cwd=tmp_path,
+            env=environment | {"SPARK_HOME": str(SPARK_HOME), "PYSPARK_DRIVER_PYTHON": str(spark_cluster.python)},
+            stdout=said,
+            stderr=said,
+            timeout=600,
+            check=False,
+        )
+        said.seek(0)
+        assert done.returncode == 0, said.read()[-3000:]
+    assert_same_rows(expected, tables)
+
+
+@pytest.mark.usefixtures("one_executor")
+def test_a_custom_strategy_of_the_driver_decides_on_executors(
+    start: Callable[..., Running], tables: str, tmp_path: Path
+) -> None:
+    site = tmp_path / "site"
+    (site / "last_one-1.0.dist-info").mkdir(parents=True)
+    (site / "last_one.py").write_text(_LAST_ONE)
+    (site / "last_one-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: last-one\nVersion: 1.0\n")
+    points = "[rebalance_monitor.strategies]\nrocketmq.LAST_ONE = last_one:allocate\n"
+    (site / "last_one-1.0.dist-info/entry_points.txt").write_text(points)
+    common = {"schema_version": 1, "event_time": 1_780_000_000_000, "system": "rocketmq", "cluster": "c"}
+    group = common | {"group": "g"}
+    happened = [
+        common | {"type": "topic_queues", "topic": "t", "queue_count": 4},
+        group | {"type": "group_settings", "strategy": "rocketmq.LAST_ONE"},
+        *(group | {"type": "member_joined", "member_id": name, "subscriptions": ["t"]} for name in ("a", "b")),
+    ]
+    (tmp_path / "few").mkdir()
+    (tmp_path / "few/0.jsonl").write_text("".join(f"{json.dumps(event)}\n" for event in happened))
+    ended = start(tmp_path / "few", PYTHONPATH=str(site)).wait()
+    assert ended.exit_code == 0, ended.stderr[-3000:]
+    owners = {(row["queue_id"], row["member_id"]) for row in rows_of(tables, "assignments").to_pylist()}
+    assert owners == {(queue, "b") for queue in range(4)}
+
+
+@pytest.mark.usefixtures("one_executor")
+def test_what_is_missing_on_executors_is_named_before_the_query_starts(
+    start: Callable[[], Running], config: Path, spark_cluster: SparkCluster, tmp_path: Path
+) -> None:
+    config.write_text(config.read_text().replace(str(spark_cluster.python), os.path.realpath(sys.executable)))
+    ended = start().wait()
+    assert ended.exit_code == 2, ended.stderr[-3000:]
+    assert "Executors cannot run the job: " in ended.stderr
+    assert "No module named" in ended.stderr
+    assert not (tmp_path / "checkpoint/query/offsets").exists()

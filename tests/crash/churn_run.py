@@ -1,0 +1,270 @@
+"""Random churn on three Kafka brokers: members of many kinds come, go, hang and restart, topics grow, brokers die."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from tests.kit.kafka_cluster import KafkaCluster
+from tests.kit.light_members import start_light_member
+from tests.kit.members import Member, start_member
+from tests.kit.topics import add_partitions, create_topic
+
+_SESSION_MS = 6_000
+_CONSUMER = {"group.protocol": "consumer"}
+_CLASSIC = {"session.timeout.ms": str(_SESSION_MS), "heartbeat.interval.ms": "500"}
+_QUEUES, _MOST_QUEUES, _MOST_MEMBERS = 4, 24, 3
+_BETWEEN_DEEDS_S, _BETWEEN_DEATHS_S = (0.5, 6.0), (4.0, 12.0)
+_AWAY_S, _HANGS_S = (0.5, 8.0), (7.0, 10.0)
+_STOP_S, _SHARED_S, _STUCK_S = 30.0, 240.0, 20.0
+_LOOK_S = 0.2
+_SEND_S = 0.3
+_DEEDS = {"joins": 5, "leaves": 2, "is killed": 2, "hangs": 1, "restarts": 3, "grows": 0.4}
+
+
+class Kind(NamedTuple):
+    """What the members of a group are.
+
+    Attributes:
+        settings: Of librdkafka; of Java's client where `is_java`.
+    """
+
+    name: str
+    settings: dict[str, str]
+    is_static: bool = False
+    is_java: bool = False
+
+
+KINDS = (
+    Kind("range", {**_CLASSIC, "partition.assignment.strategy": "range"}),
+    Kind("roundrobin", {**_CLASSIC, "partition.assignment.strategy": "roundrobin"}),
+    Kind("cooperative", {**_CLASSIC, "partition.assignment.strategy": "cooperative-sticky"}),
+    Kind("static", {**_CLASSIC, "partition.assignment.strategy": "range"}, is_static=True),
+    Kind("uniform", _CONSUMER),
+    Kind("server-range", {**_CONSUMER, "group.remote.assignor": "range"}),
+    Kind("uniform-static", _CONSUMER, is_static=True),
+    Kind("java-sticky", {"partition.assignment.strategy": "sticky"}, is_java=True),
+    Kind("java-uniform", _CONSUMER, is_static=True, is_java=True),
+)
+
+
+@dataclass
+class Actor:
+    """One member's process.
+
+    Attributes:
+        hangs_until: By the monotonic clock; None: it does not hang.
+    """
+
+    name: str
+    instance: str | None
+    process: Member
+    hangs_until: float | None = None
+
+
+@dataclass
+class Churn:
+    """One run.
+
+    Attributes:
+        deeds: How often what was done. ends: How the process of each client id ended or hung, in order.
+    """
+
+    cluster: KafkaCluster
+    seed: int
+    length_s: float
+    deeds: Counter[str] = field(default_factory=Counter)
+    ends: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    actors: dict[str, list[Actor]] = field(default_factory=lambda: {kind.name: [] for kind in KINDS})
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def prepare(self) -> None:
+        """Create the topics."""
+        for kind in KINDS:
+            create_topic(self.cluster, kind.name, _QUEUES, replicas=len(self.cluster.nodes))
+
+    def carry_out(self) -> None:
+        """Let everything happen at random for the time of the run; in the end all brokers are up and nobody hangs."""
+        work: list[Callable[[], None]] = [lambda kind=kind: self._live(kind) for kind in KINDS]  # type: ignore[misc]
+        with ThreadPoolExecutor(len(work) + 2) as pool:
+            playing = [pool.submit(one) for one in [*work, self._kill_brokers, self._send]]
+            try:
+                ends = time.monotonic() + self.length_s
+                while time.monotonic() < ends and not any(one.done() for one in playing):
+                    time.sleep(_LOOK_S)
+            finally:
+                self._over.set()
+            for one in playing:
+                one.result()
+
+    def held(self) -> dict[str, dict[str, list[tuple[str, int]]]]:
+        """Wait until the members of each group share its topic; return what each holds, by group and client id."""
+        began = time.monotonic()
+        while True:
+            found = {}
+            counts = self._queue_counts()
+            for name, actors in self.actors.items():
+                self._bury(actors)
+                found[name] = {one.name: sorted(one.process.owned) for one in actors}
+            if all(
+                sorted(queue for held in members.values() for queue in held)
+                == [(name, number) for number in range(counts[name])]
+                for name, members in found.items()
+                if members
+            ):
+                return found
+            waited = time.monotonic() - began
+            assert waited < _SHARED_S, f"not shared: {counts} {found}"
+            if waited > _STUCK_S:
+                self._give_up_idle()
+            time.sleep(1.0)
+
+    def _give_up_idle(self) -> None:
+        """Kill members that own nothing and do not end: librdkafka may wait for an instance id for ever."""
+        for actors in self.actors.values():
+            for actor in [one for one in actors if not one.process.owned]:
+                self.deeds["waited for ever"] += 1
+                self.ends[actor.name].append("is killed")
+                actor.process.kill()
+                actors.remove(actor)
+
+    def close(self) -> None:
+        """End whatever still runs."""
+        self._over.set()
+        for actors in self.actors.values():
+            for actor in actors:
+                actor.process.kill()
+
+    # ---- members
+
+    def _live(self, kind: Kind) -> None:
+        chance = random.Random(f"{self.seed}:{kind.name}")
+        actors = self.actors[kind.name]
+        started = 0
+        while not self._over.wait(chance.uniform(*_BETWEEN_DEEDS_S) * (2 if kind.is_java else 1)):
+            self._thaw(actors, time.monotonic())
+            self._bury(actors)
+            (deed,) = chance.choices(list(_DEEDS), list(_DEEDS.values()))
+            awake = [one for one in actors if one.hangs_until is None]
+            if deed == "joins" or not awake:
+                if len(actors) < _MOST_MEMBERS:
+                    started += 1
+                    free = sorted({"i0", "i1", "i2"} - {one.instance for one in actors})
+                    self._start(kind, f"{kind.name}-{started}", chance.choice(free) if kind.is_static else None)
+            elif deed == "grows":
+                self._grow(kind.name)
+            else:
+                self._happen(kind, deed, chance.choice(awake), chance)
+        self._thaw(actors, None)
+
+    def _happen(self, kind: Kind, deed: str, actor: Actor, chance: random.Random) -> None:
+        if deed == "restarts" and actor.instance is None:
+            deed = "leaves"
+        self.deeds[deed] += 1
+        self.ends[actor.name].append(deed)
+        if deed == "hangs":
+            actor.process.freeze()
+            actor.hangs_until = time.monotonic() + chance.uniform(*_HANGS_S)
+            return
+        self.actors[kind.name].remove(actor)
+        if deed == "leaves" or (deed == "restarts" and chance.random() < 0.5):
+            try:
+                actor.process.stop(_STOP_S)
+            except (OSError, subprocess.TimeoutExpired):
+                self.ends[actor.name][-1] = "is killed"
+        actor.process.kill()
+        if deed == "restarts":
+            self._start(kind, actor.name, actor.instance)
+
+    def _start(self, kind: Kind, name: str, instance: str | None) -> None:
+        self.deeds["joins"] += 1
+        if kind.is_java:
+            settings = dict(kind.settings)
+            strategy = settings.pop("partition.assignment.strategy", "range")
+            process = start_member(
+                self.cluster,
+                kind.name,
+                [kind.name],
+                client_id=name,
+                instance_id=instance,
+                strategies=(strategy,),
+                session_timeout_ms=_SESSION_MS,
+                settings=settings,
+            )
+        else:
+            named = {"client.id": name, **({"group.instance.id": instance} if instance else {})}
+            process = start_light_member(self.cluster, kind.name, [kind.name], {**kind.settings, **named})
+        self.actors[kind.name].append(Actor(name, instance, process))
+
+    def _thaw(self, actors: list[Actor], now: float | None) -> None:
+        for actor in actors:
+            if actor.hangs_until is not None and (now is None or actor.hangs_until <= now):
+                actor.process.thaw()
+                actor.hangs_until = None
+
+    def _bury(self, actors: list[Actor]) -> None:
+        """Forget those that ended by themselves, because another one took their instance id."""
+        for actor in [one for one in actors if one.process.has_ended]:
+            self.deeds["ended by itself"] += 1
+            self.ends[actor.name].append("ended by itself")
+            actor.process.kill()
+            actors.remove(actor)
+
+    # ---- what is around them
+
+    def _send(self) -> None:
+        """Send records, so that members have something to commit."""
+        producer = Producer({**self.cluster.client_settings(), "log_level": 0})
+        while not self._over.wait(_SEND_S):
+            for kind in KINDS:
+                producer.produce(kind.name, b"x")
+            producer.poll(0)
+        producer.flush(_STOP_S)
+
+    def _grow(self, topic: str) -> None:
+        total = self._queue_counts()[topic] + 1
+        if total > _MOST_QUEUES:
+            return
+        try:
+            add_partitions(self.cluster, topic, total)
+        except KafkaException:
+            return  # a broker went away meanwhile: it may have grown or not
+        self.deeds["grows"] += 1
+
+    def _queue_counts(self) -> dict[str, int]:
+        client = AdminClient({**self.cluster.client_settings()})
+        while True:
+            try:
+                topics = client.list_topics(timeout=_STOP_S).topics
+                return {kind.name: len(topics[kind.name].partitions) for kind in KINDS}
+            except KafkaException:
+                time.sleep(_LOOK_S)
+
+    def _kill_brokers(self) -> None:
+        """Take one broker away after the other: first each of them once."""
+        chance = random.Random(f"{self.seed}:brokers")
+        waiting: list[int] = []
+        while not self._over.wait(chance.uniform(*_BETWEEN_DEATHS_S)):
+            waiting = waiting or chance.sample(range(len(self.cluster.nodes)), len(self.cluster.nodes))
+            node = self.cluster.nodes[waiting.pop()]
+            (what,) = chance.choices(["is killed", "stops", "hangs"], [6, 2, 2])
+            self.deeds[f"broker {what}"] += 1
+            away = chance.uniform(*_AWAY_S)
+            if what == "hangs":
+                node.server.freeze()
+                time.sleep(away)
+                node.server.thaw()
+                continue
+            (node.kill if what == "is killed" else node.stop)()
+            time.sleep(away)
+            node.start()

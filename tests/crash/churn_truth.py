@@ -1,0 +1,314 @@
+"""What really happened to groups of Kafka, by Kafka's own reading of their records, and what contradicts it.
+
+No part of the monitor reads them: librdkafka fetches, Kafka's converters to JSON decode, what follows is counted here.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from streaming.collectors.kafka.metadata_client import OFFSETS_TOPIC
+from tests.kit.group_records import Record, as_kafka_shows
+from tests.kit.kafka_cluster import OFFSETS_PARTITIONS, KafkaCluster
+
+Row = dict[str, Any]
+Queue = tuple[str, int]
+Held = dict[str, list[Queue]]
+
+_WAIT_S = 60.0
+_FOR_URLS = str.maketrans("+/", "-_")
+# Versions of keys: offset commits; then what the coordinators write of a classic group, and of one of the new protocol.
+_COMMITS = (0, 1)
+_CLASSIC, _EPOCH, _MEMBER, _TARGET_EPOCH, _TARGET, _CURRENT = 2, 3, 5, 6, 7, 8
+# Brokers and clients may compute from older metadata than the monitor has: that is no contradiction of the records.
+_RECOMPUTED = "recomputed otherwise"
+_JOINS, _ENDS = ("member_joined",), ("member_left", "session_expired", "member_gone")
+
+
+@dataclass
+class Generation:
+    """One generation of a classic group, or one epoch of another.
+
+    Attributes:
+        number: Of the coordinator. at: Of its record, epoch ms.
+        members: Who takes part: the topics of each, by member id.
+        held: What each is to own. None: an epoch's target was never computed.
+        digest: Of the topics' sizes, where the coordinator records it.
+    """
+
+    number: int
+    at: int
+    members: dict[str, str]
+    held: Held | None = None
+    digest: object = None
+
+
+@dataclass
+class GroupTruth:
+    """All of one group.
+
+    Attributes:
+        clients: Client ids, by member id. instances: Instance ids of those that have one.
+        owned: What its members own, as it was from which time on (new protocol).
+    """
+
+    is_classic: bool = True
+    generations: list[Generation] = field(default_factory=list)
+    clients: dict[str, str] = field(default_factory=dict)
+    instances: dict[str, str] = field(default_factory=dict)
+    owned: list[tuple[int, Held]] = field(default_factory=list)
+
+    def identity(self, member_id: str) -> str:
+        """Return who a member is, also when it comes back under another id."""
+        return self.instances.get(member_id, member_id)
+
+    def identities(self, members: Iterable[str]) -> set[str]:
+        """Return who these members are."""
+        return {self.identity(one) for one in members}
+
+    def held_at(self, at: int) -> Held:
+        """Return what members of the new protocol owned at a time."""
+        return next((held for since, held in reversed(self.owned) if since <= at), {})
+
+    def contradictions(self, rows: Sequence[Row], spans: Sequence[Row]) -> Iterator[str]:
+        """Yield what is missing in the rows of the group, and what is there and did not happen."""
+        rows = sorted(rows, key=lambda row: row["generation"])
+        by_number = {row["generation"]: row for row in rows}
+        if len(by_number) != len(rows):
+            yield f"twice: {[row['generation'] for row in rows]}"
+        known = {one.number for one in self.generations}
+        yield from (f"invented: {_shown(row)}" for row in rows if row["generation"] not in known)
+        before: Generation | None = None
+        for one in self.generations:
+            row = by_number.get(one.number)
+            if row is None and self._changes(before, one):
+                yield f"lost: {one}"
+            elif row is not None and not (self._changes(before, one) or self._may_change(before, one)):
+                yield f"nothing changed: {_shown(row)}"
+            elif row is not None:
+                yield from self._about(before, one, row, spans)
+            before = one
+
+    @staticmethod
+    def is_recomputed(contradiction: str) -> bool:
+        """Return whether a contradiction is a result that was recomputed otherwise, and nothing else."""
+        return contradiction.startswith(_RECOMPUTED)
+
+    def _changes(self, before: Generation | None, one: Generation) -> bool:
+        if self.is_classic:
+            return True
+        if before is None:
+            return bool(one.members)
+        members = [
+            sorted((self.identity(name), topics) for name, topics in each.members.items()) for each in (before, one)
+        ]
+        both = before.held is not None and one.held is not None
+        return members[0] != members[1] or (both and self._by_identity(before.held) != self._by_identity(one.held))
+
+    def _may_change(self, before: Generation | None, one: Generation) -> bool:
+        return before is not None and (before.digest != one.digest or before.held is None or one.held is None)
+
+    def _by_identity(self, held: Held | None) -> list[tuple[str, list[Queue]]]:
+        return sorted((self.identity(name), queues) for name, queues in (held or {}).items() if queues)
+
+    def _about(self, before: Generation | None, one: Generation, row: Row, spans: Sequence[Row]) -> Iterator[str]:
+        if not row["triggers"]:
+            yield f"without cause: {_shown(row)}"
+        if row["agrees"] is False:
+            yield f"{_RECOMPUTED}: {_shown(row)}"
+        if row["members_after"] != len(one.members):
+            yield f"{len(one.members)} members: {_shown(row)}"
+        old = {} if before is None else before.members
+        came = self.identities(one.members) - self.identities(old)
+        gone = self.identities(old) - self.identities(one.members)
+        # A static member that came back under another id may be told as one that went and one that came.
+        renamed = self.identities(one.members) & self.identities(old)
+        joined, ended = (self.identities(_named(row, kinds)) for kinds in (_JOINS, _ENDS))
+        if sum(each.at == one.at for each in self.generations) > 1:
+            came, gone, joined, ended = set(), set(), set(), set()  # the time of a record does not say with which epoch
+        if joined - renamed != came:
+            yield f"came {came}: {_shown(row)}"
+        if ended - renamed != gone:
+            yield f"went {gone}: {_shown(row)}"
+        at = epoch_ms(row["event_time"])
+        if self.is_classic:
+            if at != one.at:
+                yield f"at {one.at}: {_shown(row)}"
+            held = one.held
+        else:
+            held = self.held_at(at)
+        reported = spans_at(spans, at)
+        if reported != held:
+            yield f"{held} owned, {reported} told: {_shown(row)}"
+
+
+def read_truth(cluster: KafkaCluster) -> dict[str, GroupTruth]:
+    """Return what the records of all partitions say, by group."""
+    records = list(_records(cluster))
+    names = _topic_names(cluster)
+    return truth_of(records, names)
+
+
+def truth_of(records: Sequence[Record], names: Mapping[str, str]) -> dict[str, GroupTruth]:
+    """Return what these records say, by group.
+
+    Args:
+        names: Of topics, by id.
+    """
+    found: dict[str, GroupTruth] = defaultdict(GroupTruth)
+    folds: dict[str, _Fold] = {}
+    for record, shown in zip(records, as_kafka_shows(records), strict=True):
+        assert isinstance(shown, dict)
+        kind = int.from_bytes(record.key[:2], "big")
+        group = shown["key"]["group" if kind == _CLASSIC else "groupId"]
+        if kind == _CLASSIC:
+            _take_classic(found[group], record.at, shown["value"])
+        elif kind in (_EPOCH, _MEMBER, _TARGET_EPOCH, _TARGET, _CURRENT):
+            fold = folds.setdefault(group, _Fold(found[group], names))
+            fold.take(kind, record.at, shown["key"].get("memberId"), shown["value"])
+    return dict(found)
+
+
+def _records(cluster: KafkaCluster) -> Iterator[Record]:
+    """Yield all group records that there are by now, partition by partition in the order of each."""
+    settings: dict[str, Any] = {**cluster.client_settings(), "group.id": "truth", "enable.auto.commit": False}
+    reader = Consumer(settings)
+    try:
+        for number in range(OFFSETS_PARTITIONS):
+            place = TopicPartition(OFFSETS_TOPIC, number, OFFSET_BEGINNING)
+            _, end = reader.get_watermark_offsets(place, timeout=_WAIT_S)
+            reader.assign([place])
+            offset = -1
+            # Commits go on: there is always something behind the end.
+            while offset < end - 1:
+                message = reader.poll(_WAIT_S)
+                assert message is not None, f"{place} cannot be read"
+                key = message.key()
+                assert message.error() is None, message.error()
+                assert key is not None
+                offset = message.offset() or 0
+                if int.from_bytes(key[:2], "big") not in _COMMITS and offset < end:
+                    yield Record(message.timestamp()[1], key, message.value())
+    finally:
+        reader.close()
+
+
+def _topic_names(cluster: KafkaCluster) -> Mapping[str, str]:
+    client = AdminClient({**cluster.client_settings()})
+    topics = [one for one in client.list_topics(timeout=_WAIT_S).topics if not one.startswith("__")]
+    found = client.describe_topics(TopicCollection(topics))
+    ids = {topic: str(future.result(_WAIT_S).topic_id) for topic, future in found.items()}
+    # librdkafka writes them with the ordinary alphabet of base64, Kafka with that for URLs.
+    return {named.translate(_FOR_URLS): topic for topic, named in ids.items()}
+
+
+def _take_classic(truth: GroupTruth, at: int, value: Row | None) -> None:
+    if value is None:
+        return
+    members = {one["memberId"]: one["subscription"] for one in value["members"]}
+    for one in value["members"]:
+        truth.clients[one["memberId"]] = one["clientId"]
+        if one["groupInstanceId"]:
+            truth.instances[one["memberId"]] = one["groupInstanceId"]
+    held = {one["memberId"]: _assigned(base64.b64decode(one["assignment"] or "")) for one in value["members"]}
+    number = value["generation"]
+    if number == 0 and not members:
+        return  # written when the first member of a new group joins
+    now = Generation(number, at, members, {name: queues for name, queues in held.items() if queues})
+    if truth.generations and truth.generations[-1].number == number:
+        # A static member came back: the generation goes on under its new id.
+        last = truth.generations[-1]
+        last.members, last.held = now.members, now.held if not last.members else last.held
+        return
+    truth.generations.append(now)
+
+
+def _assigned(data: bytes) -> list[Queue]:
+    """Return the partitions of a ConsumerProtocolAssignment."""
+    found: list[Queue] = []
+    if not data:
+        return found
+    (topics,), at = struct.unpack_from(">i", data, 2), 6
+    for _ in range(topics):
+        (length,) = struct.unpack_from(">h", data, at)
+        name, at = data[at + 2 : at + 2 + length].decode(), at + 2 + length
+        (count,) = struct.unpack_from(">i", data, at)
+        found += [(name, one) for one in struct.unpack_from(f">{count}i", data, at + 4)]
+        at += 4 + 4 * count
+    return sorted(found)
+
+
+class _Fold:
+    """Records of one group of the new protocol, one after the other."""
+
+    def __init__(self, truth: GroupTruth, names: Mapping[str, str]) -> None:
+        self._truth, self._names = truth, names
+        self._members: dict[str, str] = {}
+        self._targets: Held = {}
+        self._owned: Held = {}
+        truth.is_classic = False
+
+    def take(self, kind: int, at: int, member: str, value: Row | None) -> None:
+        """Take the next record."""
+        truth = self._truth
+        if kind == _EPOCH and value is not None:
+            truth.generations.append(
+                Generation(value["epoch"], at, dict(self._members), digest=value.get("metadataHash"))
+            )
+        elif kind == _TARGET_EPOCH and value is not None:
+            for one in truth.generations:
+                if one.number == value["assignmentEpoch"]:
+                    one.held = {name: queues for name, queues in self._targets.items() if queues}
+        elif kind == _MEMBER and value is not None:
+            self._members[member] = str((value["subscribedTopicNames"], value["subscribedTopicRegex"]))
+            truth.clients[member] = value["clientId"]
+            if value["instanceId"]:
+                truth.instances[member] = value["instanceId"]
+        elif kind == _MEMBER:
+            self._members.pop(member, None)
+        elif kind == _TARGET:
+            self._targets[member] = [] if value is None else self._queues(value["topicPartitions"])
+        elif kind == _CURRENT:
+            held = [] if value is None else value["assignedPartitions"] + value["partitionsPendingRevocation"]
+            self._owned = {**self._owned, member: self._queues(held)}
+            truth.owned.append((at, {name: queues for name, queues in self._owned.items() if queues}))
+
+    def _queues(self, topics: Sequence[Row]) -> list[Queue]:
+        return sorted((self._names[one["topicId"]], number) for one in topics for number in one["partitions"])
+
+
+def spans_at(spans: Sequence[Row], at: int) -> Held:
+    """Return who owned what at a time, as members and coordinators reported it."""
+    held: Held = {}
+    for span in spans:
+        until = span["valid_to"]
+        if epoch_ms(span["valid_from"]) <= at and (until is None or at < epoch_ms(until)):
+            held.setdefault(span["member_id"], []).append((span["topic"], span["queue_id"]))
+    return {name: sorted(queues) for name, queues in held.items()}
+
+
+def epoch_ms(moment: Any) -> int:
+    """Return a time of the tables in epoch ms."""
+    return round(moment.timestamp() * 1_000)
+
+
+def _named(row: Row, kinds: Sequence[str]) -> list[str]:
+    return [one["member_id"] for one in row["triggers"] if one["kind"] in kinds]
+
+
+def _shown(row: Row) -> str:
+    triggers = [(one["kind"], one["member_id"], one["topic"], one["detail"]) for one in row["triggers"]]
+    shown = {
+        key: row[key] for key in ("group_id", "generation", "error", "strategy", "library", "agrees", "agrees_reason")
+    }
+    return (
+        f"{shown} at {epoch_ms(row['event_time'])}, {row['members_before']}->{row['members_after']} members, {triggers}"
+    )

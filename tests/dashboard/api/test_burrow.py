@@ -1,0 +1,69 @@
+"""Burrow's routes over the story."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi.testclient import TestClient
+
+from dashboard.app import create_app
+from streaming.settings.model import Dashboard
+from streaming.tables.arrow_rows import to_arrow
+from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.schema import QUEUE_PROGRESS
+from streaming.tables.writer import Mark
+from tests.streaming.tables.journals import T0
+from tests.streaming.views.story import write_story
+
+
+def test_clusters_consumers_and_topics_are_listed(client: TestClient) -> None:
+    assert client.get("/v3/kafka").json()["clusters"] == ["c1", "c2"]
+    assert client.get("/v3/kafka/c1/consumer").json()["consumers"] == ["orders", "twin"]
+    assert client.get("/v3/kafka/c1/topic").json()["topics"] == []
+    assert client.get("/v3/kafka/c1/topic/orders/consumers").json()["consumers"] == ["orders"]
+    assert client.get("/v3/kafka/c1").json()["error"] is False
+
+
+def test_a_consumer_has_its_status_and_the_owners_that_it_reports(client: TestClient) -> None:
+    status = client.get("/v3/kafka/c1/consumer/orders/status").json()["status"]
+    assert (status["status"], status["group"], status["partitions"]) == ("WARN", "orders", [])
+    full = client.get("/v3/kafka/c1/consumer/orders/lag").json()["status"]
+    assert [(part["topic"], part["partition"], part["owner"]) for part in full["partitions"]] == [("orders", 1, "h2")]
+    assert (full["totallag"], full["maxlag"], full["partitions"][0]["current_lag"]) == (0, None, None)
+    topics = client.get("/v3/kafka/c1/consumer/orders").json()["topics"]
+    assert [part["partition"] for part in topics["orders"]] == [1]
+
+
+def moved(queue: int, at: int, committed: int | None, end: int | None) -> dict[str, object]:
+    """Return a row of ``queue_progress``: what orders had committed in a queue then, and where the queue ended."""
+    fields = {"cluster": "c1", "group_id": "orders", "topic": "orders", "queue_id": queue, "event_time": T0 + at}
+    lag = None if committed is None or end is None else end - committed
+    offsets = {"committed_offset": committed, "committed_at": None if committed is None else T0 + at + 5}
+    return dict.fromkeys(QUEUE_PROGRESS.names) | fields | offsets | {"end_offset": end, "end_at": T0 + at, "lag": lag}
+
+
+def test_a_consumer_has_the_lags_that_the_tables_have(tmp_path: Path, settings: Dashboard) -> None:
+    write_story(tmp_path)
+    offsets = [moved(0, 80_000, 90, 97), moved(1, 80_000, 40, 45), moved(1, 90_000, 42, 60), moved(2, 90_000, None, 7)]
+    DeltaRsTable(tmp_path, QUEUE_PROGRESS).append(to_arrow(QUEUE_PROGRESS, offsets), Mark("offsets", 0))
+    with TestClient(create_app(tmp_path, settings)) as client:
+        full = client.get("/v3/kafka/c1/consumer/orders/lag").json()["status"]
+        short = client.get("/v3/kafka/c1/consumer/orders/status").json()["status"]
+        topics = client.get("/v3/kafka/c1/consumer/orders").json()["topics"]
+    assert [(part["partition"], part["owner"], part["current_lag"]) for part in full["partitions"]] == [
+        (0, "", 7),
+        (1, "h2", 18),
+        (2, "", None),
+    ]
+    newest = {"offset": 42, "timestamp": T0 + 90_005, "lag": 18}
+    assert [part["end"] for part in full["partitions"]][1:] == [newest, None]
+    assert (full["totallag"], full["maxlag"]["partition"]) == (25, 1)
+    assert (short["totallag"], short["maxlag"]["current_lag"], short["partitions"]) == (25, 18, [])
+    assert [(part["offsets"], part["current-lag"]) for part in topics["orders"]][1] == ([newest], 18)
+
+
+def test_what_is_not_there_is_an_error_as_burrow_gives_it(client: TestClient) -> None:
+    for path in ("nowhere", "nowhere/consumer", "c1/consumer/nobody", "c1/consumer/nobody/status", "nowhere/topic"):
+        answer = client.get(f"/v3/kafka/{path}")
+        assert answer.status_code == 404
+        assert answer.json()["error"] is True

@@ -1,0 +1,174 @@
+"""Families of metrics against the rows of the demo's tables, counted one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dashboard.metrics.families import families
+from streaming.settings.model import Metrics
+from streaming.tables.arrow_rows import to_arrow
+from streaming.tables.schema import TABLES, Row
+from streaming.views.reader import Reader
+from tests.dashboard.metrics.test_labels import metrics
+
+Samples = Mapping[str, Mapping[tuple[str, ...], float]]
+
+
+class GivenRows:
+    """Reads rows that are given, as ``Reader`` does."""
+
+    def __init__(self, **rows: Sequence[Row]) -> None:
+        self._rows = rows
+
+    def read(self, name: str, *, columns: Sequence[str]) -> pa.Table:
+        return to_arrow(TABLES[name], self._rows.get(name, ())).select(list(columns))
+
+    def newest_ms(self, name: str, column: str) -> int | None:
+        return max((row[column] for row in self._rows.get(name, ())), default=None)
+
+
+def samples(reader: Any, settings: Metrics) -> Samples:
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for family in families(reader, settings):
+        for one in family.samples:
+            mine = found.setdefault(one.name.removeprefix("rebalance_monitor_"), {})
+            key = tuple(one.labels.values())
+            assert key not in mine, "a sample twice"
+            mine[key] = one.value
+    return found
+
+
+@pytest.fixture(scope="module")
+def rows(demo_tables: Path) -> Mapping[str, list[Row]]:
+    return {name: Reader(demo_tables).rows(name) for name in TABLES}
+
+
+@pytest.fixture(scope="module")
+def found(demo_tables: Path) -> Samples:
+    return samples(Reader(demo_tables), metrics())
+
+
+def test_rebalances_by_group_and_cause(found: Samples, rows: Mapping[str, list[Row]]) -> None:
+    expected = Counter((row["cluster"], row["group_id"], row["trigger"]) for row in rows["rebalances"])
+    assert found["rebalances_total"] == expected
+    failed = Counter((row["cluster"], row["group_id"]) for row in rows["rebalances"] if row["status"] == "failed")
+    assert {key: value for key, value in found["rebalances_failed_total"].items() if value} == failed
+
+
+def test_queue_pauses_observed_and_estimated(found: Samples, rows: Mapping[str, list[Row]]) -> None:
+    expected: Counter[Any] = Counter()
+    for row in rows["rebalances"]:
+        seen, estimated = row["queue_pause_ms"], row["queue_pause_estimated_ms"]
+        expected[row["cluster"], row["group_id"], "observed"] += seen or 0
+        expected[row["cluster"], row["group_id"], "estimated"] += (estimated or 0) if seen is None else 0
+    assert sum(expected.values()) > 0
+    for key, value in found["queue_pause_seconds_total"].items():
+        assert value == pytest.approx(expected[key] / 1_000)
+
+
+def test_groups_as_they_are_now(found: Samples, rows: Mapping[str, list[Row]]) -> None:
+    columns = {"members": "members", "queues": "queues", "idle_members": "idle_members", "spread_queues": "spread"}
+    for name, column in {**columns, "unassigned_queues": "unassigned_queues"}.items():
+        expected = {(row["cluster"], row["group_id"]): row[column] or 0 for row in rows["groups"]}
+        assert found[f"group_{name}"] == expected
+    assert sum(found["groups"].values()) == len(rows["groups"])
+
+
+def test_findings_open_and_closed(found: Samples, rows: Mapping[str, list[Row]]) -> None:
+    current = Counter(
+        (row["cluster"], row["group_id"] or "", row["kind"], row["severity"])
+        for row in rows["findings"]
+        if row["closed_at"] is None
+    )
+    assert {key: value for key, value in found["open_findings"].items() if value} == current
+    opened = Counter((row["cluster"], row["kind"], row["severity"]) for row in rows["findings"])
+    assert found["findings_opened_total"] == opened
+    assert sum(found["findings_closed_total"].values()) == sum(opened.values()) - sum(current.values())
+    # What closed stays as 0, so that what fires on it resolves.
+    assert {key for key, value in found["open_findings"].items() if not value}
+
+
+def test_rejected_events_and_delay(found: Samples, rows: Mapping[str, list[Row]]) -> None:
+    assert found["rejected_events_total"] == Counter((row["reason"],) for row in rows["rejected_events"])
+    newest = {
+        (row["cluster"],): (row["detected_at"] - row["event_time"]) / 1_000
+        for row in sorted(rows["rebalances"], key=lambda row: (row["detected_at"], row["event_time"]))
+    }
+    assert found["source_delay_seconds"] == newest
+
+
+@pytest.mark.parametrize("most", [0, 1, 5])
+def test_beyond_the_bound_all_is_summed_and_nothing_lost(
+    demo_tables: Path, found: Samples, rows: Mapping[str, list[Row]], most: int
+) -> None:
+    bounded = samples(Reader(demo_tables), metrics(max_groups=most))
+    groups = {key[:2] for key in bounded["rebalances_total"] if key[1] != "other"}
+    assert len(groups) == most
+    for name in ("rebalances_total", "queue_pause_seconds_total", "group_members", "open_findings"):
+        assert sum(bounded[name].values()) == pytest.approx(sum(found[name].values()))
+    assert max(bounded["group_spread_queues"].values()) == max(found["group_spread_queues"].values())
+
+
+def rebalance(group: str, detected_at: int, **more: object) -> Row:
+    return {"cluster": "c", "group_id": group, "trigger": "member_left", "status": "completed", **more} | {
+        "event_time": detected_at,
+        "detected_at": detected_at,
+    }
+
+
+def test_counters_never_go_back_when_groups_and_rows_are_added() -> None:
+    history = [rebalance(f"g{number % 7}", 1_000 + number, queues_moved=1) for number in range(40)]
+    before: Samples = {}
+    for end in range(1, len(history) + 1):
+        now = samples(GivenRows(rebalances=history[:end]), metrics(max_groups=3))
+        for name, values in before.items():
+            if name.endswith("_total"):
+                assert all(now[name][key] >= value for key, value in values.items())
+        before = now
+    assert before["rebalances_total"]["c", "other", "member_left"] == 22
+
+
+def test_kinds_that_a_source_made_up_are_bounded() -> None:
+    made_up = [
+        {"cluster": "c", "group_id": "g", "kind": f"kind-{number:03}", "severity": "info", "opened_at": number}
+        for number in range(250)
+    ]
+    found = samples(GivenRows(findings=made_up), metrics())
+    assert len(found["findings_opened_total"]) == 101
+    assert found["findings_opened_total"]["c", "other", "info"] == 150
+
+
+def test_tables_without_rows_have_families_without_samples() -> None:
+    assert samples(GivenRows(), metrics()) == {}
+
+
+def test_audits_by_verdict_and_groups_by_the_verdict_on_their_strategy() -> None:
+    audit = {"cluster": "c", "group_id": "g", "queues_differing": 0}
+    group = {"cluster": "c", "system": "kafka", "state": "stable"}
+    found = samples(
+        GivenRows(
+            audits=[
+                {**audit, "verdict": "agrees"},
+                {**audit, "verdict": "differs", "queues_differing": 3},
+                {**audit, "verdict": "differs", "queues_differing": 4},
+            ],
+            rebalances=[{"cluster": "c", "group_id": "g", "event_time": 1, "detected_at": 1}],
+            groups=[
+                {**group, "group_id": "g", "strategy_verdict": "contradicted"},
+                {**group, "group_id": "h", "strategy_verdict": "proven", "state": "preparing_rebalance"},
+                {**group, "group_id": "i", "strategy_verdict": None},
+            ],
+        ),
+        metrics(),
+    )
+    assert found["audits_total"] == {("c", "g", "agrees"): 1, ("c", "g", "differs"): 2}
+    assert found["audited_queues_differing_total"] == {("c", "g"): 7}
+    assert found["group_strategy_contradicted"] == {("c", "g"): 1, ("c", "h"): 0}
+    assert found["group_rebalancing"] == {("c", "g"): 0, ("c", "h"): 1, ("c", "i"): 0}
+    assert found["groups_by_strategy_verdict"] == {("c", "contradicted"): 1, ("c", "proven"): 1}

@@ -1,0 +1,32 @@
+"""The lag of a group is the sum of what its queues had last."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dashboard.metrics.labels import GroupLabels
+from dashboard.metrics.lag import lag_by_group
+from streaming.settings.model import load
+from streaming.tables.schema import QUEUE_PROGRESS
+from streaming.views.reader import Reader
+from tests.streaming.views.test_progress import moved, write
+
+
+def labels() -> GroupLabels:
+    return GroupLabels([("c", "g"), ("c", "h")], ["c"], load().metrics)
+
+
+def test_lag_is_the_sum_of_the_newest_of_each_queue(tmp_path: Path) -> None:
+    rows = [moved(0, 0, 1, 100), moved(0, 60_000, 90, 100), moved(1, 0, 5, 7), moved(2, 0, 5, None)]
+    write(tmp_path, QUEUE_PROGRESS, [*rows, moved(0, 60_000, 0, 4, group_id="h")])
+    assert lag_by_group(Reader(tmp_path), labels()) == {("c", "g"): 12, ("c", "h"): 4}
+
+
+def test_queues_that_have_not_moved_for_an_hour_do_not_count(tmp_path: Path) -> None:
+    write(tmp_path, QUEUE_PROGRESS, [moved(1, 0, 5, 7), moved(0, 3_600_001, 90, 100)])
+    assert lag_by_group(Reader(tmp_path), labels()) == {("c", "g"): 10}
+
+
+def test_tables_without_progress_have_no_lag(tmp_path: Path) -> None:
+    write(tmp_path, QUEUE_PROGRESS, [moved(0, 0, 1, None)])
+    assert lag_by_group(Reader(tmp_path), labels()) == {}

@@ -1,0 +1,94 @@
+"""What the page of a group shows of the story."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from fastapi.testclient import TestClient
+
+from dashboard.app import create_app
+from dashboard.pages.group_page import group_page, queue_owners
+from dashboard.reading.questions import Reading
+from streaming.settings.model import Dashboard
+from streaming.tables.errors import NotFoundError
+from tests.streaming.views.rebalancing_story import WAITS, write_rebalancing
+from tests.streaming.views.story import FIRST, SECOND, THIRD
+
+
+def test_members_queues_findings_and_rebalances_are_the_groups(reading: Reading) -> None:
+    found = group_page(reading, "c1", "orders")
+    (member,) = found["members"]
+    assert (member["member_id"], member["host"], member["computed_text"], member["reported_text"]) == (
+        "b",
+        "h2",
+        "orders(0,1)",
+        "orders(1)",
+    )
+    assert [(row["queue"], row["computed"], row["reported"], row["agrees"]) for row in found["queues"]] == [
+        ("orders-0", "b", None, False),
+        ("orders-1", "b", "b", True),
+    ]
+    assert [row["kind"] for row in found["findings"]] == ["expected_differs"]
+    assert [row["rebalance_id"] for row in found["rebalances"]] == [THIRD, SECOND, FIRST]
+    assert [row["member_id"] for row in found["sessions"]] == ["b", "a"]
+    assert sum(row["rebalances"] for row in found["hours"]) == 3
+
+
+def test_a_group_of_another_cluster_is_not_found(reading: Reading) -> None:
+    with pytest.raises(NotFoundError):
+        group_page(reading, "c2", "orders")
+
+
+def test_a_queue_that_is_shared_has_a_row_for_each_owner() -> None:
+    span = {"topic": "t", "broker": None, "queue_id": -1, "origin": "computed", "valid_from": 1}
+    rows = queue_owners([{**span, "member_id": "b"}, {**span, "member_id": "a"}])
+    assert [(row["computed"], row["agrees"]) for row in rows] == [("a", None), ("b", None)]
+
+
+@pytest.fixture(scope="module")
+def rebalancing(tmp_path_factory: pytest.TempPathFactory, settings: Dashboard) -> Iterator[TestClient]:
+    root = tmp_path_factory.mktemp("rebalancing")
+    write_rebalancing(root)
+    with TestClient(create_app(root, settings)) as one:
+        yield one
+
+
+def page_of(client: TestClient, group: str) -> str:
+    return " ".join(client.get("/group", params={"cluster": "c1", "group": group}).text.split())
+
+
+def test_the_library_is_shown_beside_the_strategy(rebalancing: TestClient) -> None:
+    assert '<bdi class="id">kafka-python</bdi>' in page_of(rebalancing, "classic")
+    rows = rebalancing.get("/api/v1/groups?library=kafka-python").json()["rows"]
+    assert [row["library"] for row in rows] == ["kafka-python"] * 3
+
+
+def test_while_a_group_rebalances_its_lag_is_not_reliable(rebalancing: TestClient) -> None:
+    text = page_of(rebalancing, "classic")
+    assert "The group rebalances now (preparing_rebalance): its lag is not reliable" in text
+    assert '4<abbr title="not reliable">?</abbr>' in text
+    (row,) = rebalancing.get("/api/v1/progress?cluster=c1&group_id=classic").json()["rows"]
+    assert (row["lag"], row["lag_reliable"]) == (4, False)
+    assert "its lag is not reliable" not in page_of(rebalancing, "polled")
+
+
+def test_members_that_wait_are_listed(rebalancing: TestClient) -> None:
+    text = page_of(rebalancing, "newer")
+    assert [wait in text for wait in WAITS.split("; ")] == [True, True]
+    assert "<dt>Group epoch</dt><dd>3</dd>" in text
+    assert "Who waits for whom" not in page_of(rebalancing, "classic")
+
+
+def test_a_group_that_only_polls_show_is_marked(rebalancing: TestClient) -> None:
+    assert "Known by admin calls alone (polls)" in page_of(rebalancing, "polled")
+    assert "admin calls" not in page_of(rebalancing, "classic")
+
+
+def test_the_page_of_a_rebalance_has_its_phases_and_links_the_other_part(rebalancing: TestClient) -> None:
+    first = " ".join(rebalancing.get("/rebalance?id=r1").text.split())
+    assert "Phases: join 1.2 s, sync 300 ms; began " in first
+    assert "part 1 of 2 of logical rebalance r1" in first
+    assert '<a href="/rebalance?id=r2">generation 2</a>' in first
+    assert '<a href="/rebalance?id=r1">generation 1</a>' in rebalancing.get("/rebalance?id=r2").text
+    assert "join 1.2 s, sync 300 ms" in page_of(rebalancing, "classic")

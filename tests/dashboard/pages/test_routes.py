@@ -1,0 +1,68 @@
+"""Every page shows what the tables of the story hold, once for a version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from dashboard.app import create_app
+from streaming.settings.model import Dashboard
+from tests.streaming.views.story import FIRST, SECOND, THIRD, write_audited_story
+
+PAGES = {
+    "/": ["orders", "twin", "popping", "c1", "c2"],
+    "/?q=orders": ["orders"],
+    "/group?cluster=c1&group=orders": ["orders-0", "orders-1", "app-a", "static-a", "h2", "expected_differs"],
+    "/rebalances": [THIRD, SECOND, "a expired", "b joined"],
+    f"/rebalance?id={THIRD}": ["a expired", "session_expired", "orders(0,1)", "event-bb33"],
+    "/member?member=b": ["orders-0", "orders-1", "h2"],
+    "/members?open=yes": ["b"],
+    "/findings": ["expected_differs", "compare the strategies of the clients"],
+    "/rejected-events": ["Nothing fits these filters."],
+    "/job": ["rebalances", "3.0 s"],
+}
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_shows_what_the_tables_hold(client: TestClient, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 200
+    assert [text for text in PAGES[path] if text not in answer.text] == []
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_that_is_there_already_is_sent_once(client: TestClient, path: str) -> None:
+    first = client.get(path)
+    again = client.get(path, headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_search_leaves_the_others_out(client: TestClient) -> None:
+    assert "popping" not in client.get("/?q=orders").text
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_page_has_inline_scripts_or_styles(client: TestClient, path: str) -> None:
+    text = client.get(path).text
+    assert "<style" not in text
+    assert " style=" not in text
+    assert " onclick=" not in text
+    assert all("src=" in part.split(">")[0] for part in text.split("<script")[1:])
+
+
+def test_pages_of_a_group_and_of_a_rebalance_show_audits(tmp_path: Path, settings: Dashboard) -> None:
+    write_audited_story(tmp_path)
+    with TestClient(create_app(tmp_path, settings)) as client:
+        group = client.get("/group?cluster=c1&group=orders").text
+        shown = ["Audits", "stale_metadata", "It is so with fewer queues.", "contradicted by 3 generations since"]
+        assert [text for text in shown if text not in group] == []
+        rebalance = client.get(f"/rebalance?id={SECOND}").text
+        shown = ["Queues that differ", "orders-1", "missing", "nobody", "the leader, or a member, knew another number"]
+        assert [text for text in shown if text not in rebalance] == []
+        assert "No queue differs." in client.get(f"/rebalance?id={FIRST}").text
+        (audit,) = client.get("/api/v1/audits?verdict=differs&since=0").json()["rows"]
+        assert (audit["rebalance_id"], audit["differing"][0]["expected"]) == (SECOND, ["a"])
+        csv = client.get("/api/v1/audits?since=0&format=csv").text
+        assert len(csv.splitlines()) == 3

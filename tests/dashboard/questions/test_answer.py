@@ -1,0 +1,379 @@
+"""The answers to the ready questions over the demo's fleet, against the same worked out row by row in Python."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dashboard.questions.answer import answer
+from dashboard.questions.catalog import question, questions
+from dashboard.reading.queries import Queries
+from streaming.tables.arrow_rows import to_arrow
+from streaming.tables.schema import TABLES, Row
+from streaming.views.reader import Reader
+from tests.dashboard.demo_tables import SPAN_MS, START_MS
+
+Tables = Mapping[str, Sequence[Row]]
+HALF = START_MS + SPAN_MS // 2
+HOUR_MS, WEEK_MS = 3_600_000, 7 * 86_400_000
+EXPECTED: dict[str, Callable[[Tables], Iterable[tuple[Any, ...]]]] = {}
+
+
+def expected(name: str) -> Callable[[Callable[[Tables], Any]], Callable[[Tables], Any]]:
+    def keep(work: Callable[[Tables], Any]) -> Callable[[Tables], Any]:
+        EXPECTED[name] = work
+        return work
+
+    return keep
+
+
+def by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
+    found: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        found[tuple(row[name] for name in names)].append(row)
+    return found
+
+
+def pause(row: Row, name: str = "queue_pause") -> int | None:
+    seen = row[f"{name}_ms"]
+    return row[f"{name}_estimated_ms"] if seen is None else seen
+
+
+def total(values: Iterable[int | None]) -> int:
+    return sum(one for one in values if one is not None)
+
+
+@pytest.fixture(scope="module")
+def tables(demo_tables: Path) -> Tables:
+    reader = Reader(demo_tables)
+    return {name: reader.rows(name) for name in TABLES}
+
+
+def rows_of(demo_tables: Path, name: str, **given: object) -> list[tuple[Any, ...]]:
+    queries = Queries(memory_bytes=1 << 28, timeout_ms=60_000)
+    found = answer(question(name), Reader(demo_tables), queries, {"limit": 100_000, **given})
+    return [tuple(row[column] for column in found.columns) for row in found.rows]
+
+
+@expected("most-rebalances")
+def _(tables: Tables) -> Any:
+    for key, rows in by(tables["rebalances"], "cluster", "group_id").items():
+        failed = [row for row in rows if row["status"] == "failed"]
+        yield (*key, len(rows), len(failed), total(r["queues_moved"] for r in rows), max(r["event_time"] for r in rows))
+
+
+@expected("main-causes")
+def _(tables: Tables) -> Any:
+    of_cluster = Counter(row["cluster"] for row in tables["rebalances"])
+    for key, rows in by(tables["rebalances"], "cluster", "trigger").items():
+        yield *key, len(rows), len({r["group_id"] for r in rows}), near(100 * len(rows) / of_cluster[key[0]], 0.051)
+
+
+@expected("causes-of-a-group")
+def _(tables: Tables) -> Any:
+    for row in tables["rebalances"]:
+        for one in row["triggers"]:
+            first = (row["event_time"], row["cluster"], row["group_id"], row["generation"])
+            yield *first, one["kind"], one["member_id"], one["topic"], one["detail"], row["rebalance_id"]
+
+
+@expected("members-that-cause")
+def _(tables: Tables) -> Any:
+    found = defaultdict(list)
+    for row in tables["rebalances"]:
+        for one in row["triggers"]:
+            if one["member_id"] is not None:
+                found[row["cluster"], row["group_id"], one["member_id"]].append((one["kind"], row))
+    for key, causes in found.items():
+        expired = {row["rebalance_id"] for kind, row in causes if kind == "session_expired"}
+        all_of = {row["rebalance_id"] for _, row in causes}
+        yield *key, len(all_of), len(expired), max(row["event_time"] for _, row in causes)
+
+
+@expected("cost-by-group")
+def _(tables: Tables) -> Any:
+    for key, rows in by(tables["rebalances"], "cluster", "group_id").items():
+        guessed = [row["queue_pause_estimated_ms"] for row in rows if row["queue_pause_ms"] is None]
+        seen = near(total(row["queue_pause_ms"] for row in rows) / 1000)
+        unknown = sum(pause(row) is None for row in rows)
+        yield *key, len(rows), seen, near(total(guessed) / 1000), unknown, total(row["queues_moved"] for row in rows)
+
+
+@expected("cost-by-cause")
+def _(tables: Tables) -> Any:
+    for key, rows in by(tables["rebalances"], "trigger").items():
+        pauses = [one for row in rows if (one := pause(row, "pause")) is not None]
+        mean = near(sum(pauses) / len(pauses) / 1000) if pauses else None
+        yield *key, len(rows), near(total(map(pause, rows)) / 1000), mean, total(row["queues_moved"] for row in rows)
+
+
+@expected("longest-pauses")
+def _(tables: Tables) -> Any:
+    for row in tables["rebalances"]:
+        if (length := pause(row, "pause")) is not None:
+            first = [row[name] for name in ("event_time", "cluster", "group_id", "trigger")]
+            last = [row[name] for name in ("members_after", "queues_after", "rebalance_id")]
+            yield *first, length, row["pause_ms"] is None, *last
+
+
+@expected("flapping-groups")
+def _(tables: Tables) -> Any:
+    flapping = [row for row in tables["findings"] if row["kind"] == "flapping"]
+    for key, rows in by(flapping, "cluster", "group_id").items():
+        is_open = any(row["closed_at"] is None for row in rows)
+        yield *key, len(rows), is_open, max(row["opened_at"] for row in rows)
+
+
+@expected("rebalances-by-hour")
+def _(tables: Tables) -> Any:
+    counted: Counter[Any] = Counter()
+    moved: Counter[Any] = Counter()
+    # From the rebalances themselves, not from the minutes that the question reads.
+    for row in tables["rebalances"]:
+        key = (row["event_time"] // HOUR_MS * HOUR_MS, row["cluster"], row["group_id"])
+        counted[key] += 1
+        moved[key] += row["queues_moved"]
+    return [(*key, number, moved[key]) for key, number in counted.items()]
+
+
+@expected("uneven-groups")
+def _(tables: Tables) -> Any:
+    for row in tables["groups"]:
+        if (row["spread"] or 0) > 1 and row["members"]:
+            names = ("cluster", "group_id", "strategy", "members", "queues", "spread")
+            yield *(row[name] for name in names), near(row["queues"] / row["members"], 0.051)
+
+
+@expected("idle-capacity")
+def _(tables: Tables) -> Any:
+    for row in tables["groups"]:
+        if row["idle_members"] and row["members"]:
+            names = ("cluster", "group_id", "members", "idle_members", "queues")
+            yield *(row[name] for name in names), near(100 * row["idle_members"] / row["members"], 0.051)
+
+
+@expected("unassigned-queues")
+def _(tables: Tables) -> Any:
+    names = ("cluster", "group_id", "state", "members", "queues", "unassigned_queues", "last_rebalance_at")
+    return [tuple(row[name] for name in names) for row in tables["groups"] if row["unassigned_queues"]]
+
+
+def owned(row: Row, at_ms: int) -> bool:
+    return bool(row["valid_from"] <= at_ms and (row["valid_to"] is None or at_ms < row["valid_to"]))
+
+
+@expected("assignment-at")
+def _(tables: Tables) -> Any:
+    rows = [row for row in tables["assignments"] if owned(row, HALF)]
+    grouped = by(rows, "cluster", "group_id", "origin", "member_id", "topic")
+    return [(*key, len(found)) for key, found in grouped.items()]
+
+
+def any_queue(tables: Tables) -> Row:
+    """Return the queue with most owners at half of the time."""
+    rows = [row for row in tables["assignments"] if owned(row, HALF)]
+    (topic, queue), _ = Counter((row["topic"], row["queue_id"]) for row in rows).most_common(1)[0]
+    return {"topic": topic, "queue": queue}
+
+
+@expected("who-owned")
+def _(tables: Tables) -> Any:
+    queue = any_queue(tables)
+    first = ("cluster", "group_id", "topic", "broker", "queue_id", "origin", "member_id")
+    for row in tables["assignments"]:
+        if row["topic"] == queue["topic"] and row["queue_id"] == queue["queue"] and owned(row, HALF):
+            yield tuple(row[name] for name in (*first, "generation", "valid_from", "valid_to"))
+
+
+@expected("queue-history")
+def _(tables: Tables) -> Any:
+    queue = any_queue(tables)
+    names = ("valid_from", "valid_to", "cluster", "group_id", "broker", "origin", "member_id", "generation")
+    for row in tables["assignments"]:
+        if row["topic"] == queue["topic"] and row["queue_id"] == queue["queue"]:
+            yield tuple(row[name] for name in (*names, "rebalance_id"))
+
+
+@expected("compare-weeks")
+def _(tables: Tables) -> Any:
+    border = HALF
+    for key, rows in by(tables["rebalances"], "cluster", "group_id").items():
+        halves = (
+            [row for row in rows if row["event_time"] >= border],
+            [row for row in rows if row["event_time"] < border],
+        )
+        counts = [len(half) for half in halves] + [sum(row["status"] == "failed" for row in half) for half in halves]
+        yield *key, *counts, *(near(total(map(pause, half)) / 1000) for half in halves)
+
+
+@expected("disagreeing-groups")
+def _(tables: Tables) -> Any:
+    for key, rows in by(tables["rebalances"], "cluster", "group_id", "strategy").items():
+        wrong = [row for row in rows if row["agrees"] is False]
+        if compared := sum(row["agrees"] is not None for row in rows):
+            differing = [row["queues_differing"] for row in rows if row["queues_differing"] is not None]
+            last = max((row["event_time"] for row in wrong), default=None)
+            yield *key, len(wrong), compared, sum(differing) if differing else None, last
+
+
+@expected("strategy-verdicts")
+def _(tables: Tables) -> Any:
+    audited = by(tables["audits"], "cluster", "group_id")
+    for row in tables["groups"]:
+        if row["strategy_verdict"] is not None:
+            verdicts = Counter(one["verdict"] for one in audited[row["cluster"], row["group_id"]])
+            names = ("strategy_verdict", "verdict_generations", "verdict_from", "verdict_reason")
+            counts = [verdicts[name] for name in ("agrees", "differs", "not_recomputable")]
+            yield row["cluster"], row["group_id"], row["strategy"], *(row[name] for name in names), *counts
+
+
+@expected("open-findings")
+def _(tables: Tables) -> Any:
+    current = [row for row in tables["findings"] if row["closed_at"] is None]
+    for key, rows in by(current, "severity", "kind", "cluster").items():
+        groups = {row["group_id"] for row in rows} - {None}
+        yield *key, len(rows), len(groups), min(row["opened_at"] for row in rows)
+
+
+@expected("finding-durations")
+def _(tables: Tables) -> Any:
+    closed = [row for row in tables["findings"] if row["closed_at"] is not None]
+    for key, rows in by(closed, "kind", "severity").items():
+        spans = [(row["closed_at"] - row["opened_at"]) / 1000 for row in rows]
+        yield *key, len(rows), near(sum(spans) / len(spans), 0.051), near(max(spans), 0.051)
+
+
+@expected("short-sessions")
+def _(tables: Tables) -> Any:
+    ended = [row for row in tables["members"] if row["left_at"] is not None]
+    for key, rows in by(ended, "cluster", "group_id", "host").items():
+        spans = [(row["left_at"] - row["joined_at"]) / 1000 for row in rows]
+        expired = sum(row["left_reason"] == "expired" for row in rows)
+        yield *key, len(rows), expired, near(min(spans), 0.051), near(sum(spans) / len(spans), 0.051)
+
+
+def near(value: float, tolerance: float = 0.00051) -> Any:
+    """A number that the answer rounds."""
+    return pytest.approx(value, abs=tolerance, rel=0)
+
+
+def given(name: str, tables: Tables) -> dict[str, object]:
+    """What each question is asked with here."""
+    at = {"at": HALF + WEEK_MS if name == "compare-weeks" else HALF}
+    asked: dict[str, object] = {**at, **any_queue(tables)}
+    return {key: value for key, value in asked.items() if key in question(name).parameters}
+
+
+def in_order(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    def key(row: tuple[Any, ...]) -> tuple[str, ...]:
+        return tuple(
+            "" if isinstance(one, float) or "approx" in type(one).__name__.lower() else str(one) for one in row
+        )
+
+    return sorted(rows, key=key)
+
+
+@pytest.mark.parametrize("name", questions())
+def test_the_answer_is_that_of_the_rows(demo_tables: Path, tables: Tables, name: str) -> None:
+    found = rows_of(demo_tables, name, **given(name, tables))
+    worked_out = list(EXPECTED[name](tables))
+    # The demo has no flapping group, and at its end no queue without an owner: those are planted below.
+    assert worked_out or name in PLANTED
+    assert in_order(found) == in_order(worked_out)
+
+
+PLANTED: dict[str, dict[str, list[Row]]] = {
+    "flapping-groups": {
+        "findings": [
+            {"cluster": "c", "group_id": group, "kind": kind, "opened_at": at, "closed_at": until}
+            for group, kind, at, until in (
+                ("a", "flapping", START_MS, START_MS + 5),
+                ("a", "flapping", START_MS + 9, None),
+                ("b", "flapping", START_MS + 3, START_MS + 4),
+                ("b", "idle_members", START_MS + 6, None),
+            )
+        ]
+    },
+    "unassigned-queues": {
+        "groups": [
+            {"cluster": "c", "group_id": group, "unassigned_queues": number, "members": 1}
+            for group, number in (("a", 2), ("b", 0), ("c", 3))
+        ]
+    },
+}
+
+
+class PlantedReader:
+    """Reads rows that are given, as ``Reader`` does."""
+
+    def __init__(self, rows: dict[str, list[Row]]) -> None:
+        self._rows = rows
+
+    def read(self, name: str, *, columns: Sequence[str]) -> pa.Table:
+        return to_arrow(TABLES[name], self._rows[name]).select(columns)
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_the_demo_lacks_is_found_where_it_is(name: str) -> None:
+    rows = PLANTED[name]
+    reader: Any = PlantedReader(rows)
+    found = answer(question(name), reader, Queries(memory_bytes=1 << 28, timeout_ms=60_000), {})
+    full = {table: [dict.fromkeys(TABLES[table].names) | row for row in each] for table, each in rows.items()}
+    worked_out = list(EXPECTED[name](full))
+    assert len(worked_out) == 2
+    assert in_order(tuple(row.values()) for row in found.rows) == in_order(worked_out)
+
+
+@pytest.mark.parametrize("name", questions())
+def test_a_limited_answer_is_the_beginning_of_the_whole_one(demo_tables: Path, tables: Tables, name: str) -> None:
+    asked = given(name, tables)
+    assert rows_of(demo_tables, name, **asked)[:3] == rows_of(demo_tables, name, **asked, limit=3)
+
+
+def test_span_cluster_and_group_narrow_the_answer(demo_tables: Path, tables: Tables) -> None:
+    one = tables["rebalances"][0]
+    narrow = rows_of(
+        demo_tables,
+        "causes-of-a-group",
+        since=one["event_time"],
+        until=one["event_time"] + 1,
+        cluster=one["cluster"],
+        group=one["group_id"],
+    )
+    same = [row for row in EXPECTED["causes-of-a-group"](tables) if row[0] == one["event_time"]]
+    assert in_order(narrow) == in_order(row for row in same if row[1:3] == (one["cluster"], one["group_id"]))
+    assert rows_of(demo_tables, "causes-of-a-group", group="' OR '1'='1") == []
+
+
+@pytest.mark.spark
+def test_spark_gives_the_same_answers(demo_tables: Path, tables: Tables, spark: Any) -> None:
+    for name in {table for one in questions().values() for table in one.tables}:
+        spark.read.format("delta").load(str(demo_tables / name)).createOrReplaceTempView(name)
+    differing = []
+    for name, one in questions().items():
+        asked = {"limit": 100_000, **given(name, tables)}
+        # The text with its values in it, as a user pastes it.
+        found = spark.sql(one.bound("spark", asked))
+        rows = [tuple(_plain(value) for value in row) for row in found.collect()]
+        if rows != rows_of(demo_tables, name, **asked) or found.columns != _columns(demo_tables, name, asked):
+            differing.append(name)
+    assert differing == []
+
+
+def _columns(demo_tables: Path, name: str, asked: Mapping[str, object]) -> list[str]:
+    return answer(question(name), Reader(demo_tables), Queries(memory_bytes=1 << 28, timeout_ms=60_000), asked).columns
+
+
+def _plain(value: Any) -> Any:
+    import datetime
+    import decimal
+
+    if isinstance(value, datetime.datetime):
+        # Spark gives times in this process's own zone, without its name.
+        return round(value.astimezone(datetime.UTC).timestamp() * 1000)
+    return float(value) if isinstance(value, decimal.Decimal) else value

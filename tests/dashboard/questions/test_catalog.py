@@ -1,0 +1,102 @@
+"""The ready questions: their texts in three dialects, and what may be given to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import sqlglot
+from sqlglot import expressions
+
+from dashboard.questions.catalog import DIALECTS, PARAMETERS, Dialect, Question, question, questions
+from streaming.tables.errors import NotFoundError
+from streaming.tables.schema import TABLES
+
+HOSTILE = "it's \\' OR 1=1 -- \n:limit"
+
+
+def needed(one: Question, **more: object) -> Mapping[str, object]:
+    given: dict[str, object] = {"topic": "orders", "queue": 3, **more}
+    return {name: value for name, value in given.items() if name in one.parameters}
+
+
+def test_there_are_questions_each_with_title_explanation_and_parameters() -> None:
+    assert len(questions()) == 21
+    for one in questions().values():
+        assert one.title.endswith("?")
+        assert len(one.explanation) > 60
+        assert set(one.parameters) <= set(PARAMETERS)
+        assert "limit" in one.parameters
+        assert list(one.values(needed(one))) == list(one.parameters)
+    assert len({one.title for one in questions().values()}) == 21
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", questions())
+def test_each_text_is_one_query_of_its_dialect_over_tables_and_columns_that_there_are(
+    name: str, dialect: Dialect
+) -> None:
+    one = question(name)
+    (parsed,) = sqlglot.parse(one.bound(dialect, needed(one)), read=dialect, error_level=sqlglot.ErrorLevel.RAISE)
+    assert isinstance(parsed, expressions.Select)
+    tables = {table.name for table in parsed.find_all(expressions.Table) if table.name != "causes"}
+    assert tables == set(one.tables)
+    assert tables <= set(TABLES)
+
+
+@pytest.mark.parametrize("name", questions())
+def test_values_with_quotes_stay_one_text_in_every_dialect(name: str) -> None:
+    one = question(name)
+    for dialect in DIALECTS:
+        parsed = sqlglot.parse_one(one.bound(dialect, needed(one, cluster=HOSTILE)), read=dialect)
+        texts = [literal.this for literal in parsed.find_all(expressions.Literal) if literal.is_string]
+        assert texts.count(HOSTILE) == one.texts[dialect].count(":cluster")
+
+
+def test_a_text_is_the_same_in_all_dialects_where_that_is_possible() -> None:
+    differing = {one.name for one in questions().values() if len(set(one.texts.values())) > 1}
+    assert differing == {"causes-of-a-group", "members-that-cause", "finding-durations", "short-sessions"}
+
+
+def test_a_text_for_spark_differs_from_that_for_duckdb_in_one_function() -> None:
+    for name in ("finding-durations", "short-sessions"):
+        other = sqlglot.transpile(question(name).texts["duckdb"], read="duckdb", write="spark")[0]
+        own = sqlglot.transpile(question(name).texts["spark"], read="spark", write="spark")[0]
+        # sqlglot writes out what the two systems take for granted: that times have no zone, and where nulls go.
+        plain = [re.sub(r"_NTZ|_LTZ| NULLS (FIRST|LAST)", "", text) for text in (own, other)]
+        assert plain[0].replace("TIMESTAMPDIFF(", "DATEDIFF(") == plain[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("most-rebalances", {"topic": "t"}, "takes since, until, cluster, limit, not topic"),
+        ("who-owned", {"topic": "t"}, "needs queue"),
+        ("who-owned", {}, "needs topic, queue"),
+        ("most-rebalances", {"limit": 0}, "limit"),
+        ("most-rebalances", {"limit": 10**9}, "limit"),
+        ("most-rebalances", {"limit": True}, "limit"),
+        ("most-rebalances", {"limit": "1; DROP TABLE rebalances"}, "limit"),
+        ("most-rebalances", {"since": "yesterday"}, "since"),
+        ("most-rebalances", {"since": 10**18}, "since"),
+        ("most-rebalances", {"cluster": 7}, "cluster"),
+        ("who-owned", {"topic": "t", "queue": -2}, "queue"),
+    ],
+)
+def test_wrong_parameters_are_refused_by_name(name: str, given: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        question(name).values(given)
+
+
+def test_an_unknown_question_is_not_found() -> None:
+    with pytest.raises(NotFoundError, match="most-rebalances"):
+        question("../../etc/passwd")
+
+
+def test_values_are_bound_by_place_and_never_become_text() -> None:
+    text, values = question("most-rebalances").positional({"cluster": HOSTILE, "since": 1_767_225_600_007})
+    assert text.count("?") == len(values) == 5
+    assert values == ["2026-01-01 00:00:00.007", "2100-01-01 00:00:00.000", HOSTILE, HOSTILE, 100]
+    assert HOSTILE not in text

@@ -1,0 +1,23 @@
+"""An answer is computed once for a version of the tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dashboard.questions.answer import answer
+from dashboard.questions.catalog import question
+from dashboard.questions.kept import kept_answer
+from dashboard.reading.questions import Reading
+from streaming.settings.model import Dashboard
+from streaming.views.reader import Reader
+
+
+def test_an_answer_is_kept_for_its_parameters(story_tables: Path, settings: Dashboard) -> None:
+    reading = Reading.of(story_tables, settings)
+    asked = question("most-rebalances")
+    first = kept_answer(reading, asked, {})
+    held = reading.cache.held_bytes
+    assert kept_answer(reading, asked, {}) == first == answer(asked, Reader(story_tables), reading.queries, {})
+    assert reading.cache.held_bytes == held > 0
+    assert kept_answer(reading, asked, {"cluster": "elsewhere"}).rows == []
+    assert reading.cache.held_bytes > held

@@ -1,0 +1,24 @@
+"""Parameters of questions as they come in an address."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.questions.catalog import question
+from dashboard.questions.parameters import given_in
+
+
+def test_texts_become_times_numbers_and_texts_and_empty_ones_are_none() -> None:
+    texts = {"topic": "7", "queue": "7", "at": "2026-01-01T00:00:00.007Z", "cluster": "", "limit": "-1"}
+    given = given_in(question("who-owned"), texts)
+    assert given == {"topic": "7", "queue": 7, "at": 1_767_225_600_007, "limit": -1}
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [{"nonsense": "1"}, {"at": "noon"}, {"queue": "x"}, {"queue": "1e3"}, {"queue": "9" * 10_000}, {"queue": "٣"}],
+)
+def test_what_cannot_be_read_is_refused_in_a_short_sentence(texts: dict[str, str]) -> None:
+    with pytest.raises(ValueError) as caught:
+        given_in(question("who-owned"), texts)
+    assert len(str(caught.value)) < 200

@@ -1,0 +1,56 @@
+"""Results are kept for a version, within a bound, and computed once."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from dashboard.reading.cache import ResultCache
+
+
+def test_a_result_is_computed_once_for_each_version() -> None:
+    cache, computed = ResultCache(10_000), []
+
+    def compute() -> bytes:
+        computed.append(1)
+        return b"%d" % len(computed)
+
+    assert [cache.get("a", [version], compute) for version in (1, 1, 2, 2)] == [b"1", b"1", b"2", b"2"]
+
+
+def test_the_least_recently_used_go_first_and_the_bound_holds() -> None:
+    cache = ResultCache(10_000)
+    for name in "abc":
+        cache.get(name, [1], lambda: b"x" * 2_500)
+    cache.get("a", [1], lambda: b"never")
+    cache.get("d", [1], lambda: b"x" * 2_500)
+    assert cache.held_bytes <= 10_000
+    assert cache.get("a", [1], lambda: b"new") != b"new"
+    assert cache.get("b", [1], lambda: b"new") == b"new"
+
+
+def test_a_result_larger_than_the_bound_is_returned_and_not_kept() -> None:
+    cache = ResultCache(1_000)
+    assert len(cache.get("a", [1], lambda: b"x" * 2_000)) == 2_000
+    assert cache.held_bytes == 0
+
+
+def test_many_at_once_compute_it_once() -> None:
+    cache, computed, enter = ResultCache(10_000), [], threading.Barrier(8)
+
+    def compute_it(_: int) -> bytes:
+        enter.wait(10)
+        return cache.get("a", [1], lambda: computed.append(1) or b"x")
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(compute_it, range(8))) == {b"x"}
+    assert len(computed) == 1
+
+
+def test_a_failure_is_not_kept() -> None:
+    cache = ResultCache(10_000)
+    with pytest.raises(ZeroDivisionError):
+        cache.get("a", [1], lambda: b"%d" % (1 // 0))
+    assert cache.get("a", [1], lambda: b"well") == b"well"

@@ -1,0 +1,77 @@
+"""Snapshots follow the tables when they are refreshed, and at no other time."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dashboard.reading.snapshots import MISSING, REOPENED_AFTER_POLLS, TableSnapshots
+from streaming.tables.arrow_rows import to_arrow
+from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.errors import NoTablesError
+from streaming.tables.schema import GROUPS, MEMBERS
+from streaming.tables.writer import Mark
+
+
+def append(root: Path, group: str, number: int) -> None:
+    rows = to_arrow(GROUPS, [{"cluster": "c", "group_id": group}])
+    DeltaRsTable(root, GROUPS).append(rows, Mark("job", number))
+
+
+def names(snapshots: TableSnapshots) -> list[str]:
+    return sorted(row["group_id"] for row in snapshots.rows("groups"))
+
+
+def test_a_row_is_there_after_the_refresh_and_not_before(tmp_path: Path) -> None:
+    append(tmp_path, "a", 1)
+    snapshots = TableSnapshots(tmp_path)
+    append(tmp_path, "b", 2)
+    assert names(snapshots) == ["a"]
+    assert snapshots.refresh() == {"groups"}
+    assert names(snapshots) == ["a", "b"]
+    assert snapshots.refresh() == frozenset()
+
+
+def test_a_table_that_comes_later_is_found(tmp_path: Path) -> None:
+    append(tmp_path, "a", 1)
+    snapshots = TableSnapshots(tmp_path)
+    assert snapshots.versions["members"] == MISSING
+    assert snapshots.rows("members") == []
+    DeltaRsTable(tmp_path, MEMBERS).append(to_arrow(MEMBERS, [{"cluster": "c"}]), Mark("job", 1))
+    assert snapshots.refresh() == {"members"}
+    assert len(snapshots.rows("members")) == 1
+
+
+def test_a_table_that_was_replaced_by_another_is_found_within_some_polls(tmp_path: Path) -> None:
+    append(tmp_path, "a", 1)
+    append(tmp_path, "b", 2)
+    snapshots = TableSnapshots(tmp_path)
+    shutil.rmtree(tmp_path / "groups")
+    append(tmp_path, "new", 1)
+    for _ in range(REOPENED_AFTER_POLLS):
+        snapshots.refresh()
+    assert names(snapshots) == ["new"]
+
+
+def test_a_store_that_is_away_leaves_the_last_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    append(tmp_path, "a", 1)
+    snapshots = TableSnapshots(tmp_path)
+
+    def away(*_: object) -> bool:
+        raise OSError("the store is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dashboard.reading.snapshots.is_table", away)
+        patch.setattr("dashboard.reading.snapshots.REOPENED_AFTER_POLLS", 1)
+        assert snapshots.refresh() == frozenset()
+    assert names(snapshots) == ["a"]
+
+
+def test_no_tables_are_an_error_unless_the_job_may_start_later(tmp_path: Path) -> None:
+    with pytest.raises(NoTablesError):
+        TableSnapshots(tmp_path)
+    waiting = TableSnapshots(tmp_path, must_exist=False)
+    append(tmp_path, "a", 1)
+    assert waiting.refresh() == {"groups"}

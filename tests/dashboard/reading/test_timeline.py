@@ -1,0 +1,41 @@
+"""Swimlanes of the story: who owned which queue when."""
+
+from __future__ import annotations
+
+from dashboard.reading.questions import Reading
+from dashboard.reading.timeline import timeline
+from tests.streaming.tables.journals import T0
+from tests.streaming.views.story import FIRST, SECOND, THIRD
+
+
+def test_spans_name_their_queues_and_owners(reading: Reading) -> None:
+    found = timeline(reading, "c1", "orders", origin="computed")
+    spans = {
+        (found["queues"][queue], found["members"][member], begins - T0, ends and ends - T0)
+        for queue, member, begins, ends in found["spans"]
+    }
+    assert spans == {
+        ("orders-0", "a", 0, 70_000),
+        ("orders-0", "b", 70_000, None),
+        ("orders-1", "a", 0, 10_000),
+        ("orders-1", "b", 10_000, None),
+    }
+    assert not found["is_cut"]
+
+
+def test_a_group_that_reports_is_shown_as_it_reports(reading: Reading) -> None:
+    found = timeline(reading, "c1", "orders")
+    assert (found["origin"], found["origins"]) == ("reported", ["computed", "reported"])
+    assert len(found["spans"]) == 1
+
+
+def test_rebalances_are_marks_with_their_causes(reading: Reading) -> None:
+    marks = timeline(reading, "c1", "orders", origin="computed")["marks"]
+    assert [mark["id"] for mark in marks] == [FIRST, SECOND, THIRD]
+    assert [mark["cause"] for mark in marks] == ["group created", "b joined", "a expired"]
+
+
+def test_a_window_leaves_out_what_is_outside(reading: Reading) -> None:
+    found = timeline(reading, "c1", "orders", origin="computed", since_ms=T0 + 20_000, until_ms=T0 + 30_000)
+    assert len(found["spans"]) == 2
+    assert found["marks"] == []

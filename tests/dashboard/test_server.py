@@ -1,0 +1,33 @@
+"""The server listens at this machine alone, unless there is a token."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from dashboard.server import PageServer
+from streaming.settings.model import load
+from streaming.setup.errors import SetupError
+
+
+def test_another_address_needs_a_token(story_tables: Path) -> None:
+    with pytest.raises(SetupError, match="no token"):
+        PageServer(story_tables, load(overrides={"dashboard.host": "0.0.0.0", "dashboard.port": 0}).dashboard)
+
+
+def test_it_answers_at_its_address_and_a_port_in_use_is_named(story_tables: Path) -> None:
+    server = PageServer(story_tables, load(overrides={"dashboard.port": 0}).dashboard)
+    with pytest.raises(SetupError, match=f"127.0.0.1:{server.port}"):
+        PageServer(story_tables, load(overrides={"dashboard.port": server.port}).dashboard)
+    with server.in_background():
+        answer = httpx2.get(f"{server.url}api/v1/openapi.json", trust_env=False, timeout=60)
+        assert answer.json()["info"]["title"] == "Rebalance monitor"
+        assert "server" not in answer.headers
+
+
+def test_a_host_that_is_not_this_machines_is_named(story_tables: Path) -> None:
+    settings = load(overrides={"dashboard.host": "192.0.2.1", "dashboard.token": "x" * 16, "dashboard.port": 0})
+    with pytest.raises(SetupError, match=r"192\.0\.2\.1"):
+        PageServer(story_tables, settings.dashboard)

@@ -1,0 +1,154 @@
+"""Records the group records of a real Kafka 4.1 broker: of new-protocol groups, and of one that goes there and back.
+
+python -m tests.kit.group_records > tests/udfs/kafka/consumer_offsets_golden/broker.jsonl
+
+A line is one record, in the order of the log: its time, key and value in hex (null: a tombstone), and what Kafka's own
+converters to JSON make of it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from streaming.setup.java import find_java
+from tests.kit.brokers import Broker, kafka_41
+from tests.kit.jars import kit_jars
+from tests.kit.java_members import wait_until
+from tests.kit.members import Member, start_member
+from tests.kit.other_groups import join_share_group, join_streams_group
+from tests.kit.topics import add_partitions, create_topic
+
+FORMATTER = Path(__file__).parents[1] / "udfs" / "kafka" / "consumer_offsets_golden" / "Format.java"
+EVERY_KIND = {
+    "unstable.api.versions.enable": "true",
+    "unstable.feature.versions.enable": "true",
+    "group.coordinator.rebalance.protocols": "classic,consumer,share,streams",
+    "group.consumer.migration.policy": "bidirectional",
+}
+FEATURES = ("share.version=1", "streams.version=1")
+CONSUMER_PROTOCOL = {"group.protocol": "consumer"}
+_OFFSET_COMMITS = (0, 1)
+_WAIT_S = 30.0
+_TIMEOUT_S = 60
+
+
+class Record(NamedTuple):
+    """One record of ``__consumer_offsets``, in epoch ms."""
+
+    at: int
+    key: bytes
+    value: bytes | None
+
+
+def records_of(broker: Broker) -> Iterator[Record]:
+    """Yield all records of groups that a broker with one partition of them has, without offset commits."""
+    settings = {"group.id": "recorder", "enable.partition.eof": True, "auto.offset.reset": "earliest"}
+    reader = Consumer(broker.client_settings() | settings)
+    reader.assign([TopicPartition("__consumer_offsets", 0, 0)])
+    while (message := reader.poll(_WAIT_S)) is not None:
+        error, key = message.error(), message.key()
+        if error is not None:
+            assert error.code() == KafkaError._PARTITION_EOF, error
+            break
+        assert key is not None
+        if int.from_bytes(key[:2], "big") not in _OFFSET_COMMITS:
+            yield Record(message.timestamp()[1], key, message.value())
+    reader.close()
+
+
+def as_kafka_shows(records: list[Record]) -> list[object]:
+    """Return what Kafka's own converters make of records."""
+    jars = kit_jars("kafka-4.1.1")[0].parent
+    lines = "".join(f"{one.key.hex()}\t{(one.value or b'').hex()}\n" for one in records)
+    shown = subprocess.run(
+        [find_java().java, "-cp", f"{jars}/*", str(FORMATTER)],
+        input=lines,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=_TIMEOUT_S,
+    )
+    return [json.loads(line) for line in shown.stdout.splitlines()]
+
+
+def topic_ids(broker: Broker, topics: list[str]) -> dict[str, str]:
+    """Return the ids of topics, as Kafka writes them."""
+    client = AdminClient({**broker.client_settings()})
+    found = client.describe_topics(TopicCollection(topics))
+    return {topic: str(future.result(_TIMEOUT_S).topic_id) for topic, future in found.items()}
+
+
+def play(broker: Broker) -> None:
+    """Let groups live through what their records are about."""
+    create_topic(broker, "orders", 4)
+    create_topic(broker, "bills", 2)
+    with ExitStack() as members:
+
+        def start(group: str, client_id: str, **more: object) -> Member:
+            more.setdefault("settings", CONSUMER_PROTOCOL)
+            member = start_member(broker, group, ["orders"], client_id=client_id, **more)  # type: ignore[arg-type]
+            return members.enter_context(member)
+
+        def hold(partitions: int, *some: Member) -> None:
+            wait_until(some, lambda: sum(len(one.owned) for one in some) == partitions)
+
+        a = start("shop", "a")
+        hold(4, a)
+        b = start("shop", "b", rack="rack-b")
+        wait_until([a, b], lambda: len(b.owned) == 2 and len(a.owned) == 2)
+        s = start("shop", "s", instance_id="static")
+        wait_until([a, b, s], lambda: min(len(one.owned) for one in (a, b, s)) >= 1)
+        s.stop()
+        s = start("shop", "s", instance_id="static")
+        wait_until([s], lambda: len(s.owned) >= 1)
+        b.kill()
+        hold(4, a, s)
+        a.subscribe(["orders", "bills"])
+        hold(6, a, s)
+        add_partitions(broker, "orders", 6)
+        hold(8, a, s)
+        a.stop()
+
+        pattern = {"group.id": "pattern", **CONSUMER_PROTOCOL, "group.remote.assignor": "range"}
+        reader = Consumer(broker.client_settings() | pattern)
+        reader.subscribe(["^ord.*"])
+        while len(reader.assignment()) < 6:
+            reader.poll(0.1)
+        reader.close()
+
+        old = start("moving", "old", settings={})
+        hold(6, old)
+        new = start("moving", "new")
+        wait_until([old, new], lambda: len(old.owned) == 3 and len(new.owned) == 3)
+        new.stop()
+        hold(6, old)
+        join_share_group(broker, "sharing", "orders")
+        join_streams_group(broker, "streaming", "orders")
+
+
+def main() -> int:
+    """Play, and print the records and the ids of their topics."""
+    with tempfile.TemporaryDirectory() as folder:
+        with kafka_41(Path(folder) / "broker", EVERY_KIND, features=FEATURES) as broker:
+            play(broker)
+            found = list(records_of(broker))
+            sys.stdout.write(json.dumps({"topics": topic_ids(broker, ["orders", "bills"])}) + "\n")
+        for record, shown in zip(found, as_kafka_shows(found), strict=True):
+            value = None if record.value is None else record.value.hex()
+            line = {"at": record.at, "key": record.key.hex(), "value": value, "kafka": shown}
+            sys.stdout.write(json.dumps(line) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""Kafka's own `kafka-consumer-groups.sh --describe`, as rows."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+from streaming.setup.java import find_java
+from tests.kit.brokers import Broker
+from tests.kit.jars import class_path, kit_jars
+from tests.kit.java_members import JVM_OPTIONS
+
+_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+_TIMEOUT_S = 120
+_FIRST_COLUMNS = ("GROUP", "CLUSTER", "CONSUMER-ID")
+
+
+def describe_groups(broker: Broker, *what: str) -> list[dict[str, str]]:
+    """Return what the tool prints of all groups: one row for each line, by the names of its columns.
+
+    Args:
+        what: `--state`, or `--members --verbose`; nothing for offsets and lag.
+    """
+    jars = f"{class_path('kafka-4.1.1', 'Guarded')}:{kit_jars('kafka-tools-4.1.1')[0]}"
+    command = [str(find_java().java), *JVM_OPTIONS, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", jars]
+    command += [_TOOL, "--bootstrap-server", broker.bootstrap, "--describe", "--all-groups", *what]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_TIMEOUT_S)
+    return parsed(done.stdout)
+
+
+def parsed(output: str) -> list[dict[str, str]]:
+    """Return the rows of tables whose columns lie below their names; an empty line ends a table.
+
+    A line of names begins with GROUP, or with CLUSTER or CONSUMER-ID where the monitor prints it.
+    """
+    rows: list[dict[str, str]] = []
+    starts: dict[str, int] = {}
+    for line in output.splitlines():
+        if not line.strip():
+            starts = {}
+        elif line.split()[0] in _FIRST_COLUMNS:
+            names = line.replace("COORDINATOR (ID)", "COORDINATOR")
+            starts = {found.group(): found.start() for found in re.finditer(r"\S+", names)}
+            if "COORDINATOR" in starts:
+                starts = {name: at + 5 * (at > starts["COORDINATOR"]) for name, at in starts.items()}
+        elif starts:
+            ends = [*list(starts.values())[1:], None]
+            rows.append({name: line[at:end].strip() for (name, at), end in zip(starts.items(), ends, strict=True)})
+    return rows

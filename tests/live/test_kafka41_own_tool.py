@@ -1,0 +1,123 @@
+"""What `show group` prints, beside what Kafka's own `kafka-consumer-groups.sh --describe` prints of the same groups."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from streaming.commands.app import app
+from tests.job.commands import ManyRuns
+from tests.kit.brokers import Broker, kafka_41
+from tests.kit.kafka_tools import describe_groups, parsed
+from tests.kit.members import Member, wait_until_assigned
+from tests.kit.topics import create_topic, send
+from tests.live.job import RunningJob, running_job
+from tests.live.story import partitions
+
+# So that the tables have offsets soon.
+_SETTINGS = {
+    "REBALANCE_MONITOR_TIME__QUEUE_PROGRESS_MS": "1000",
+    "REBALANCE_MONITOR_KAFKA__ENDS_INTERVAL_MS": "1000",
+}
+_GROUPS = ("mixed", "moving", "left", "new")
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
+
+
+def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
+    new_member: Callable[..., Member], runs: ManyRuns, tmp_path: Path
+) -> None:
+    folder = tmp_path / "job"
+    with kafka_41(tmp_path / "broker") as broker, running_job(runs, broker, folder, settings=_SETTINGS) as job:
+        create_topic(broker, "orders", 4)
+        create_topic(broker, "bills", 2)
+        both = partitions("orders", 4) + partitions("bills", 2)
+        mixed = [
+            new_member(broker, "mixed", ["orders", "bills"], client_id="a"),
+            new_member(broker, "mixed", ["orders"], client_id="b", instance_id="static"),
+        ]
+        moving = [
+            new_member(broker, "moving", ["orders"], client_id=name, strategies=("cooperative-sticky",))
+            for name in "cd"
+        ]
+        new = new_member(broker, "new", ["bills"], client_id="n", settings={"group.protocol": "consumer"})
+        left = new_member(broker, "left", ["orders"], client_id="e")
+        wait_until_assigned([left], partitions("orders", 4))
+        _send_to_all(broker, 3)
+        left.wait_until(lambda: left.records_read == 12)
+        left.stop()
+        new.wait_until(lambda: len(new.owned) == 2)
+        wait_until_assigned(mixed, both)
+        wait_until_assigned(moving, partitions("orders", 4))
+        for members in (mixed, moving):
+            generation = members[0].generation
+            assert generation is not None
+            job.wait_for_generation("mixed" if members is mixed else "moving", generation)
+        job.wait_for_generation("left", 2)
+        states = {row["GROUP"]: row for row in describe_groups(broker, "--state")}
+        theirs = describe_groups(broker, "--members", "--verbose")
+        for group in _GROUPS:
+            theirs_now = (_state(states[group]), sorted(_member(row) for row in theirs if row["GROUP"] == group))
+            # Until metadata has named its topic, a group of the new protocol shows the topic's id.
+            job.wait_for(partial(_shows, job, group, theirs_now), f"{group} as the tool has it: {theirs_now}")
+        # Now that nobody takes a queue over, every owner commits, and the group that is empty falls behind.
+        _send_to_all(broker, 2)
+        for group in _GROUPS:
+            job.wait_for(partial(_shows_offsets, job, broker, group), f"offsets of {group} as the tool has them")
+        text = CliRunner().invoke(app, ["show", "group", "new", "--tables", str(job.tables)]).stdout
+        assert "Source of the cluster's groups: records: the settings say so." in text
+        behind = [row["LAG"] for row in describe_groups(broker) if row["GROUP"] == "left"]
+        assert behind == ["2"] * 4
+        assert job.stop() == 0
+
+
+def _send_to_all(broker: Broker, number: int) -> None:
+    """Append so many records to each partition."""
+    for topic, count in (("orders", 4), ("bills", 2)):
+        for partition in range(count):
+            send(broker, topic, [b"value"] * number, partition)
+
+
+_OFFSETS = ("TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID")
+
+
+def _shows_offsets(job: RunningJob, broker: Broker, group: str) -> bool:
+    """Return whether both have the same offsets, once the group has read everything if it has members."""
+    theirs = [row for row in describe_groups(broker) if row["GROUP"] == group]
+    ours = [row for row in _shown(job, group) if "CURRENT-OFFSET" in row]
+    is_read = group == "left" or all(row["LAG"] == "0" for row in theirs)
+    return is_read and bool(theirs) and sorted(map(_offsets, ours)) == sorted(map(_offsets, theirs))
+
+
+def _offsets(row: dict[str, str]) -> tuple[str, ...]:
+    return tuple(row[name] for name in ("GROUP", *_OFFSETS))
+
+
+def _shown(job: RunningJob, group: str) -> list[dict[str, str]]:
+    return parsed(CliRunner().invoke(app, ["show", "group", group, "--tables", str(job.tables)]).stdout)
+
+
+def _shows(job: RunningJob, group: str, expected: tuple[object, object]) -> bool:
+    rows = _shown(job, group)
+    members = [_member(row) for row in rows if "CONSUMER-ID" in row and "#PARTITIONS" in row]
+    return bool(rows) and (_state(rows[0]), sorted(members)) == expected
+
+
+def _state(row: dict[str, str]) -> tuple[str, str, str]:
+    """Return strategy, state and number of members; the monitor writes states small, and each strategy's system."""
+    strategy = row["ASSIGNMENT-STRATEGY"].removeprefix("kafka.").removeprefix("server.")
+    return ("-" if row["#MEMBERS"] == "0" else strategy), row["STATE"].lower(), row["#MEMBERS"]
+
+
+def _member(row: dict[str, str]) -> tuple[str, ...]:
+    """Return what both have of a member; queues are `orders(0,1)` here, and in the tool since 4.0 `orders:0,1`."""
+    queues = row.get("REPORTED") or row["CURRENT-ASSIGNMENT"]
+    held = sorted(re.findall(r"([^\s(:;,]+)[(:]([\d,]+)", queues))
+    instance = row.get("GROUP-INSTANCE-ID", "").replace("-", "") or "-"
+    same = [row[name] for name in ("CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS")]
+    return (*same, instance, str(held))

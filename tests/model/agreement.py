@@ -1,0 +1,35 @@
+"""The core compared with its model on the histories of a range of seeds."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.model.check import cuts, difference, one_batch, smallest, story
+from tests.model.histories import history
+from tests.model.reference import model_tables
+
+# ``--histories`` and ``--first-seed`` choose others; the slow run begins where the quick one ends.
+QUICK, SLOW = 2_000, 100_000
+# Two test files have a half each, so that two workers share them.
+PARTS = 20
+
+
+def agree(seed: int) -> None:
+    """Fail with the smallest history that shows a difference."""
+    made = history(seed)
+    # What comes late depends on the cut; all else is the same in every one.
+    whole = None if "late" in made.features else model_tables(one_batch(made), made.how)
+    for number, (batches, how) in enumerate(cuts(made)):
+        if not difference(batches, how, whole):
+            continue
+        less = smallest(batches, how)
+        rows = "\n  ".join(difference(less, how))
+        pytest.fail(f"seed {seed}, cut {number}, {sorted(made.features)}:\n{story(less)}\n  {rows}", pytrace=False)
+
+
+def seeds_of(config: pytest.Config, part: int, default: int, begin: int) -> range:
+    """Return the seeds of one part of the histories asked for."""
+    count = config.getoption("--histories") or default
+    first = config.getoption("--first-seed")
+    first = begin if first is None else first
+    return range(first + part * count // PARTS, first + (part + 1) * count // PARTS)

@@ -1,0 +1,22 @@
+"""How a history is played: into how many shards, how far behind its events, with which settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What is not in the events.
+
+    Attributes:
+        lag_ms: How far each batch is behind its newest event; None: a recording, read long after.
+        settle_ms: The setting of this name.
+    """
+
+    shards: int = 1
+    lag_ms: int | None = None
+    settle_ms: int = 0
+
+
+RECORDING = Conditions()

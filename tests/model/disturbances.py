@@ -1,0 +1,64 @@
+"""A history, and what may befall it as a whole: an event that comes late, a clock that is ahead of all others."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from tests.model.conditions import RECORDING, Conditions
+from tests.model.times import LATENESS_MS, T0, Event
+
+
+@dataclass
+class History:
+    """Events in the order of their times, each with the time at which it arrives, and what may happen in it."""
+
+    seed: int
+    features: frozenset[str] = frozenset()
+    how: Conditions = RECORDING
+    events: list[tuple[int, Event]] = field(default_factory=list)  # (arrival, event)
+
+    def in_order(self) -> list[Event]:
+        """Return the events as they arrive."""
+        return [event for _, event in sorted(self.events, key=lambda one: one[0])]
+
+
+def delay_one(chance: random.Random, made: History) -> None:
+    """Let one event of a group arrive later than the allowed lateness."""
+    chosen = chance.choice([event for _, event in made.events if "group" in event] or [{}])
+    delay = chance.randint(LATENESS_MS, 60_000)
+    made.events = [(at + delay if event == chosen else at, event) for at, event in made.events]
+
+
+def send_ahead(chance: random.Random, made: History) -> None:
+    """Add an event of a member whose clock is ahead of all others; two others have sent theirs before."""
+    cluster = chance.choice(sorted({event["cluster"] for _, event in made.events}))
+    producers: set[tuple[str, str]] = set()
+    arrivals = []
+    for at, event in sorted(made.events, key=lambda one: one[0]):
+        kind = "group" if event["type"] == "group_snapshot" else "member_id"
+        if event["cluster"] == cluster and kind in event:
+            producers.add((kind, event[kind]))
+            arrivals += [at] if len(producers) > 1 else []
+    if not arrivals:
+        return
+    at, lag_ms = chance.choice(arrivals), made.how.lag_ms or 0
+    like = next(event for _, event in made.events if event["cluster"] == cluster)
+    described = {"member_id": "z9", "subscriptions": ["t0"], "session_timeout_ms": 45_000}
+    kind, fields = chance.choice(
+        (
+            ("member_joined", {"group": chance.choice(("g0", "other")), "event_id": f"{cluster}-ahead", **described}),
+            ("heartbeat", {"group": chance.choice(("g0", "other")), "member_id": "z9"}),
+            ("group_snapshot", {"group": "other", "event_id": f"{cluster}-ahead", "members": [described]}),
+        )
+    )
+    ahead: Event = {
+        "schema_version": 1,
+        "event_time": T0 + at + chance.randint(LATENESS_MS + 1, lag_ms + 590_000),
+        "system": like["system"],
+        "cluster": cluster,
+        "type": kind,
+        "is_ahead": True,
+        **fields,
+    }
+    made.events.append((at, ahead))

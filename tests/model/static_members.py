@@ -1,0 +1,52 @@
+"""Static members of Kafka in the model: they go on under a new id."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from tests.model.member import Member
+
+if TYPE_CHECKING:
+    from tests.model.group import Group
+
+
+def former_of(group: Group, instance_id: str | None, among: Collection[str]) -> str | None:
+    """Return who went by this instance id."""
+    if instance_id is None or group.system != "kafka":
+        return None
+    found = [name for name in among if group.members[name].fields().get("instance_id") == instance_id]
+    return found[0] if found else None
+
+
+def replace(group: Group, at: int, former: str, name: str, lives_by: str) -> None:
+    """Let a static member go on under a new id: its session and spans end, others begin, and nothing else."""
+    old = group.members[former]
+    fresh = Member(at, lives_by, dict(old.described))
+    fresh.not_before = old.not_before
+    group.members = {name if one == former else one: member for one, member in group.members.items()}
+    group.members[name] = fresh
+    group.departed.pop(name, None)
+    group.departed[former] = dict(old.described)
+    group.replaced = (group.replaced | {former}) - {name}
+    group.leaving[former] = (old, at, "replaced")
+    group.gone_at[former] = at
+    if former in group.beats and old.lives_by == "heartbeats":
+        old.last = at
+    group.renamed[name] = group.renamed.pop(former, former)
+    if group.pending is None:
+        group.rename_spans(at, former, name)
+    else:
+        group.pending.renames.append((at, former, name))
+    for held in (group.held, group.reported, group.told):
+        if held is not None and former in held:
+            held[name] = held.pop(former)
+    group.reporters = {name if one == former else one for one in group.reporters}
+
+
+def replace_absent(group: Group, at: int, told: dict[str, Any]) -> None:
+    """Find the static members that a snapshot shows under new ids."""
+    for name, info in told.items():
+        former = former_of(group, info.get("instance_id"), group.members.keys() - told.keys())
+        if name not in group.members and former is not None:
+            replace(group, at, former, name, "snapshots")

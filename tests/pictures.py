@@ -1,0 +1,73 @@
+"""The pictures of README and docs, from the pages themselves over the recorded day: `make pictures`."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from urllib.parse import urlencode
+
+from playwright.sync_api import Page
+
+from dashboard.server import PageServer
+from streaming.settings.locations import location_of
+from streaming.settings.model import load
+from streaming.views.groups import groups
+from streaming.views.reader import Reader
+from streaming.views.rebalances import rebalances
+from tests.browser.day_tables import write_day
+from tests.kit.chromium import chromium
+
+FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
+SIZE = {"width": 1200, "height": 820}
+SMALL = {"width": 1200, "height": 700}
+# The last shift of the day, from its first rebalance on.
+LAST_SHIFT = """async () => {
+  const place = document.querySelector("[data-lanes]"), last = place.lanes.data.marks.at(-1).at;
+  place.dataset.source += `&since=${last - 48000}&until=${last + 4000}`;
+  await place.lanes.load();
+  place.lanes.paint();
+}"""
+
+
+def take(root: Path, folder: Path) -> None:
+    """Write each picture below a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    reader = Reader(location_of(str(root)))
+    moving = max(rebalances(reader), key=lambda one: (one["queues_moved"], one["rebalance_id"]))
+    # One whose members are there at the end of the day, and rebalanced often.
+    generations = {(one["cluster"], one["group_id"]): one["generation"] for one in groups(reader) if one["members"] > 2}
+    cluster, name = max(generations, key=lambda one: (one[0].startswith("kafka"), generations[one]))
+    group = {"cluster": cluster, "group": name}
+    wanted = {
+        "groups": ("/?sort=-rebalances_day", "light", SIZE),
+        "group": (f"/group?{urlencode(group)}", "light", SIZE),
+        "group-dark": (f"/group?{urlencode(group)}", "dark", SIZE),
+        "rebalance": (f"/rebalance?id={moving['rebalance_id']}", "light", SMALL),
+    }
+    server = PageServer(root, load(overrides={"dashboard.port": 0}).dashboard)
+    with server.in_background(), chromium() as browser:
+        for name, (path, theme, size) in wanted.items():
+            page = browser.new_context(color_scheme=theme, viewport=size).new_page()  # type: ignore[arg-type]
+            page.goto(server.url.rstrip("/") + path)
+            _wait_for_charts(page)
+            if page.locator("[data-lanes]").count():
+                page.evaluate(LAST_SHIFT)
+            page.screenshot(path=str(folder / f"{name}.png"))
+            page.context.close()
+
+
+def _wait_for_charts(page: Page) -> None:
+    for place in page.locator("[data-chart], [data-lanes]").all():
+        place.and_(page.locator("[data-drawn]")).wait_for()
+    page.locator("#live-state.on").wait_for()
+
+
+def main() -> None:
+    """Write the pictures of the recorded day."""
+    with tempfile.TemporaryDirectory(prefix="pictures-") as folder:
+        write_day(Path(folder))
+        take(Path(folder), FOLDER)
+
+
+if __name__ == "__main__":
+    main()

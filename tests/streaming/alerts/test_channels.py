@@ -1,0 +1,110 @@
+"""The requests of each channel, as their documents want them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from streaming.alerts.channels import Request, channels, without_secrets
+from streaming.alerts.notices import bundled, notice
+from streaming.alerts.templates import Texts
+from tests.dashboard.hostile import HOSTILE
+from tests.streaming.alerts.planted import finding, settings
+from tests.streaming.tables.journals import T0
+
+ALL = {
+    "webhook_token": "TOKEN-SECRET",
+    "alertmanager_url": "http://127.0.0.1:9/SECRET/",
+    "slack_url": "http://127.0.0.1:9/services/SECRET",
+    "pagerduty_routing_key": "KEY-SECRET",
+    "link": "https://monitor.example",
+}
+
+
+def composed(*notices: Any, **values: object) -> dict[str, list[Request]]:
+    given = settings(**{**ALL, **values})
+    (bundle,) = bundled(notices, 50)
+    found = channels(given, Texts(given.title, given.text, given.link))
+    return {name: compose(bundle, T0 + 5_000) for name, compose in found.items()}
+
+
+OPENED = notice(finding("f"), "opened")
+CLOSED = notice(finding("g", closed_at=T0 + 2_000), "closed")
+
+
+def test_a_webhook_gets_all_findings_of_a_message_and_a_key_against_repeats() -> None:
+    (request,) = composed(OPENED, CLOSED)["webhook"]
+    body: Any = request.body
+    assert [one["finding_id"] for one in body["findings"]] == ["f", "g"]
+    assert (body["status"], body["severity"], body["cluster"], body["group_id"]) == (
+        "opened",
+        "critical",
+        "c1",
+        "orders",
+    )
+    assert body["title"] == "critical: duplicate_ids opened in orders (c1)"
+    assert request.headers == {"Idempotency-Key": body["id"], "Authorization": "Bearer TOKEN-SECRET"}
+    assert composed(OPENED, CLOSED)["webhook"][0].identity == body["id"]
+
+
+def test_alertmanager_gets_alerts_with_an_end() -> None:
+    (request,) = composed(OPENED, CLOSED)["alertmanager"]
+    assert request.url == "http://127.0.0.1:9/SECRET/api/v2/alerts"
+    first, second = request.body
+    assert first["labels"]["finding_id"] == "f"
+    assert (first["startsAt"], first["endsAt"]) == ("2026-01-01T00:00:00.000Z", "2026-01-01T00:04:05.000Z")
+    assert second["endsAt"] == "2026-01-01T00:00:02.000Z"
+    assert first["generatorURL"] == "https://monitor.example"
+
+
+def test_pagerduty_gets_an_event_for_each_finding_that_resolves_by_its_key() -> None:
+    first, second = (request.body for request in composed(OPENED, CLOSED)["pagerduty"])
+    assert isinstance(first, dict)
+    assert isinstance(second, dict)
+    assert (first["event_action"], second["event_action"]) == ("trigger", "resolve")
+    (again,) = composed(notice(finding("f", closed_at=T0 + 1), "closed"))["pagerduty"]
+    assert isinstance(again.body, dict)
+    assert again.body["dedup_key"] == first["dedup_key"] != second["dedup_key"]
+    assert first["payload"]["severity"] == "critical"
+    assert first["routing_key"] == "KEY-SECRET"
+
+
+def test_slack_gets_text_in_which_nothing_is_a_link_or_a_call() -> None:
+    wild = notice(finding("f", group="<!channel> & <http://x|y>"), "opened")
+    (request,) = composed(wild)["slack"]
+    assert isinstance(request.body, dict)
+    assert "&lt;!channel&gt; &amp; &lt;http://x|y&gt;" in request.body["text"]
+    assert "<" not in request.body["text"]
+
+
+def test_only_configured_channels_exist() -> None:
+    given = settings(webhook_url="")
+    assert channels(given, Texts(given.title, given.text)) == {}
+
+
+def test_requests_show_no_secret() -> None:
+    for requests in composed(OPENED).values():
+        for request in requests:
+            # PagerDuty's key is part of the body; a request is shown by `without_secrets` only.
+            assert "SECRET" not in repr(replace(request, body={}))
+            assert "SECRET" not in json.dumps(without_secrets(request))
+
+
+def test_hostile_ids_are_short_printable_values_everywhere() -> None:
+    for name in HOSTILE:
+        row = finding("f", group=name, cluster=name, kind=name, message=name, advice=name)
+        for requests in composed(notice(row, "opened")).values():
+            for request in requests:
+                text = request.content.decode("utf-8")
+                assert json.loads(text) == request.body
+                assert len(text) < 20_000
+                assert all(one.replace("\n", "").isprintable() for one in texts_of(request.body))
+
+
+def texts_of(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for one in value.values() for text in texts_of(one)]
+    if isinstance(value, list):
+        return [text for one in value for text in texts_of(one)]
+    return [value] if isinstance(value, str) else []

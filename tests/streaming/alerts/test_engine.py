@@ -1,0 +1,215 @@
+"""The engine: what is sent when, and nothing twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streaming.alerts.delivery import DeliveryError
+from streaming.alerts.engine import FindingsReader, follow
+from streaming.alerts.ledger import Ledger
+from tests.streaming.alerts.planted import Scene, finding
+from tests.streaming.tables.journals import T0
+
+
+def test_a_finding_is_sent_when_it_opens_and_when_it_closes_and_only_then() -> None:
+    scene = Scene()
+    scene.open(finding("f"))
+    assert scene.step() == [("opened", ["f"])]
+    assert scene.step(60_000) == []
+    scene.close("f")
+    assert scene.step(60_000) == [("closed", ["f"])]
+    assert scene.step(60_000) == []
+
+
+def test_one_that_opened_and_closed_unsent_is_not_sent() -> None:
+    scene = Scene()
+    scene.open(finding("f"))
+    scene.close("f")
+    assert scene.step() == []
+
+
+def test_findings_of_a_group_are_one_message_that_waits_for_more() -> None:
+    scene = Scene(group_wait_ms=5_000)
+    scene.open(finding("a"))
+    assert scene.step() == []
+    scene.open(finding("b"), finding("x", group="payments"))
+    assert scene.step(4_999) == []
+    assert scene.step(1) == [("opened", ["a", "b"])]
+    assert scene.step(4_998) == []
+    assert scene.step(1) == [("opened", ["x"])]
+
+
+def test_a_message_has_no_more_findings_than_the_setting() -> None:
+    scene = Scene(max_findings=2)
+    scene.open(*(finding(name) for name in "abcde"))
+    assert [names for _, names in scene.step()] == [["a", "b"], ["c", "d"], ["e"]]
+
+
+def test_the_same_kind_of_a_group_is_not_sent_again_within_the_cool_down() -> None:
+    scene = Scene(cool_down_ms=600_000)
+    scene.open(finding("first"))
+    assert scene.step() == [("opened", ["first"])]
+    scene.close("first")
+    scene.step()
+    scene.open(finding("again"), finding("other", kind="strategies_differ"), finding("elsewhere", group="payments"))
+    assert scene.step(1_000) == [("opened", ["other"]), ("opened", ["elsewhere"])]
+    assert scene.step(598_999) == []
+    assert scene.step(1) == [("opened", ["again"])]
+
+
+def test_one_that_closes_within_the_cool_down_is_never_sent() -> None:
+    scene = Scene(cool_down_ms=600_000)
+    scene.open(finding("first"))
+    scene.step()
+    scene.open(finding("again"))
+    assert scene.step(1_000) == []
+    scene.close("again")
+    assert scene.step(600_000) == []
+
+
+def test_in_a_maintenance_window_nothing_is_sent_and_afterwards_what_is_still_open() -> None:
+    window = "2026-01-01T00:00:00Z/2026-01-01T01:00:00Z cluster=c.* group=orders"
+    scene = Scene(maintenance=[window])
+    scene.open(finding("kept"), finding("brief"), finding("elsewhere", group="payments"))
+    assert scene.step() == [("opened", ["elsewhere"])]
+    scene.close("brief")
+    assert scene.step(3_599_999) == []
+    assert scene.step(1) == [("opened", ["kept"])]
+
+
+def test_what_was_sent_before_a_window_is_resolved_within_it() -> None:
+    scene = Scene(maintenance=["2026-01-01T01:00:00Z/2026-01-01T02:00:00Z"])
+    scene.open(finding("f"))
+    scene.step()
+    scene.close("f")
+    assert scene.step(3_700_000) == [("closed", ["f"])]
+
+
+@pytest.mark.parametrize(
+    ("values", "sent"),
+    [
+        ({}, ["critical", "warning"]),
+        ({"min_severity": "info"}, ["critical", "info", "warning"]),
+        ({"min_severity": "critical"}, ["critical"]),
+        ({"ignored_findings": ["kind-critical"]}, ["warning"]),
+        ({"groups": ["pay.*"]}, []),
+    ],
+)
+def test_only_findings_that_count_are_sent(values: dict[str, object], sent: list[str]) -> None:
+    scene = Scene(**values)
+    scene.open(*(finding(name, severity=name, kind=f"kind-{name}") for name in ("info", "warning", "critical")))
+    assert sorted(name for _, names in scene.step() for name in names) == sent
+
+
+def test_a_refused_message_is_tried_again_with_growing_pauses_and_sent_once() -> None:
+    scene = Scene(retry_first_ms=1_000, retry_most_ms=4_000)
+    scene.receiver.refuses = DeliveryError("HTTP 503")
+    scene.open(finding("f"))
+    attempts = []
+    for _ in range(150):
+        scene.step(100)
+        if scene.receiver.attempts > len(attempts):
+            attempts.append(scene.now_ms - T0)
+    assert attempts == [100, 1_100, 3_100, 7_100, 11_100]
+    scene.receiver.refuses = None
+    assert scene.step(4_000) == [("opened", ["f"])]
+    assert scene.step(100_000) == []
+
+
+def test_a_receiver_sets_how_long_to_wait() -> None:
+    scene = Scene()
+    scene.receiver.refuses = DeliveryError("HTTP 429", 30_000)
+    scene.open(finding("f"))
+    scene.step()
+    scene.receiver.refuses = None
+    assert scene.step(29_999) == []
+    assert scene.step(1) == [("opened", ["f"])]
+
+
+def test_a_channel_that_fails_does_not_hold_up_others() -> None:
+    scene = Scene(slack_url="http://127.0.0.1:1/x")
+    accept = scene.receiver
+
+    def deliver(request: object) -> None:
+        if getattr(request, "channel", "") == "webhook":
+            raise DeliveryError("HTTP 500")
+        accept(request)  # type: ignore[arg-type]
+
+    scene.engine._deliver = deliver
+    scene.open(finding("f"))
+    scene.step()
+    assert scene.engine.ledger.shown() == {"webhook": 0, "slack": 1}
+
+
+def test_after_a_restart_nothing_is_sent_twice_and_what_closed_meanwhile_is_resolved(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "alerts.json"
+    before = Scene(Ledger(path), cool_down_ms=600_000)
+    before.open(finding("kept"), finding("ended", group="payments"))
+    assert len(before.step()) == 2
+    after = Scene(Ledger(path), cool_down_ms=600_000)
+    after.open(finding("kept"), finding("ended", group="payments"), finding("again"))
+    after.close("ended")
+    assert after.step(1_000) == [("closed", ["ended"])]
+    assert after.engine.ledger.open_findings == {"kept"}
+
+
+def test_a_crash_between_two_messages_repeats_neither(tmp_path: Path) -> None:
+    path = tmp_path / "alerts.json"
+    scene = Scene(Ledger(path))
+    scene.open(finding("a", group="a"), finding("b", group="b"))
+    accept = scene.receiver
+
+    def crash_at_the_second(request: object) -> None:
+        if accept.taken:
+            raise KeyboardInterrupt
+        accept(request)  # type: ignore[arg-type]
+
+    scene.engine._deliver = crash_at_the_second
+    with pytest.raises(KeyboardInterrupt):
+        scene.step()
+    after = Scene(Ledger(path))
+    after.open(*scene.current.values())
+    assert after.step() == [("opened", ["b"])]
+
+
+def test_open_alerts_are_repeated_to_an_alertmanager_only() -> None:
+    scene = Scene(alertmanager_url="http://127.0.0.1:1", alertmanager_refresh_ms=60_000)
+    scene.open(finding("f"))
+    scene.step()
+    scene.now_ms += 60_000
+    scene.engine.step(scene.findings)
+    assert [request.channel for request in scene.receiver.taken] == ["alertmanager"]
+    scene.receiver.taken.clear()
+    assert scene.engine.step(scene.findings) == 0
+
+
+def test_a_dry_run_shows_what_is_due_and_changes_nothing() -> None:
+    scene = Scene(group_wait_ms=60_000)
+    scene.open(finding("f"))
+    assert [request.channel for request in scene.engine.due(scene.findings)] == ["webhook"]
+    assert scene.engine.ledger.open_findings == set()
+    assert scene.receiver.attempts == 0
+
+
+def test_it_follows_the_versions_of_the_table(tables: Path) -> None:
+    reader = FindingsReader(tables)
+    found = reader.read({"f1", "gone"})
+    assert (list(found.current), dict(found.closed)) == (["f1"], {})
+    assert reader.read(set()).current is found.current
+
+
+def test_tables_that_cannot_be_read_for_a_while_are_tried_again(tmp_path: Path) -> None:
+    scene = Scene()
+    waited: list[float] = []
+    log = tmp_path / "findings" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").write_text("not json\n")
+
+    def wait(seconds: float) -> bool:
+        waited.append(seconds)
+        return len(waited) == 3
+
+    follow(FindingsReader(tmp_path), scene.engine, wait, 2_000)
+    assert waited == [2.0] * 3

@@ -1,0 +1,45 @@
+"""The file of what was sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streaming.alerts.ledger import Ledger
+from streaming.setup.errors import SetupError
+
+
+def test_it_is_read_as_it_was_written_and_old_cool_downs_are_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    ledger = Ledger(path)
+    ledger.of("slack").opened["f"] = 5
+    ledger.of("slack").cooling |= {"old": 10, "new": 11}
+    ledger.write(10)
+    again = Ledger(path)
+    assert again.of("slack").opened == {"f": 5}
+    assert again.of("slack").cooling == {"new": 11}
+    assert again.open_findings == {"f"}
+    assert again.shown() == {"slack": 1}
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"version": 1}', b'{"version": 1, "channels": {"slack": 5}}'])
+def test_a_damaged_file_is_an_error_with_a_remedy(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "state.json"
+    path.write_bytes(content)
+    with pytest.raises(SetupError, match=r"state\.json cannot be read"):
+        Ledger(path)
+
+
+def test_a_file_of_a_newer_release_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.write_bytes(b'{"version": 2, "channels": {}}')
+    with pytest.raises(SetupError, match="newer release"):
+        Ledger(path)
+
+
+def test_without_a_file_nothing_is_written() -> None:
+    ledger = Ledger(None)
+    ledger.of("webhook").opened["f"] = 1
+    ledger.write(0)
+    assert Ledger(None).open_findings == set()

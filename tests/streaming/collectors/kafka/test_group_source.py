@@ -1,0 +1,84 @@
+"""Which source of groups is taken, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from structlog.testing import capture_logs
+
+from streaming.collectors.kafka import group_source
+from streaming.collectors.kafka.client_options import KafkaOptions
+from streaming.collectors.kafka.group_source import GroupSource, Source, choose_source
+from streaming.collectors.kafka.permissions import Missing
+from streaming.setup.errors import SetupError
+
+OPTIONS = KafkaOptions("h:1", "c")
+READ = Missing("Read", "topic", "__consumer_offsets", "it holds the groups' records")
+EARLIER = "an earlier start took it"
+TOPICS = Missing("Describe", "topic", "*", "racks stay unknown", needed=False)
+
+
+@pytest.fixture(autouse=True)
+def cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    lacks(monkeypatch, [])
+    monkeypatch.setattr(group_source, "offsets_partitions", lambda _: 50)
+    monkeypatch.setattr(group_source, "check_admin_rights", lambda _: [])
+
+
+def lacks(monkeypatch: pytest.MonkeyPatch, missing: Sequence[Missing]) -> None:
+    monkeypatch.setattr(group_source, "check_rights", lambda _: list(missing))
+
+
+def chosen(wanted: str, before: Source | None = None) -> tuple[GroupSource, str]:
+    with capture_logs() as logged:
+        found = choose_source(OPTIONS, wanted, before)
+    (line,) = [one for one in logged if one["event"] == "source of Kafka's groups"]
+    assert (line["cluster"], line["source"]) == ("c", found.source)
+    return found, line["why"]
+
+
+def test_with_all_rights_auto_reads_the_records() -> None:
+    why = "all rights for it are there"
+    assert chosen("auto") == (GroupSource("records", 50, why), why)
+
+
+def test_without_the_right_to_read_auto_takes_admin_calls_and_names_the_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    lacks(monkeypatch, [READ, TOPICS])
+    found, why = chosen("auto")
+    assert found == GroupSource("admin", why=why)
+    assert why == f"missing: {READ}"
+    assert str(found) == f"admin: {why}"
+
+
+def test_where_the_topic_is_hidden_auto_takes_admin_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hidden(_: KafkaOptions) -> int:
+        raise SetupError("no such topic", "none")
+
+    monkeypatch.setattr(group_source, "offsets_partitions", hidden)
+    assert chosen("auto")[0].source == "admin"
+    with pytest.raises(SetupError, match="no such topic"):
+        choose_source(OPTIONS, "records", None)
+
+
+def test_records_without_the_right_to_read_is_refused_with_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    lacks(monkeypatch, [READ])
+    with pytest.raises(SetupError) as refused:
+        choose_source(OPTIONS, "records", None)
+    assert "--kafka-source admin" in refused.value.remedy
+
+
+def test_auto_stays_with_what_an_earlier_start_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen("auto", "admin") == (GroupSource("admin", why=EARLIER), EARLIER)
+    lacks(monkeypatch, [READ])
+    with pytest.raises(SetupError, match="__consumer_offsets"):
+        choose_source(OPTIONS, "auto", "records")
+
+
+def test_a_right_that_is_missing_and_not_needed_is_logged_with_the_command_that_gives_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lacks(monkeypatch, [TOPICS])
+    with capture_logs() as logged:
+        choose_source(OPTIONS, "records", None)
+    assert logged[0]["give_it_with"].startswith("kafka-acls.sh --bootstrap-server h:1")

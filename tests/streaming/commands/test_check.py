@@ -1,0 +1,149 @@
+"""The command `check`: exit codes and the line that monitors read."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from streaming.commands import check as check_module
+from streaming.commands.check import sentence
+from streaming.views.objectives import Evaluation, Figure
+from tests.streaming.views.story import run
+
+# The story ends at 70 s with one open warning; an hour before it nothing had happened.
+AT = "2026-01-01T00:01:20Z"
+BEFORE = "2025-12-31T23:00:00Z"
+
+
+def checked(tables: Path, *arguments: str) -> tuple[int, str]:
+    result = run(tables, "check", *arguments)
+    assert result.stdout.count("\n") == 1
+    return result.exit_code, result.stdout
+
+
+def test_an_open_finding_of_severity_warning_is_a_warning(tables: Path) -> None:
+    code, line = checked(tables)
+    assert code == 1
+    assert line.startswith("REBALANCES WARNING - open findings: 1 warning expected_differs, first of c1/orders |")
+
+
+def test_what_was_not_open_at_the_time_or_is_ignored_does_not_count(tables: Path) -> None:
+    code, line = checked(tables, "--at", BEFORE)
+    assert (code, line.split(" | ")[0]) == (0, "REBALANCES OK - no open findings, all objectives met")
+    assert checked(tables, "--ignore", "expected_differs")[0] == 0
+    assert checked(tables, "--cluster", "c2")[0] == 0
+    assert checked(tables, "--group", "twin")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("objective", "code"),
+    [
+        ("rebalances_per_hour=4", 0),  # three of them in the hour before
+        ("rebalances_per_hour=3", 1),
+        ("rebalances_per_hour=2:3", 2),
+        ("rebalances_per_hour=2:4", 1),
+        ("queue_pause_s=46", 0),
+        ("queue_pause_s=45", 1),
+        ("queue_pause_s=1:45", 2),
+        ("source_delay_s=3.1", 0),
+        ("source_delay_s=3", 1),
+        ("source_delay_s=0:3", 2),
+    ],
+)
+def test_an_objective_is_missed_from_its_value_on(tables: Path, objective: str, code: int) -> None:
+    found, line = checked(tables, "--at", AT, "--ignore", "expected_differs", "--objective", objective)
+    assert found == code
+    assert (objective.split("=")[0] + " is" in line) == (code > 0)
+
+
+def test_rates_are_those_of_the_window(tables: Path) -> None:
+    asked = (
+        "--at",
+        AT,
+        "--ignore",
+        "expected_differs",
+        "--window",
+        "36s",
+        "--objective",
+        "rebalances_per_hour=100:101",
+    )
+    # One within 36 seconds is a hundred in an hour.
+    assert checked(tables, *asked)[0] == 1
+
+
+def test_the_age_of_the_tables_is_that_of_their_last_commit(tables: Path) -> None:
+    assert checked(tables, "--ignore", "expected_differs", "--objective", "table_age_s=100000000")[0] == 0
+    assert checked(tables, "--ignore", "expected_differs", "--objective", "table_age_s=0.001:100000000")[0] == 1
+
+
+def test_the_line_ends_with_figures_as_plugins_write_them(tables: Path) -> None:
+    _, line = checked(tables, "--at", AT, "--objective", "queue_pause_s=10:20.5")
+    figures = line.split(" | ")[1].split()
+    assert figures[:3] == ["rebalances_per_hour=3;;;0", "queue_pause_s=45s;10;20.5;0", "source_delay_s=3s;;;0"]
+    assert figures[3] == "table_age_s=U;;;0"
+
+
+def test_json_has_all_values(tables: Path) -> None:
+    code, line = checked(tables, "--at", AT, "--objective", "queue_pause_s=10:20.5", "--json")
+    found = json.loads(line)
+    assert (code, found["state"], found["exit_code"]) == (2, "critical", 2)
+    assert [row["finding_id"] for row in found["findings"]] == ["f1"]
+    assert found["findings"][0]["opened_at"] == "2026-01-01T00:01:10.000Z"
+    (pause,) = [one for one in found["objectives"] if one["name"] == "queue_pause_s"]
+    assert pause == {
+        "name": "queue_pause_s",
+        "state": "critical",
+        "value": 45.0,
+        "warning": 10.0,
+        "critical": 20.5,
+        "cluster": "c1",
+        "group_id": "orders",
+    }
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_tables_that_cannot_be_read_are_unknown(tmp_path: Path, as_json: bool) -> None:
+    (tmp_path / "groups" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "findings" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "findings" / "_delta_log" / f"{0:020}.json").write_text("not json\n")
+    for root in (tmp_path, tmp_path / "absent"):
+        code, line = checked(root, *(["--json"] if as_json else []))
+        assert code == 3
+        assert (json.loads(line)["message"] if as_json else line).startswith("REBALANCES UNKNOWN - ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--objective", "nonsense=3"],
+        ["--objective", "queue_pause_s"],
+        ["--objective", "queue_pause_s=many"],
+        ["--objective", "queue_pause_s=-1"],
+        ["--objective", "queue_pause_s=nan"],
+        ["--window", "0s"],
+        ["--window", "long"],
+        ["--at", "noon"],
+        ["--no-such-option"],
+        ["--config", "absent.toml"],
+    ],
+)
+def test_arguments_that_cannot_be_used_are_unknown_and_not_critical(tables: Path, arguments: list[str]) -> None:
+    assert run(tables, "check", *arguments).exit_code == 3
+
+
+def test_hostile_ids_keep_to_one_short_line() -> None:
+    wild = "a|b;c\n\x1b[2J'\"" + "x" * 10_000
+    row = {"severity": "critical", "kind": "duplicate_ids", "cluster": wild, "group_id": wild, "finding_id": "f"}
+    line = sentence(Evaluation([row], [Figure("queue_pause_s", 5.0, 1.0, 2.0, wild, wild)]))
+    assert re.search(r"[|\n\x1b]", line) is None
+    assert len(line) <= 1_000
+    assert line.startswith("REBALANCES CRITICAL - open findings: 1 critical duplicate_ids, first of a¦b;c\\n\\x1b[2J")
+
+
+def test_the_examples_in_the_docstrings_are_so() -> None:
+    found = doctest.testmod(check_module)
+    assert (found.failed, found.attempted) == (0, 2)

@@ -1,0 +1,42 @@
+"""What batches took is added up, and taken once."""
+
+from __future__ import annotations
+
+import time
+
+from streaming.pipeline.batch_clock import BatchClock
+from streaming.tables.commit_notes import WRITING, batch_times_of
+
+
+def test_what_was_added_is_taken_once_and_stays_in_the_totals() -> None:
+    clock = BatchClock()
+    clock.ended(3, {"addBatch": 10, "triggerExecution": 20})
+    clock.ended(4, {"addBatch": 30, "triggerExecution": 40})
+    times = batch_times_of(clock.take())
+    assert times is not None
+    assert (times.batches, times.events) == (2, 7)
+    assert (times.ms["addBatch"], times.ms["triggerExecution"]) == (40, 60)
+    assert clock.take() == ""
+    assert clock.totals["triggerExecution"] == 60
+
+
+def test_writing_belongs_to_the_batch_that_ends_next() -> None:
+    clock = BatchClock()
+    with clock.writing():
+        time.sleep(0.02)
+    clock.ended(1, {})
+    clock.ended(1, {})
+    first = clock.totals[WRITING]
+    assert first >= 20
+    clock.ended(1, {})
+    assert clock.totals[WRITING] == first
+
+
+def test_each_note_names_the_sources_of_groups() -> None:
+    clock = BatchClock()
+    clock.sources = {"c": "admin: the settings say so"}
+    for _ in range(2):
+        clock.ended(1, {})
+        times = batch_times_of(clock.take())
+        assert times is not None
+        assert times.sources == {"c": "admin: the settings say so"}

@@ -1,0 +1,64 @@
+"""The section ``alerts``: what it refuses, and maintenance windows."""
+
+from __future__ import annotations
+
+import pytest
+
+from streaming.settings.alerts import in_maintenance
+from streaming.settings.errors import SettingsError
+from streaming.settings.model import load
+from tests.streaming.tables.journals import T0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("webhook_url", "ftp://host/SECRET"),
+        ("slack_url", "SECRET"),
+        ("alertmanager_url", "http://"),
+        ("pagerduty_url", ["SECRET"]),
+        ("webhook_token", 5),
+        ("min_severity", "loud"),
+        ("groups", ["("]),
+        ("title", " "),
+        ("link", "javascript:alert(1)"),
+        ("maintenance", ["tonight"]),
+        ("maintenance", ["2026-01-01T01:00:00Z/2026-01-01T00:00:00Z"]),
+        ("maintenance", ["2026-01-01T01:00:00/2026-01-01T02:00:00"]),
+        ("maintenance", ["2026-01-01T01:00:00Z/2026-01-01T02:00:00Z host=x"]),
+        ("maintenance", ["2026-01-01T01:00:00Z/2026-01-01T02:00:00Z group=("]),
+        ("group_wait_ms", -1),
+    ],
+)
+def test_a_mistake_is_named_without_what_is_secret(name: str, value: object) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(overrides={f"alerts.{name}": value})
+    assert f"alerts.{name}" in str(caught.value.mistakes)
+    assert "SECRET" not in str(caught.value.mistakes)
+
+
+def test_settings_show_no_secret() -> None:
+    names = ("webhook_url", "alertmanager_url", "slack_url", "pagerduty_url")
+    values = {f"alerts.{name}": "http://127.0.0.1/SECRET" for name in names}
+    keys = {"alerts.pagerduty_routing_key": "SECRET", "alerts.webhook_token": "SECRET"}
+    assert "SECRET" not in repr(load(overrides={**values, **keys}))
+
+
+@pytest.mark.parametrize(
+    ("window", "cluster", "group", "at_ms", "inside"),
+    [
+        ("2026-01-01T00:00:00Z/2026-01-01T01:00:00Z", "c", "g", 0, True),
+        ("2026-01-01T00:00:00Z/2026-01-01T01:00:00Z", "c", "g", -1, False),
+        ("2026-01-01T00:00:00Z/2026-01-01T01:00:00Z", "c", "g", 3_600_000, False),
+        ("2026-01-01T01:00:00+01:00/2026-01-01T02:00:00+01:00", "c", "g", 0, True),
+        ("2026-01-01T00:00:00Z/2026-01-01T01:00:00Z cluster=prod-.*", "prod-a\n", "g", 0, True),
+        ("2026-01-01T00:00:00Z/2026-01-01T01:00:00Z cluster=prod-.*", "test", "g", 0, False),
+        ("2026-01-01T00:00:00Z/2026-01-01T01:00:00Z cluster=c group=g", "c", "gg", 0, False),
+        ("2026-01-01T00:00:00Z/2026-01-01T01:00:00Z group=g=h", "c", "g=h", 0, True),
+    ],
+)
+def test_a_window_is_a_span_of_some_clusters_and_groups(
+    window: str, cluster: str, group: str, at_ms: int, inside: bool
+) -> None:
+    settings = load(overrides={"alerts.maintenance": [window]}).alerts
+    assert in_maintenance(settings.maintenance, cluster, group, T0 + at_ms) is inside

@@ -1,0 +1,110 @@
+"""What Spark's file systems are told of a store: option names as Hadoop 3.5 documents them, and no secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from streaming.stores.hadoop import checkpoint_conf, hadoop_conf, schemes_of
+
+S3A, AZURE, GS = "spark.hadoop.fs.s3a.", "spark.hadoop.fs.azure.", "spark.hadoop.fs.gs."
+BOX = "abfss://box@account.dfs.core.windows.net/lake"
+HOST = "account.dfs.core.windows.net"
+
+
+def test_places_on_a_disk_need_nothing() -> None:
+    assert hadoop_conf([Path("c"), ""], {"AWS_REGION": "eu-west-1"}) == {}
+    assert hadoop_conf(["hdfs://name:8020/c"], {}) == {}
+    assert schemes_of([Path("s3"), "", "s3://lake/c", "s3://lake/t", "gs://lake"]) == {"s3", "gs"}
+
+
+def test_only_on_s3_a_rename_is_avoided() -> None:
+    assert [bool(checkpoint_conf(place)) for place in (Path("s3:"), "s3://lake/c", "hdfs://name:8020/c")] == [0, 1, 0]
+
+
+def test_amazon_itself_needs_only_the_region() -> None:
+    conf = hadoop_conf(["s3://lake/c"], {"AWS_REGION": "eu-west-1", "AWS_SECRET_ACCESS_KEY": "hush"})
+    assert conf == {
+        f"{S3A}endpoint.region": "eu-west-1",
+        f"{S3A}input.stream.type": "classic",
+    }
+
+
+@pytest.mark.parametrize(
+    ("env", "path_style", "tls"),
+    [
+        ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"}, "true", "false"),
+        ({"AWS_ENDPOINT_URL": "https://minio"}, "true", "true"),
+        ({"AWS_ENDPOINT_URL": "https://minio", "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "True"}, "false", "true"),
+    ],
+)
+def test_another_server_of_the_protocol(env: dict[str, str], path_style: str, tls: str) -> None:
+    conf = hadoop_conf(["s3://lake/c"], env)
+    assert conf[f"{S3A}endpoint"] == env["AWS_ENDPOINT_URL"]
+    assert conf[f"{S3A}endpoint.region"] == "us-east-1"
+    assert (conf[f"{S3A}path.style.access"], conf[f"{S3A}connection.ssl.enabled"]) == (path_style, tls)
+
+
+def test_a_public_bucket_is_read_without_a_signature() -> None:
+    conf = hadoop_conf(["s3://lake/c"], {"AWS_SKIP_SIGNATURE": "true"})
+    assert conf[f"{S3A}aws.credentials.provider"] == "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        (
+            {"AZURE_STORAGE_ACCOUNT_KEY": "hush"},
+            {
+                f"{AZURE}account.auth.type.{HOST}": "SharedKey",
+                f"{AZURE}account.key.{HOST}": "${env.AZURE_STORAGE_ACCOUNT_KEY}",
+            },
+        ),
+        (
+            {"AZURE_STORAGE_SAS_TOKEN": "hush"},
+            {
+                f"{AZURE}account.auth.type.{HOST}": "SAS",
+                f"{AZURE}sas.fixed.token.{HOST}": "${env.AZURE_STORAGE_SAS_TOKEN}",
+            },
+        ),
+        (
+            {"AZURE_CLIENT_ID": "me", "AZURE_CLIENT_SECRET": "hush", "AZURE_TENANT_ID": "us"},
+            {
+                f"{AZURE}account.auth.type.{HOST}": "OAuth",
+                f"{AZURE}account.oauth.provider.type.{HOST}": (
+                    "org.apache.hadoop.fs.azurebfs.oauth2.ClientCredsTokenProvider"
+                ),
+                f"{AZURE}account.oauth2.client.id.{HOST}": "${env.AZURE_CLIENT_ID}",
+                f"{AZURE}account.oauth2.client.endpoint.{HOST}": ("https://login.microsoftonline.com/us/oauth2/token"),
+                f"{AZURE}account.oauth2.client.secret.{HOST}": "${env.AZURE_CLIENT_SECRET}",
+            },
+        ),
+        (
+            {"AZURE_CLIENT_ID": "me", "AZURE_TENANT_ID": "us", "AZURE_FEDERATED_TOKEN_FILE": "/token"},
+            {
+                f"{AZURE}account.auth.type.{HOST}": "OAuth",
+                f"{AZURE}account.oauth.provider.type.{HOST}": (
+                    "org.apache.hadoop.fs.azurebfs.oauth2.WorkloadIdentityTokenProvider"
+                ),
+                f"{AZURE}account.oauth2.client.id.{HOST}": "${env.AZURE_CLIENT_ID}",
+                f"{AZURE}account.oauth2.msi.tenant.{HOST}": "${env.AZURE_TENANT_ID}",
+                f"{AZURE}account.oauth2.token.file.{HOST}": "${env.AZURE_FEDERATED_TOKEN_FILE}",
+            },
+        ),
+        ({}, {}),
+    ],
+)
+def test_azure_by_key_token_or_identity(env: dict[str, str], expected: dict[str, str]) -> None:
+    conf = hadoop_conf([BOX], env)
+    assert conf == expected
+    assert "hush" not in str(conf)
+
+
+def test_google_by_key_file_or_the_machines_own_account() -> None:
+    by_file = hadoop_conf(["gs://lake/c"], {"GOOGLE_SERVICE_ACCOUNT": "/key.json"})
+    assert by_file[f"{GS}auth.type"] == "SERVICE_ACCOUNT_JSON_KEYFILE"
+    assert by_file[f"{GS}auth.service.account.json.keyfile"] == "${env.GOOGLE_SERVICE_ACCOUNT}"
+    by_machine = hadoop_conf(["gs://lake/c"], {"GOOGLE_BASE_URL": "http://127.0.0.1:4443"})
+    assert by_machine[f"{GS}auth.type"] == "APPLICATION_DEFAULT"
+    assert by_machine[f"{GS}storage.root.url"] == "http://127.0.0.1:4443"

@@ -1,0 +1,21 @@
+"""What only one process may use at a time, wherever it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from streaming.setup.errors import SetupError
+from streaming.stores.locks import exclusive_use
+from streaming.stores.places import Place
+
+
+def test_a_second_use_is_refused_until_the_first_ends(either_place: Place) -> None:
+    for _ in range(2):
+        with exclusive_use(either_place / "lock", problem="taken", remedy="wait") as guard:
+            guard()
+            with (
+                pytest.raises(SetupError, match="taken"),
+                exclusive_use(either_place / "lock", problem="taken", remedy="wait"),
+            ):
+                pass
+            guard()

@@ -1,0 +1,31 @@
+"""The causes of a rebalance, in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from streaming.terminal.causes import WORDS, describe_cause
+from udfs.model.journal import TRIGGER_ORDER
+
+
+def test_every_kind_is_described() -> None:
+    assert set(WORDS) == set(TRIGGER_ORDER)
+
+
+@pytest.mark.parametrize(
+    ("triggers", "text"),
+    [
+        ([{"kind": "member_left", "member_id": "a"}, {"kind": "member_joined", "member_id": "b"}], "a left, b joined"),
+        ([{"kind": "member_joined", "member_id": name} for name in "abc"], "3 joined"),
+        ([{"kind": "queue_count_changed", "topic": "orders"}], "queues of orders changed"),
+        ([{"kind": "new_in_a_later_release", "member_id": "a"}], "new in a later release"),
+        ([], ""),
+    ],
+)
+def test_causes_are_named_in_their_order(triggers: list[dict[str, str]], text: str) -> None:
+    assert describe_cause(triggers) == text
+
+
+def test_a_long_id_loses_its_middle() -> None:
+    name = "consumer-audit-1-0123456789abcdef"
+    assert describe_cause([{"kind": "member_left", "member_id": name}], "audit", 12) == "1-012…9abcdef left"

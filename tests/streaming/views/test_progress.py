@@ -1,0 +1,90 @@
+"""How far a group has come: offsets of each queue beside its owner; lag that cannot be relied on says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streaming.tables.arrow_rows import to_arrow
+from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.schema import ASSIGNMENTS, QUEUE_PROGRESS, Table
+from streaming.tables.writer import Mark
+from streaming.views.progress import progress
+from streaming.views.reader import Reader
+
+T0 = 1_700_000_000_000
+GROUP = {"cluster": "c", "group_id": "g", "state": "stable"}
+MEMBERS = [{"member_id": "a", "host": "/10.0.0.1", "client_id": "app"}]
+
+
+def write(root: Path, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+    full = [dict.fromkeys(table.names) | {"cluster": "c", "group_id": "g", "topic": "t"} | row for row in rows]
+    DeltaRsTable(root, table).append(to_arrow(table, full), Mark(f"{table.name}-{rows[0]}", 0))
+
+
+def span(queue: int, since: int, member: str = "a", origin: str = "reported") -> dict[str, Any]:
+    return {"queue_id": queue, "member_id": member, "origin": origin, "valid_from": T0 + since}
+
+
+def moved(queue: int, at: int, committed: int | None, end: int | None, **fields: Any) -> dict[str, Any]:
+    return {
+        "queue_id": queue,
+        "event_time": T0 + at,
+        "committed_offset": committed,
+        "committed_at": None if committed is None else T0 + at + 5,
+        "end_offset": end,
+        "end_at": None if end is None else T0 + at + 6,
+        "lag": None if committed is None or end is None else end - committed,
+        **fields,
+    }
+
+
+def lines(root: Path, group: dict[str, Any] = GROUP, members: list[dict[str, Any]] = MEMBERS) -> list[tuple[Any, ...]]:
+    names = ("queue_id", "committed_offset", "end_offset", "lag", "lag_reliable", "member_id", "client_id")
+    return [tuple(row[name] for name in names) for row in progress(Reader(root), group, members)]
+
+
+def test_each_queue_has_its_newest_offsets_and_its_owner(tmp_path: Path) -> None:
+    write(tmp_path, ASSIGNMENTS, [span(0, 0), span(1, 0), span(0, 0, "b", "computed")])
+    write(tmp_path, QUEUE_PROGRESS, [moved(0, 10, 5, 9), moved(0, 70_000, 8, 20), moved(2, 70_000, 3, None)])
+    assert lines(tmp_path) == [
+        (0, 8, 20, 12, True, "a", "app"),
+        (1, None, None, None, None, "a", "app"),
+        (2, 3, None, None, None, None, None),
+    ]
+
+
+def test_a_queue_that_has_not_moved_for_long_is_found(tmp_path: Path) -> None:
+    write(tmp_path, ASSIGNMENTS, [span(0, 0), span(1, 0)])
+    write(tmp_path, QUEUE_PROGRESS, [moved(1, 0, 4, 4), moved(0, 10**8, 8, 20)])
+    assert lines(tmp_path) == [(0, 8, 20, 12, True, "a", "app"), (1, 4, 4, 0, True, "a", "app")]
+
+
+@pytest.mark.parametrize(
+    ("why", "group", "spans", "reliable"),
+    [
+        ("its owner has committed", GROUP, [span(0, 1_015)], True),
+        ("its owner has not committed yet", GROUP, [span(0, 1_016)], False),
+        ("nobody holds it", GROUP, [span(1, 0)], False),
+        ("the group rebalances", {**GROUP, "state": "preparing_rebalance"}, [span(0, 0)], False),
+    ],
+)
+def test_lag_is_not_reliable_while_a_queue_moves(
+    tmp_path: Path, why: str, group: dict[str, Any], spans: list[dict[str, Any]], reliable: bool
+) -> None:
+    write(tmp_path, ASSIGNMENTS, spans)
+    write(tmp_path, QUEUE_PROGRESS, [moved(0, 1_010, 5, 9)])
+    assert lines(tmp_path, group)[0][4] == reliable, why
+
+
+def test_a_group_without_members_has_a_reliable_lag(tmp_path: Path) -> None:
+    write(tmp_path, QUEUE_PROGRESS, [moved(0, 10, 5, 9)])
+    assert lines(tmp_path, {**GROUP, "state": "empty"}, []) == [(0, 5, 9, 4, True, None, None)]
+
+
+def test_tables_without_progress_show_the_owners(tmp_path: Path) -> None:
+    write(tmp_path, ASSIGNMENTS, [span(0, 0)])
+    assert lines(tmp_path) == [(0, None, None, None, None, "a", "app")]

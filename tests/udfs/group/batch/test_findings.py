@@ -1,0 +1,100 @@
+"""What is wrong with a group: each rule by what it looks at, and why."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from udfs.group.batch.findings import OBSERVED, RULES, Outcome, counted, observed
+from udfs.group.state.flapping import Flapping
+
+SOUND: dict[str, Any] = {
+    "system": "rocketmq",
+    "at": 1_000_000,
+    "generation": 7,
+    "members": 2,
+    "queues": 4,
+    "error": None,
+    "agrees": True,
+    "queues_differing": 0,
+    "generations_missed": None,
+    "names": (),
+    "strategies": ("rocketmq.AVG",),
+    "subscription_sets": 1,
+    "unassigned": 0,
+    "handing_over": False,
+    "idle": 0,
+    "flapping": None,
+    "evidence": ("e",),
+}
+OFTEN = Flapping(rebalances=6, usual=0.5, within_ms=600_000, closes_at=1_100_000)
+
+
+@pytest.mark.parametrize(
+    ("differs", "found", "why"),
+    [
+        ({}, [], "nothing is wrong"),
+        ({"error": "no_members: none"}, ["strategy_failed"], "the strategy gave no answer"),
+        ({"error": "not_recomputable", "agrees": None}, [], "a strategy of others is no fault"),
+        ({"agrees": False, "queues_differing": 2}, ["expected_differs"], "clients hold something else"),
+        ({"agrees": None}, [], "nothing to compare with"),
+        ({"generations_missed": 1}, ["generations_missed"], "one was not seen"),
+        ({"names": ("x",)}, ["duplicate_ids"], "two connections, one id"),
+        ({"strategies": ("a", "b")}, ["strategies_differ"], "each deals otherwise"),
+        ({"strategies": ("a", "b"), "system": "kafka"}, [], "Kafka's members vote"),
+        ({"subscription_sets": 2}, ["subscriptions_differ"], "RocketMQ wants them alike"),
+        ({"subscription_sets": 2, "system": "kafka"}, [], "Kafka allows it"),
+        ({"unassigned": 1}, ["unassigned_queues"], "one queue waits"),
+        ({"unassigned": 1, "handing_over": True}, [], "its follow-up gives it on"),
+        ({"unassigned": 1, "members": 0}, [], "an empty group is not wrong"),
+        ({"idle": 1}, ["idle_members"], "one holds nothing"),
+        ({"idle": 2, "queues": 0}, [], "there is nothing to hold"),
+        ({"flapping": OFTEN}, ["flapping"], "more often than usual"),
+    ],
+)
+def test_each_rule_finds_what_it_is_for(differs: dict[str, Any], found: list[str], why: str) -> None:
+    outcome = Outcome(**{**SOUND, **differs})
+    assert [kind for kind, rule in RULES if rule(outcome) is not None] == found, why
+
+
+def message(kind: str, **differs: Any) -> str:
+    found = dict(RULES)[kind](Outcome(**{**SOUND, **differs}))
+    assert found is not None
+    return found.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "others"),
+    [
+        ("unassigned_queues", "unassigned", {}),
+        ("idle_members", "idle", {"members": 5}),
+        ("generations_missed", "generations_missed", {}),
+        ("expected_differs", "queues_differing", {"agrees": False}),
+    ],
+)
+def test_one_is_written_in_the_singular_and_more_in_the_plural(kind: str, field: str, others: dict[str, Any]) -> None:
+    one, two = message(kind, **others, **{field: 1}), message(kind, **others, **{field: 2})
+    assert not re.search(r"\b1 (of \d+ )?(queues|generations)\b|\bmembers hold\b|\b1\b.*\bwere\b", one)
+    assert not re.search(r"\b2 (queue|generation)\b|\bholds no\b|\b2\b.*\bwas\b", two)
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 queues"), (1, "1 queue"), (2, "2 queues")])
+def test_a_number_has_its_noun(number: int, text: str) -> None:
+    assert counted(number, "queue") == text
+
+
+def test_what_a_source_sees_has_a_sentence_and_an_advice() -> None:
+    for kind in OBSERVED:
+        found = observed(kind, ["x"], "e")
+        assert found.message.endswith(". x")
+        assert found.advice
+        assert observed(kind, [], "e").message == found.message[:-2]
+
+
+def test_the_rules_are_named_in_the_order_of_their_text() -> None:
+    from udfs.group.batch import findings
+
+    numbered = [line.split("``")[1] for line in (findings.__doc__ or "").splitlines() if line[:2].rstrip(".").isdigit()]
+    assert numbered == [kind for kind, _ in RULES]

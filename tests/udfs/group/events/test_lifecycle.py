@@ -1,0 +1,153 @@
+"""A group as a whole: what its source sees wrong with it, settings that were concluded."""
+
+from __future__ import annotations
+
+from tests.udfs.group.group_script import Script
+from udfs.group.batch.findings import MAX_DETAIL_LENGTH, MAX_OBSERVATIONS, OBSERVED
+from udfs.model.events import Observation
+from udfs.model.journal import FindingOpened
+
+
+def observed(*kinds: str) -> tuple[Observation, ...]:
+    return tuple(Observation(kind=kind, detail=f"{kind} it is") for kind in kinds)
+
+
+def opened(script: Script) -> list[FindingOpened]:
+    return [change.body for change in script.changes if isinstance(change.body, FindingOpened)]
+
+
+def test_an_observation_stays_open_until_a_snapshot_comes_without_it() -> None:
+    script = Script("rocketmq")
+    script.poll(10, "a", observations=observed("brokers_disagree", "something_new"))
+    script.poll(20, "a")  # says nothing of it
+    script.poll(30, "a", observations=observed("brokers_disagree", "not_polled"))
+    script.poll(40, "a", observations=())
+    script.poll(50, "a", observations=observed("not_polled"))
+    script.run(60)
+    assert script.findings() == [
+        "brokers_disagree 10..40",
+        "not_polled 30..40",
+        "not_polled 50..",
+        "something_new 10..30",
+    ]
+    told = {body.finding: (body.severity, body.message) for body in opened(script)}
+    assert told["something_new"] == ("info", "The source reports: something_new. something_new it is")
+    assert told["brokers_disagree"][0] == "warning"
+    assert told["brokers_disagree"][1].endswith("different assignments. brokers_disagree it is")
+
+
+def test_it_makes_no_rebalance_and_closes_with_the_group() -> None:
+    script = Script("metaq")
+    script.poll(10, "a", observations=observed("changes_missed"))
+    script.delete(100)
+    script.run(200)
+    assert script.decided() == ["10 #1 0->1 group_created member_joined:a", "100 #2 1->0 member_gone:a"]
+    assert script.findings() == ["changes_missed 10..100"]
+
+
+def test_it_is_open_beside_what_the_rules_find_under_the_same_name() -> None:
+    script = Script("rocketmq")
+    script.queues(0, "t", 1)
+    script.poll(10, "a", "b", observations=observed("idle_members"))
+    script.poll(20, "a", "b", observations=())
+    script.run(30)
+    assert script.findings() == ["idle_members 10..", "idle_members 10..20"]
+
+
+def test_one_finding_holds_all_observations_of_one_kind_up_to_a_limit() -> None:
+    script = Script("rocketmq")
+    many = [Observation(kind="running_info_missing", detail=f"member-{number:03}") for number in range(200)]
+    script.poll(10, "a", observations=(Observation(kind="running_info_missing"), *reversed(many)))
+    script.run(20)
+    [body] = opened(script)
+    sentence = OBSERVED["running_info_missing"][1]
+    assert body.message.startswith(f"{sentence} member-000; member-001; ")
+    assert body.message.endswith("…")
+    assert len(body.message) == len(sentence) + 1 + MAX_DETAIL_LENGTH
+
+
+def test_so_many_things_are_taken_from_one_snapshot() -> None:
+    script = Script("rocketmq")
+    script.poll(10, "a", observations=observed(*(f"kind-{number:03}" for number in range(MAX_OBSERVATIONS + 9))))
+    assert len(script.run(20).findings()) == MAX_OBSERVATIONS
+
+
+def test_a_late_snapshot_changes_no_open_observation() -> None:
+    script = Script("rocketmq")
+    script.poll(10, "a")
+    script.poll(1_000, "a", observations=())
+    script.run(2_000)
+    script.poll(500, "a", observations=observed("brokers_disagree"))
+    script.run(3_000)
+    assert [one for one in script.findings() if "late" not in one] == []
+
+
+def test_an_inferred_strategy_is_a_change_marked_as_inferred() -> None:
+    script = Script("metaq")
+    script.queues(0, "t", 12)
+    script.poll(10, "a", "b")
+    script.settings(1_000, strategy="metaq.consistent-hash", inferred=True)
+    script.settings(2_000, strategy="metaq.consistent-hash", inferred=True)
+    script.run(3_000)
+    assert script.decided()[1:] == ["1000 #2 2->2 strategy_changed"]
+    assert script.rebalances[1].triggers[0].detail == "inferred: metaq.consistent-hash"
+    assert script.row().strategy == "metaq.consistent-hash"
+
+
+def test_the_default_concluded_is_no_change() -> None:
+    script = Script("metaq")
+    script.queues(0, "t", 4)
+    script.poll(10, "a")
+    script.settings(1_000, strategy="default", inferred=True)
+    assert len(script.run(2_000).decided()) == 1
+
+
+def test_a_reported_strategy_is_not_overruled_by_an_inferred_one_but_overrules_it() -> None:
+    script = Script("metaq")
+    script.queues(0, "t", 4)
+    script.poll(10, "a")
+    script.settings(100, strategy="consistent-hash", inferred=True)
+    script.settings(200, strategy="default")
+    script.settings(300, strategy="consistent-hash", inferred=True)
+    script.run(1_000)
+    assert script.decided()[1:] == ["100 #2 1->1 strategy_changed", "200 #3 1->1 strategy_changed"]
+
+
+def test_the_default_named_after_a_failed_vote_is_a_change_of_strategy() -> None:
+    for strategy in ("range", "roundrobin"):
+        script = Script()
+        script.queues(0, "t", 2)
+        script.join(5, "b", strategies=("sticky",))
+        script.join(10, "y", strategies=("range",))
+        script.settings(20, strategy=strategy)
+        script.run(15)
+        script.run(30)
+        row = script.rebalances[-1]
+        assert script.decided()[1:] == ["10 #2 1->2 member_joined:y", "20 #3 2->2 strategy_changed"]
+        assert (row.status, row.strategy, script.row().state) == ("completed", f"kafka.{strategy}", "stable")
+        assert "strategy_failed 10..20" in script.findings()
+
+
+def test_a_polled_group_with_one_member_that_leaves_within_the_same_millisecond_is_listed_as_empty() -> None:
+    script = Script("metaq")
+    script.poll(10, "a")
+    script.leave(10, "a")
+    script.run(20)
+    assert script.rebalances == []
+    assert (script.row().state, script.row().members) == ("empty", 0)
+
+
+def test_a_mode_is_changed_by_a_newer_setting_only_and_named_in_the_cause() -> None:
+    script = Script("rocketmq")
+    script.queues(0, "t", 1)
+    script.join(10, "a")
+    script.settings(30, mode="broadcasting")
+    script.run(40)
+    script.settings(20, mode="clustering")
+    script.run(50)
+    assert script.row().mode == "broadcasting"
+    script.settings(60, mode="clustering", inferred=True)
+    script.run(70)
+    assert script.row().mode == "clustering"
+    causes = [one.detail for row in script.rebalances for one in row.triggers if one.kind == "settings_changed"]
+    assert causes == ["mode clustering -> broadcasting", "inferred: mode broadcasting -> clustering"]

@@ -1,0 +1,55 @@
+"""When each field was reported, in few bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from udfs.group.format.field_times import DESCRIBED, pack_field_times, unpack_field_times
+from udfs.group.format.owners_format import SharedValues
+from udfs.group.state.group import Member
+from udfs.model.events import MemberFields
+
+BASE = 1_000
+
+
+def member(told_at: dict[str, int], **fields: Any) -> Member:
+    return Member(member_id="m", name="m", joined_at=500, told_at=told_at, **fields)
+
+
+@pytest.mark.parametrize(
+    ("one", "packed"),
+    [
+        (member({}), None),
+        (member({"host": 500, "rack": 500}, host="h", rack="r"), None),
+        # All by one later event: its age.
+        (member({"host": 700, "rack": 700}, host="h", rack="r"), [300]),
+        (member({"host": 700, "rack": 800}, host="h", rack="r"), [0, 0]),
+        # Of no field a time is known: a state of an earlier release.
+        (member({}, host="h"), [0, 0]),
+        # A field that was reported as null has a time, too.
+        (member({"host": 500}), [0, 0]),
+        (member({"host": 500}, host="h", rack="r"), [0, 0]),
+    ],
+)
+def test_one_time_is_stored_for_all_fields_where_one_event_reported_them(one: Member, packed: list[int] | None) -> None:
+    table = SharedValues()
+    times = pack_field_times(one, BASE, table.number)
+    assert times == packed
+    assert unpack_field_times(one, times or [], table.values, BASE) == one.told_at
+
+
+def test_members_of_one_poll_share_their_times() -> None:
+    table = SharedValues()
+    told = {"host": 700, "rack": 800}
+    packed = [pack_field_times(member(told, host=f"h{number}", rack="r"), BASE, table.number) for number in range(3)]
+    assert packed == [[0, 0]] * 3
+    assert len(table.values) == 1
+
+
+def test_every_field_that_an_event_may_carry_has_its_time_and_its_place_for_ever() -> None:
+    assert set(DESCRIBED) == set(MemberFields.__struct_fields__)
+    # States hold the places.
+    assert DESCRIBED[:3] == ("subscriptions", "strategies", "client_id")
+    assert DESCRIBED[12:] == ("rack", "owned", "owned_generation")

@@ -1,0 +1,172 @@
+"""A group becomes few bytes and comes back the same."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+
+from tests.udfs.group.group_script import T0, Script, assigned
+from tests.udfs.group.test_coordinator import _HISTORIES, _feed
+from udfs.group.format.field_times import DESCRIBED
+from udfs.group.format.state_format import GROUP_VERSION, decode_group, encode_group
+from udfs.group.state.group import Group
+from udfs.model.errors import StateVersionError
+
+
+def silent_group(members: int, queues: int) -> Group:
+    script = Script("rocketmq")
+    script.queues(0, "topic-0042", queues)
+    for number in range(members):
+        member = f"consumer-group-000123-{number}"
+        script.join(10, member, ("topic-0042",), client_id=member, host="10.0.0.1")
+    return script.run(20).group
+
+
+@settings(max_examples=200)
+@given(history=_HISTORIES)
+def test_what_is_decoded_is_what_was_encoded(history: list[tuple[object, ...]]) -> None:
+    for settle_ms in (0, 1_500):
+        script = Script(settle_ms=settle_ms)
+        _feed(script, history)
+        script.run(4_000)
+        assert decode_group(encode_group(script.group)) == script.group
+
+
+def test_every_field_of_a_member_comes_back() -> None:
+    described = {
+        "client_id": "client",
+        "host": "h",
+        "instance_id": "i",
+        "rack": "r",
+        "language": "JAVA",
+        "ordered": True,
+        "client_library": "java-4.1",
+        "client_version": "V5_5_0",
+        "strategies": ("range", "sticky"),
+        "strategy_settings": {"virtual_nodes": 7},
+        "session_timeout_ms": 5,
+        "rebalance_timeout_ms": 6,
+    }
+    script = Script()
+    script.join(10, "client-1", ("t", "u"), **described)
+    script.run(11)
+    member = decode_group(encode_group(script.group)).members["client-1"]
+    assert member == script.group.members["client-1"]
+    assert (member.name, member.joined_at, member.by_heartbeats) == ("client-1", T0 + 10, True)
+    assert member.subscriptions == ("t", "u")
+    assert {name: getattr(member, name) for name in described} == described
+    assert member.told_at == dict.fromkeys([name for name in DESCRIBED if not name.startswith("owned")], T0 + 10)
+    member.timeout_since, member.reported_at = T0 + 30, T0 + 40
+    script.group.members["client-1"] = member
+    assert decode_group(encode_group(script.group)) == script.group
+
+
+def test_a_silent_group_of_ten_is_small_and_smaller_beside_its_neighbours() -> None:
+    """Sixty-four groups lie in one block: each member may cost twelve bytes there, before the hot columns."""
+    encoded = encode_group(silent_group(10, 20))
+    assert len(encoded) < 700
+    block = b"".join(encoded.replace(b"000123", f"{number:06}".encode()) for number in range(64))
+    assert len(zlib.compress(block)) < 64 * 10 * 12
+
+
+# Of two RocketMQ members, one departed, with a report that waits: written before members reported their version and
+# queues their pulls.
+EARLIER = (
+    "kwGTlpGhdJGjQVZHwMDAwJaRoXTAwMDAwKF0mc8AAAGLz+VoKJGXoWEeAQABomgxAJGUlqFiHgEBwKJoMgAAHpCRkwLAkwAEAJGTAsCTAAIAkZIC"
+    "BI4AEQECA8MJrHJvY2tldG1xLkFWRwsBDMMRzwAAAYvP5WgoEtkgYjhlZmNhMDdiYmZmMmZjOTFlMTg4MWI4MGFlZDYyN2ITgaljb3VudGVkIDIB"
+    "FM8AAAGLz+VoKBbPAAABi8/laCgYkZQJoWKRgqV0b3BpY6F0qHF1ZXVlX2lkAs8AAAGLz+VoHhySzwAAAYvP5WgKzwAAAYvP5WgoHs8AAAGLz+Vo"
+    "FJ2ocm9ja2V0bXGmc3RhYmxlwMDAwAEEAAAAwMA="
+)
+
+
+def test_what_an_earlier_version_wrote_is_read_and_written_as_few_bytes_again() -> None:
+    data = base64.b64decode(EARLIER)
+    group = decode_group(data)
+    assert (group.members["a"].client_version, group.departed["b"].left_reason) == (None, "left")
+    assert (group.pulls, group.idle_queues, group.compare_at, group.recomputable) == ({}, {}, None, True)
+    assert [(one.generation, one.member_id, one.host) for one in group.waiting_reports] == [(9, "b", None)]
+    assert len(encode_group(group)) <= len(data) + 1
+    assert decode_group(encode_group(group)) == group
+
+
+# Of version 1: a reported generation that waits for its topics, with a static member under its second id.
+VERSION_1 = (
+    "kwGUlpGhdMDAwMDAlpKhdKF1wMDAwMChdKF1mc8AAAGLz+VoFJKYo2ktMgoAAMDAwKFplKFvCgABkJCSkwLAlgABAAABAZMDwJMAAQHDkpICApID"
+    "Ad4AEAALAgEDwwmra2Fma2EucmFuZ2ULAgzDDZKjaS0yoW8OkaF1Ec8AAAGLz+VoChLZIDE2NDk4YTI2YjE5NGRkZmYwOTQ4NTk0NWZiNWE2M2Y3"
+    "E4GqcmVwb3J0ZWQgMQEUzwAAAYvP5WgUFc8AAAGLz+VoFBbPAAABi8/laBwckc8AAAGLz+VoCh7PAAABi8/laAqdpWthZmthpnN0YWJsZcDAwMAC"
+    "AwAAAcDA"
+)
+
+
+def test_a_group_of_version_1_is_continued() -> None:
+    script = Script()
+    script.group = decode_group(base64.b64decode(VERSION_1))
+    script.clock = T0 + 30
+    script.queues(0, "t", 2)
+    script.queues(0, "u", 1)
+    script.snapshot(40, 1, {"i-3": ["t"], "o": ["t", "u"]}, describe={"i-3": {"instance_id": "i"}})
+    script.run(50)
+
+    assert script.group.departed["i-2"].left_reason == "replaced"
+    assert sorted(script.group.members) == ["i-3", "o"]
+    assert script.group.computed["t", None, 0] == ("i-3",)
+    assert decode_group(encode_group(script.group)) == script.group
+
+
+# Of version 3: the first half of a cooperative rebalance; a member has left since, and another rebalance is under way.
+VERSION_3 = (
+    "kwOSlpGhdMDAwMDAoXSZzwAAAYvP5WgfkpehYRWSAAsAwMALlKFiCwAAkJCRkwHAkwACAMORkgEE3gAUAAoCAgPDCbhrYWZrYS5jb29wZXJhdG"
+    "l2ZS1zdGlja3kLAgzDDZKhYaFiD5KToXTAApOhdMADEM8AAAGLz+VoHxHPAAABi8/laBQS2SA0YWQ0MzU0ODZiZjZmZjEzOTZlMzFiNmQ2MWU3"
+    "MTJiZROBqnJlcG9ydGVkIDIBFM8AAAGLz+VoHxXPAAABi8/laBQWzwAAAYvP5WgfF5GVq21lbWJlcl9sZWZ0zwAAAYvP5WgeoWLAomU0HJLPAA"
+    "ABi8/laArPAAABi8/laBQezwAAAYvP5WgUJc8AAAGLz+VoFCaTzwAAAYvP5WgKzwAAAYvP5WgKAJ2la2Fma2Gmc3RhYmxlwMDAwAIEAQICwMA="
+)
+
+
+def test_a_group_of_version_3_is_continued() -> None:
+    script = Script()
+    script.group = decode_group(base64.b64decode(VERSION_3))
+    script.clock = T0 + 40
+    first_half = script.group.last_rebalance_id
+    assert [one.detail for one in script.group.evidence] == [None]
+    script.queues(0, "t", 4)
+    script.snapshot(50, 3, {"a": ["t"]}, assigned(a="0 1 2 3"), strategy="cooperative-sticky")
+    script.run(60)
+
+    assert script.decided() == ["50 #3 2->1 member_left:b cooperative_follow_up"]
+    row = script.rebalances[0]
+    assert (row.logical_id, row.began_at) == (first_half, T0 + 30)
+    assert decode_group(encode_group(script.group)) == script.group
+
+
+def test_queues_between_two_owners_come_back() -> None:
+    script = Script("rocketmq")
+    script.queues(0, "t", 6)
+    script.poll(10, "a", "b")
+    script.holds(20, "a", [("t", 0), ("t", 1), ("t", 2)], {("t", 0): 15, ("t", 2): 19})
+    script.holds(30, "b", [("t", 3), ("t", 4)])
+    script.poll(1_000, "a")
+    group = script.run(2_000).group
+    assert (len(group.pulls), len(group.idle_queues)) == (2, 3)
+    assert decode_group(encode_group(group)) == group
+
+
+def test_a_newer_encoding_is_refused() -> None:
+    newer = msgspec.msgpack.encode([GROUP_VERSION + 1, [], []])
+    with pytest.raises(StateVersionError, match=f"encoding {GROUP_VERSION + 1}.*up to {GROUP_VERSION}"):
+        decode_group(newer)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 10, -1])
+def test_damaged_bytes_are_refused(cut: int) -> None:
+    with pytest.raises(StateVersionError, match="damaged"):
+        decode_group(encode_group(silent_group(2, 4))[:cut])
+
+
+def test_other_things_than_groups_are_refused() -> None:
+    for value in (None, 7, [], [1, 2], ["x", [], []], [1, [], [0] * 8], {"a": 1}):
+        with pytest.raises(StateVersionError):
+            decode_group(msgspec.msgpack.encode(value))

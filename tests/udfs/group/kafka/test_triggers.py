@@ -1,0 +1,131 @@
+"""Causes of a reported generation: what was learned before it, and what it shows itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.udfs.group.group_script import Script, assigned
+from udfs.model.journal import TRIGGER_ORDER
+
+
+def test_the_order_of_causes_is_the_one_of_the_contract() -> None:
+    assert TRIGGER_ORDER == (
+        "group_created",
+        "session_expired",
+        "member_left",
+        "member_gone",
+        "member_joined",
+        "subscription_changed",
+        "strategy_changed",
+        "settings_changed",
+        "queue_count_changed",
+        "cooperative_follow_up",
+        "coordinator_changed",
+        "late_evidence",
+        "unexplained",
+    )
+
+
+def test_joins_departures_and_changes_are_learned_from_the_members() -> None:
+    script = Script()
+    script.snapshot(10, 1, {"a": ["t"], "b": ["t"]}, assigned(a="0", b="1"), strategy="range")
+    script.snapshot(20, 2, {"b": ["t", "u"], "c": ["t"]}, assigned(b="0", c="1"), strategy="range")
+    script.run(30)
+    assert script.decided()[1] == "20 #2 2->2 member_gone:a member_joined:c subscription_changed:b"
+    assert script.sessions() == ["a 10..20 absent_from_snapshot", "b 10..", "c 20.."]
+
+
+def test_a_new_generation_in_which_nothing_changed_is_unexplained() -> None:
+    script = Script()
+    script.snapshot(10, 1, {"a": ["t"]}, assigned(a="0"), strategy="range")
+    script.snapshot(20, 2, {"a": ["t"]}, assigned(a="0"), strategy="range")
+    assert script.run(30).decided()[1] == "20 #2 1->1 unexplained"
+
+
+def test_growth_is_a_cause_of_the_generation_that_uses_the_new_queues() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.snapshot(10, 1, {"a": ["t"]}, assigned(a="0 1"), strategy="range")
+    script.queues(20, "t", 3, event_id="grown")
+    script.snapshot(30, 2, {"a": ["t"], "b": ["t"]}, assigned(a="0", b="1"), strategy="range")
+    script.snapshot(40, 3, {"a": ["t"], "b": ["t"]}, assigned(a="0 1", b="2"), strategy="range")
+    script.run(50)
+    assert script.decided()[1:] == ["30 #2 1->2 member_joined:b", "40 #3 2->2 queue_count_changed:t"]
+    assert [row.agrees for row in script.rebalances] == [True, True, True]
+    assert script.rebalances[2].triggers[0].event_id == "grown"
+    assert [row.queues_after for row in script.rebalances] == [2, 2, 3]
+
+
+def test_an_assignment_that_names_partitions_not_shown_yet_proves_growth() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.snapshot(10, 1, {"a": ["t"]}, assigned(a="0 1"), strategy="range")
+    script.snapshot(20, 2, {"a": ["t"]}, assigned(a="0 1 2 3"), strategy="range")
+    script.queues(30, "t", 4)
+    script.snapshot(40, 3, {"a": ["t"]}, assigned(a="0 1 2 3"), strategy="range")
+    script.run(50)
+    assert script.decided()[1:] == ["20 #2 1->1 queue_count_changed:t", "40 #3 1->1 unexplained"]
+    assert script.owners(20) == {f"t/{number}": "a" for number in range(4)}
+
+
+@pytest.mark.parametrize(
+    ("last_commit", "kind"),
+    [
+        (None, "member_gone"),
+        (2_000, "session_expired"),
+        (4_000, "session_expired"),  # exactly a session timeout before
+        (4_001, "member_gone"),  # a heartbeat may have been a little older than the commit
+        (6_000, "member_gone"),
+        (6_001, "member_left"),
+        (9_999, "member_left"),
+        (10_000, "member_gone"),  # at the generation's own moment: no more of the member's own
+    ],
+)
+def test_commits_distinguish_a_leave_from_an_expiry(last_commit: int | None, kind: str) -> None:
+    script = Script()
+    described = {"a": {"session_timeout_ms": 6_000}}
+    script.snapshot(1_000, 1, {"a": ["t"], "b": ["t"]}, assigned(a="0", b="1"), described, strategy="range")
+    if last_commit is not None:
+        script.commit(last_commit, "t", 0)
+    script.snapshot(10_000, 2, {"b": ["t"]}, assigned(b="0 1"), strategy="range")
+    trigger = script.run(20_000).rebalances[1].triggers[0]
+    assert trigger.kind == kind
+    assert (trigger.detail or "").startswith("inferred: last commit") == (kind != "member_gone")
+
+
+def test_commits_of_an_earlier_owner_are_no_evidence() -> None:
+    script = Script()
+    script.commit(900, "t", 0)
+    script.snapshot(1_000, 1, {"a": ["t"], "b": ["t"]}, assigned(a="0", b="1"), strategy="range")
+    script.snapshot(100_000, 2, {"b": ["t"]}, assigned(b="0 1"), strategy="range")
+    assert script.run(200_000).decided()[1] == "100000 #2 2->1 member_gone:a"
+
+
+def test_a_reported_leave_is_the_cause_of_the_generation_that_shows_it() -> None:
+    script = Script()
+    script.snapshot(10, 1, {"a": ["t"], "b": ["t"]}, assigned(a="0", b="1"), strategy="range")
+    script.leave(50, "a", event_id="bye")
+    script.snapshot(100, 2, {"b": ["t"]}, assigned(b="0 1"), strategy="range")
+    row = script.run(200).rebalances[1]
+    assert (row.triggers[0].kind, row.triggers[0].event_id) == ("member_left", "bye")
+    assert script.sessions()[0] == "a 10..50 left"
+    assert row.pause_ms == 50
+
+
+def test_a_leave_at_the_very_time_of_the_generation_counts_too() -> None:
+    script = Script()
+    script.snapshot(10, 1, {"a": ["t"], "b": ["t"]}, strategy="range")
+    script.leave(100, "a")
+    script.snapshot(100, 2, {"b": ["t"]}, strategy="range")
+    assert script.run(200).decided()[1] == "100 #2 2->1 member_left:a"
+
+
+def test_evidence_reported_after_its_generation_was_written_causes_nothing() -> None:
+    script = Script()
+    script.snapshot(10, 1, {"a": ["t"], "b": ["t"]}, strategy="range")
+    script.snapshot(100, 2, {"b": ["t"]}, strategy="range")
+    script.run(200)
+    script.leave(50, "a")
+    script.run(300)
+    script.snapshot(400, 3, {"b": ["t"]}, strategy="range")
+    assert script.run(500).decided()[1:] == ["100 #2 2->1 member_gone:a", "400 #3 1->1 unexplained"]

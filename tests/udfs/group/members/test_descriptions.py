@@ -1,0 +1,71 @@
+"""What members are described by, field by field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.udfs.group.group_script import Script
+from udfs.group.format.field_times import DESCRIBED
+from udfs.group.members.descriptions import describe, describes, distinct
+from udfs.group.state.group import Member
+from udfs.model.events import MemberFields
+from udfs.model.journal import MemberChanged
+
+
+def test_a_heartbeat_changes_what_it_carries_and_leaves_the_rest() -> None:
+    script = Script("rocketmq")
+    script.join(10, "a", host="h1", rack="r1", strategies=("AVG",))
+    script.beat(20, "a", subscriptions=("t", "u"))
+    script.run(30)
+    member = script.group.members["a"]
+    assert (member.host, member.rack, member.strategies, member.subscriptions) == ("h1", "r1", ("AVG",), ("t", "u"))
+    assert script.decided()[1:] == ["20 #2 1->1 subscription_changed:a"]
+
+
+def test_another_address_of_a_member_is_no_rebalance_but_a_change_of_it() -> None:
+    script = Script()
+    script.join(10, "a", rack="r1")
+    script.join(20, "a", rack="r2")
+    assert len(script.run(30).decided()) == 1
+    assert [change.body.rack for change in script.changes if isinstance(change.body, MemberChanged)] == ["r2"]
+
+
+def member(**fields: Any) -> Member:
+    return Member(member_id="m", name="m", joined_at=0, **fields)
+
+
+def test_each_field_has_the_value_of_the_newest_event_time_that_carried_it() -> None:
+    one = member(host="h", told_at={"host": 50, "rack": 50})
+    assert describe(one, MemberFields(host="older", rack="older", client_id="i"), 49) == ({"client_id"}, True)
+    assert (one.host, one.rack, one.client_id) == ("h", None, "i")
+    # Of one time the last applied counts; the same value is no change, but newer.
+    assert describe(one, MemberFields(host="new", client_id="i"), 50) == ({"host"}, False)
+    assert (one.host, one.told_at) == ("new", {"host": 50, "rack": 50, "client_id": 50})
+    # An older event with the same value is not outdated: it says nothing else.
+    assert describe(one, MemberFields(host="new"), 40) == (set(), False)
+
+
+def test_subscriptions_are_a_set() -> None:
+    one = member()
+    assert describe(one, MemberFields(subscriptions=("u", "t", "u")), 1) == ({"subscriptions"}, False)
+    assert one.subscriptions == ("t", "u") == distinct(["u", "t", "t"])
+    assert describe(one, MemberFields(subscriptions=("u", "t")), 2) == (set(), False)
+
+
+@pytest.mark.parametrize("field", DESCRIBED)
+def test_every_field_alone_is_a_description(field: str) -> None:
+    values = {"subscriptions": (), "strategies": (), "strategy_settings": {}, "owned": (), "ordered": False}
+    value = values.get(field, 0 if field.endswith(("_ms", "generation")) else "x")
+    assert describes(MemberFields(**{field: value}))
+    assert not describes(MemberFields())
+
+
+def test_where_generations_are_reported_what_the_next_one_decides_waits_for_it() -> None:
+    script = Script()
+    script.snapshot(10, 1, {"a": ["t"]}, strategy="range")
+    script.beat(20, "a", subscriptions=("u",), client_version="9")
+    script.run(30)
+    member = script.group.members["a"]
+    assert (member.subscriptions, member.client_version) == (("t",), "9")

@@ -1,0 +1,258 @@
+"""Groups do what the tables of states and kinds say, all of it and nothing else; the page draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests import group_states
+from tests.model.check import cuts
+from tests.model.core_tables import core_tables
+from tests.model.histories import history
+from tests.udfs.group.group_script import Script
+from udfs.group import coordinator
+from udfs.group.coordinator import Coordinator
+from udfs.group.events.timers import Timer, TimerKind
+from udfs.group.state.group import Group
+from udfs.group.state.state_machine import KIND_TRANSITIONS, TRANSITIONS, GroupKind, GroupState, Step, kind_of, state_of
+from udfs.model.events import GroupDeleted, GroupSnapshot, System, TopicQueues
+from udfs.model.group_api import DueEvent
+
+S, K = GroupState, GroupKind
+FOREVER_MS = 8 * 86_400_000  # longer than a group is remembered
+States = tuple[Step, GroupState, GroupState]
+Kinds = tuple[Step, GroupKind, GroupKind]
+
+
+class Observed:
+    """What led groups from which state and kind to which."""
+
+    def __init__(self) -> None:
+        self.states: set[States] = set()
+        self.kinds: set[Kinds] = set()
+
+    def note(self, step: Step, before: tuple[GroupState, GroupKind], after: tuple[GroupState, GroupKind]) -> None:
+        if before[0] != after[0]:
+            self.states.add((step, before[0], after[0]))
+        if before[1] != after[1]:
+            self.kinds.add((step, before[1], after[1]))
+
+
+@pytest.fixture
+def observed(monkeypatch: pytest.MonkeyPatch) -> Observed:
+    """Watch every coordinator."""
+    found = Observed()
+
+    def watched(name: str, step_of: Callable[..., Step]) -> None:
+        original = getattr(Coordinator, name)
+
+        def call(self: Coordinator, what: Any, *rest: Any) -> Any:
+            before = state_of(self.context.group), self.context.kind
+            answer = original(self, what, *rest)
+            found.note(step_of(self, what), before, (state_of(self.context.group), self.context.kind))
+            return answer
+
+        monkeypatch.setattr(Coordinator, name, call)
+
+    def function_watched(name: str, step: Step) -> None:
+        original = getattr(coordinator, name)
+
+        def call(context: Any, *rest: Any) -> None:
+            before = state_of(context.group), context.kind
+            original(context, *rest)
+            found.note(step, before, (state_of(context.group), context.kind))
+
+        monkeypatch.setattr(coordinator, name, call)
+
+    watched("_apply_event", lambda self, due: step_of_event(self, due))
+    watched("_on_timer", lambda _, timer: step_of_timer(timer))
+    function_watched("apply_heartbeat", Step.CHANGE)
+    function_watched("apply_expiry", Step.CHANGE)
+    function_watched("end_event_time", Step.CANCEL)
+    function_watched("register_empty_group", Step.POLL)
+    function_watched("learn_topic", Step.TOPICS)
+    return found
+
+
+def step_of_event(self: Coordinator, due: DueEvent) -> Step:
+    event = due.event
+    if isinstance(event, GroupDeleted):
+        return Step.DELETE
+    if isinstance(event, TopicQueues) and self.context.kind is K.REPORTED:
+        return Step.TOPICS
+    if not isinstance(event, GroupSnapshot):
+        return Step.CHANGE
+    if event.restored:
+        return Step.RESTORE
+    if event.state == "not_followed":
+        return Step.NOT_FOLLOWED
+    if event.generation is not None:
+        return Step.GENERATION
+    return Step.CHANGE if event.members or self.context.group.pending is not None else Step.POLL
+
+
+def step_of_timer(timer: Timer) -> Step:
+    return Step.FORGET if timer.kind is TimerKind.FORGET else Step.SETTLE
+
+
+# ---- ways into each state, and what leads on
+
+
+def report(script: Script, at: int, generation: int, state: GroupState) -> None:
+    """Have a coordinator report a generation after which the group is in a state."""
+    voters = {"m0": {"strategies": ("range",)}, "m1": {"strategies": ("roundrobin",)}}
+    if state is S.FAILED:
+        script.snapshot(at, generation, {name: ["t"] for name in voters}, describe=voters)
+    elif state is S.EMPTY:
+        script.snapshot(at, generation, {}, strategy="range")
+    else:
+        script.snapshot(at, generation, {"m0": ["u" if state is S.AWAITING_TOPICS else "t"]}, strategy="range")
+
+
+def lead_to(script: Script, state: GroupState) -> list[str]:
+    """Bring a new group to a state by 50, and return its members."""
+    script.queues(0, "t", 2)
+    members: list[str] = []
+    match state:
+        case S.PREPARING:
+            script.join(45, "m0")
+        case S.STABLE | S.EMPTY:
+            script.join(10, "m0")
+            members = ["m0"]
+        case S.FAILED:
+            script.join(10, "m0", strategies=("range",))
+            script.join(10, "m1", strategies=("roundrobin",))
+            members = ["m0", "m1"]
+        case S.AWAITING_TOPICS:
+            report(script, 10, 3, state)
+        case S.NOT_FOLLOWED:
+            script.snapshot(10, None, {}, state="not_followed")
+    if state is S.EMPTY:
+        script.leave(15, "m0")
+        members = []
+    script.run(50)
+    assert state_of(script.group) is state
+    return members
+
+
+def take(script: Script, step: Step, after: GroupState, members: list[str]) -> None:
+    """Have a step lead a group on."""
+    match step:
+        case Step.CHANGE:
+            script.poll(60, *members, "z")
+        case Step.CANCEL:
+            script.poll(60, *members, "z")
+            script.leave(60, "z")
+        case Step.SETTLE if after is S.FAILED:
+            script.join(52, "m1", strategies=("range",))
+            script.join(52, "m2", strategies=("roundrobin",))
+        case Step.SETTLE if after is S.EMPTY:
+            script.leave(52, "m0")
+        case Step.GENERATION:
+            report(script, 60, 4, after)
+        case Step.TOPICS:
+            script.queues(60, "u", 1)
+        case Step.POLL:
+            script.poll(60)
+        case Step.DELETE:
+            script.delete(60)
+        case Step.NOT_FOLLOWED:
+            script.snapshot(60, None, {}, state="not_followed")
+        case Step.RESTORE:
+            state = "not_followed" if after is S.NOT_FOLLOWED else None
+            shown = {"m0": ["t"]} if after is S.STABLE else {}
+            script.snapshot(60, 7, shown, restored=True, generation_source="counted", state=state)
+    script.run(FOREVER_MS if step is Step.FORGET else 200)
+
+
+def lead_to_kind(kind: GroupKind, after: GroupKind) -> Script:
+    """Make a group of a kind, of a system in which it may become of another."""
+    script = Script("rocketmq" if K.CLIENT_ASSIGNED in (kind, after) else "kafka", settle_ms=20)
+    if kind is K.COUNTED and script.system == "rocketmq":
+        script.settings(5, mode="broadcasting")
+    if kind is K.REPORTED:
+        report(script, 10, 3, S.EMPTY)
+    if kind is K.NOT_FOLLOWED:
+        script.snapshot(10, None, {}, state="not_followed")
+    script.run(50)
+    return script
+
+
+def take_to_kind(script: Script, step: Step, before: GroupKind, after: GroupKind) -> None:
+    """Have a step make a group of another kind."""
+    if step is Step.CHANGE and before is not K.NOT_FOLLOWED:
+        script.settings(60, mode="clustering" if after is K.CLIENT_ASSIGNED else "broadcasting")
+        script.run(200)
+        return
+    if step is Step.CHANGE and script.system == "rocketmq" and after is K.COUNTED:
+        script.settings(55, mode="broadcasting")
+    if step is Step.RESTORE:
+        source, state = ("reported", None) if after is K.REPORTED else ("counted", "not_followed")
+        script.snapshot(60, 7, {}, restored=True, generation_source=source, state=state)
+    else:
+        take(script, step, S.EMPTY, [])
+    script.run(FOREVER_MS if step is Step.FORGET else 200)
+
+
+def states_of(step: Step, before: frozenset[Any], after: frozenset[Any]) -> list[tuple[Step, Any, Any]]:
+    """Return each way on that one line of a table gives, in order."""
+    pairs = [(one, other) for one in before for other in after if one is not other]
+    return [(step, *pair) for pair in sorted(pairs, key=lambda pair: (pair[0].value, pair[1].value))]
+
+
+STATES: list[States] = [way for line in TRANSITIONS for way in states_of(*line)]
+KINDS: list[Kinds] = [way for line in KIND_TRANSITIONS for way in states_of(*line)]
+
+
+@pytest.mark.parametrize(("step", "before", "after"), STATES)
+def test_each_way_of_the_table_is_taken(step: Step, before: S, after: S, observed: Observed) -> None:
+    script = Script(settle_ms=20)
+    members = lead_to(script, after if step is Step.CANCEL else before)
+    take(script, step, after, members)
+    assert (step, before, after) in observed.states
+    assert observed.states <= set(STATES)
+
+
+@pytest.mark.parametrize(("step", "before", "after"), KINDS)
+def test_each_way_from_kind_to_kind_is_taken(step: Step, before: K, after: K, observed: Observed) -> None:
+    script = lead_to_kind(before, after)
+    take_to_kind(script, step, before, after)
+    assert (step, before, after) in observed.kinds
+    assert observed.kinds <= set(KINDS)
+
+
+def test_no_history_takes_another_way(observed: Observed) -> None:
+    for seed in range(60):
+        batches, shards = cuts(history(seed))[0]
+        core_tables(batches, shards)
+    assert observed.states <= set(STATES)
+    assert observed.kinds <= set(KINDS)
+    assert len(observed.states) > 12
+
+
+def test_the_page_draws_these_tables() -> None:
+    assert group_states.drawn() == group_states.drawing(), "redraw them: python -m tests.group_states"
+
+
+@pytest.mark.parametrize(
+    ("system", "fields", "kind"),
+    [
+        ("kafka", {}, GroupKind.COUNTED),
+        ("kafka", {"mode": "clustering"}, GroupKind.COUNTED),
+        ("rocketmq", {}, GroupKind.CLIENT_ASSIGNED),
+        ("metaq", {"mode": "clustering"}, GroupKind.CLIENT_ASSIGNED),
+        ("rocketmq", {"mode": "broadcasting"}, GroupKind.COUNTED),
+        ("rocketmq", {"mode": "message"}, GroupKind.COUNTED),
+        # Generation 0 is a reported one.
+        ("kafka", {"generation": 0}, GroupKind.REPORTED),
+        ("rocketmq", {"generation": 7}, GroupKind.REPORTED),
+        ("kafka", {"followed": False, "generation": 7}, GroupKind.NOT_FOLLOWED),
+        ("rocketmq", {"followed": False}, GroupKind.NOT_FOLLOWED),
+    ],
+)
+def test_a_groups_kind_names_what_counts_its_generations_and_what_assigns(
+    system: System, fields: dict[str, object], kind: GroupKind
+) -> None:
+    assert kind_of(Group(**fields), system) is kind  # type: ignore[arg-type]

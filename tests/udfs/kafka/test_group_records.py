@@ -1,0 +1,126 @@
+"""Records of consumer, share and streams groups, as a broker wrote them, beside Kafka's own converters to JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.udfs.kafka.broker_records import LINES, Line
+from tests.udfs.kafka.golden_records import AT, GOLDEN
+from udfs.kafka.consumer_offsets import events_of
+from udfs.kafka.group_records import RECORD_TYPES
+from udfs.model.events import GroupRecord, MemberInfo, TopicPartitions
+from udfs.model.rejection import Rejection
+
+RECORDED = [line for line in LINES if int.from_bytes(line.key[:2], "big") in RECORD_TYPES]
+STATES = {"consumer": ("stable", "unrevoked", "unreleased"), "share": ("stable",)}
+STREAMS_STATES = (None, "stable", "unrevoked", "unreleased")
+
+
+def read(line: Line) -> GroupRecord:
+    (record,) = events_of(line.key, line.value, line.at, "c")
+    assert isinstance(record, GroupRecord)
+    return record
+
+
+def held(shown: list[dict[str, Any]]) -> tuple[TopicPartitions, ...]:
+    named = [(one.get("topicId", one.get("subtopologyId")), one["partitions"]) for one in shown]
+    return tuple(sorted(TopicPartitions(name, tuple(sorted(numbers))) for name, numbers in named))
+
+
+def test_every_type_that_a_broker_writes_today_is_among_its_records() -> None:
+    found = {int.from_bytes(line.key[:2], "big") for line in RECORDED if line.value is not None}
+    assert found == set(RECORD_TYPES) - {4}  # written up to 4.0
+
+
+@pytest.mark.parametrize("line", RECORDED, ids=range(len(RECORDED)))
+def test_each_record_of_a_broker_reads_as_kafka_shows_it(line: Line) -> None:
+    record, key, shown = read(line), line.key_shown, line.shown
+    protocol, kind = RECORD_TYPES[int.from_bytes(line.key[:2], "big")]
+    assert (record.group, record.member_id) == (key["groupId"], key.get("memberId"))
+    assert (record.protocol, record.record, record.event_time) == (protocol, kind, line.at)
+    assert record.deleted == (shown is None)
+    if kind == "pattern":
+        assert record.pattern == key["regularExpression"]
+    if shown is None:
+        return
+    match kind:
+        case "group" | "topology":
+            assert record.epoch == shown["epoch"]
+            subtopologies = {one["subtopologyId"]: tuple(one["sourceTopics"]) for one in shown.get("subtopologies", [])}
+            assert (record.subtopologies or {}) == subtopologies
+        case "target":
+            assert record.epoch == shown["assignmentEpoch"]
+        case "pattern":
+            assert record.topics == tuple(shown["topics"])
+        case "member":
+            check_member(record, shown)
+        case "member_target":
+            assert record.partitions == held(shown.get("topicPartitions", shown.get("activeTasks")))
+        case _:
+            states = STREAMS_STATES if protocol == "streams" else STATES[protocol]
+            told = (record.epoch, record.previous_epoch, record.state)
+            assert told == (shown["memberEpoch"], shown["previousMemberEpoch"], states[shown["state"]])
+            assert record.partitions == held(shown.get("assignedPartitions", shown.get("activeTasks")))
+            if protocol == "consumer":
+                assert record.revoking == held(shown["partitionsPendingRevocation"])
+
+
+def check_member(record: GroupRecord, shown: dict[str, Any]) -> None:
+    classic = shown.get("classicMemberMetadata")
+    topics = shown.get("subscribedTopicNames")
+    assert record.member == MemberInfo(
+        member_id=record.member_id or "",
+        client_id=shown["clientId"],
+        host=shown["clientHost"],
+        instance_id=shown.get("instanceId"),
+        rack=shown["rackId"],
+        subscriptions=None if topics is None else tuple(topics),
+        strategies=assignors(shown) if record.protocol == "consumer" else None,
+        rebalance_timeout_ms=shown.get("rebalanceTimeoutMs"),
+        session_timeout_ms=classic["sessionTimeoutMs"] if classic else None,
+    )
+    assert record.pattern == (shown.get("subscribedTopicRegex") or None)
+    named = tuple(one["name"] for one in classic["supportedProtocols"]) if classic else None
+    assert record.classic_strategies == named
+
+
+def assignors(shown: dict[str, Any]) -> tuple[str, ...]:
+    return () if shown["serverAssignor"] is None else (f"server.{shown['serverAssignor']}",)
+
+
+def test_a_member_that_speaks_the_classic_protocol_is_among_them() -> None:
+    classic = [read(line).classic_strategies for line in RECORDED if (line.shown or {}).get("classicMemberMetadata")]
+    assert ("range", "cooperative-sticky") in classic or ("range",) in classic
+
+
+def test_topics_with_their_ids_as_brokers_up_to_4_0_write_them() -> None:
+    (record,) = events_of(GOLDEN["key-4"], GOLDEN["partition-metadata"], AT, "c")
+    assert isinstance(record, GroupRecord)
+    assert record.topic_ids == {"AAAAAAAAAAEAAAAAAAAAAg": "orders", "AAAAAAAAAAMAAAAAAAAABA": "bills"}
+
+
+def test_fields_of_later_versions_are_skipped() -> None:
+    line = next(line for line in RECORDED if line.shown and "assignmentEpoch" in line.shown)
+    assert line.value is not None
+    tagged = line.value[:-1] + b"\x01\x00\x08" + bytes(8)  # tag 0, eight bytes: when it was assigned
+    assert read(line._replace(value=tagged)) == read(line)
+
+
+VALUES = [line for line in RECORDED if line.value]
+
+
+@pytest.mark.parametrize("line", VALUES, ids=range(len(VALUES)))
+def test_damaged_records_are_values_and_not_errors(line: Line) -> None:
+    assert line.value is not None
+    values = [b"", b"\x00\x01" + line.value[2:]]
+    if RECORD_TYPES[int.from_bytes(line.key[:2], "big")][0] == "consumer":
+        values += [line.value[:length] for length in range(2, len(line.value))]
+    for value in values:
+        (rejection,) = events_of(line.key, value, line.at, "c")
+        assert isinstance(rejection, Rejection), value
+        assert rejection.reason == "kafka_record_undecodable"
+    if line.key_shown.get("memberId"):
+        (rejection,) = events_of(line.key[:-1], line.value, line.at, "c")
+        assert isinstance(rejection, Rejection)

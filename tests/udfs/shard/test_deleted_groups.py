@@ -1,0 +1,127 @@
+"""What a group had committed is forgotten when it is deleted, and its queues show nothing any more."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tests.core_config import core_config
+from tests.udfs.shard.shard_script import T0, Cluster, clock, count, ends, of_group
+from udfs.group import coordinator
+from udfs.model.events import GroupDeleted, GroupRecord, GroupSnapshot, MemberInfo, Progress, QueueOffset, QueueRef
+from udfs.model.journal import Rebalance
+from udfs.model.queue_progress import QueueProgress
+from udfs.packets.packet import queue_key
+from udfs.packets.progress import UNKNOWN, PackedEnds, PackedNames, ProgressColumns
+from udfs.shard.commits import Commits
+from udfs.shard.deleted_groups import deletions_of, is_ended
+
+SPAN = 100
+QUEUE = queue_key("t", None, 0)
+NAMES = PackedNames.pack({1: "g"}, {QUEUE: ("t", None, 0)})
+
+
+def committed(at: int, offset: int, group: str = "g") -> Progress:
+    return Progress(**of_group(at, group), queues=(QueueOffset("t", 0, offset=offset),))
+
+
+def after(commits: Commits, before: int | None, now: int, *, deleted: list[int]) -> Commits:
+    """Apply what is due, and open the state anew."""
+    commits.make_due(now)
+    commits.note_deletions(1, deleted)
+    commits.apply_due(span_ms=SPAN, before=before, clock=now, flush=False)
+    return Commits(*commits.encode(None))
+
+
+def commit(commits: Commits, at: int, offset: int) -> None:
+    one = np.array([1], np.uint64), np.array([QUEUE], np.uint64)
+    commits.take(ProgressColumns.of_commits(*one, np.array([at]), np.array([offset])), NAMES)
+
+
+def test_queues_of_a_deleted_group_give_no_rows_though_they_go_on_growing() -> None:
+    rules = core_config(shards=1, allowed_lateness_ms=0, queue_progress_ms=SPAN)
+    cluster = Cluster(coordinator, rules)
+    rows = cluster.batch(committed(10, 5), committed(20, 7, "other"), ends("t", 30, q0=9), clock(40))
+    rows += cluster.batch(GroupDeleted(**of_group(50, "g")), clock(60))
+    for at in (150, 250, 350):
+        rows += cluster.batch(ends("t", at, q0=at), clock(at + 40))
+    rows += cluster.batch(committed(360, 2), clock(500))
+    found = [row for row in rows if isinstance(row, QueueProgress)]
+    shown = [((one.span_start - T0) // SPAN, one.queues[0][1]) for one in found if one.group_id == "g"]
+    assert shown == [(0, 5), (3, 2)]
+    others = [((one.span_start - T0) // SPAN, one.queues[0][1]) for one in found if one.group_id == "other"]
+    assert others == [(0, 7), (1, 7), (2, 7), (3, 7)]
+
+
+@pytest.mark.parametrize("cuts", [(), (40,), (55,), (40, 55)])
+def test_a_new_group_pays_nothing_for_the_commits_of_the_old_one(cuts: tuple[int, ...]) -> None:
+    member = MemberInfo(member_id="m", subscriptions=("t",))
+    told = {"m": (QueueRef("t", 0),)}
+    events = [
+        count("t", 1, 5),
+        committed(10, 5),
+        ends("t", 30, q0=9),
+        GroupDeleted(**of_group(50, "g")),
+        GroupSnapshot(**of_group(60, "g"), generation=1, strategy="range", members=(member,), assignments=told),
+        clock(70),
+    ]
+    cluster, rows = Cluster(coordinator), []
+    for start, end in pairwise((0, *cuts, 100)):
+        rows += cluster.batch(*(one for one in events if start <= one.event_time - T0 < end), clock(end))
+    [row] = [row for row in rows if isinstance(row, Rebalance)]
+    assert row.waiting_messages is None
+
+
+def test_the_state_drops_the_queues_once_the_span_of_the_deletion_is_over() -> None:
+    commits = Commits()
+    commit(commits, 10, 5)
+    commits = after(commits, None, 60, deleted=[50])
+    assert is_ended(commits.table).tolist() == [True]
+    assert (commits.of(1), commits.offsets_of(1)) == ({}, {})
+    commits = after(commits, 60, 120, deleted=[])
+    assert len(commits.table) == 0
+
+
+def test_a_new_group_of_that_name_begins_without_the_commits_of_the_old_one() -> None:
+    commits = Commits()
+    commit(commits, 10, 5)
+    commit(commits, 20, 15)
+    commits = after(commits, None, 60, deleted=[50])
+    commit(commits, 70, 3)
+    commits.take_ends(PackedEnds.pack(np.array([QUEUE], np.uint64), np.array([72]), np.array([9])))
+    commits = after(commits, 60, 80, deleted=[])
+    assert commits.offsets_of(1) == {QUEUE: [(70, 3, UNKNOWN, UNKNOWN), (72, UNKNOWN, 9, UNKNOWN)]}
+
+
+def test_a_commit_that_is_read_again_does_not_bring_a_deleted_group_back() -> None:
+    commits = Commits()
+    commit(commits, 10, 5)
+    commits = after(commits, None, 60, deleted=[50])
+    commit(commits, 10, 5)
+    commits = after(commits, 60, 80, deleted=[])
+    assert commits.offsets_of(1) == {}
+
+
+def test_a_group_that_changes_its_protocol_continues() -> None:
+    record = {"protocol": "consumer", "record": "group"}
+    events = [
+        GroupDeleted(**of_group(10, "g")),
+        GroupRecord(**of_group(10, "g"), **record, epoch=3),
+        GroupRecord(**of_group(20, "g"), **record, deleted=True),
+        GroupSnapshot(**of_group(20, "g"), generation=4),
+        GroupDeleted(**of_group(40, "g")),
+        GroupRecord(**of_group(30, "g"), **record, deleted=True),
+    ]
+    assert deletions_of(events) == [T0 + 30, T0 + 40]
+
+
+def test_what_is_as_new_as_the_deletion_stays() -> None:
+    commits = Commits()
+    commit(commits, 10, 5)
+    commit(commits, 60, 8)
+    commits = after(commits, None, 80, deleted=[])
+    # The group's own input came later than its commits: it waited.
+    commits = after(commits, 80, 90, deleted=[50])
+    assert commits.offsets_of(1) == {QUEUE: [(60, 8, UNKNOWN, UNKNOWN)]}

@@ -1,0 +1,58 @@
+"""Queues that moved become rows by group, topic, broker and span."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from udfs.model.queue_progress import QueueProgress
+from udfs.packets.progress import UNKNOWN
+from udfs.shard.progress_rows import progress_rows
+from udfs.shard.queue_spans import SpanRows
+from udfs.shard.queue_table import QueueRow, QueueTable
+
+VALUES = (UNKNOWN,) * 8
+
+
+def table_of(*queues: QueueRow, name: str | None = "g") -> QueueTable:
+    table = QueueTable()
+    table.put(1, name, {row.queue: row for row in queues})
+    return table
+
+
+def spans_of(*rows: tuple[int, ...]) -> SpanRows:
+    return SpanRows._make(np.array(column, np.int64) for column in zip(*rows, strict=True))
+
+
+def test_queues_of_one_topic_and_span_are_one_row() -> None:
+    table = table_of(
+        QueueRow(4, "t", None, 1, True, False, VALUES),
+        QueueRow(5, "t", None, 0, True, False, VALUES),
+        QueueRow(6, "u", "b", 0, True, False, VALUES),
+    )
+    spans = spans_of(
+        (0, 7, 71, 10, 72, 15), (1, 7, UNKNOWN, UNKNOWN, 72, 9), (0, 8, 81, 11, 72, 15), (2, 7, 70, 3, UNKNOWN, UNKNOWN)
+    )
+    common = {"cluster": "c", "group_id": "g"}
+    assert list(progress_rows("c", table, spans, 10)) == [
+        QueueProgress(
+            **common,
+            topic="t",
+            broker=None,
+            span_start=70,
+            queues=[(0, None, None, 9, 72), (1, 10, 71, 15, 72)],
+        ),
+        QueueProgress(**common, topic="t", broker=None, span_start=80, queues=[(1, 11, 81, 15, 72)]),
+        QueueProgress(**common, topic="u", broker="b", span_start=70, queues=[(0, 3, 70, None, None)]),
+    ]
+
+
+def test_a_queue_without_a_name_has_no_row() -> None:
+    table = table_of(QueueRow(4, None, None, 0, True, False, VALUES))
+    assert list(progress_rows("c", table, spans_of((0, 7, 71, 10, 72, 15)), 10)) == []
+
+
+def test_a_row_has_at_most_a_hundred_queues() -> None:
+    table = table_of(*(QueueRow(number, "t", None, number, True, False, VALUES) for number in range(250)))
+    found = list(progress_rows("c", table, spans_of(*((row, 7, 71, 10, 72, 15) for row in range(250))), 10))
+    assert [len(row.queues) for row in found] == [100, 100, 50]
+    assert [queue[0] for row in found for queue in row.queues] == list(range(250))

@@ -1,0 +1,192 @@
+"""What a span of event time shows of queues depends on the events alone, not on how they were cut into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import hypothesis.strategies as st
+import numpy as np
+from hypothesis import example, given
+
+from udfs.packets.progress import UNKNOWN, PackedEnds, PackedNames, ProgressColumns
+from udfs.shard.commits import Commits
+
+SPAN = 10
+NAMES = PackedNames.pack({1: "g1", 2: "g2"}, {0: ("t", None, 0), 1: ("t", None, 1), 2: ("u", "b", 0)})
+
+
+class Observed(NamedTuple):
+    """One event: an end of a queue where the group is 0, else what a group has reached."""
+
+    at: int
+    group: int
+    queue: int
+    offset: int = UNKNOWN
+    end: int = UNKNOWN
+    is_commit: bool = True
+
+
+Row = tuple[int, int, int, int, int, int, int]  # group, queue, span, then as SpanRows
+
+
+Deletion = tuple[int, int]  # time, group
+
+
+def batches(
+    events: Iterable[Observed], clocks: list[int], deletions: Sequence[Deletion] = (), *, flush: bool = False
+) -> list[Row]:
+    """Feed events to the state, each in the batch before the clock passes it; return the rows of all spans."""
+    events, rows = list(events), []
+    state: tuple[object, ...] = (b"", b"", b"", b"")
+    before = None
+    for number, clock in enumerate(clocks):
+        commits = Commits(*state)  # type: ignore[arg-type]
+        mine = [one for one in events if (before or 0) <= one.at < clock]
+        told = [one for one in mine if one.group]
+        if told:
+            columns = ProgressColumns(
+                np.array([one.group for one in told], np.uint64),
+                np.array([one.queue for one in told], np.uint64),
+                np.array([one.at for one in told], np.int64),
+                np.array([one.offset for one in told], np.int64),
+                np.array([one.end for one in told], np.int64),
+                np.full(len(told), UNKNOWN, np.int64),
+                np.array([one.is_commit for one in told], np.bool_),
+            )
+            commits.take(columns, NAMES)
+        ends = [one for one in mine if not one.group]
+        if ends:
+            commits.take_ends(
+                PackedEnds.pack(
+                    np.array([one.queue for one in ends], np.uint64),
+                    np.array([one.at for one in ends]),
+                    np.array([one.end for one in ends]),
+                )
+            )
+        commits.make_due(clock)
+        for group in (1, 2):
+            commits.note_deletions(
+                group, sorted(at for at, one in deletions if one == group and (before or 0) <= at < clock)
+            )
+        last = number == len(clocks) - 1
+        found = commits.apply_due(span_ms=SPAN, before=before, clock=clock, flush=flush and last)
+        if found is not None:
+            table = commits.table
+            groups = table.groups[table.row_groups()]
+            for row, *others in zip(*(column.tolist() for column in found), strict=True):
+                rows.append((int(groups[row]), int(table.keys[row]), *others))
+        state, before = commits.encode(None), clock
+    return sorted(rows)  # type: ignore[arg-type]
+
+
+def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Deletion] = ()) -> list[Row]:
+    """Return the rows of all spans that end up to the clock, event by event."""
+    known: dict[tuple[int, int], list[int]] = {}  # time and offset of the commit, of the end
+    rows: dict[tuple[int, int, int], list[int]] = {}
+    merged: dict[tuple[int, int, int], Observed] = {}
+    for one in events:
+        key = (one.at, one.group, one.queue)
+        other = merged.get(key, one)
+        is_commit = one.is_commit or other.is_commit
+        merged[key] = Observed(*key, max(one.offset, other.offset), max(one.end, other.end), is_commit)
+    to_come = sorted(deletions)
+    for one in sorted(merged.values(), key=lambda one: (one.at, one.end)):
+        while to_come and to_come[0][0] <= one.at:
+            deleted = to_come.pop(0)[1]
+            known = {key: now for key, now in known.items() if key[0] != deleted}
+        if one.group:
+            known.setdefault((one.group, one.queue), [UNKNOWN] * 4)
+            touched = [(one.group, one.queue)]
+        else:
+            touched = [key for key in known if key[1] == one.queue]
+        for key in touched:
+            now = list(known[key])
+            if one.group and one.is_commit:
+                now[:2] = one.at, one.offset
+            elif one.group and now[0] == UNKNOWN and one.offset != UNKNOWN:
+                now[1] = one.offset
+            if one.end != UNKNOWN:
+                now[2:] = one.at, one.end
+            before, known[key] = known[key], now
+            if (now[1], now[3]) != (before[1], before[3]) or (*key, one.at // SPAN) in rows:
+                rows[*key, one.at // SPAN] = now
+    return sorted((*key, *row) for key, row in rows.items() if (key[2] + 1) * SPAN <= clock)
+
+
+EVENTS = st.lists(
+    st.one_of(
+        st.builds(
+            Observed,
+            st.integers(0, 45),
+            st.integers(1, 2),
+            st.integers(0, 2),
+            st.integers(UNKNOWN, 3),
+            st.integers(UNKNOWN, 4),
+            st.booleans(),
+        ),
+        st.builds(
+            lambda at, queue, end: Observed(at, 0, queue, end=end),
+            st.integers(0, 45),
+            st.integers(0, 2),
+            st.integers(0, 4),
+        ),
+    ),
+    max_size=25,
+)
+
+
+DELETIONS = st.lists(st.tuples(st.integers(0, 45), st.integers(1, 2)), max_size=3, unique=True)
+
+
+@given(EVENTS, st.lists(st.integers(1, 59), max_size=5, unique=True), DELETIONS)
+@example([Observed(0, 1, 0, 2, is_commit=False), Observed(1, 1, 0), Observed(2, 1, 0, 3)], [2], [])
+@example([Observed(12, 0, 0, end=5), Observed(13, 1, 0, 3), Observed(14, 0, 0, end=6)], [13, 14], [])
+@example([Observed(3, 1, 0, 3, 4), Observed(3, 0, 0, end=2)], [], [])
+@example([Observed(5, 1, 0, 3, 1), Observed(11, 0, 0, end=0), Observed(11, 0, 0, end=1)], [], [])
+@example([Observed(1, 1, 0, 5), Observed(14, 0, 0, end=9), Observed(25, 0, 0, end=10)], [13], [(12, 1)])
+@example([Observed(1, 1, 0, 5), Observed(4, 1, 0, 6), Observed(25, 1, 0, 1)], [3], [(3, 1), (7, 1)])
+def test_spans_show_the_same_however_events_are_cut(
+    events: list[Observed], clocks: list[int], deletions: list[Deletion]
+) -> None:
+    expected = one_by_one(events, 60, deletions)
+    assert batches(events, [60], deletions) == expected
+    assert batches(events, [*sorted(clocks), 60], deletions) == expected
+
+
+def test_a_queue_has_a_row_for_each_span_in_which_it_moved() -> None:
+    events = [
+        Observed(1, 1, 0, 5),
+        Observed(4, 1, 0, 6),
+        Observed(7, 0, 0, end=9),
+        Observed(14, 1, 0, 6),
+        Observed(25, 1, 0, 8),
+    ]
+    assert batches(events, [30]) == [(1, 0, 0, 4, 6, 7, 9), (1, 0, 2, 25, 8, 7, 9)]
+    assert batches(events, [29]) == [(1, 0, 0, 4, 6, 7, 9)]
+
+
+def test_a_flush_shows_the_open_span_up_to_then() -> None:
+    assert batches([Observed(1, 1, 0, 5), Observed(12, 1, 0, 6)], [13], flush=True) == [
+        (1, 0, 0, 1, 5, UNKNOWN, UNKNOWN),
+        (1, 0, 1, 12, 6, UNKNOWN, UNKNOWN),
+    ]
+
+
+def test_what_comes_late_changes_nothing_that_is_newer_and_opens_no_span_again() -> None:
+    commits = Commits()
+
+    def commit(at: int, offset: int) -> None:
+        one = np.array([1], np.uint64)
+        commits.take(ProgressColumns.of_commits(one, one, np.array([at]), np.array([offset])), NAMES)
+
+    commit(5, 50)
+    commits.make_due(12)
+    commits.apply_due(span_ms=SPAN, before=None, clock=12, flush=False)
+    commits = Commits(*commits.encode(None))
+    commit(4, 40)
+    commit(7, 70)  # older than the clock, newer than what is known
+    commits.make_due(20)
+    found = commits.apply_due(span_ms=SPAN, before=12, clock=20, flush=False)
+    assert found is not None
+    assert [column.tolist() for column in found[1:4]] == [[1], [7], [70]]

@@ -1,0 +1,1 @@
+"""Core: the target assignment, and what it means for each queue."""

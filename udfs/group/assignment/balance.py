@@ -1,0 +1,32 @@
+"""Core: how evenly a group's members hold its queues, topics for retries left out. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from udfs.group.state.assignment_diff import Balance, measure_balance
+from udfs.group.state.group import Member, Owners, Queue
+from udfs.group.state.view import GroupView
+
+
+def balance_of(view: GroupView, owners: Owners, queues: Sequence[Queue]) -> Balance:
+    """Return the figures of an assignment over these queues of subscribed topics; topics for retries are left out."""
+    members = view.group.members.values()
+    topics = {topic for subscriptions in distinct_subscriptions(members) for topic in subscriptions}
+    quiet = {topic for topic in topics | {queue[0] for queue in owners} if view.is_quiet(topic)}
+    # Kafka's admin call does not say what members of new-protocol groups subscribe to: all take part.
+    unknown = view.group.polled
+    subscribers = [
+        one.member_id
+        for one in members
+        if (one.subscriptions and not quiet.issuperset(one.subscriptions)) or (unknown and one.subscriptions is None)
+    ]
+    if quiet:
+        owners = {queue: holders for queue, holders in owners.items() if queue[0] not in quiet}
+        queues = [queue for queue in queues if queue[0] not in quiet]
+    return measure_balance(owners, subscribers, queues, view.mode == "message")
+
+
+def distinct_subscriptions(members: Iterable[Member]) -> set[tuple[str, ...]]:
+    """Return the distinct topic lists to which members subscribe: usually one."""
+    return {one.subscriptions for one in members if one.subscriptions}

@@ -1,0 +1,250 @@
+"""Core: pauses of queues that move between members without a coordinator. No I/O.
+
+A queue is paused from its old owner's release to its new owner's first pull. The release is the old owner's departure,
+else the report that shows it without the queue. For a member that hung it is its last pull. Otherwise a pull is not
+evidence: a broker holds a pull of an empty queue and replies later. The new owner's report has its latest pull; its
+first report with the queue comes within one poll of its first pull. Where one of the two was not observed, the clients'
+own timings give an estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from udfs.group.assignment.client_timings import (
+    EXPIRY_SCAN_MS,
+    PULL_HELD_MS,
+    Loss,
+    learning_ms,
+    queue_wait_ms,
+    whole_wait_ms,
+)
+from udfs.group.state.assignment_diff import Changed
+from udfs.group.state.group import MAX_IDLE_QUEUES, IdleQueue, Owners, Queue, key_of
+from udfs.group.state.view import GroupView
+from udfs.model.events import HeldQueue
+from udfs.model.spans import QueueResumed
+
+
+def moved_queues(changed: Iterable[Changed]) -> dict[Queue, tuple[str, str]]:
+    """Return the queues that move from one owner to another, with both; of several owners the first that changed."""
+    found: dict[Queue, tuple[str, str]] = {}
+    for queue, old, new in changed:
+        losers = [one for one in old if one not in new]
+        takers = [one for one in new if one not in old]
+        if losers and takers:
+            found[queue] = (losers[0], takers[0])
+    return found
+
+
+# ---- estimates
+
+
+def expected_waits(view: GroupView, moved: Mapping[Queue, tuple[str, str]], kinds: Collection[str]) -> dict[Queue, int]:
+    """Estimate for each queue that moves how long it has no owner."""
+    group = view.group
+    learning = learning_ms(view.profile, kinds)
+    of_pairs: dict[tuple[str, str], int] = {}
+    for loser, taker in moved.values():
+        if (loser, taker) not in of_pairs:
+            member = group.members[taker]
+            loss, ordered = _loss(view, loser), bool(member.ordered)
+            wait = queue_wait_ms(view.profile, learning, loss, member.client_version, ordered)
+            of_pairs[loser, taker] = wait + _unnoticed(view, loser)
+    return {queue: of_pairs[pair] for queue, pair in moved.items()}
+
+
+def estimates(
+    view: GroupView, before: Owners, after: Owners, waits: Mapping[Queue, int], kinds: Collection[str]
+) -> dict[str, int]:
+    """Estimate an unobserved duration of a rebalance; nothing where there were or are no owners."""
+    if not before or not after:
+        return {}
+    takers = {one for _, old, new in view.changed_queues(before, after) for one in new if one not in old}
+    # The last of several new owners learns later than the middle one.
+    whole = whole_wait_ms(learning_ms(view.profile, kinds), len(takers))
+    return {
+        "pause_estimated_ms": max(whole, max(waits.values(), default=0)),
+        "queue_pause_estimated_ms": sum(waits.values()),
+    }
+
+
+def _loss(view: GroupView, loser: str) -> Loss:
+    if loser in view.group.members:
+        return "alive"
+    departed = view.group.departed.get(loser)
+    if departed is None or departed.left_reason not in ("left", "expired"):
+        return "gone"
+    return departed.left_reason
+
+
+def _unnoticed(view: GroupView, loser: str) -> int:
+    """Return how long the broker takes to notice an expiry that follows from the member's own heartbeats."""
+    departed = None if loser in view.group.members else view.group.departed.get(loser)
+    by_itself = departed is not None and departed.left_reason == "expired" and departed.member.by_heartbeats
+    return EXPIRY_SCAN_MS // 2 if by_itself and view.profile.has_rebalance_loop else 0
+
+
+# ---- observed pauses
+
+
+def first_pulls(view: GroupView, queues: Iterable[HeldQueue]) -> dict[Queue, int]:
+    """Return the time of each pull that a member reports with its queues."""
+    pulls: dict[Queue, int] = {}
+    for queue in queues:
+        at = queue.last_pull_at if queue.held_since is None else queue.held_since
+        if at is not None:
+            pulls[key_of(queue, view.system)] = at
+    return pulls
+
+
+def latest_pulls(view: GroupView, queues: Iterable[HeldQueue]) -> dict[Queue, int]:
+    """Return when each queue was last pulled, as its member reports it."""
+    return {key_of(queue, view.system): queue.last_pull_at for queue in queues if queue.last_pull_at is not None}
+
+
+def measured_pauses(
+    view: GroupView, moved: Mapping[Queue, tuple[str, str]], pulls: Mapping[Queue, tuple[str, int]], at: int
+) -> dict[str, int]:
+    """Measure the pauses of a rebalance if its own event time shows all of them; else return nothing.
+
+    Args:
+        pulls: The member known to pull each queue by then, and when.
+    """
+    total, end = 0, None
+    for queue, (loser, taker) in moved.items():
+        who, pulled = pulls.get(queue, (None, 0))
+        if who != taker:
+            return {}
+        released = _released_at(view, queue, loser, at)
+        if released is None or pulled < released:
+            return {}
+        total += pulled - released
+        end = pulled if end is None else max(end, pulled)
+    if end is None:
+        return {}
+    goings = [view.group.departed[loser].left_at for loser, _ in moved.values() if loser in view.group.departed]
+    began = min((one for one in goings if one < at), default=None)
+    seen = {"queue_pause_ms": total}
+    return seen if began is None or began > end else {**seen, "pause_ms": end - began}
+
+
+def idle_queues_with(idle: Mapping[Queue, IdleQueue], waits: Mapping[Queue, int]) -> dict[Queue, IdleQueue]:
+    """Return queues between two owners, with those that move now: until their new owner is observed."""
+    found = dict(idle)
+    for queue, wait in waits.items():
+        known = found.get(queue)
+        if known is not None:
+            found[queue] = IdleQueue(wait, known.released_at)
+        elif len(found) < MAX_IDLE_QUEUES:
+            found[queue] = IdleQueue(wait)
+    return found
+
+
+class Handover(NamedTuple):
+    """What reports show of queues that go from member to member.
+
+    Attributes:
+        pauses: For how long each queue had no owner before a member got it: measured, estimated.
+        idle_queues, pulls: What the group remembers of them from now on.
+    """
+
+    pauses: dict[tuple[Queue, str], tuple[int | None, int | None]]
+    idle_queues: dict[Queue, IdleQueue]
+    pulls: dict[Queue, int]
+
+
+def hand_over(view: GroupView, changed: Sequence[Changed], pulled: Mapping[Queue, int], at: int) -> Handover:
+    """Return what a report shows of the queues whose owners differ from those reported before.
+
+    Args:
+        pulled: When the reporting member last pulled each queue.
+    """
+    group = view.group
+    found = Handover({}, dict(group.idle_queues), dict(group.pulls))
+    for queue, old, new in changed:
+        # Of several owners that all lose it, the last one's departure counts.
+        if old and not set(old) & set(new):
+            _release(view, found, queue, old[-1], at, seen_without=not new)
+    for queue, old, new in changed:
+        for member in new:
+            if member not in old:
+                found.pauses[queue, member] = _take_over(view, found, queue, member, pulled.get(queue), at)
+    return found
+
+
+def _release(view: GroupView, found: Handover, queue: Queue, loser: str, at: int, *, seen_without: bool) -> None:
+    """Note that a queue's last owner holds it no more.
+
+    Args:
+        seen_without: The queue is without any owner now; else it has its next one already.
+    """
+    known = found.idle_queues.get(queue)
+    if known is None and len(found.idle_queues) >= MAX_IDLE_QUEUES:
+        return
+    released = _released_at(view, queue, loser, at)
+    found.idle_queues[queue] = IdleQueue(
+        None if known is None else known.estimate, at if released is None and seen_without else released
+    )
+    found.pulls.pop(queue, None)
+
+
+def _take_over(
+    view: GroupView, found: Handover, queue: Queue, taker: str, pulled: int | None, at: int
+) -> tuple[int | None, int | None]:
+    """Note that a queue has a new owner; return for how long it had none: measured, estimated."""
+    known = found.idle_queues.get(queue)
+    if pulled is None and view.profile.owns_by_node:
+        pulled = at  # an owner's node is the owning itself
+    if known is None:
+        return None, None
+    released = known.released_at
+    if released is None or pulled is not None:
+        del found.idle_queues[queue]
+    else:
+        found.idle_queues[queue] = IdleQueue(known.estimate, released, taker)
+    if pulled is not None and released is not None and pulled >= released:
+        return pulled - released, None
+    # Its release was not observed, or it was pulled before that: both happened between two polls.
+    return None, known.estimate
+
+
+def resumed(view: GroupView, member_id: str, pulled: Mapping[Queue, int]) -> list[QueueResumed]:
+    """Return the queues that a member took over before and is now known to have pulled."""
+    found: list[QueueResumed] = []
+    for queue, pulled_at in pulled.items():
+        idle = view.group.idle_queues.get(queue)
+        if idle is None or idle.taker != member_id or idle.released_at is None or pulled_at < idle.released_at:
+            continue
+        topic, broker, queue_id = queue
+        found.append(
+            QueueResumed(
+                topic=topic,
+                broker=broker,
+                queue_id=queue_id,
+                member_id=member_id,
+                origin="reported",
+                pause_ms=pulled_at - idle.released_at,
+            )
+        )
+    return found
+
+
+def _released_at(view: GroupView, queue: Queue, loser: str, at: int) -> int | None:
+    """Return when an owner released a queue; None where only a report at ``at`` without the queue shows it."""
+    departed = None if loser in view.group.members else view.group.departed.get(loser)
+    if departed is None:
+        return None
+    if departed.left_reason == "expired":
+        # It hung for a session timeout before its broker removed it.
+        span = view.timeout_of(departed.member) + EXPIRY_SCAN_MS + PULL_HELD_MS
+        last = _last_pull(view, queue, departed.left_at, span)
+        return departed.left_at if last is None else last
+    return departed.left_at if departed.left_at < at else None
+
+
+def _last_pull(view: GroupView, queue: Queue, until: int, span: int) -> int | None:
+    """Return an owner's last known pull if it is recent enough to have been its last one."""
+    last = view.group.pulls.get(queue)
+    return last if last is not None and until - span <= last <= until else None

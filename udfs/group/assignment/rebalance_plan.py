@@ -1,0 +1,154 @@
+"""Core: what a rebalance is decided from: causes, topics, the target assignment, what members report. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from udfs.group.assignment.queue_handover import (
+    estimates,
+    expected_waits,
+    first_pulls,
+    idle_queues_with,
+    measured_pauses,
+    moved_queues,
+)
+from udfs.group.assignment.span_runs import Pauses as QueuePauses
+from udfs.group.assignment.target_assignment import (
+    QueuesByTopic,
+    TargetAssignment,
+    compute_target_assignment,
+    previous_owners,
+    topics_with_metadata,
+)
+from udfs.group.batch.phases import Phases
+from udfs.group.members.client_ids import reporting_member
+from udfs.group.state.assignment_diff import held_only_by, owners_of
+from udfs.group.state.group import Awaited, IdleQueue, Owners, Pending, Queue, key_of, keys_of
+from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.view import GroupView
+from udfs.model.journal import Trigger
+
+COOPERATIVE = "kafka.cooperative-sticky"
+
+
+class Pauses(msgspec.Struct, frozen=True, kw_only=True):
+    """For how long a rebalance stopped its members, measured or estimated; None: unknown."""
+
+    pause_ms: int | None = None
+    queue_pause_ms: int | None = None
+    pause_estimated_ms: int | None = None
+    queue_pause_estimated_ms: int | None = None
+
+
+def as_estimates(pauses: Pauses) -> Pauses:
+    """Return pauses whose ends are those of polls: they are estimates."""
+    whole = pauses.pause_estimated_ms if pauses.pause_ms is None else pauses.pause_ms
+    queues = pauses.queue_pause_estimated_ms if pauses.queue_pause_ms is None else pauses.queue_pause_ms
+    return Pauses(pause_estimated_ms=whole, queue_pause_estimated_ms=queues)
+
+
+class RebalancePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What one rebalance is decided from.
+
+    Attributes:
+        known: The queues of subscribed topics. guessed: Topics whose queues are not known from metadata. awaited: What
+            is needed to compute the generation once they are.
+        reported: The whole assignment as it was reported, where it was. compared: What all members said at that very
+            time each for itself: what they held as it began.
+        revoked_pending: Queues that a cooperative generation revokes and does not assign yet.
+        steps: Who owned what from which times on, ascending. step_pauses: For how long queues that moved had none.
+        overtaken: The newer generation that came before its members had taken it over.
+        idle_queues, pulls: Of the queues that are known now: those between two owners, and when each was last pulled.
+    """
+
+    at: int
+    generation: int
+    triggers: Sequence[Trigger]
+    known: QueuesByTopic
+    target: TargetAssignment
+    guessed: Sequence[str] = ()
+    awaited: Awaited | None = None
+    reported: Owners | None = None
+    compared: Owners | None = None
+    generations_missed: int | None = None
+    pauses: Pauses = Pauses()
+    phases: Phases = Phases()
+    revoked_pending: Sequence[Queue] = ()
+    steps: Sequence[tuple[int, Owners]] = ()
+    step_pauses: QueuePauses = msgspec.field(default_factory=dict)
+    overtaken: int | None = None
+    idle_queues: dict[Queue, IdleQueue] = msgspec.field(default_factory=dict)
+    pulls: dict[Queue, int] = msgspec.field(default_factory=dict)
+
+
+def plan_counted(view: GroupView, pending: Pending) -> RebalancePlan:
+    """Return what the rebalance is decided from that takes pending changes in."""
+    group, at = view.group, pending.changed_at
+    generation = group.counted + 1
+    triggers = list(pending.triggers)
+    if not group.exists:
+        triggers.append(Trigger(kind="group_created"))
+    known = topics_with_metadata(view, at)
+    reported = None if pending.reported is None else held_only_by(dict(pending.reported), group.members)
+    target = compute_target_assignment(view, known, None, at, generation, told=reported)
+    revoked: list[Queue] = []
+    if target.strategy == COOPERATIVE and not target.failed and reported is None:
+        existing = set(queues_of(view, known))
+        revoked = [queue for queue in previous_owners(group) if queue in existing and queue not in target.owners]
+    plan = RebalancePlan(
+        at=at,
+        generation=generation,
+        triggers=triggers,
+        known=known,
+        target=target,
+        reported=reported,
+        revoked_pending=revoked,
+    )
+    return _with_reports_and_pauses(view, plan)
+
+
+def _with_reports_and_pauses(view: GroupView, plan: RebalancePlan) -> RebalancePlan:
+    """Add what members report of themselves at the very time, and for how long their queues have no owner."""
+    group, at = view.group, plan.at
+    held: dict[str, list[Queue]] = {}
+    pulls: dict[Queue, tuple[str, int]] = {}
+    for report in group.waiting_reports:
+        member = reporting_member(group, report.member_id, report.host)
+        if report.generation == plan.generation and report.time >= at and member is not None:
+            held[member.member_id] = [key_of(queue, view.system) for queue in report.queues]
+            pulled = first_pulls(view, report.queues)
+            pulls.update({queue: (member.member_id, time) for queue, time in pulled.items()})
+    if plan.reported is None and held.keys() >= group.members.keys() and view.mode == "clustering":
+        plan = msgspec.structs.replace(plan, compared=owners_of(held))
+    if view.kind is not GroupKind.CLIENT_ASSIGNED:
+        return plan
+    before, after = group.computed, plan.target.owners
+    moved = moved_queues(view.changed_queues(before, after))
+    if plan.reported is not None and view.profile.owns_by_node:
+        pulls = {queue: (holders[0], at) for queue, holders in plan.reported.items()}
+    kinds = {trigger.kind for trigger in plan.triggers}
+    waits = expected_waits(view, moved, kinds)
+    measured = measured_pauses(view, moved, pulls, at)
+    estimated = estimates(view, before, after, waits, kinds)
+    existing = set(queues_of(view, plan.known)) if group.idle_queues or group.pulls else set()
+    idle = {queue: one for queue, one in group.idle_queues.items() if queue in existing}
+    return msgspec.structs.replace(
+        plan,
+        pauses=Pauses(
+            pause_ms=measured.get("pause_ms"),
+            queue_pause_ms=measured.get("queue_pause_ms"),
+            pause_estimated_ms=None if "pause_ms" in measured else estimated.get("pause_estimated_ms"),
+            queue_pause_estimated_ms=(
+                None if "queue_pause_ms" in measured else estimated.get("queue_pause_estimated_ms")
+            ),
+        ),
+        idle_queues=idle_queues_with(idle, waits) if group.has_reported else idle,
+        pulls={queue: pulled_at for queue, pulled_at in group.pulls.items() if queue in existing},
+    )
+
+
+def queues_of(view: GroupView, known: QueuesByTopic) -> list[Queue]:
+    """Return the queues of known topics."""
+    return [queue for topic, infos in known.items() for queue in keys_of(infos, view.system, topic)]

@@ -1,0 +1,274 @@
+"""Core: the assignment that a group's own strategy computes from known topics and described members. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from udfs.group.assignment.library_choice import DEPENDS_ON_LIBRARY, choose
+from udfs.group.members.static_members import ids_at
+from udfs.group.state.assignment_diff import by_owner, held_only_by, owners_of
+from udfs.group.state.group import Group, Member, Owners, Queue, keys_of
+from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.view import GroupView
+from udfs.model.comparability import (
+    CUSTOM_STRATEGY,
+    NOT_RECOMPUTABLE,
+    STRATEGY_FAILED,
+    SUBSCRIPTIONS_UNKNOWN,
+    UNKNOWN_RESULTS,
+)
+from udfs.model.errors import StrategyError
+from udfs.model.events import QueueInfo, QueueRef
+from udfs.model.systems import SYSTEMS, System
+from udfs.strategies.allocate import allocate, select_protocol
+from udfs.strategies.kafka.vote import Voter
+from udfs.strategies.problem import Assignment, Participant, Problem, Topic
+from udfs.strategies.registry import ignores_owned, qualified_name
+from udfs.strategies.registry import strategy as strategy_named
+
+QueuesByTopic: TypeAlias = Mapping[str, tuple[QueueInfo, ...]]
+# The queues that each member owned.
+Previous: TypeAlias = dict[str, tuple[QueueRef, ...]]
+
+
+class TargetAssignment(msgspec.Struct, kw_only=True):
+    """The result of the group's own strategy.
+
+    Attributes:
+        owners: The new assignment; where the strategy failed, the current one.
+        error: Why it failed. incomparable: Why the result cannot be compared with the reported assignment, a reason of
+            ``comparability``; None: it can. library: Kafka's client library whose assignment it is, where that matters.
+    """
+
+    owners: Owners
+    strategy: str | None
+    error: str | None = None
+    failed: bool = False
+    incomparable: str | None = None
+    library: str | None = None
+
+    @property
+    def recomputed(self) -> bool:
+        """Return whether the result can be compared with the reported assignment."""
+        return self.incomparable is None
+
+
+def topics_with_metadata(view: GroupView, at: int) -> dict[str, tuple[QueueInfo, ...]]:
+    """Return the queues of subscribed topics that are known then; deleted topics are not."""
+    found: dict[str, tuple[QueueInfo, ...]] = {}
+    for topic in view.group.subscribed_topics():
+        queues = view.queues_at(topic, at)
+        if queues:
+            found[topic] = queues
+    return found
+
+
+def compute_target_assignment(
+    view: GroupView,
+    known: QueuesByTopic,
+    strategy: str | None,
+    at: int,
+    generation: int,
+    previous: Owners | None = None,
+    told: Owners | None = None,
+    altered: Callable[[Problem], Problem] | None = None,
+) -> TargetAssignment:
+    """Compute the assignment by the group's strategy.
+
+    Args:
+        strategy: The reported one; None: that of the group's settings and members.
+        generation: The one that is computed.
+        previous: What members held before, by the ids that they had then; None: what they hold now.
+        told: The assignment that this generation reports: it shows which client library has assigned.
+        altered: Changes what the strategy gets, to see what it would have done with something else.
+    Returns: an assignment by the ids that members have now.
+    """
+    group = view.group
+    named = strategy or group.reported_strategy or group.strategy
+    if not group.members:
+        return TargetAssignment(owners={}, strategy=_named(view, named))
+    names, tie_order = ids_at(group, at), view.rules.vote_tie_order
+    voters = _voters(group, names)
+    chosen, may_use_owned = named, False
+    try:
+        if view.profile.members_vote and view.mode == "clustering":
+            chosen = named or select_protocol(voters, tie_order)
+            may_use_owned = not ignores_owned(chosen, view.system)
+        before = _by_former_ids(previous_owners(group), names) if previous is None else previous
+        problem = _problem(view, known, _by_member(before) if may_use_owned else {}, names, generation)
+        problem = problem if altered is None else altered(problem)
+        in_use = _existing_queues(view, known) if may_use_owned else None
+        if view.profile.members_vote and view.mode == "clustering" and _depends_on_library(view, chosen):
+            return _by_library(view, qualified_name(chosen or "", view.system), problem, names, in_use, told)
+        dealt = allocate(system=view.system, mode=view.mode, strategy=chosen, problem=problem, tie_order=tie_order)
+    except StrategyError as error:
+        if error.code == "unknown_strategy" and (strategy or group.reported_strategy):
+            return _not_recomputable(_named(view, named))
+        if error.code == "unknown_strategy" and named is None and view.kind is GroupKind.REPORTED:
+            chosen = select_protocol(voters, tie_order)  # its members know it, the coordinator took it
+            return _not_recomputable(chosen)
+        return TargetAssignment(
+            owners=current_owners(view, at),
+            strategy=_named(view, named),
+            error=f"{error.code}: {error.message}",
+            failed=True,
+            incomparable=STRATEGY_FAILED,
+        )
+    return TargetAssignment(
+        owners=_owners(view, dealt.assignment, names, in_use),
+        strategy=dealt.strategy,
+        error=None if dealt.recomputable else NOT_RECOMPUTABLE,
+        incomparable=None if dealt.recomputable else CUSTOM_STRATEGY,
+    )
+
+
+def _depends_on_library(view: GroupView, chosen: str | None) -> bool:
+    return chosen is not None and qualified_name(chosen, view.system) in DEPENDS_ON_LIBRARY
+
+
+def _by_library(
+    view: GroupView,
+    strategy: str,
+    problem: Problem,
+    names: Mapping[str, str],
+    in_use: set[Queue] | None,
+    told: Owners | None,
+) -> TargetAssignment:
+    """Return what the client library of the group's leader computes."""
+    answer = strategy_named(strategy, view.system)
+    choice = choose(strategy, problem, answer, lambda found: _owners(view, found, names, in_use), told)
+    is_unknown = choice.incomparable in UNKNOWN_RESULTS
+    return TargetAssignment(
+        owners={} if is_unknown else _owners(view, choice.assignment, names, in_use),
+        strategy=strategy,
+        error=NOT_RECOMPUTABLE if is_unknown else None,
+        incomparable=choice.incomparable,
+        library=choice.library,
+    )
+
+
+def _existing_queues(view: GroupView, known: QueuesByTopic) -> set[Queue]:
+    return {queue for topic, infos in known.items() for queue in keys_of(infos, view.system, topic)}
+
+
+def _owners(view: GroupView, assignment: Assignment, names: Mapping[str, str], in_use: set[Queue] | None) -> Owners:
+    """Return the owners in an assignment by the ids of that time, by the ids that members have now.
+
+    Args:
+        in_use: Queues that exist, where others are left out: Kafka's sticky assignors keep partitions that no longer
+            exist after a topic was recreated with fewer.
+    """
+    now = {then: member for member, then in names.items()}
+    held = {now.get(member, member): _keys(queues, view.system) for member, queues in assignment.items()}
+    if in_use is not None:
+        held = {member: [queue for queue in queues if queue in in_use] for member, queues in held.items()}
+    return owners_of(held)
+
+
+def _not_recomputable(strategy: str | None) -> TargetAssignment:
+    return TargetAssignment(owners={}, strategy=strategy, error=NOT_RECOMPUTABLE, incomparable=CUSTOM_STRATEGY)
+
+
+def without_subscriptions(view: GroupView, strategy: str | None) -> TargetAssignment:
+    """Return that nothing can be computed: what members subscribe to is not told."""
+    return TargetAssignment(
+        owners={}, strategy=_named(view, strategy), error=NOT_RECOMPUTABLE, incomparable=SUBSCRIPTIONS_UNKNOWN
+    )
+
+
+def _keys(queues: Iterable[QueueRef], system: System) -> list[Queue]:
+    per_broker = SYSTEMS[system].counts_queues_per_broker
+    return [(queue.topic, queue.broker if per_broker else None, queue.queue_id) for queue in queues]
+
+
+def _named(view: GroupView, strategy: str | None) -> str | None:
+    return qualified_name(strategy, view.system) if strategy else None
+
+
+class _PastVoter(NamedTuple):
+    """A member with the id under which it voted."""
+
+    member_id: str
+    strategies: tuple[str, ...] | None
+
+
+def _voters(group: Group, names: Mapping[str, str]) -> Collection[Voter]:
+    """Return the members with their ids of that time: ties between votes depend on them."""
+    members = group.members.values()
+    if not names:
+        return members
+    return [_PastVoter(names.get(one.member_id, one.member_id), one.strategies) for one in members]
+
+
+def _problem(
+    view: GroupView, known: QueuesByTopic, previous: Previous, names: Mapping[str, str], generation: int
+) -> Problem:
+    group = view.group
+    former = max(generation - 1, 0)  # the one in which they held it
+    return Problem(
+        group=view.facts.group_id,
+        members=tuple(
+            participant(view.system, member, names.get(member.member_id), previous, former)
+            for member in group.members.values()
+        ),
+        topics={
+            name: Topic(name=name, queues=queues, topic_id=view.topics.topic_id(name)) for name, queues in known.items()
+        },
+        settings=group.strategy_settings or {},
+        leader=None if group.leader is None else names.get(group.leader, group.leader),
+        previous=previous or None,
+    )
+
+
+def participant(system: System, member: Member, then: str | None, before: Previous, generation: int) -> Participant:
+    """Return a member as input of its strategy; ``then``: its former id, if it has another one now."""
+    previous = before.get(then or member.member_id)
+    owned, since = member.owned, member.owned_generation
+    if owned is None:
+        owned, since = previous, generation
+    elif not SYSTEMS[system].counts_queues_per_broker and any(queue.broker is not None for queue in owned):
+        owned = tuple(dict.fromkeys(QueueRef(queue.topic, queue.queue_id) for queue in owned))
+    return Participant(
+        member_id=then or member.member_id,
+        name=then or member.name,
+        instance_id=member.instance_id,
+        rack=member.rack,
+        client_library=member.client_library,
+        subscriptions=member.subscriptions or (),
+        strategies=member.strategies or (),
+        owned=owned,
+        generation=since if owned is not None else None,
+        settings=member.strategy_settings,
+    )
+
+
+def _by_former_ids(owners: Owners, names: Mapping[str, str]) -> Owners:
+    """Return an assignment by the ids that members had then."""
+    if not names:
+        return owners
+    return {queue: tuple(sorted(names.get(one, one) for one in holders)) for queue, holders in owners.items()}
+
+
+def _by_member(owners: Owners) -> Previous:
+    """Return the queues that each member owned."""
+    held = by_owner(owners)
+    return {member: tuple(QueueRef(t, q, b) for t, b, q in queues) for member, queues in held.items()}
+
+
+def previous_owners(group: Group) -> Owners:
+    """Return the members' current queues: the reported ones where they are known."""
+    return group.reported if group.has_reported else group.computed
+
+
+def current_owners(view: GroupView, at: int) -> Owners:
+    """Return the computed assignment without departed members and deleted queues."""
+    group = view.group
+    staying = held_only_by(group.computed, group.members)
+    queues: set[Queue] = set()
+    for topic in {queue[0] for queue in staying}:
+        queues |= set(keys_of(view.queues_at(topic, at) or (), view.system, topic))
+    whole_brokers = {(topic, broker) for topic, broker, _ in queues}
+    return {q: holders for q, holders in staying.items() if q in queues or (q[2] < 0 and q[:2] in whole_brokers)}

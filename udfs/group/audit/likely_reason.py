@@ -1,0 +1,90 @@
+"""Core: why a reported assignment is not the recomputed one, found by computing it again in other ways. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from udfs.group.audit.audit_variants import Basis, Variant, held_by, leader_variants, member_variants, recomputed
+from udfs.group.state.assignment_diff import Changed, changed_queues
+from udfs.group.state.group import Owners
+from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.view import GroupView
+from udfs.model.audit_reasons import OWNER_HOLDS_NOTHING, UNEXPLAINED
+from udfs.model.comparability import CUSTOM_STRATEGY
+
+# Groups with more queues are not computed again in other ways: it may take seconds.
+MAX_QUEUES_RECOMPUTED: Final = 20_000
+_NAMED_AT_MOST: Final = 3
+
+
+class LikelyReason(NamedTuple):
+    """A reason and its evidence as a sentence."""
+
+    name: str
+    detail: str
+
+
+def likely_reason(view: GroupView, basis: Basis, used: str | None, expected: Owners, reported: Owners) -> LikelyReason:
+    """Return why the reported assignment is probably not the expected one.
+
+    Args:
+        basis: What the generation was computed from. used: Its qualified strategy.
+    """
+    changed = [one for one in changed_queues(expected, reported) if not view.is_quiet(one[0][0])]
+    is_for_itself = view.kind is GroupKind.CLIENT_ASSIGNED
+    if is_for_itself and (silent := _silent_owners(changed, reported)):
+        return LikelyReason(OWNER_HOLDS_NOTHING, f"{named(silent)} report no queue.")
+    queues = sum(map(len, basis.known.values()))
+    if queues > MAX_QUEUES_RECOMPUTED:
+        return LikelyReason(UNEXPLAINED, f"With {queues} queues it was not computed again in other ways.")
+    if recomputed(view, basis) != expected:
+        return LikelyReason(UNEXPLAINED, "What it was computed from is no longer known.")
+    variants = member_variants(view, basis, used) if is_for_itself else leader_variants(view, basis, used, reported)
+    texts: dict[str, list[str]] = {}  # of each reason: which of its variants gives what is reported
+    of_members = changed if is_for_itself else None
+    for variant in variants:
+        if any(texts.values()) and not texts.get(variant.reason):
+            continue  # the first reason that explains it is the likely one
+        of_reason = texts.setdefault(variant.reason, [])
+        if _explains(view, variant, expected, reported, of_members):
+            of_reason.append(variant.text)
+    for reason, found in texts.items():
+        if found:
+            what = f"{named(_members_of(changed))} hold" if is_for_itself else "The reported assignment is"
+            return LikelyReason(reason, f"{what} exactly what results {', or '.join(found)}.")
+    causes = ", ".join(sorted(texts))
+    return LikelyReason(CUSTOM_STRATEGY, f"Computed again for other reasons ({causes}), it is never what is reported.")
+
+
+def _explains(
+    view: GroupView, variant: Variant, expected: Owners, reported: Owners, of_members: Sequence[Changed] | None
+) -> bool:
+    """Return whether a variant gives what is reported: all of it, or what each differing member holds."""
+    owners = variant.compute()
+    if owners is None or owners == expected:
+        return False
+    if of_members is None:
+        return not any(not view.is_quiet(queue[0]) for queue, _, _ in changed_queues(owners, reported))
+    members = _members_of(of_members)
+    return held_by(owners, members) == held_by(reported, members)
+
+
+def _members_of(changed: Iterable[Changed]) -> list[str]:
+    """Return the members that hold a queue which they should not, or lack one."""
+    return sorted({member for _, expected, reported in changed for member in set(expected) ^ set(reported)})
+
+
+def _silent_owners(changed: Sequence[Changed], reported: Owners) -> list[str]:
+    """Return the expected owners if all that differs is that they report no queue at all."""
+    if any(holders for _, _, holders in changed):
+        return []
+    owners = _members_of(changed)
+    return owners if not any(held_by(reported, owners).values()) else []
+
+
+def named(members: Collection[str]) -> str:
+    """Return members as a text; of many the first."""
+    shown = sorted(members)[:_NAMED_AT_MOST]
+    more = len(members) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")

@@ -1,0 +1,112 @@
+"""Core: what one group writes in one batch: changes of its history, its row, its findings. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from udfs.group.batch.event_time import BeforeEventTime
+from udfs.group.batch.findings import Found
+from udfs.group.batch.recorded_row import with_epochs
+from udfs.group.state.group import Group, OpenFinding, observed_by
+from udfs.group.state.strategy_verdict import with_verdict
+from udfs.group.state.view import GroupView
+from udfs.model.config import CoreConfig
+from udfs.model.group_api import GroupInput, GroupOutput, TopicsView
+from udfs.model.ids import finding_id
+from udfs.model.journal import Body, Change, FindingClosed, FindingOpened, GroupChanged, MemberReplaced
+from udfs.model.spans import QueuesReassigned
+
+
+class GroupHistory(GroupView):
+    """One group through one batch, as its journal continues.
+
+    Attributes:
+        output: What is written.
+        before: The group before the events of this time.
+        first_change: How many changes had been written then, even if the group is deleted at that time.
+    """
+
+    def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
+        super().__init__(group, facts, topics, rules)
+        self.output = GroupOutput()
+        self.first_change = 0
+        self.begin_event_time()
+
+    def begin_event_time(self) -> None:
+        """Record the state before the first event of one event time."""
+        self.before = BeforeEventTime(self.group, len(self.output.changes))
+
+    def write(self, at: int, body: Body) -> None:
+        """Write one change of the group's history."""
+        self.group.number += 1
+        self.output.changes.append(
+            Change(
+                cluster=self.facts.cluster,
+                group_id=self.facts.group_id,
+                subject=None,
+                number=self.group.number,
+                event_time=at,
+                body=body,
+            )
+        )
+
+    def computed_spans_of_now(self) -> list[QueuesReassigned | MemberReplaced]:
+        """Return what became of computed spans at this event time so far."""
+        bodies = [change.body for change in self.output.changes[self.first_change :]]
+        return [
+            body
+            for body in bodies
+            if isinstance(body, MemberReplaced) or (isinstance(body, QueuesReassigned) and body.origin == "computed")
+        ]
+
+    def changes_of_now(self) -> list[Body]:
+        """Return what was written at this event time so far."""
+        return [change.body for change in self.output.changes[self.before.changes :]]
+
+    def take_back_changes(self, counts: Callable[[Body], bool]) -> None:
+        """Strike changes of this event time that do not count, and number the others anew."""
+        written = self.output.changes[self.before.changes :]
+        left = [change for change in written if counts(change.body)]
+        number = self.group.number - len(written)
+        self.output.changes[self.before.changes :] = [
+            msgspec.structs.replace(one, number=number + place) for place, one in enumerate(left, start=1)
+        ]
+        self.group.number = number + len(left)
+
+    def write_row(self, at: int, row: GroupChanged) -> None:
+        """Write the group's current row, if it changed, with what the audits say of its strategy."""
+        row = msgspec.structs.replace(row, observed_by=observed_by(self.group, row.generation_source))
+        row = with_verdict(row if self.group.recorded is None else with_epochs(self.group.recorded, row), self.group)
+        if row != self.group.row:
+            self.group.row = row
+            self.write(at, row)
+
+    def set_finding(self, key: str, found: Found | None, at: int, kind: str | None = None) -> None:
+        """Open or close the finding under one key; its kind is the key unless ``kind`` is given."""
+        group = self.group
+        current = group.findings.get(key)
+        if found is None:
+            if current is not None:
+                del group.findings[key]
+                self.write(at, FindingClosed(finding_id=current.finding_id, closed_at=at))
+            return
+        if current is not None:
+            if found.closes_at is not None:
+                current.closes_at = found.closes_at
+            return
+        name = finding_id(self.facts.cluster, self.facts.group_id, key, at)
+        group.findings[key] = OpenFinding(name, at, found.closes_at)
+        self.write(
+            at,
+            FindingOpened(
+                finding_id=name,
+                finding=kind or key,
+                severity=found.severity,
+                message=found.message,
+                advice=found.advice,
+                evidence=list(found.evidence),
+                opened_at=at,
+            ),
+        )

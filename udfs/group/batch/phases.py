@@ -1,0 +1,69 @@
+"""Core: the phases of a reported rebalance: when it began, when its join phase ended, when it was complete. No I/O.
+
+A coordinator's record has the end of the join phase and, as its own time, the completion. That a rebalance is under way
+shows in snapshots of the states ``PreparingRebalance`` and ``CompletingRebalance``, from polls or a broker's log.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from udfs.group.state.group import Group
+from udfs.group.state.view import GroupView
+from udfs.model.events import GroupSnapshot
+
+
+class Phases(msgspec.Struct, frozen=True, kw_only=True):
+    """When a reported rebalance began, ended its join phase and was complete; None: not reported."""
+
+    began_at: int | None = None
+    joined_at: int | None = None
+    completed_at: int | None = None
+
+
+def under_way(group: Group, snapshot: GroupSnapshot) -> tuple[int | None, str | None, int | None]:
+    """Return since when, why and with which end of its join phase a rebalance is under way, after one more snapshot.
+
+    A snapshot of a rebalance that is over already says nothing.
+    """
+    since, reason, joined = group.preparing_since, group.preparing_reason, group.join_ended_at
+    at = snapshot.event_time
+    if is_over(group, snapshot):
+        return since, reason, joined
+    return (
+        at if since is None else since,
+        snapshot.reason if reason is None else reason,
+        joined if snapshot.joined_at is None else snapshot.joined_at,
+    )
+
+
+def is_over(group: Group, snapshot: GroupSnapshot) -> bool:
+    """Return whether the rebalance of this snapshot has already made its generation.
+
+    While the members join, the group has its old generation; once they have, the new one.
+    """
+    if group.last_rebalance_at is not None and snapshot.event_time < group.last_rebalance_at:
+        return True
+    if snapshot.generation is None or group.generation is None:
+        return False
+    has_joined = snapshot.joined_at is not None
+    return snapshot.generation < group.generation + has_joined
+
+
+def phases_of(view: GroupView, snapshot: GroupSnapshot, evidence_at: int | None, at: int) -> Phases:
+    """Return the phases of the rebalance that a generation completes.
+
+    Args:
+        evidence_at: The first evidence of one of its causes.
+    """
+    group, since = view.group, view.group.last_rebalance_at
+
+    def within(moment: int | None) -> bool:
+        return moment is not None and moment <= at and (since is None or moment >= since)
+
+    joined_at = next(filter(within, (snapshot.joined_at, group.join_ended_at)), None)
+    known = [moment for moment in (joined_at, group.preparing_since) if moment is not None and within(moment)]
+    if evidence_at is not None:
+        known.append(evidence_at if since is None else max(evidence_at, since))
+    completed_at = None if group.polled else min(snapshot.event_time, at)  # a poll does not show it
+    return Phases(began_at=min(known, default=None), joined_at=joined_at, completed_at=completed_at)

@@ -1,0 +1,71 @@
+"""Core: what the row of a group shows of the coordinator's records: epochs, state, who waits for whom. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from udfs.group.state.recorded_group import Partitions, RecordedGroup, merged
+from udfs.model.journal import GroupChanged
+
+MAX_SHOWN = 20  # waiting members; beyond it only their number
+
+
+def with_epochs(recorded: RecordedGroup, row: GroupChanged) -> GroupChanged:
+    """Return a group's row with what its records show beside its last rebalance."""
+    state = recorded.state
+    if recorded.protocol != "consumer" or recorded.incomplete:
+        state = "not_followed"
+    elif row.state == "failed" and state == "stable":
+        state = "failed"
+    return msgspec.structs.replace(
+        row,
+        state=state,
+        members=len(recorded.present),
+        protocol=recorded.protocol,
+        epoch=recorded.epoch,
+        assignment_epoch=recorded.assignment_epoch,
+        waits=(_waits(recorded) or None) if recorded.protocol == "consumer" else None,
+    )
+
+
+def _waits(recorded: RecordedGroup) -> str:
+    """Return what members have yet to revoke, and for whose partitions others wait."""
+    has_target = recorded.assignment_epoch == recorded.epoch
+    waiting = [
+        member_id
+        for member_id, one in recorded.present.items()
+        if one.state != "stable" or (has_target and one.epoch != recorded.assignment_epoch)
+    ]
+    more = f"; {len(waiting) - MAX_SHOWN} more" if len(waiting) > MAX_SHOWN else ""
+    return "; ".join(_sentences(recorded, sorted(waiting)[:MAX_SHOWN])) + more
+
+
+def _sentences(recorded: RecordedGroup, waiting: Sequence[str]) -> Iterator[str]:
+    if not waiting:
+        return
+    present, names = recorded.present, recorded.names
+    holders = {
+        (one.topic, number): member_id
+        for member_id, member in present.items()
+        for one in merged(member.owned, member.revoking)
+        for number in one.partitions
+    }
+    for member_id in waiting:
+        member = present[member_id]
+        if member.state == "unrevoked":
+            yield f"{member_id} has yet to revoke {_named(member.revoking, names)}"
+        elif member.state == "unreleased":
+            owned = {(one.topic, number) for one in member.owned for number in one.partitions}
+            missing = [(one.topic, number) for one in member.target for number in one.partitions]
+            missing = [queue for queue in missing if queue not in owned]
+            others = sorted({holders[queue] for queue in missing if queue in holders})
+            told = ", ".join(f"{names.get(topic, topic)}-{number}" for topic, number in missing)
+            yield f"{member_id} waits for {told}" + (f" of {', '.join(others)}" if others else "")
+        else:
+            yield f"{member_id} has not taken epoch {recorded.epoch} over"
+
+
+def _named(partitions: Partitions, names: dict[str, str]) -> str:
+    return ", ".join(f"{names.get(one.topic, one.topic)}-{number}" for one in partitions for number in one.partitions)

@@ -1,0 +1,282 @@
+"""Core: the commit of what was decided: the only place where a decision changes a group. No I/O.
+
+``context`` and ``history`` change a group as events come, ``audit_commit`` as audits are made; this module and
+``commit_spans`` as rebalances, generations and spans are decided. No other module assigns a field of a group, but for
+those that make one: ``state_format`` and ``restore``.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from udfs.group.assignment.queue_handover import latest_pulls, resumed
+from udfs.group.audit.audit_commit import commit_audit, end_audits
+from udfs.group.batch.context import GroupContext
+from udfs.group.decision.commit_spans import commit_spans, end_spans, note_holdings, split_replaced, split_span_of
+from udfs.group.decision.rebalance import RebalanceResult
+from udfs.group.members.static_members import ids_at
+from udfs.group.state.assignment_diff import by_owner, owners_of
+from udfs.group.state.group import (
+    MAX_WAITING_REPORTS,
+    Awaited,
+    Group,
+    Owners,
+    Queue,
+    WaitingReport,
+)
+from udfs.group.state.state_machine import GroupKind
+from udfs.model.comparability import NOT_RECOMPUTABLE, OF_LIBRARIES
+from udfs.model.events import HeldQueue, QueueInfo
+from udfs.model.journal import GroupChanged, GroupRemoved
+from udfs.model.queues import shortened
+from udfs.model.spans import SpansWithdrawn
+
+# ---- a rebalance
+
+
+def commit(context: GroupContext, result: RebalanceResult) -> None:
+    """Apply a rebalance: write its row, the spans that change, the group as it is now, what is wrong with it."""
+    group, plan, row = context.group, result.plan, result.row
+    at = row.event_time
+    end_audits(context, at)
+    context.work += row.members_after + row.queues_after
+    context.output.rebalances.append(row)
+    context.applied(at)
+    group.pending = None
+    if context.kind is not GroupKind.REPORTED:
+        group.counted = row.generation
+    else:
+        group.preparing_since = group.preparing_reason = group.join_ended_at = None
+    note_holdings(group, result.moves, at)
+    group.last_rebalance_at, group.last_rebalance_id = at, row.rebalance_id
+    group.rebalance_ordinals = result.ordinals
+    group.idle_queues, group.pulls = plan.idle_queues, plan.pulls
+    commit_spans(context, "computed", plan.target.owners, at, guessed=plan.guessed, costs=result.costs)
+    for time, owners in plan.steps:
+        commit_spans(context, "reported", owners, time, paused=plan.step_pauses)
+    if result.reported is not None:
+        commit_spans(context, "reported", result.reported, at, costs=result.costs, paused=plan.step_pauses)
+        group.has_reported = True
+    split_replaced(context, None)
+    group.replaced = []
+    group.exists = True
+    if plan.awaited is None:
+        _forget_owned(group)
+    group.members_decided = row.members_after
+    group.counts = {topic: len(infos) for topic, infos in plan.known.items()}
+    group.topics_without_metadata, group.awaited = list(plan.guessed), plan.awaited
+    group.revoked_pending = list(plan.revoked_pending)
+    group.logical_id = row.logical_id if group.revoked_pending else None
+    group.last_strategy, group.last_library = row.strategy, row.library
+    is_comparable = plan.target.incomparable not in OF_LIBRARIES and plan.overtaken is None
+    group.recomputable = row.error != NOT_RECOMPUTABLE and is_comparable
+    group.reporters, group.compare_at = result.reporters, result.compare_at
+    group.recent, group.usual = result.recent, result.usual
+    commit_audit(context, result.audit)
+    context.write_row(at, result.group_row)
+    context.write(at, result.rebalanced)
+    for kind, found in result.findings:
+        context.set_finding(kind, found, at)
+
+
+def _forget_owned(group: Group) -> None:
+    """Drop the owned queues that members reported before a rebalance: they are out of date."""
+    for member in group.members.values():
+        member.forget_owned()
+
+
+# ---- reported generations
+
+
+def overtake_awaited(context: GroupContext) -> None:
+    """Forget what the current generation still needs: another one takes its place, under the present ids."""
+    split_replaced(context, None)
+    context.group.awaited, context.group.replaced = None, []
+
+
+def begin_generation(
+    context: GroupContext, generation: int, leader: str | None, member_ids: Iterable[str], *, polled: bool
+) -> None:
+    """Note the generation that a coordinator reports or polls show; its members are in place, in this order."""
+    group = context.group
+    group.members = {member_id: group.members[member_id] for member_id in member_ids}
+    group.generation, group.leader, group.polled = generation, leader, polled
+
+
+def note_epoch(context: GroupContext, epoch: int, at: int) -> None:
+    """Note a group epoch after which all is as it was: no rebalance."""
+    group = context.group
+    group.generation = epoch
+    if group.row is not None:
+        context.write_row(at, msgspec.structs.replace(group.row, generation=epoch))
+
+
+def commit_generation_zero(context: GroupContext, at: int, *, polled: bool) -> None:
+    """Apply generation 0, a new group without members: no rebalance."""
+    group = context.group
+    for member_id in sorted(group.members):
+        context.close_session(member_id, at, at, "absent_from_snapshot")
+    end_spans(context, at)
+    group.generation, group.members_decided, group.polled = 0, 0, polled
+    group.counts, group.revoked_pending, group.topics_without_metadata, group.awaited = {}, [], [], None
+    row = GroupChanged(
+        system=context.system,
+        state="empty",
+        generation=0,
+        generation_source="counted" if polled else "reported",
+        mode=context.mode,
+    )
+    row.last_rebalance_at, row.last_rebalance_id = group.last_rebalance_at, group.last_rebalance_id
+    context.write_row(at, row)
+
+
+def commit_topic(context: GroupContext, topic: str, queues: Sequence[QueueInfo]) -> None:
+    """Note the queues of a topic of the current generation that became known only now."""
+    group = context.group
+    group.topics_without_metadata = [other for other in group.topics_without_metadata if other != topic]
+    if not queues:
+        return
+    group.counts[topic] = len(queues)
+    if group.awaited is not None:
+        group.awaited.known[topic] = shortened(tuple(queues))
+
+
+def commit_awaited(context: GroupContext, awaited: Awaited, owners: Owners | None, *, comparable: bool) -> None:
+    """Write the spans of the current generation as computed from all of its topics; None: as they are.
+
+    Args:
+        comparable: Reports can be compared with them.
+    """
+    group = context.group
+    group.recomputable = comparable
+    _forget_owned(group)
+    if owners is not None and owners != group.computed:
+        _correct_spans(context, awaited, owners)
+    group.awaited, group.replaced = None, []
+
+
+def _correct_spans(context: GroupContext, awaited: Awaited, owners: Owners) -> None:
+    group, since = context.group, awaited.since
+    before = group.computed
+    if awaited.before is not None and (awaited.before or before):
+        context.write(since, SpansWithdrawn(since=since))
+        for body in awaited.again:
+            context.write(since, body)
+        now = {then: member for member, then in ids_at(group, since).items()}
+        before = {
+            queue: tuple(sorted(now.get(one, one) for one in holders)) for queue, holders in awaited.before.items()
+        }
+        group.computed = before
+    # What was known of offsets then may be forgotten: it would depend on when the topic became known.
+    commit_spans(context, "computed", owners, since, inferred=True, costs={})
+    if not group.has_reported:
+        note_holdings(group, context.changed_queues(before, owners), since)
+    for one in group.replaced:
+        split_span_of(context, one)
+
+
+# ---- what members report to hold
+
+
+def keep_waiting_report(context: GroupContext, report: WaitingReport) -> None:
+    """Keep a report until the generation that it names is there; beyond the limit the oldest is forgotten."""
+    waiting = context.group.waiting_reports
+    if report not in waiting:
+        bisect.insort(waiting, report, key=lambda one: one.time)
+        del waiting[:-MAX_WAITING_REPORTS]
+
+
+def take_out_waiting_reports(context: GroupContext) -> list[WaitingReport]:
+    """Return the reports of the current generation; later ones go on waiting, older ones are dropped."""
+    group, now = context.group, context.group.current_generation
+    waiting = group.waiting_reports
+    group.waiting_reports = [one for one in waiting if one.generation > now]
+    return [one for one in waiting if one.generation == now]
+
+
+def newest_reports(context: GroupContext, told: Owners, own: int) -> Owners:
+    """Return a whole assignment that was reported at a time, with what members have reported since in its place."""
+    group = context.group
+    group.assigned_at = own
+    newer: list[str] = []
+    for member_id, member in group.members.items():
+        if member.reported_at is not None and member.reported_at > own:
+            newer.append(member_id)
+        else:
+            member.reported_at = None
+    if not newer:
+        return told
+    held, current = by_owner(told), by_owner(group.reported)
+    return owners_of({**held, **{member_id: current.get(member_id, []) for member_id in newer}})
+
+
+def commit_reports(context: GroupContext, reporters: Iterable[str], compare_at: int | None) -> None:
+    """Note which members have reported their queues, and when these should be the target."""
+    group = context.group
+    group.has_reported, group.compare_at = True, compare_at
+    group.reporters = sorted(reporters)
+
+
+def commit_pulls(
+    context: GroupContext, member_id: str, pulled: Mapping[Queue, int], queues: Iterable[HeldQueue], at: int
+) -> None:
+    """Write of queues that a member took over before and now has pulled, and remember its newest pulls."""
+    for body in resumed(context, member_id, pulled):
+        del context.group.idle_queues[body.topic, body.broker, body.queue_id]
+        context.write(at, body)
+    context.group.pulls.update(latest_pulls(context, queues))
+
+
+def end_comparison(context: GroupContext) -> None:
+    """Note that the time is over in which members may still own other queues than computed."""
+    context.group.compare_at = None
+
+
+# ---- the ends of a group
+
+
+def stop_following(context: GroupContext, at: int) -> None:
+    """End what was followed of a group of a kind that is not recomputed."""
+    for member_id in sorted(context.group.members):
+        context.close_session(member_id, at, at, "absent_from_snapshot")
+    end_spans(context, at)
+    stop_deciding(context, at)
+
+
+def stop_deciding(context: GroupContext, at: int) -> None:
+    """Decide no more about a group of a kind that is not recomputed."""
+    group = context.group
+    for kind in sorted(group.findings):
+        context.set_finding(kind, None, at)
+    group.followed, group.pending, group.generation = False, None, None
+    group.compare_at, group.idle_queues, group.pulls = None, {}, {}
+    group.members_decided, group.counts, group.revoked_pending = 0, {}, []
+    group.topics_without_metadata, group.awaited = [], None
+
+
+def show_owners(context: GroupContext, owners: Owners, at: int) -> None:
+    """Show who owns what in a group of a kind that is not recomputed."""
+    commit_spans(context, "reported", owners, at)
+    context.group.has_reported = True
+
+
+def end_group(context: GroupContext, at: int) -> None:
+    """End a group without members: what comes next under this name is a new one, but for its counters."""
+    group = context.group
+    end_spans(context, at)
+    for kind in sorted(group.findings):
+        context.set_finding(kind, None, at)
+    if group.row is not None:
+        context.write(at, GroupRemoved())
+    new = Group(
+        number=group.number,
+        counted=group.counted,
+        last_rebalance_at=group.last_rebalance_at,
+        rebalance_ordinals=group.rebalance_ordinals,
+        last_applied=group.last_applied,
+    )
+    for field in msgspec.structs.fields(new):
+        setattr(group, field.name, getattr(new, field.name))

@@ -1,0 +1,125 @@
+"""Core: the commit of spans: who owns which queue from when on, computed and reported. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from udfs.group.assignment.move_costs import MoveCost, move_costs
+from udfs.group.assignment.queue_handover import Handover, hand_over
+from udfs.group.assignment.span_runs import Pauses, pack_reassignment
+from udfs.group.batch.context import GroupContext
+from udfs.group.members.static_members import ids_at
+from udfs.group.state.assignment_diff import Changed
+from udfs.group.state.group import MAX_REPLACEMENTS, Group, Owners, Queue, Replacement
+from udfs.group.state.state_machine import GroupKind
+from udfs.model.journal import MemberReplaced
+from udfs.model.spans import Origin
+
+
+def commit_spans(
+    context: GroupContext,
+    origin: Origin,
+    owners: Owners,
+    at: int,
+    *,
+    guessed: Collection[str] = (),
+    inferred: bool = False,
+    pulled: Mapping[Queue, int] | None = None,
+    costs: Mapping[Queue, MoveCost] | None = None,
+    paused: Pauses | None = None,
+) -> None:
+    """Close and open spans so that the current assignment becomes this one.
+
+    Args:
+        guessed: Topics whose new spans are inferred; ``inferred``: all are.
+        pulled: When the reporting member last pulled each queue. paused: For how long queues had no owner.
+        costs: Of queues that get an owner; None: as known at that time.
+    """
+    group = context.group
+    current = group.computed if origin == "computed" else group.reported
+    changed = context.changed_queues(current, owners)
+    context.work += len(changed)
+    if origin == "reported" and changed:
+        at = group.reported_at = max(at, group.reported_at or at)
+    split_replaced(context, at)
+    handover: Handover | None = None
+    if changed and origin == "reported" and context.kind is GroupKind.CLIENT_ASSIGNED:
+        handover = hand_over(context, changed, pulled or {}, at)
+        group.idle_queues, group.pulls = handover.idle_queues, handover.pulls
+    body = pack_reassignment(
+        current,
+        changed,
+        origin=origin,
+        at=at,
+        generation=group.current_generation,
+        rebalance_id=group.last_rebalance_id or "",
+        names=ids_at(group, at),
+        instance_ids={name: one.instance_id for name, one in group.members.items() if one.instance_id is not None},
+        inferred=lambda topic: inferred or topic in guessed,
+        pauses=(paused or {}) if handover is None else handover.pauses,
+        costs=move_costs(context, changed, at) if costs is None else costs,
+    )
+    if body is not None:
+        context.write(at, body)
+    if origin == "computed":
+        group.computed = owners
+    else:
+        group.reported = owners
+
+
+def end_spans(context: GroupContext, at: int) -> None:
+    """End all spans."""
+    commit_spans(context, "computed", {}, at)
+    commit_spans(context, "reported", {}, at)
+
+
+def split_replaced(context: GroupContext, until: int | None) -> None:
+    """Split the open spans of static members that were replaced up to a time; None: of all."""
+    for one in context.group.replaced:
+        if not one.written and (until is None or one.at <= until):
+            one.written = True
+            split_span_of(context, one)
+
+
+def split_span_of(context: GroupContext, one: Replacement) -> None:
+    """Split the open spans of one static member that was replaced."""
+    body = MemberReplaced(
+        former_member_id=one.former_id, member_id=one.member_id, instance_id=one.instance_id, replaced_at=one.at
+    )
+    context.write(one.at, body)
+
+
+def replace_members(context: GroupContext, renamed: Mapping[str, str], at: int) -> None:
+    """End the sessions of old ids and replace them by the new ids; the caller opens the new sessions."""
+    group = context.group
+    names = {member_id: renamed.get(member_id, member_id) for member_id in group.members}
+    group.members = {names[member_id]: member for member_id, member in group.members.items()}
+    for former_id, member_id in sorted(renamed.items()):
+        left_at = context.replace_session(former_id, member_id, at)
+        instance_id = group.members[member_id].instance_id
+        replacement = Replacement(former_id, member_id, instance_id, left_at, written=False)
+        group.replaced = [*group.replaced, replacement][-MAX_REPLACEMENTS:]
+    group.computed = _renamed(group.computed, renamed)
+    group.reported = _renamed(group.reported, renamed)
+    group.reporters = sorted(renamed.get(one, one) for one in group.reporters)
+    if group.leader is not None:
+        group.leader = renamed.get(group.leader, group.leader)
+    if group.pending is None:
+        split_replaced(context, None)
+    elif group.pending.reported is not None:
+        group.pending.reported = list(_renamed(dict(group.pending.reported), renamed).items())
+    if group.pending is None and group.awaited is None:
+        group.replaced = []
+
+
+def _renamed(owners: Owners, renamed: Mapping[str, str]) -> Owners:
+    return {queue: tuple(sorted(renamed.get(one, one) for one in holders)) for queue, holders in owners.items()}
+
+
+def note_holdings(group: Group, changed: Iterable[Changed], at: int) -> None:
+    """Record for each changed member since when it owns exactly its current queues."""
+    members: set[str] = set()
+    for _, old, new in changed:
+        members.update(set(old) ^ set(new) if len(old) > 1 or len(new) > 1 else old + new)
+    for member_id in members & group.members.keys():
+        group.members[member_id].holds_since = at

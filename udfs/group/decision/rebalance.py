@@ -1,0 +1,331 @@
+"""Core: a rebalance as it follows from a group and its changes: computed here, applied by ``commit``. No I/O."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from udfs.group.assignment.balance import balance_of, distinct_subscriptions
+from udfs.group.assignment.client_timings import settled_after_ms
+from udfs.group.assignment.move_costs import MoveCost, move_costs, total_costs
+from udfs.group.assignment.rebalance_plan import RebalancePlan, queues_of
+from udfs.group.assignment.target_assignment import (
+    previous_owners,
+)
+from udfs.group.audit.audit import audit_of_plan
+from udfs.group.batch.findings import RULES, Found, Outcome
+from udfs.group.state.assignment_diff import (
+    Balance,
+    Changed,
+    changed_queues,
+    count_moves,
+    held_only_by,
+)
+from udfs.group.state.flapping import Flapping, Usual, flapping, remember
+from udfs.group.state.group import Owners, Queue, observed_by
+from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.view import GroupView
+from udfs.model.audits import Audited
+from udfs.model.comparability import NO_MEMBERS, NOT_RECOMPUTABLE, NOT_REPORTED, TOPICS_UNKNOWN
+from udfs.model.ids import rebalance_id
+from udfs.model.journal import (
+    TRIGGER_ORDER,
+    GenerationSource,
+    GroupChanged,
+    Rebalance,
+    Rebalanced,
+    Trigger,
+)
+
+# The error of an epoch that a newer one overtook begins so.
+OVERTAKEN = "overtaken"
+_OF_COMPLETED = ("expected_differs", "unassigned_queues", "idle_members")
+_RANKS = {kind: rank for rank, kind in enumerate(TRIGGER_ORDER)}
+
+
+class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
+    """All that follows from a plan.
+
+    Attributes:
+        row: Of the table. group_row, rebalanced: What the journal says of it.
+        moves: What changes between the assignment before and this one, as reported where it is.
+        reported: What members report to hold from now on; None: they have reported nothing so far.
+        reporters: Members that have reported what they hold. compare_at: When that should be the target; None: their
+            reports are not compared, or only when more come.
+        recent, usual: How often the group rebalances, see ``flapping``.
+        ordinals: Of this time: how many rebalances of each generation.
+        findings: What each rule found, by kind; None: it found nothing.
+        costs: Of queues that get an owner, as far as anything is known.
+        audit: Of this generation, where it can be compared already.
+    """
+
+    plan: RebalancePlan
+    row: Rebalance
+    group_row: GroupChanged
+    rebalanced: Rebalanced
+    moves: Sequence[Changed]
+    reported: Owners | None
+    reporters: list[str]
+    compare_at: int | None
+    recent: list[int]
+    usual: Usual | None
+    ordinals: dict[str, int]
+    findings: Sequence[tuple[str, Found | None]]
+    costs: dict[Queue, MoveCost]
+    audit: Audited | None
+
+
+def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
+    """Return what follows from a plan: the row, the spans, the figures, the findings. Nothing is changed."""
+    group, at, target = view.group, plan.at, plan.target
+    queues = queues_of(view, plan.known)
+    before, after = group.computed, target.owners
+    if plan.reported is not None:
+        before, after = previous_owners(group), plan.reported
+    moves = view.changed_queues(before, after)
+    balance = _balance(view, plan, after, queues)
+    identity, ordinals = next_identity(view, at, plan.generation)
+    began = None if plan.pauses.pause_ms is None else at - plan.pauses.pause_ms
+    costs = move_costs(view, moves, at, began)
+    row = _row(view, plan, identity, before, moves, balance, len(queues), costs)
+    reported = plan.reported
+    if reported is None and group.has_reported:
+        reported = held_only_by(group.reported, group.members)
+    reporters, compare_at = _expected_reports(view, plan, reported is not None)
+    is_quiet = all(one.topic is not None and view.is_quiet(one.topic) for one in row.triggers)
+    recent, usual = group.recent, group.usual
+    if not is_quiet:
+        recent, usual = remember(recent, usual, at, view.rules)
+    return RebalanceResult(
+        plan=plan,
+        row=row,
+        group_row=_group_row(row, balance),
+        rebalanced=_rebalanced(row, plan, balance),
+        moves=moves,
+        reported=reported,
+        reporters=reporters,
+        compare_at=compare_at,
+        recent=recent,
+        usual=usual,
+        ordinals=ordinals,
+        findings=_findings(view, plan, row, flapping(recent, usual, view.rules)),
+        costs=costs,
+        audit=audit_of_plan(view, plan, row),
+    )
+
+
+def _row(
+    view: GroupView,
+    plan: RebalancePlan,
+    identity: str,
+    before: Owners,
+    moves: Sequence[Changed],
+    balance: Balance,
+    queues: int,
+    costs: Mapping[Queue, MoveCost],
+) -> Rebalance:
+    group, target = view.group, plan.target
+    triggers = in_order(plan.triggers)
+    counts = count_moves(before, moves)
+    differing, reason = compared_with_reports(view, plan)
+    return Rebalance(
+        rebalance_id=identity,
+        cluster=view.facts.cluster,
+        system=view.system,
+        group_id=view.facts.group_id,
+        generation=plan.generation,
+        generation_source=source_of(view),
+        event_time=plan.at,
+        detected_at=view.facts.detected_at,
+        trigger=triggers[0].kind,
+        triggers=triggers,
+        strategy=target.strategy,
+        leader=group.leader if group.leader in group.members else None,
+        mode=view.mode,
+        status="failed" if target.failed else "completed",
+        error=target.error if plan.overtaken is None else f"{OVERTAKEN} by epoch {plan.overtaken}",
+        members_before=group.members_decided,
+        members_after=len(group.members),
+        queues_before=sum(group.counts.values()),
+        queues_after=queues,
+        queues_kept=counts.kept,
+        queues_assigned=counts.assigned,
+        queues_revoked=counts.revoked,
+        queues_moved=counts.moved,
+        generations_missed=plan.generations_missed,
+        idle_members=balance.idle,
+        unassigned_queues=balance.unassigned,
+        spread=balance.spread,
+        agrees=None if differing is None else differing == 0,
+        queues_differing=differing,
+        library=target.library,
+        agrees_reason=reason,
+        logical_id=_logical_id(view, triggers) or identity,
+        **msgspec.structs.asdict(plan.pauses),
+        observed_by=observed_by(group, source_of(view)),
+        **msgspec.structs.asdict(plan.phases),
+        **total_costs(costs),
+    )
+
+
+def _logical_id(view: GroupView, triggers: Sequence[Trigger]) -> str | None:
+    """Return the first generation of the cooperative rebalance that these causes continue; None: they begin one."""
+    continues = any(one.kind == "cooperative_follow_up" for one in triggers)
+    # States of version 3 have no logical id: then the last rebalance was the first half.
+    return (view.group.logical_id or view.group.last_rebalance_id) if continues else None
+
+
+def compared_with_reports(view: GroupView, plan: RebalancePlan) -> tuple[int | None, str | None]:
+    """Return on how many queues the reported assignment differs from the computed one, or why that is unknown."""
+    told = plan.reported if plan.compared is None else plan.compared
+    if not view.group.members:
+        return None, NO_MEMBERS
+    if told is None:
+        return None, NOT_REPORTED
+    if plan.target.incomparable is not None:
+        return None, plan.target.incomparable
+    differing = differing_from(view, plan.target.owners, told)
+    if differing and any(topic in plan.known for topic in plan.guessed):
+        return None, TOPICS_UNKNOWN  # metadata of a topic that exists is still to come: then it is evaluated
+    return differing, None
+
+
+def _balance(view: GroupView, plan: RebalancePlan, after: Owners, queues: Sequence[Queue]) -> Balance:
+    """Return how evenly the new assignment is spread, as far as it is known."""
+    group = view.group
+    if plan.awaited is not None and plan.reported is None and plan.known:
+        return Balance()  # nothing is computed yet of queues that exist
+    if plan.target.error == NOT_RECOMPUTABLE and plan.reported is None:
+        if not group.has_reported:
+            return Balance()
+        after = group.reported
+    return balance_of(view, after, queues)
+
+
+def _expected_reports(view: GroupView, plan: RebalancePlan, has_reported: bool) -> tuple[list[str], int | None]:
+    """Return which members have reported what they hold, and when that should be what the strategy gives them."""
+    group = view.group
+    if view.kind is not GroupKind.CLIENT_ASSIGNED:
+        return (sorted(group.members) if plan.reported is not None else []), None
+    # A member that reports nothing holds what it reported last: reports come when something changed.
+    kept = group.members if plan.reported is not None else [one for one in group.reporters if one in group.members]
+    kinds = {trigger.kind for trigger in plan.triggers}
+    return sorted(kept), taken_over_by(view, plan.at, kinds) if has_reported else None
+
+
+def taken_over_by(view: GroupView, at: int, kinds: Collection[str]) -> int:
+    """Return by when members should hold what a rebalance gave them."""
+    members = view.group.members.values()
+    timeout = max((view.timeout_of(member) for member in members), default=0)
+    return at + settled_after_ms(view.profile, kinds, any(member.ordered for member in members), timeout)
+
+
+def differing_from(view: GroupView, computed: Owners, reported: Owners) -> int:
+    """Count the queues on which members differ; topics for retries are left out."""
+    return sum(not view.is_quiet(queue[0]) for queue, _, _ in changed_queues(computed, reported))
+
+
+def in_order(triggers: Sequence[Trigger]) -> list[Trigger]:
+    """Return causes, the main one first."""
+    return sorted(
+        triggers, key=lambda one: (_RANKS[one.kind], one.member_id or "", one.topic or "", one.event_id or "")
+    )
+
+
+def source_of(view: GroupView) -> GenerationSource:
+    """Return who counts the generations: the coordinator or the monitor."""
+    return "reported" if view.kind is GroupKind.REPORTED and not view.group.polled else "counted"
+
+
+def next_identity(view: GroupView, at: int, generation: int) -> tuple[str, dict[str, int]]:
+    """Return the id of the next rebalance, which may be one of several at that time, and how many there are then."""
+    group, source = view.group, source_of(view)
+    ordinals = dict(group.rebalance_ordinals) if group.last_rebalance_at == at else {}
+    key = f"{source} {generation}"
+    ordinal = ordinals.get(key, 0)
+    ordinals[key] = ordinal + 1
+    return rebalance_id(view.facts.cluster, view.facts.group_id, at, source, generation, ordinal), ordinals
+
+
+def _group_row(row: Rebalance, balance: Balance) -> GroupChanged:
+    return GroupChanged(
+        system=row.system,
+        state="failed" if row.status == "failed" else "stable" if row.members_after else "empty",
+        mode=row.mode,
+        strategy=row.strategy,
+        generation=row.generation,
+        generation_source=row.generation_source,
+        members=row.members_after,
+        queues=row.queues_after,
+        idle_members=balance.idle,
+        unassigned_queues=balance.unassigned,
+        spread=balance.spread,
+        last_rebalance_at=row.event_time,
+        last_rebalance_id=row.rebalance_id,
+    )
+
+
+def _rebalanced(row: Rebalance, plan: RebalancePlan, balance: Balance) -> Rebalanced:
+    # Spans have the pauses of queues that moved: what is left is of those that stayed with their owners.
+    pause = row.queue_pause_ms if row.generation_source == "reported" else None
+    if pause is not None:
+        pause -= sum(waited or 0 for waited, _ in plan.step_pauses.values())
+    return Rebalanced(
+        rebalance_id=row.rebalance_id,
+        members=row.members_after,
+        queues_moved=row.queues_moved,
+        queue_pause_ms=pause,
+        idle_members=balance.idle,
+        unassigned_queues=balance.unassigned,
+        spread=balance.spread,
+    )
+
+
+def _findings(
+    view: GroupView, plan: RebalancePlan, row: Rebalance, much: Flapping | None
+) -> list[tuple[str, Found | None]]:
+    """Return what the rules find, but for those that cannot be evaluated yet."""
+    outcome = _outcome(view, plan, row, much)
+    takes_time = view.kind is GroupKind.CLIENT_ASSIGNED and bool(view.group.members)
+    is_followed_later = takes_time and row.status == "completed"
+    found: list[tuple[str, Found | None]] = []
+    for kind, rule in RULES:
+        if kind == "expected_differs" and is_followed_later:
+            if row.agrees or not plan.target.recomputed:
+                found.append((kind, None))
+            continue  # else it is evaluated once members had time to follow
+        if plan.overtaken is not None and kind in _OF_COMPLETED:
+            continue  # the epoch that overtook it shows it
+        if kind == "idle_members" and plan.revoked_pending:
+            continue  # a member that takes part in a cooperative move has nothing yet: its second half shows it
+        found.append((kind, rule(outcome)))
+    return found
+
+
+def _outcome(view: GroupView, plan: RebalancePlan, row: Rebalance, much: Flapping | None) -> Outcome:
+    members = view.group.members.values()
+    names = Counter(member.name for member in members)
+    subscriptions = {
+        frozenset(topic for topic in topics if not view.is_quiet(topic)) for topics in distinct_subscriptions(members)
+    }
+    return Outcome(
+        system=view.system,
+        at=row.event_time,
+        generation=row.generation,
+        members=row.members_after,
+        queues=sum(len(infos) for topic, infos in plan.known.items() if not view.is_quiet(topic)),
+        error=plan.target.error,
+        agrees=row.agrees,
+        queues_differing=row.queues_differing,
+        generations_missed=row.generations_missed,
+        names=sorted(name for name, connections in names.items() if connections > 1),
+        strategies=(row.strategy or "").split(", ") if view.mode == "clustering" else (),
+        subscription_sets=len(subscriptions - {frozenset()}),
+        unassigned=row.unassigned_queues,
+        handing_over=bool(plan.revoked_pending),
+        idle=row.idle_members,
+        flapping=much,
+        evidence=sorted({one.event_id for one in row.triggers if one.event_id}),
+    )

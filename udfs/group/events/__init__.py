@@ -1,0 +1,1 @@
+"""Core: what each kind of event, and time, changes in a group."""

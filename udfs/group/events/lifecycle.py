@@ -1,0 +1,209 @@
+"""Core: a group's settings, deletion and restoring; groups that are not followed. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from udfs.group.batch.context import GroupContext
+from udfs.group.batch.findings import MAX_OBSERVATIONS, observed
+from udfs.group.batch.phases import is_over
+from udfs.group.decision.commit import show_owners, stop_deciding, stop_following
+from udfs.group.events.membership import late_cause
+from udfs.group.events.polls import arrive_by_snapshot
+from udfs.group.members.departures import INFERRED
+from udfs.group.members.descriptions import SILENT_FIELDS, update_description
+from udfs.group.state.assignment_diff import owners_of
+from udfs.group.state.group import Queue
+from udfs.group.state.recorded_group import RecordedGroup
+from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.view import GroupView
+from udfs.model.events import GroupSettings, GroupSnapshot, TopicPartitions
+from udfs.model.group_api import DueEvent, observed_since
+from udfs.model.journal import UNDER_WAY, GroupChanged
+from udfs.strategies.registry import qualified_name
+
+# Observations have their own keys, apart from the rules' findings, whatever their kind.
+_OBSERVED = "observed:"
+
+
+def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, at: int) -> bool:
+    """Apply the group's settings; without members that makes no rebalance.
+
+    Each setting takes the value of the newest event time that carried it.
+
+    Returns: whether some are older than what stays in their place.
+    """
+    group = context.group
+    context.note_settings(at)
+    strategy = False
+    settings: list[str] = []
+    named = event.strategy_settings
+    differs = named is not None and named != (group.strategy_settings or {})
+    # The settings that this event carries, each with whether it is another one.
+    carried = {
+        "strategy": event.strategy is not None and event.strategy != group.strategy,
+        "mode": event.mode is not None and event.mode != context.mode,
+        "strategy_settings": differs,
+    }
+    outdated = any(other and _is_outdated(context, event, name) for name, other in carried.items())
+    if event.strategy is not None and _may_name_strategy(context, event):
+        if event.strategy != group.strategy:
+            strategy = qualified_name(event.strategy, context.system) != context.strategy_now()
+        context.set_strategy(event.strategy, event.inferred, event.event_time)
+    if event.mode is not None and not _is_older(context, event, "mode"):
+        if event.mode != context.mode:
+            settings.append(f"mode {context.mode} -> {event.mode}")
+        context.set_mode(event.mode, event.event_time)
+    if named is not None and not _is_older(context, event, "strategy_settings"):
+        if differs:
+            settings.append("settings of the strategy")
+        context.set_strategy_settings(named, event.event_time)
+    if not group.members or context.kind is GroupKind.REPORTED or not (strategy or settings):
+        return outdated
+    late_cause(context, due, at)
+    inferred = f"{INFERRED}: " if event.inferred else ""
+    if strategy:
+        context.cause(at, "strategy_changed", event_id=due.event_id, detail=f"{inferred}{group.strategy}")
+    if settings:
+        context.cause(at, "settings_changed", event_id=due.event_id, detail=inferred + ", ".join(settings))
+    return outdated
+
+
+def _may_name_strategy(view: GroupView, event: GroupSettings) -> bool:
+    """Return whether a strategy replaces the current one: an inferred one never replaces a reported one."""
+    return not event.inferred if _is_of_other_origin(view, event) else not _is_older(view, event, "strategy")
+
+
+def _is_of_other_origin(view: GroupView, event: GroupSettings) -> bool:
+    """Return whether one of the event's and the current strategy is inferred and the other is reported."""
+    return view.group.strategy is not None and event.inferred != view.group.strategy_inferred
+
+
+def _is_older(view: GroupView, event: GroupSettings, name: str) -> bool:
+    """Return whether a newer event carried a setting."""
+    return event.event_time < view.group.settings_at.get(name, event.event_time)
+
+
+def _is_outdated(view: GroupView, event: GroupSettings, name: str) -> bool:
+    """Return whether a setting is older than the one that stays; of strategies, those of one origin are compared."""
+    return _is_older(view, event, name) and not (name == "strategy" and _is_of_other_origin(view, event))
+
+
+def was_made_again(view: GroupView, due: DueEvent) -> bool:
+    """Return whether a deletion comes so late that the group has had rebalances since."""
+    return due.late and (view.group.last_rebalance_at or 0) > due.event.event_time
+
+
+def close_all_sessions(context: GroupContext, due: DueEvent, at: int) -> None:
+    """End the sessions of a group that was deleted, and forget what was known of its queues."""
+    members, is_reported = sorted(context.group.members), context.kind is GroupKind.REPORTED
+    if members and not is_reported:
+        late_cause(context, due, at)
+    for member_id in members:
+        if not is_reported:
+            context.cause(at, "member_gone", member_id, event_id=due.event_id, detail="the group was deleted")
+        context.close_session(member_id, at, at, "gone")
+    context.put_off_pending(at)
+    progress, offsets = observed_since(context.facts.progress, context.facts.offsets, at)
+    context.facts = msgspec.structs.replace(context.facts, progress=progress, offsets=offsets)
+
+
+def mark_not_followed(context: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
+    """List a group of a kind that is not recomputed; its open sessions and spans end."""
+    group = context.group
+    stop_following(context, at)
+    context.write_row(
+        at,
+        GroupChanged(
+            system=context.system,
+            state="not_followed",
+            generation=snapshot.generation,
+            generation_source=None if snapshot.generation is None else "reported",
+            members=len(snapshot.members),
+            last_rebalance_at=group.last_rebalance_at,
+            last_rebalance_id=group.last_rebalance_id,
+            protocol=snapshot.protocol,
+        ),
+    )
+
+
+def show_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
+    """Show that the coordinator of a classic group has begun a rebalance; its generation ends that."""
+    group = context.group
+    context.note_preparing(snapshot)
+    if group.row is None or group.recorded is not None or context.kind is GroupKind.NOT_FOLLOWED:
+        return
+    if not is_over(group, snapshot):
+        joining, joined = UNDER_WAY[:2]
+        state = joining if (snapshot.state or "").lower().startswith("preparing") else joined
+        context.write_row(at, msgspec.structs.replace(group.row, state=state))
+
+
+def show_unfollowed(context: GroupContext, at: int) -> None:
+    """Show a share or streams group: its members and what they own, as recorded; no rebalance is made of it."""
+    group, recorded = context.group, context.group.recorded
+    if recorded is None:
+        return
+    present = recorded.present
+    stop_deciding(context, at)
+    for member_id in sorted(group.members.keys() - present.keys()):
+        context.close_session(member_id, at, at, "absent_from_snapshot")
+    for member_id, one in present.items():
+        if one.info is None:
+            continue
+        info = msgspec.structs.replace(one.info, subscriptions=recorded.subscriptions_of(one))
+        known = group.members.get(member_id)
+        if known is None:
+            arrive_by_snapshot(context, member_id, info, at, one.joined_at)
+        elif update_description(context, known, info, at, at)[0] - set(SILENT_FIELDS):
+            context.change_session(known, at)
+    held = {member_id: _queues(recorded, partitions) for member_id, partitions in recorded.owned().items()}
+    for member_id, one in present.items():
+        for kind, tasks in (("standby", one.standby), ("warm-up", one.warmup)):
+            held.setdefault(member_id, []).extend(_queues(recorded, tasks, f" ({kind})"))
+    show_owners(context, owners_of(held), at)
+    row = group.row or GroupChanged(system=context.system, state="not_followed")
+    generation = recorded.assignment_epoch
+    context.write_row(
+        at, msgspec.structs.replace(row, generation=generation, generation_source="reported", strategy=None, mode=None)
+    )
+
+
+def _queues(group: RecordedGroup, held: Iterable[TopicPartitions], kind: str = "") -> list[Queue]:
+    """Return the queues or tasks that a member has; ``kind``: of its tasks, where they are not active ones."""
+    return [(topic + kind, None, number) for one in held for topic in _topics(group, one) for number in one.partitions]
+
+
+def _topics(group: RecordedGroup, held: TopicPartitions) -> list[str]:
+    """Return the name of a topic where it is known, or which subtopology of a streams group the tasks are of."""
+    if group.protocol == "streams":
+        return [f"subtopology {held.topic}"]
+    return [group.names[held.topic]] if held.topic in group.names else []
+
+
+def take_observations(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
+    """Open the findings that the source observes now, and close those that it no longer observes."""
+    group, told = context.group, snapshot.observations
+    if told is None or (due.late and snapshot.event_time < (group.last_snapshot_at or snapshot.event_time)):
+        return
+    details: dict[str, set[str]] = {}
+    for one in told:
+        details.setdefault(one.kind, set()).update([one.detail] if one.detail else [])
+    kinds = sorted(details)[:MAX_OBSERVATIONS]
+    for key in sorted(group.findings):
+        if key.startswith(_OBSERVED) and key.removeprefix(_OBSERVED) not in kinds:
+            context.set_finding(key, None, at)
+    for kind in kinds:
+        found = observed(kind, sorted(details[kind]), due.event_id)
+        context.set_finding(_OBSERVED + kind, found, at, kind)
+
+
+def register_empty_group(context: GroupContext, at: int) -> None:
+    """Register a group that polls showed, that has no members, and that was not known before."""
+    group = context.group
+    if group.last_snapshot_at is None or context.kind in (GroupKind.REPORTED, GroupKind.NOT_FOLLOWED):
+        return
+    if not group.members and group.pending is None and group.row is None:
+        context.write_row(at, GroupChanged(system=context.system, state="empty", mode=context.mode))

@@ -1,0 +1,48 @@
+"""Core: bare heartbeats, and sessions that end at their deadline. No I/O."""
+
+from __future__ import annotations
+
+from udfs.group.batch.context import GroupContext
+from udfs.group.batch.event_queue import MemberDue
+from udfs.group.events.membership import on_heartbeat
+from udfs.group.state.group import Evidence
+from udfs.group.state.state_machine import GroupKind
+
+
+def apply_heartbeat(context: GroupContext, due: MemberDue, at: int, own: int) -> None:
+    """Apply a bare heartbeat of a member that is unknown, or lives by snapshots."""
+    member_id = due.member_id
+    departed = context.group.departed.get(member_id)
+    if departed is not None and own <= departed.left_at and member_id not in context.group.members:
+        context.await_heartbeat(member_id, departed.left_at)  # as old as its departure: only a later one is a join
+        return
+    if context.kind is not GroupKind.NOT_FOLLOWED:
+        on_heartbeat(context, member_id, at, own)
+    if member_id not in context.seen:
+        context.await_heartbeat(member_id, own)
+
+
+def apply_expiry(context: GroupContext, due: MemberDue, deadline: int) -> None:
+    """End a session at its deadline, unless a heartbeat or another timeout has put it off."""
+    member_id = due.member_id
+    if member_id not in context.seen or member_id not in context.group.members:
+        return
+    context.saw(member_id, context.last_heartbeat(member_id, deadline))
+    now = context.deadline_of(context.group.members[member_id])
+    if now > deadline:
+        context.watch(member_id)
+    elif now == deadline:
+        _expire(context, member_id, context.not_before_applied(deadline))
+
+
+def _expire(context: GroupContext, member_id: str, deadline: int) -> None:
+    """End the session of a member without a heartbeat for its session timeout."""
+    if context.kind is GroupKind.REPORTED:
+        if not any(one.kind == "member_left" and one.member_id == member_id for one in context.group.evidence):
+            context.applied(deadline)
+            context.learn(Evidence("session_expired", deadline, member_id))
+        context.end_heartbeats(member_id)
+        context.await_heartbeat(member_id, deadline)  # a later one takes the expiry back
+        return
+    context.cause(deadline, "session_expired", member_id)
+    context.close_session(member_id, deadline, deadline, "expired")

@@ -1,0 +1,302 @@
+"""Core: a group's members: joins, heartbeats, leaves. No I/O.
+
+In a group of counted generations each of these is a cause of the next rebalance; where generations are reported
+they are evidence, which a later generation may show.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from udfs.group.batch.context import GroupContext, closed
+from udfs.group.batch.findings import counted
+from udfs.group.decision.commit_spans import replace_members
+from udfs.group.members.client_ids import resolve_member_id
+from udfs.group.members.descriptions import (
+    SILENT_FIELDS,
+    describe,
+    distinct,
+    timeout_with,
+    update_description,
+    update_session,
+    uses_default_strategy,
+)
+from udfs.group.members.duplicate_instances import on_fenced
+from udfs.group.members.static_members import place_of
+from udfs.group.state.group import Departed, Evidence, Member
+from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.view import GroupView
+from udfs.model.events import Heartbeat, MemberFields, MemberJoined, MemberLeft
+from udfs.model.group_api import DueEvent
+from udfs.model.journal import TriggerKind
+
+
+class Applied(NamedTuple):
+    """What an event did to its group.
+
+    Attributes:
+        changed: It changed something; only heartbeats that came late and changed nothing are passed over.
+        outdated: It carried something older than what stays in its place: that part changes nothing.
+    """
+
+    changed: bool = False
+    outdated: bool = False
+
+
+# ---- one event at a time
+
+
+def on_join(context: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, at: int) -> Applied:
+    """Apply a join, or a heartbeat that came as an event of its own."""
+    group, own = context.group, event.event_time
+    # Kafka's coordinator generates member ids: no two connections share one.
+    host = None if context.profile.makes_member_ids else event.host
+    member_id, name = resolve_member_id(group, event.member_id, host)
+    member = group.members.get(member_id)
+    if context.kind is GroupKind.REPORTED:
+        return _learn(context, due, event, member, at)
+    if member is None:
+        reopened = _reopen(context, due, event, member_id, at) if due.late else None
+        if reopened is not None:
+            return reopened
+        departed = group.departed.get(member_id)
+        if departed is not None and not _may_return(departed, event):
+            changed, outdated = describe(departed.member, event, own)  # for when it comes back
+            return Applied(bool(changed), outdated)
+        former = place_of(context, member_id, event.instance_id or _instance_of(departed))
+        if former is not None and not (due.late and is_alive_after(context, former, own)):
+            _take_place(context, former, member_id, at, own)
+            return Applied(True, apply_description(context, former, event, at, due).outdated)
+        return Applied(True, _arrive(context, member_id, name, event, at, own, due))
+    context.begin_heartbeats(member, own)
+    described = apply_description(context, member, event, at, due)
+    if group.revoked_pending and isinstance(event, MemberJoined) and event.owned is not None and not due.late:
+        # It released its queues, and rejoins for the second generation of a cooperative rebalance.
+        detail = counted(len(group.revoked_pending), "queue") + " released"
+        context.cause(at, "cooperative_follow_up", event_id=due.event_id, detail=detail)
+    return described
+
+
+def on_heartbeat(context: GroupContext, member_id: str, at: int, own: int) -> None:
+    """Apply a heartbeat without a description, of a member that may be unknown."""
+    group = context.group
+    member = group.members.get(member_id)
+    if context.kind is GroupKind.REPORTED:
+        context.take_back_evidence(member_id, own)
+        if member is None:
+            return
+    if member is None:
+        former = place_of(context, member_id, _instance_of(group.departed.get(member_id)))
+        if former is not None:
+            _take_place(context, former, member_id, at, own)
+        else:
+            _arrive(context, member_id, member_id, None, at, own, None)
+    elif not member.by_heartbeats:
+        context.begin_heartbeats(member, own)
+
+
+def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int) -> None:
+    """Apply a leave, or that the coordinator removed a member."""
+    group, member_id = context.group, event.member_id
+    if event.how == "fenced":
+        on_fenced(context, member_id, event.reason, due.event_id, at)
+        return
+    member = group.members.get(member_id)
+    if member is None:
+        return
+    kind: TriggerKind = "session_expired" if event.how == "expired" else "member_left"
+    if context.kind is GroupKind.REPORTED:
+        context.learn(Evidence(kind, event.event_time, member_id, None, due.event_id, event.reason))
+        return
+    if due.late and is_alive_after(context, member, event.event_time):
+        return
+    late_cause(context, due, at)
+    context.cause(at, kind, member_id, event_id=due.event_id, detail=event.reason)
+    context.close_session(member_id, at, at, "expired" if event.how == "expired" else "left")
+
+
+def late_cause(context: GroupContext, due: DueEvent, at: int) -> None:
+    """Add the trigger ``late_evidence`` beside the actual cause, with the event's own time."""
+    if due.late:
+        own = due.event.event_time
+        detail = f"reported late: happened at {own}, applied at {at}"
+        context.cause(at, "late_evidence", getattr(due.event, "member_id", None), event_id=due.event_id, detail=detail)
+
+
+# ---- internals
+
+
+def _take_place(context: GroupContext, former: Member, member_id: str, at: int, own: int) -> None:
+    """Apply the return of a static member under a new id: that alone is no rebalance."""
+    former_id = former.member_id
+    replace_members(context, {former_id: member_id}, at)
+    former.by_heartbeats = True
+    context.seen[member_id] = own
+    context.open_session(former, at, former=former_id)
+
+
+def _instance_of(departed: Departed | None) -> str | None:
+    """Return the static instance of a member that was replaced by another id, if it was one."""
+    if departed is None or departed.left_reason != "replaced":
+        return None
+    return departed.member.instance_id
+
+
+def _arrive(
+    context: GroupContext,
+    member_id: str,
+    name: str,
+    event: MemberFields | None,
+    at: int,
+    own: int,
+    due: DueEvent | None,
+) -> bool:
+    """Begin the session of a member by its own event; return whether its description is outdated in part."""
+    group, outdated = context.group, False
+    departed = group.departed.get(member_id)
+    if departed is not None:
+        member = msgspec.structs.replace(departed.member, by_heartbeats=True, told_at=dict(departed.member.told_at))
+    else:
+        member = Member(member_id=member_id, name=name, joined_at=at)
+    if event is not None:
+        _, outdated = describe(member, event, own)
+    if due is not None and due.late and own + context.timeout_of(member) < at:
+        # It joined and expired in the past: only its session is written.
+        member.joined_at = own
+        _emit_expired_session(context, member, own, at)
+        return outdated
+    if due is not None:
+        late_cause(context, due, at)
+    context.cause(at, "member_joined", member_id, event_id=due.event_id if due else None)
+    context.seen[member_id] = own
+    context.open_session(member, at)
+    return outdated
+
+
+def _emit_expired_session(context: GroupContext, member: Member, own: int, at: int) -> None:
+    context.open_session(member, own)
+    context.drop_member(member.member_id)
+    left_at = own + context.timeout_of(member)
+    context.write(at, closed(member, left_at, "expired", own))
+    context.remember(Departed(member=member, left_at=left_at, left_reason="expired", last_heartbeat_at=own))
+
+
+def _reopen(
+    context: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member_id: str, at: int
+) -> Applied | None:
+    """Apply a late heartbeat of a member that had expired; None: it says nothing of the expired session."""
+    departed, own = context.group.departed.get(member_id), event.event_time
+    if (
+        departed is None
+        or departed.left_reason != "expired"
+        or not departed.member.joined_at <= own <= departed.left_at
+    ):
+        return None
+    member, known = departed.member, departed.last_heartbeat_at
+    timeout = timeout_with(context, member, event, own)
+    last = own if known is None else max(own, known)
+    is_news = (last, max(last + timeout, departed.left_at)) != (known, departed.left_at)
+    for time in _liveness_times(context, event, member_id):
+        if last < time <= last + timeout:
+            last = time
+    left_at = max(last + timeout, departed.left_at)
+    if not is_news:
+        changed, outdated = describe(member, event, own)  # already known when it expired: not evidence
+        return Applied(bool(changed), outdated)
+    departed.last_heartbeat_at = last
+    if left_at < at:
+        departed.left_at = left_at
+        _, outdated = describe(member, event, own)
+        context.write(at, closed(member, departed.left_at, "expired", last))
+        return Applied(True, outdated)
+    late_cause(context, due, at)
+    context.cause(at, "member_joined", member_id, event_id=due.event_id, detail="its session had not expired")
+    context.seen[member_id] = last
+    context.reopen_session(departed, at)
+    return Applied(True, apply_description(context, departed.member, event, at, due).outdated)
+
+
+def _liveness_times(view: GroupView, event: MemberJoined | Heartbeat, member_id: str) -> list[int]:
+    """Return when the member of this event was alive in this batch, by heartbeats and other events."""
+    times = set(view.facts.heartbeats.get(member_id, ()))
+    for due in view.facts.events:
+        other = due.event
+        if not isinstance(other, Heartbeat | MemberJoined) or other.member_id != event.member_id:
+            continue
+        if other.host in (None, event.host):
+            times.add(other.event_time)
+    return sorted(times)
+
+
+def _may_return(departed: Departed, event: MemberJoined | Heartbeat) -> bool:
+    """Return whether an event of a departed member is later than its departure."""
+    if isinstance(event, MemberJoined) and departed.left_reason != "replaced":
+        return event.event_time >= departed.left_at
+    return event.event_time > departed.left_at
+
+
+def is_alive_after(view: GroupView, member: Member, own: int) -> bool:
+    """Return whether a member was alive after the time of a late departure."""
+    if member.joined_at > own or _shows_itself_after(view, member, own):
+        return True
+    if member.by_heartbeats:
+        return view.last_heartbeat(member.member_id, view.facts.clock) > own
+    return (view.group.last_snapshot_at or own) > own
+
+
+def _shows_itself_after(view: GroupView, member: Member, own: int) -> bool:
+    """Return whether an event of this batch came from a member after some time."""
+    return any(
+        isinstance(due.event, Heartbeat | MemberJoined)
+        and due.event.event_time > own
+        and due.event.member_id == member.name
+        and due.event.host in (None, member.host)
+        for due in view.facts.events
+    )
+
+
+def apply_description(context: GroupContext, member: Member, told: MemberFields, at: int, due: DueEvent) -> Applied:
+    """Apply what an event or a poll says of a member that is there: its fields, and the causes that they make."""
+    event_id = due.event_id
+    was_lists = (member.subscriptions, member.strategies)
+    if due.late:  # what it owned then says nothing about the present
+        told = msgspec.structs.replace(told, owned=None, owned_generation=None)
+    changed, outdated = update_description(context, member, told, due.event.event_time, at)
+    if not changed:
+        return Applied(False, outdated)
+    if changed - set(SILENT_FIELDS):
+        context.change_session(member, at)
+    if was_lists[1] is None and uses_default_strategy(context, member):
+        changed.discard("strategies")  # as assumed
+    if changed & {"subscriptions", "strategies", "strategy_settings"}:
+        late_cause(context, due, at)
+    first_told = was_lists == (None, None) and "subscriptions" in changed
+    if "subscriptions" in changed:
+        context.cause(at, "subscription_changed", member.member_id, event_id=event_id)
+    if "strategies" in changed and not first_told:
+        context.cause(at, "strategy_changed", member.member_id, event_id=event_id)
+    if "strategy_settings" in changed and not first_told:
+        context.cause(at, "settings_changed", member.member_id, event_id=event_id)
+    return Applied(True, outdated)
+
+
+def _learn(
+    context: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member: Member | None, at: int
+) -> Applied:
+    """Apply an event from a member itself while a coordinator reports generations."""
+    group, own = context.group, event.event_time
+    if member is None:
+        departed = group.departed.get(event.member_id)
+        if departed is not None and not _may_return(departed, event):
+            return Applied()  # sent before it departed: no sign of a new session
+        return Applied(context.learn(Evidence("member_joined", own, event.member_id, None, due.event_id)))
+    before = (member.by_heartbeats, context.seen.get(member.member_id), len(group.evidence))
+    context.begin_heartbeats(member, own)
+    context.take_back_evidence(event.member_id, own)
+    described, outdated = update_session(context, member, event, own, at)
+    changed = before != (member.by_heartbeats, context.seen.get(member.member_id), len(group.evidence))
+    if event.subscriptions is not None and distinct(event.subscriptions) != member.subscriptions:
+        changed |= context.learn(Evidence("subscription_changed", own, member.member_id, None, due.event_id))
+    return Applied(changed or bool(described), outdated)

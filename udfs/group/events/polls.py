@@ -1,0 +1,97 @@
+"""Core: polls of a whole group whose generations the monitor counts: who is there, who departed and how. No I/O."""
+
+from __future__ import annotations
+
+import msgspec
+
+from udfs.group.batch.context import GroupContext
+from udfs.group.decision.commit_spans import replace_members
+from udfs.group.events.membership import apply_description, is_alive_after, late_cause
+from udfs.group.members.client_ids import match_connections, match_departures, replaced
+from udfs.group.members.departures import departure_cause
+from udfs.group.members.descriptions import describe
+from udfs.group.members.static_members import returned
+from udfs.group.state.group import Member
+from udfs.model.events import Departure, GroupSnapshot, MemberInfo
+from udfs.model.group_api import DueEvent
+from udfs.strategies.registry import qualified_name
+
+
+def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
+    """Apply a poll of the whole group: a member that it lacks has departed.
+
+    Returns: whether some of it is older than what stays in its place.
+    """
+    group, own, event_id = context.group, snapshot.event_time, due.event_id
+    if due.late and own < (group.last_snapshot_at or own):
+        return _take_older_poll(context, due, snapshot, at)
+    outdated = False
+    late_told = False
+
+    def end(member: Member, departure: Departure | None) -> None:
+        nonlocal late_told
+        if due.late and is_alive_after(context, member, own):
+            return
+        if not late_told:
+            late_cause(context, due, at)
+            late_told = True
+        if departure is not None:
+            context.before.exempt.add(member.member_id)
+        going = departure_cause(departure, at, event_id)
+        context.cause(at, going.kind, member.member_id, event_id=event_id, detail=going.detail)
+        context.close_session(member.member_id, at, going.at, going.reason)
+
+    renamed = returned(group, snapshot.members) if context.profile.has_static_members else {}
+    replace_members(context, renamed, at)
+    for former_id, member_id in sorted(renamed.items()):
+        group.members[member_id].by_heartbeats = False
+        context.open_session(group.members[member_id], at, former=former_id)
+    for member_id, departure in sorted(replaced(group, snapshot).items()):
+        end(group.members[member_id], departure)
+    matched = match_connections(group, snapshot.members)
+    gone = [group.members[member_id] for member_id in sorted(group.members.keys() - matched.keys())]
+    departures = match_departures(gone, snapshot.departures or ())
+    for member in gone:
+        end(member, departures.get(member.member_id))
+    for member_id, info in matched.items():
+        known = group.members.get(member_id)
+        if known is not None:
+            outdated |= apply_description(context, known, info, at, due).outdated
+            continue
+        departed = group.departed.get(member_id)
+        if due.late and departed is not None and departed.left_at > own:
+            continue
+        if not late_told:
+            late_cause(context, due, at)
+            late_told = True
+        outdated |= arrive_by_snapshot(context, member_id, info, own, at)
+        context.cause(at, "member_joined", member_id, event_id=event_id)
+    before = group.reported_strategy or group.last_strategy
+    context.note_poll(snapshot.leader, snapshot.strategy)
+    if snapshot.strategy:
+        named = qualified_name(snapshot.strategy, context.system)
+        if group.members_decided and group.members and before and qualified_name(before, context.system) != named:
+            context.cause(at, "strategy_changed", event_id=event_id, detail=named)
+    return outdated
+
+
+def arrive_by_snapshot(context: GroupContext, member_id: str, info: MemberInfo, own: int, at: int) -> bool:
+    """Begin the session of a member that a snapshot shows; return whether its description is outdated in part."""
+    departed = context.group.departed.get(member_id)
+    if departed is not None:
+        member = msgspec.structs.replace(departed.member, by_heartbeats=False, told_at=dict(departed.member.told_at))
+    else:
+        member = Member(member_id=member_id, name=info.member_id, joined_at=at, by_heartbeats=False)
+    _, outdated = describe(member, info, own)
+    context.open_session(member, at)
+    return outdated
+
+
+def _take_older_poll(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
+    """Apply an out-of-date poll: only fields of members that newer polls did not carry; return as ``on_snapshot``."""
+    outdated = False
+    for member_id, info in match_connections(context.group, snapshot.members).items():
+        known = context.group.members.get(member_id)
+        if known is not None:
+            outdated |= apply_description(context, known, info, at, due).outdated
+    return outdated

@@ -1,0 +1,70 @@
+"""Core: a group made anew from the readable part of an export. No I/O."""
+
+from __future__ import annotations
+
+from udfs.group.assignment.target_assignment import compute_target_assignment, topics_with_metadata
+from udfs.group.batch.context import GroupContext
+from udfs.group.events.topic_changes import queues_shown
+from udfs.group.members.descriptions import describe
+from udfs.group.state.assignment_diff import owners_of
+from udfs.group.state.group import Member, Owners, key_of
+from udfs.model.events import GroupSnapshot, MemberInfo
+
+
+def restore(context: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
+    """Restore a group from the readable part of an export; nothing is written to the tables.
+
+    A shard restores the encoded state itself where the export has it; this is for exports by other tools and versions.
+    """
+    group = context.group
+    reported = snapshot.generation_source == "reported"
+    if snapshot.generation is not None:
+        if reported:
+            group.generation = snapshot.generation
+        else:
+            group.counted = max(group.counted, snapshot.generation)
+    group.exists = bool(snapshot.generation)
+    group.followed = snapshot.state != "not_followed"
+    group.leader, group.last_rebalance_id = snapshot.leader, snapshot.last_rebalance_id
+    if not reported and not context.profile.members_vote:
+        group.strategy = snapshot.strategy
+    names = {info.member_id for info in snapshot.members}
+    for info in snapshot.members:
+        member = _restored_member(info, names, snapshot.event_time)
+        group.members[member.member_id] = member
+        if member.by_heartbeats:
+            last = info.last_heartbeat_at
+            context.seen[member.member_id] = member.joined_at if last is None else last
+            context.watch(member.member_id)
+        elif info.last_heartbeat_at is not None:
+            group.last_heartbeats[member.member_id] = info.last_heartbeat_at
+    told = snapshot.assignments
+    owners: Owners | None = None
+    if told is not None:
+        owners = owners_of({name: [key_of(queue, context.system) for queue in told[name]] for name in told})
+    known = topics_with_metadata(context, at)
+    if reported:
+        known, group.topics_without_metadata = queues_shown(context, group.subscribed_topics(), owners, at)
+    generation = group.current_generation
+    target = compute_target_assignment(context, known, snapshot.strategy if reported else None, at, generation)
+    group.computed, group.last_strategy = target.owners, target.strategy
+    if owners is not None and reported:
+        group.reported, group.has_reported = owners, True
+    elif owners is not None and context.mode == "clustering":
+        group.computed = owners
+    group.members_decided = len(group.members)
+    group.counts = {topic: len(infos) for topic, infos in known.items()}
+    group.last_applied = max(at, group.last_applied or at)
+    group.touched_at = group.last_applied
+
+
+def _restored_member(info: MemberInfo, names: set[str], event_time: int) -> Member:
+    client, _, number = info.member_id.rpartition("#")
+    member = Member(
+        member_id=info.member_id,
+        name=client if number.isdigit() and client in names else info.member_id,
+        joined_at=event_time if info.joined_at is None else info.joined_at,
+        by_heartbeats=info.lives_by == "heartbeats",
+    )
+    describe(member, info, member.joined_at)
+    return member

@@ -1,0 +1,171 @@
+"""Core: changes that cancel out within one event time: only the state after all its events counts. No I/O.
+
+The state before is kept for each member that an event of this time touches, and for the group's settings. After the
+last event, causes that cancel out are removed from the pending rebalance, and sessions that exist neither before nor
+after it are removed from the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+
+import msgspec
+
+from udfs.group.batch.context import GroupContext
+from udfs.group.batch.event_time import DESCRIBED
+from udfs.group.events.reported_assignment import take_reported_assignment
+from udfs.group.members.descriptions import uses_default_strategy
+from udfs.group.state.group import Member
+from udfs.group.state.state_machine import GroupKind
+from udfs.model.journal import MemberChanged, MemberClosed, MemberOpened, Trigger, TriggerKind
+
+_DEPARTURES: tuple[TriggerKind, ...] = ("member_left", "member_gone", "session_expired")
+
+
+def end_event_time(context: GroupContext, at: int) -> None:
+    """Remove what cancelled out within the event time that just ended."""
+    group, before = context.group, context.before.members
+    pending = group.pending
+    if pending is None or context.kind is GroupKind.REPORTED:
+        return
+    first = context.before.triggers
+    kept = [
+        trigger for place, trigger in enumerate(pending.triggers) if place < first or not _cancels_out(context, trigger)
+    ]
+    again = {one: was for one, was in before.items() if was is not None and _departed_again(context, one)}
+    kept = _last_departures(kept, first, again)
+    stayed = [one for one in before if _left_and_rejoined(context, one)]
+    joined_by = {one.member_id: one.event_id for one in pending.triggers if one.kind == "member_joined"}
+    struck = len(kept) < len(pending.triggers)
+    pending.triggers[:] = kept
+    fleeting = {
+        one
+        for one, was in before.items()
+        if was is None and one not in group.members and one not in context.before.exempt
+    }
+    departures = _session_ends(context, again)
+    if stayed or fleeting or again:
+        _strike_sessions(context, fleeting.union(stayed, again))
+    for end in departures:
+        _write_end(context, again[end.member_id], end, at)
+    for member_id in stayed:
+        _name_changes(context, member_id, joined_by.get(member_id), at)
+    if not struck or pending.triggers[first:]:
+        return
+    if first:
+        pending.changed_at = context.before.changed_at
+        return
+    context.cancel_pending()
+    if pending.reported is not None and group.last_rebalance_id is not None:
+        take_reported_assignment(context, dict(pending.reported), at)
+
+
+def _left_and_rejoined(context: GroupContext, member_id: str) -> bool:
+    was, now = context.before.members[member_id], context.group.members.get(member_id)
+    if member_id in context.before.exempt:
+        return False
+    return was is not None and now is not None and now is not context.before.objects.get(member_id)
+
+
+def _cancels_out(context: GroupContext, trigger: Trigger) -> bool:
+    kind, member_id = trigger.kind, trigger.member_id
+    if member_id is None:
+        if context.before.settings is None or kind not in ("strategy_changed", "settings_changed"):
+            return False
+        (strategy, *others), (strategy_now, *others_now) = context.before.settings, context.settings_now()
+        return strategy == strategy_now if kind == "strategy_changed" else others == others_now
+    was, now = context.before.described(member_id), context.group.members.get(member_id)
+    is_known = member_id in context.before.members
+    if kind in DESCRIBED and is_known:
+        return was is None or now is None or not _is_change(context, was, now, kind)
+    if not is_known or member_id in context.before.exempt:
+        return False
+    if kind == "member_joined":
+        return now is None or was is not None
+    return kind in _DEPARTURES and (was is None or now is not None)
+
+
+def _is_change(context: GroupContext, was: Member, now: Member, kind: TriggerKind) -> bool:
+    """Return whether a description changed by itself what decides."""
+    if not _differ(was, now, kind) or _is_first_description(was, now, kind):
+        return False
+    return kind != "strategy_changed" or was.strategies is not None or not uses_default_strategy(context, now)
+
+
+def _is_first_description(was: Member, now: Member, kind: TriggerKind) -> bool:
+    """Return whether a change belongs to a member's first description, which counts as one change of subscription."""
+    if kind == "subscription_changed" or now.subscriptions is None:
+        return False
+    return was.subscriptions is None and was.strategies is None
+
+
+def _differ(was: Member, now: Member, kind: TriggerKind) -> bool:
+    name = DESCRIBED[kind]
+    return bool(getattr(was, name) != getattr(now, name))
+
+
+def _name_changes(context: GroupContext, member_id: str, event_id: str | None, at: int) -> None:
+    """Add the changed descriptions of a member that left and rejoined within one event time, as causes."""
+    was, now = context.before.members[member_id], context.group.members[member_id]
+    if was is None:
+        return
+    now.joined_at, now.holds_since = was.joined_at, was.holds_since
+    if context.session_of(was) != context.session_of(now):
+        context.change_session(now, at)
+    for kind in DESCRIBED:
+        if _is_change(context, was, now, kind):
+            context.cause(at, kind, member_id, event_id=event_id)
+
+
+def _departed_again(context: GroupContext, member_id: str) -> bool:
+    """Return whether a member departed, was back, and departed within one event time."""
+    if member_id in context.group.members or member_id in context.before.exempt:
+        return False
+    ends = [body for body in context.changes_of_now() if isinstance(body, MemberClosed) and body.member_id == member_id]
+    return len(ends) > 1
+
+
+def _last_departures(triggers: list[Trigger], first: int, again: Container[str]) -> list[Trigger]:
+    """Return the causes without those departures that another one of this event time followed."""
+    last = {one.member_id: one for one in triggers[first:] if one.kind in _DEPARTURES}
+    return [
+        one
+        for place, one in enumerate(triggers)
+        if place < first or one.member_id not in again or one.kind not in _DEPARTURES or one is last[one.member_id]
+    ]
+
+
+def _session_ends(context: GroupContext, again: Mapping[str, Member]) -> list[MemberClosed]:
+    """Return the end of the session that each of these had before this event time, by its last departure."""
+    ends: dict[str, MemberClosed] = {}
+    for body in context.changes_of_now():
+        if isinstance(body, MemberClosed) and body.member_id in again:
+            before = ends.get(body.member_id)
+            heard = body.last_heartbeat_at
+            if heard is None and before is not None:
+                heard = before.last_heartbeat_at
+            joined_at = again[body.member_id].joined_at
+            ends[body.member_id] = msgspec.structs.replace(body, joined_at=joined_at, last_heartbeat_at=heard)
+    return list(ends.values())
+
+
+def _write_end(context: GroupContext, was: Member, end: MemberClosed, at: int) -> None:
+    """Write the end of a session, and before it how the member was described last."""
+    departed = context.group.departed.get(end.member_id)
+    if departed is not None:
+        departed.member.joined_at, departed.last_heartbeat_at = end.joined_at, end.last_heartbeat_at
+        if context.session_of(was) != context.session_of(departed.member):
+            context.change_session(departed.member, at)
+    context.write(at, end)
+
+
+def _strike_sessions(context: GroupContext, members: set[str]) -> None:
+    """Remove from the output how sessions of these members began, changed and ended at this event time.
+
+    What changed within a session that began anew names that beginning: ``_name_changes`` writes it under the old one.
+    """
+
+    def counts(body: object) -> bool:
+        return not isinstance(body, MemberOpened | MemberChanged | MemberClosed) or body.member_id not in members
+
+    context.take_back_changes(counts)

@@ -1,0 +1,61 @@
+"""Core: what time alone makes due in a group, each timer with a name. No I/O.
+
+The end of a session is no timer: it depends on heartbeats, which come later than the deadline was set, so
+``event_queue`` has the deadlines and ``liveness.apply_expiry`` decides.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final, NamedTuple
+
+from udfs.group.events.reported_assignment import awaits_comparison
+from udfs.group.state.view import GroupView
+
+
+class TimerKind(enum.IntEnum):
+    """The timers of a group; of those that end at one time the first goes first."""
+
+    SETTLE = 1
+    FINDING = 2
+    FORGET = 3
+    COMPARE = 4
+
+    @property
+    def meaning(self) -> str:
+        """Return what the documentation says of it."""
+        return _MEANINGS[self]
+
+
+_MEANINGS: Final = {
+    TimerKind.SETTLE: "The settling time of pending changes is over: one rebalance takes them in.",
+    TimerKind.FINDING: "A finding closes by itself.",
+    TimerKind.FORGET: "A group has been empty for `forget_after`: it is forgotten.",
+    TimerKind.COMPARE: "Members have had the time to take over what the last rebalance gave them: what they report is"
+    " compared with it.",
+}
+
+
+class Timer(NamedTuple):
+    """A timer that runs: when it ends; ``finding``: the key of the finding that it closes."""
+
+    at: int
+    kind: TimerKind
+    finding: str = ""
+
+
+def next_timer(view: GroupView) -> Timer | None:
+    """Return the timer that ends first; None: no timer runs."""
+    group = view.group
+    timers = [
+        Timer(finding.closes_at, TimerKind.FINDING, key)
+        for key, finding in group.findings.items()
+        if finding.closes_at is not None
+    ]
+    if group.pending is not None:
+        timers.append(Timer(group.pending.opened_at + view.rules.settle_ms, TimerKind.SETTLE))
+    elif group.touched_at is not None and group.followed and not group.members:
+        timers.append(Timer(group.touched_at + view.rules.forget_after_ms, TimerKind.FORGET))
+    if group.compare_at is not None and awaits_comparison(view):
+        timers.append(Timer(group.compare_at, TimerKind.COMPARE))
+    return min(timers, default=None)

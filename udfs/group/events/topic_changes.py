@@ -1,0 +1,238 @@
+"""Core: topics that change, and topics of a reported generation whose metadata comes later. No I/O.
+
+The first known queues of a topic hold for all earlier time. A generation with unknown topics is computed once all are
+known, from its own event time on and from the owners it started from: the result does not depend on when or in which
+order they became known. Until then the reported assignment stands in for the topics without metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from udfs.group.assignment.balance import balance_of
+from udfs.group.assignment.rebalance_plan import COOPERATIVE
+from udfs.group.assignment.target_assignment import QueuesByTopic, TargetAssignment, compute_target_assignment
+from udfs.group.audit.audit import audit_of_awaited
+from udfs.group.audit.audit_commit import commit_audit
+from udfs.group.batch.context import GroupContext
+from udfs.group.batch.findings import RULES, Outcome
+from udfs.group.decision.commit import commit_awaited, commit_topic
+from udfs.group.events.reported_assignment import compare_with_reports
+from udfs.group.state.assignment_diff import held_only_by, resized
+from udfs.group.state.group import Awaited, Owners, Queue, key_of, keys_of, queue_order
+from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.view import GroupView
+from udfs.model.comparability import OF_LIBRARIES, TOPICS_UNKNOWN
+from udfs.model.events import QueueInfo, TopicQueues
+from udfs.model.group_api import DueEvent
+from udfs.model.journal import GroupChanged, MemberReplaced
+from udfs.model.queues import shortened, spelled
+from udfs.model.spans import QueuesReassigned
+
+
+def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: int) -> None:
+    """Apply a change of a topic's queues, if a member subscribes to it."""
+    group, topic = context.group, event.topic
+    if not any(topic in (member.subscriptions or ()) for member in group.members.values()):
+        return
+    if context.kind is GroupKind.REPORTED and topic in group.topics_without_metadata:
+        learn_topic(context, topic, at, due.event_id)
+        return
+    before, after = context.queues_at(topic, event.event_time - 1), context.queues_at(topic, at)
+    if (before or ()) == (after or ()):
+        return
+    change = resized(before, after or ())
+    if due.late:
+        change += f", reported late: happened at {event.event_time}, applied at {at}"
+        context.cause(at, "late_evidence", None, topic, due.event_id, change)
+    context.cause(at, "queue_count_changed", None, topic, due.event_id, change)
+
+
+# ---- the queues of one generation
+
+
+def queues_shown(
+    view: GroupView, topics: Iterable[str], told: Owners | None, at: int, assigned_at: int | None = None
+) -> tuple[dict[str, tuple[QueueInfo, ...]], list[str]]:
+    """Return the queues of each topic as known to the leader of this generation.
+
+    Queues of an assignment exist, even if metadata lacks them. Queues beyond it count only if they were known
+    before: a generation without new queues was made before its leader had metadata about them.
+
+    Args:
+        assigned_at: When the assignment was computed, if it is known: what came later does not count.
+
+    Returns: the queues, and the topics without metadata so far.
+    """
+    counts, since = view.group.counts, view.group.last_rebalance_at or 0
+    named: dict[str, set[Queue]] = {}
+    for queue in told or ():
+        named.setdefault(queue[0], set()).add(queue)
+    known: dict[str, tuple[QueueInfo, ...]] = {}
+    guessed: list[str] = []
+    for topic in sorted(topics):
+        infos = None if assigned_at is None else view.queues_at(topic, assigned_at)
+        if infos is None:
+            infos = view.queues_at(topic, at)
+        used = named.get(topic, set())
+        if infos is None:
+            guessed.append(topic)
+        if infos is None or not any(one.topic == topic and since < one.time <= at for one in view.group.evidence):
+            # Queues of an earlier assignment still exist, even if a cooperative rebalance has not assigned them yet,
+            # unless newer metadata lacks them.
+            used = used | {queue for queue in view.group.reported if queue[0] == topic}
+            used |= {queue for queue in view.group.revoked_pending if queue[0] == topic}
+        listed = {key_of(info, view.system, topic): info for info in infos or ()}
+        before = counts.get(topic)
+        shown = named.get(topic)
+        if shown and before is not None and before < len(listed) and _highest(shown) < before:
+            listed = {queue: info for queue, info in listed.items() if queue[2] < before}
+        for queue in _up_to(topic, used):
+            if queue not in listed:
+                listed[queue] = QueueInfo(queue[2], queue[1])
+        if listed:
+            known[topic] = tuple(listed[queue] for queue in sorted(listed, key=queue_order))
+    return known, guessed
+
+
+def _highest(queues: Iterable[Queue]) -> int:
+    return max(queue[2] for queue in queues)
+
+
+def _up_to(topic: str, used: Iterable[Queue]) -> list[Queue]:
+    """Return the queues implied by these: ids start at 0 on each broker."""
+    highest: dict[str | None, int] = {}
+    for _, broker, queue_id in used:
+        highest[broker] = max(queue_id, highest.get(broker, 0))
+    return [(topic, broker, number) for broker in sorted(highest, key=str) for number in range(highest[broker] + 1)]
+
+
+def sizes(
+    view: GroupView, topic: str, known: QueuesByTopic, guessed: Iterable[str], told: Owners | None
+) -> tuple[int | None, int]:
+    """Return how many queues a topic had in the current generation and has in this one; None: unknown.
+
+    Args:
+        told: The whole assignment that this generation reports.
+    """
+    group, now = view.group, len(known.get(topic, ()))
+    before = group.counts.get(topic)
+    if before is not None:
+        return before, now
+    if topic in guessed:
+        # Reported by nobody before, and now in an assignment: it grew. A cooperative one may have left it out.
+        is_new = any(queue[0] == topic for queue in told or ()) and all(queue[0] != topic for queue in group.reported)
+        return (None, now) if is_new and group.has_reported and group.last_strategy != COOPERATIVE else (now, now)
+    # First known now: that holds for all earlier time. Known before, but not counted: it had been deleted.
+    return (now if topic in group.topics_without_metadata else 0), now
+
+
+def compute_generation(
+    view: GroupView,
+    known: QueuesByTopic,
+    guessed: list[str],
+    told: Owners | None,
+    strategy: str | None,
+    at: int,
+    again: list[QueuesReassigned | MemberReplaced],
+    previous: Owners | None = None,
+) -> tuple[TargetAssignment, Awaited | None]:
+    """Compute a reported generation whose members are set; nothing if both topics and an assignment are missing.
+
+    An assignment that names no queue of a topic stands in for its metadata: the topic has none. A cooperative one does
+    not name the queues that its members are still to release: then nothing is computed until the topic is known.
+
+    Args:
+        again: What became of computed spans at this event time so far.
+        previous: The owners that the strategy starts from; None: the current ones.
+    Returns: the assignment, and the input for computing it again once its topics are known.
+    """
+    group = view.group
+    generation = group.current_generation
+    # What is compared with a guess says nothing of the library.
+    compared = None if any(topic in known for topic in guessed) else told
+    target = compute_target_assignment(view, known, strategy, at, generation, previous, compared)
+    if not guessed or not group.members:
+        return target, None
+    if target.failed:  # perhaps only for want of the topics
+        target = compute_target_assignment(view, {}, strategy, at, generation, {})
+    if not target.recomputed and target.incomparable not in OF_LIBRARIES:
+        return target, None
+    awaited = Awaited(
+        since=at,
+        known={topic: shortened(queues) for topic, queues in known.items()},
+        guessed=told is not None,
+        before=group.computed,
+        previous=(group.reported if group.has_reported else None) if previous is None else previous,
+        again=again,
+    )
+    if told is None or (target.strategy == COOPERATIVE and any(topic not in known for topic in guessed)):
+        existing = {queue for topic, infos in known.items() for queue in keys_of(infos, view.system, topic)}
+        held = held_only_by(group.computed, group.members)
+        owners = {queue: holders for queue, holders in held.items() if queue in existing}
+        target = msgspec.structs.replace(target, owners=owners, incomparable=TOPICS_UNKNOWN)
+    return target, awaited
+
+
+# ---- topics known only later
+
+
+def learn_topic(context: GroupContext, topic: str, at: int, event_id: str | None = None) -> None:
+    """Apply the first queues of a topic of the current generation; with the last topic it is computed."""
+    group, awaited = context.group, context.group.awaited
+    first = context.first_queues(topic, at)
+    if first is None or not group.members:
+        return
+    # Queues of the assignment exist, even if metadata lacks them.
+    named = () if awaited is None else spelled(awaited.known.get(topic)) or ()
+    listed = {key_of(info, context.system, topic): info for info in (*named, *first)}
+    commit_topic(context, topic, [listed[queue] for queue in sorted(listed, key=queue_order)])
+    if awaited is not None and not group.topics_without_metadata:
+        _compute_awaited(context, awaited, at, event_id)
+    elif group.row is not None:
+        context.write_row(at, msgspec.structs.replace(group.row, queues=sum(group.counts.values())))
+
+
+def _compute_awaited(context: GroupContext, awaited: Awaited, at: int, event_id: str | None) -> None:
+    """Write the computed spans of the current generation; all of its topics are known now."""
+    group, since = context.group, awaited.since
+    known = {topic: spelled(awaited.known[topic]) or () for topic in sorted(awaited.known)}
+    previous = awaited.previous if awaited.previous is not None else awaited.before
+    told = group.reported if awaited.guessed else None
+    target = compute_target_assignment(
+        context, known, group.last_strategy, since, group.current_generation, previous, told
+    )
+    owners = target.owners if target.recomputed or target.incomparable in OF_LIBRARIES else None
+    commit_audit(context, audit_of_awaited(context, known, target, previous, at), at)
+    commit_awaited(context, awaited, owners, comparable=target.incomparable not in OF_LIBRARIES)
+    compare_with_reports(context, at)
+    if group.row is None:
+        return
+    row = msgspec.structs.replace(group.row, queues=sum(group.counts.values()))
+    if target.recomputed:
+        queues = [key_of(info, context.system, name) for name, infos in known.items() for info in infos]
+        balance = balance_of(context, group.reported if awaited.guessed else group.computed, queues)
+        row.idle_members, row.unassigned_queues, row.spread = balance.idle, balance.unassigned, balance.spread
+        _evaluate_balance(context, row, at, event_id)
+    context.write_row(at, row)
+
+
+def _evaluate_balance(context: GroupContext, row: GroupChanged, at: int, event_id: str | None) -> None:
+    """Open and close the findings that depend on the number of queues."""
+    group = context.group
+    outcome = Outcome(
+        system=context.system,
+        at=at,
+        generation=group.current_generation,
+        members=row.members,
+        queues=row.queues,
+        unassigned=row.unassigned_queues,
+        idle=row.idle_members,
+        handing_over=bool(group.revoked_pending),
+        evidence=[event_id] if event_id else [],
+    )
+    for kind, rule in RULES:
+        if kind == "unassigned_queues" or (kind == "idle_members" and not group.revoked_pending):
+            context.set_finding(kind, rule(outcome), at)

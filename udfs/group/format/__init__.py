@@ -1,0 +1,1 @@
+"""Core: a group's state as bytes, and as an event."""

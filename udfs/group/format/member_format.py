@@ -1,0 +1,153 @@
+"""Core: the members of a group encoded as plain values, and decoded. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from udfs.group.format.field_times import pack_field_times, unpack_field_times
+from udfs.group.format.owners_format import SharedValues
+from udfs.group.state.group import Member
+from udfs.model.events import QueueRef
+from udfs.model.member_fields import FIELDS, type_of
+
+# What each member has for itself is in ``_PackedMember``; all else of its description is its kind, in this order of the
+# bytes: newer fields at the end, in the order in which they were added.
+_ITS_OWN = ("client_id", "host", "instance_id", "rack", "owned", "owned_generation")
+_FIRST = (
+    *("subscriptions", "strategies", "session_timeout_ms", "rebalance_timeout_ms"),
+    *("client_library", "strategy_settings"),
+)
+_LATER = ("client_version", "language", "ordered")
+_KIND = (*_FIRST, *_LATER, *(name for name in FIELDS if name not in (*_ITS_OWN, *_FIRST, *_LATER)))
+_LISTS, _PLAIN, _NEWER = attrgetter(*_KIND[:2]), attrgetter(*_KIND[2:5]), attrgetter(*_KIND[6:])
+
+
+class Kinds:
+    """The fields that members of one group mostly share, encoded once and referred to by number."""
+
+    def __init__(self, table: SharedValues) -> None:
+        self.table = table
+        # Identical list objects are not compared element by element: thousands of members share them.
+        self._known: dict[tuple[Any, ...], int] = {}
+
+    def number(self, member: Member) -> int:
+        """Return the number under which a member's kind is written."""
+        lists, plain, newer = _LISTS(member), _PLAIN(member), _NEWER(member)
+        settings = member.strategy_settings
+        known = (*map(id, lists), id(settings), *plain, *newer)
+        number = self._known.get(known)
+        if number is None:
+            told = list(newer)
+            while told and told[-1] is None:
+                told.pop()
+            text = ("settings", msgspec.json.encode(settings, order="deterministic")) if settings else None
+            key = ("kind", lists, *plain, text, *told)
+            number = self._known[known] = self.table.number(key, [*lists, *plain, settings, *told])
+        return number
+
+
+def pack_member(member: Member, kinds: Kinds, base: int) -> list[Any]:
+    """Return a member as plain values; times as how long before ``base``."""
+    times = pack_field_times(member, base, kinds.table.number)
+    packed: list[Any] = [
+        member.member_id,
+        base - member.joined_at,
+        int(member.by_heartbeats) if times is None else [int(member.by_heartbeats), *times],
+        kinds.number(member),
+        None if member.client_id is None else _shortened(member.client_id, member.member_id),
+        member.host,
+        None if member.holds_since == member.joined_at else time_before(member.holds_since, base),
+    ]
+    seldom = [
+        member.instance_id,
+        member.rack,
+        None if member.name == member.member_id else member.name,
+        member.owned,
+        member.owned_generation,
+        time_before(member.timeout_since, base),
+        time_before(member.reported_at, base),
+    ]
+    if seldom != _NOTHING:
+        packed += seldom
+    while packed[-1] is None:
+        packed.pop()
+    return packed
+
+
+_NOTHING = [None] * 7
+
+
+def time_before(at: int | None, base: int) -> int | None:
+    """Return how long before ``base`` a time was."""
+    return None if at is None else base - at
+
+
+def _shortened(text: str, whole: str) -> str | int:
+    """Encode a prefix of another text as its length."""
+    return len(text) if whole.startswith(text) else text
+
+
+class _PackedMember(msgspec.Struct, array_like=True, gc=False):
+    """A member as ``pack_member`` writes it."""
+
+    member_id: str
+    joined_ago: int
+    by_heartbeats: int | list[int]  # with times: ``pack_field_times``
+    kind: int
+    client_id: str | int | None = None
+    host: str | None = None
+    holds_ago: int | None = None
+    instance_id: str | None = None
+    rack: str | None = None
+    name: str | None = None
+    owned: tuple[QueueRef, ...] | None = None
+    owned_generation: int | None = None
+    timeout_ago: int | None = None
+    reported_ago: int | None = None
+
+
+# What members share, as ``Kinds`` writes it.
+_Kind = msgspec.defstruct("_Kind", [(name, type_of(name), None) for name in _KIND], array_like=True, gc=False)
+
+
+class KindsRead:
+    """The kinds of members by number, each decoded once: as a member without fields of its own."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+        self._read: dict[int, Member] = {}
+
+    def member(self, number: int) -> Member:
+        """Return a new member of this kind."""
+        found = self._read.get(number)
+        if found is None:
+            kind = msgspec.convert(self.values[number], _Kind)
+            found = self._read[number] = Member(member_id="", name="", joined_at=0, **msgspec.structs.asdict(kind))
+        return found.__copy__()  # type: ignore[no-any-return, attr-defined]
+
+
+def unpack_members(packed: list[Any], kinds: KindsRead, base: int) -> Iterator[Member]:
+    """Yield the members that ``pack_member`` encoded."""
+    for one in msgspec.convert(packed, list[_PackedMember]):
+        member = kinds.member(one.kind)
+        member_id, client_id = one.member_id, one.client_id
+        member.member_id = member_id
+        member.name = member_id if one.name is None else one.name
+        member.joined_at = base - one.joined_ago
+        by_heartbeats, *times = one.by_heartbeats if isinstance(one.by_heartbeats, list) else [one.by_heartbeats]
+        member.by_heartbeats = bool(by_heartbeats)
+        member.client_id = member_id[:client_id] if isinstance(client_id, int) else client_id
+        member.host = one.host
+        member.holds_since = base - (one.joined_ago if one.holds_ago is None else one.holds_ago)
+        member.instance_id = one.instance_id
+        member.rack = one.rack
+        member.owned = one.owned
+        member.owned_generation = one.owned_generation
+        member.timeout_since = None if one.timeout_ago is None else base - one.timeout_ago
+        member.reported_at = None if one.reported_ago is None else base - one.reported_ago
+        member.told_at = unpack_field_times(member, times, kinds.values, base)
+        yield member

@@ -1,0 +1,320 @@
+"""Core: a group's state as bytes. No I/O.
+
+MessagePack of nested arrays after a version number. Texts and lists that a group's members share are written
+once and referred to by number; owners of queues are run-length coded; default values are omitted.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from udfs.group.format.member_format import Kinds, KindsRead, pack_member, time_before, unpack_members
+from udfs.group.format.owners_format import SharedValues, pack_by_queue, pack_owners, unpack_by_queue, unpack_owners
+from udfs.group.state.flapping import Usual
+from udfs.group.state.group import (
+    Awaited,
+    CurrentAudit,
+    Departed,
+    Evidence,
+    Group,
+    IdleQueue,
+    OpenFinding,
+    Owners,
+    Pending,
+    Queue,
+    Replacement,
+    StrategyVerdict,
+    WaitingReport,
+    observed_by,
+)
+from udfs.group.state.recorded_group import RecordedGroup
+from udfs.group.state.strategy_verdict import with_verdict
+from udfs.model.errors import StateDamagedError, StateVersionError
+from udfs.model.events import QueueInfo
+from udfs.model.garbage_collection import makes_no_cycles
+from udfs.model.journal import GroupChanged, MemberReplaced
+from udfs.model.spans import QueuesReassigned
+
+GROUP_VERSION: Final = 4
+_AUDITED_SINCE: Final = 4
+
+# Version 2 adds replaced members, the input of a generation that waits for its topics, and when each field was
+# reported; for version 1 each field counts as reported at the join. Version 3 adds how often a group rebalanced before
+# its newest rebalances; for older versions its history begins with those. Version 4 adds what is reported of a
+# rebalance under way, the first half of a cooperative one, the details of evidence, and what the coordinator's records
+# report of a group; groups that older versions only listed begin with the next record of theirs. It adds what audits
+# found; for older versions audits begin with the next generation.
+_REASONS = ("left", "expired", "gone", "absent_from_snapshot", "replaced")
+# Fields written unchanged, each with its type; the order is the order of the bytes: append only.
+_PLAIN: tuple[tuple[str, Any], ...] = (
+    ("number", int),
+    ("counted", int),
+    ("generation", int | None),
+    ("exists", bool),
+    ("followed", bool),
+    ("mode", str | None),
+    ("strategy", str | None),
+    ("strategy_settings", dict[str, object] | None),
+    ("reported_strategy", str | None),
+    ("last_strategy", str | None),
+    ("leader", str | None),
+    ("members_decided", int),
+    ("has_reported", bool),
+    ("reporters", list[str]),
+    ("topics_without_metadata", list[str]),
+    ("revoked_pending", list[tuple[str, str | None, int]]),
+    ("preparing_since", int | None),
+    ("last_rebalance_at", int | None),
+    ("last_rebalance_id", str | None),
+    ("rebalance_ordinals", dict[str, int]),
+    ("last_applied", int | None),
+    ("last_snapshot_at", int | None),
+    ("touched_at", int | None),
+    ("evidence", list[Evidence]),
+    ("waiting_reports", list[WaitingReport]),
+    ("pending", Pending | None),
+    ("findings", dict[str, OpenFinding]),
+    ("late_events", int),
+    ("recent", list[int]),
+    ("row", GroupChanged | None),
+    ("reported_at", int | None),
+    ("strategy_inferred", bool),
+    ("recomputable", bool),
+    ("compare_at", int | None),
+    ("replaced", list[Replacement]),
+    ("settings_at", dict[str, int]),
+    ("last_heartbeats", dict[str, int]),
+    ("assigned_at", int | None),
+    ("usual", Usual | None),
+    ("polled", bool),
+    ("logical_id", str | None),
+    ("preparing_reason", str | None),
+    ("join_ended_at", int | None),
+    ("recorded", RecordedGroup | None),
+    ("audit", CurrentAudit | None),
+    ("verdict", StrategyVerdict | None),
+    ("last_library", str | None),
+)
+_BLANK = Group()
+
+
+@makes_no_cycles
+def encode_group(group: Group) -> bytes:
+    """Encode a group."""
+    table = SharedValues()
+    kinds = Kinds(table)
+    members = list(group.members.values())
+    base = group.last_applied or (members[0].joined_at if members else 0)
+    # A member that departed within the settling time still owns its queues, until the rebalance.
+    awaited = group.awaited
+    kept = (group.computed, group.reported, *((awaited.before, awaited.previous) if awaited else ()))
+    holding = {one for owners in kept for held in (owners or {}).values() for one in held}
+    others = sorted(holding - group.members.keys())
+    body: list[Any] = [
+        base,
+        [pack_member(member, kinds, base) for member in members],
+        [
+            [
+                pack_member(gone.member, kinds, base),
+                base - gone.left_at,
+                _REASONS.index(gone.left_reason),
+                None if gone.last_heartbeat_at is None else base - gone.last_heartbeat_at,
+            ]
+            for gone in group.departed.values()
+        ],
+        others,
+        pack_owners(group.computed, [*group.members, *others], table),
+        # Reported and computed owners are mostly equal: then they are written once.
+        True
+        if group.reported and group.reported == group.computed
+        else pack_owners(group.reported, [*group.members, *others], table),
+        [[table.number(topic, topic), count] for topic, count in group.counts.items()],
+        {
+            place: getattr(group, name)
+            for place, (name, _) in enumerate(_PLAIN)
+            if name != "row" and getattr(group, name) != getattr(_BLANK, name)
+        },
+        _pack_row(group),
+    ]
+    if group.pulls or group.idle_queues or awaited is not None:
+        body += [_pack_times(group.pulls, table, base), _pack_idle_queues(group.idle_queues, table, base)]
+    if awaited is not None:
+        body.append(_pack_awaited(group, awaited, [*group.members, *others], table, base))
+    return msgspec.msgpack.encode([GROUP_VERSION, table.values, body])
+
+
+@makes_no_cycles
+def decode_group(data: bytes) -> Group:
+    """Decode what ``encode_group`` wrote, in this version or an older one.
+
+    Raises:
+        StateVersionError: It was written by a newer version, or is damaged.
+    """
+    try:
+        plain = msgspec.msgpack.decode(data)
+        version, values, body = plain
+        if not isinstance(version, int) or version > GROUP_VERSION:
+            raise StateVersionError(
+                f"a group was written in encoding {version}, this version of the monitor reads up to {GROUP_VERSION}: "
+                "run the version that wrote it, or a newer one"
+            )
+        group = _unpack(values, body)
+        if version == 1:
+            group.awaited = _awaited_of_version_1(group)
+        if version < _AUDITED_SINCE and group.generation is not None and not group.topics_without_metadata:
+            # It was compared as it was reported, and says nothing of the generations to come.
+            group.audit = CurrentAudit("agrees", is_evidence=False, at=group.last_rebalance_at or 0)
+        return group
+    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, TypeError, IndexError, KeyError) as error:
+        raise StateDamagedError(f"a group's state cannot be read: it is damaged ({error})") from error
+
+
+def _unpack(values: list[Any], body: list[Any]) -> Group:
+    base, members, departed, others, computed, reported, counts, plain, row, *taken_over = body
+    group = Group()
+    kinds = KindsRead(values)
+    group.members = {member.member_id: member for member in unpack_members(members, kinds, base)}
+    gone = unpack_members([packed for packed, *_ in departed], kinds, base)
+    for unpacked, (_, ago, reason, seen_ago) in zip(gone, departed, strict=True):
+        group.departed[unpacked.member_id] = Departed(
+            member=unpacked,
+            left_at=base - ago,
+            left_reason=_REASONS[reason],  # type: ignore[arg-type]
+            last_heartbeat_at=None if seen_ago is None else base - seen_ago,
+        )
+    names = [*group.members, *others]
+    group.computed = unpack_owners(computed, names, values)
+    group.reported = dict(group.computed) if reported is True else unpack_owners(reported, names, values)
+    group.counts = {values[topic]: count for topic, count in counts}
+    for place, value in plain.items():
+        name, kind = _PLAIN[place]
+        setattr(group, name, msgspec.convert(value, kind))
+    _unpack_row(group, row)
+    if taken_over:
+        pulls, idle_queues, *awaited = taken_over
+        group.pulls = {queue: base - ago for queue, ago in unpack_by_queue(pulls, values)}
+        group.idle_queues = {
+            queue: IdleQueue(estimate, None if ago is None else base - ago, taker)
+            for queue, (estimate, ago, taker) in unpack_by_queue(idle_queues, values)
+        }
+        if awaited:
+            group.awaited = _unpack_awaited(group, awaited[0], names, values, base)
+    return group
+
+
+# ---- a generation that is not computed yet
+
+
+def _pack_awaited(group: Group, awaited: Awaited, names: list[str], table: SharedValues, base: int) -> list[Any]:
+    def packed(owners: Owners | None) -> Any:
+        if owners is None:
+            return None
+        return True if owners == group.computed else pack_owners(owners, names, table)
+
+    return [
+        base - awaited.since,
+        [[table.number(topic, topic), queues] for topic, queues in awaited.known.items()],
+        awaited.guessed,
+        packed(awaited.before),
+        packed(awaited.previous),
+        *([awaited.again] if awaited.again else []),
+    ]
+
+
+def _unpack_awaited(group: Group, packed: list[Any], names: list[str], values: list[Any], base: int) -> Awaited:
+    ago, known, guessed, before, previous, *again = packed
+
+    def unpacked(owners: Any) -> Owners | None:
+        if owners is None:
+            return None
+        return dict(group.computed) if owners is True else unpack_owners(owners, names, values)
+
+    return Awaited(
+        since=base - ago,
+        known={values[topic]: msgspec.convert(queues, int | tuple[QueueInfo, ...]) for topic, queues in known},
+        guessed=guessed,
+        before=unpacked(before),
+        previous=unpacked(previous),
+        again=msgspec.convert(again[0], list[QueuesReassigned | MemberReplaced]) if again else [],
+    )
+
+
+def _awaited_of_version_1(group: Group) -> Awaited | None:
+    """Return the input of a waiting generation from a state of version 1, which has only counts."""
+    since = group.last_rebalance_at
+    if not group.topics_without_metadata or since is None or group.generation is None or not group.recomputable:
+        return None
+    previous = group.reported if group.has_reported else None
+    return Awaited(since=since, known=dict(group.counts), guessed=True, before=None, previous=previous)
+
+
+# ---- values per queue: for each topic and broker, queue ids and values alternate
+
+
+def _pack_times(times: dict[Queue, int], table: SharedValues, base: int) -> list[Any]:
+    return pack_by_queue({queue: base - at for queue, at in times.items()}, table)
+
+
+def _pack_idle_queues(idle_queues: dict[Queue, IdleQueue], table: SharedValues, base: int) -> list[Any]:
+    return pack_by_queue(
+        {queue: [one.estimate, time_before(one.released_at, base), one.taker] for queue, one in idle_queues.items()},
+        table,
+    )
+
+
+# ---- the group's row: mostly equal to other fields
+
+
+def _pack_row(group: Group) -> list[Any] | None:
+    row = group.row
+    if row is None:
+        return None
+    return [
+        row.system,
+        row.state,
+        None if row.mode == (group.mode or "clustering") else [row.mode],
+        None if row.strategy == group.last_strategy else [row.strategy],
+        None if row.generation == group.current_generation else [row.generation],
+        None if row.generation_source == group.source else [row.generation_source],
+        row.members,
+        row.queues,
+        row.idle_members,
+        row.unassigned_queues,
+        row.spread,
+        None if row.last_rebalance_at == group.last_rebalance_at else [row.last_rebalance_at],
+        None if row.last_rebalance_id == group.last_rebalance_id else [row.last_rebalance_id],
+        *([row.protocol, row.epoch, row.assignment_epoch, row.waits] if row.protocol is not None else ()),
+    ]
+
+
+def _unpack_row(group: Group, packed: list[Any] | None) -> None:
+    if packed is None:
+        return
+    system, state, mode, strategy, generation, source, members, queues, idle, unassigned, spread, at, name, *epochs = (
+        packed
+    )
+    protocol, epoch, assignment_epoch, waits = epochs or (None, None, None, None)
+    counted_by = source[0] if source else group.source
+    row = GroupChanged(
+        system=system,
+        state=state,
+        mode=mode[0] if mode else group.mode or "clustering",
+        strategy=strategy[0] if strategy else group.last_strategy,
+        generation=generation[0] if generation else group.current_generation,
+        generation_source=counted_by,
+        members=members,
+        queues=queues,
+        idle_members=idle,
+        unassigned_queues=unassigned,
+        spread=spread,
+        last_rebalance_at=at[0] if at else group.last_rebalance_at,
+        last_rebalance_id=name[0] if name else group.last_rebalance_id,
+        observed_by=observed_by(group, counted_by),
+        protocol=protocol,
+        epoch=epoch,
+        assignment_epoch=assignment_epoch,
+        waits=waits,
+    )
+    group.row = with_verdict(row, group)

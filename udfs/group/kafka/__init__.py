@@ -1,0 +1,1 @@
+"""Core: a coordinator's snapshots, records and polls become generations with causes."""

@@ -1,0 +1,231 @@
+"""Core: the rebalance that a group epoch of the new protocols makes. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import msgspec
+
+from udfs.group.assignment.rebalance_plan import Pauses, RebalancePlan
+from udfs.group.assignment.span_runs import Pauses as QueuePauses
+from udfs.group.assignment.target_assignment import (
+    QueuesByTopic,
+    TargetAssignment,
+    compute_target_assignment,
+    current_owners,
+)
+from udfs.group.batch.context import GroupContext
+from udfs.group.batch.phases import Phases
+from udfs.group.decision.commit import begin_generation, commit, note_epoch, overtake_awaited
+from udfs.group.decision.rebalance import rebalance
+from udfs.group.events.topic_changes import compute_generation, queues_shown, sizes
+from udfs.group.kafka.reported_generations import (
+    add_generation_triggers,
+    move_members,
+    rename_static_members,
+    subscribed_after,
+    update_existing,
+)
+from udfs.group.kafka.triggers import Causes, compare
+from udfs.group.state.assignment_diff import by_owner, held_only_by, owners_of
+from udfs.group.state.group import Awaited, Evidence, Owners, Queue
+from udfs.group.state.recorded_group import EpochOutcome, Held, Partitions
+from udfs.group.state.view import GroupView
+from udfs.model.comparability import MEMBERS_UNKNOWN, NO_TARGET, NOT_RECOMPUTABLE
+from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueRef
+from udfs.model.group_api import DueEvent
+from udfs.strategies.kafka.server import other_orders
+from udfs.strategies.problem import Problem
+from udfs.strategies.registry import qualified_name
+
+
+def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str, str]) -> None:
+    """Decide one epoch: its rebalance, or none where nothing is other than before.
+
+    Args:
+        names: Of topics, by id; one without a name keeps its id.
+    """
+    group, at = context.group, outcome.at
+    context.follow()
+    context.first_change = len(context.output.changes)
+    snapshot = _snapshot(context, outcome, names)
+    due = DueEvent(snapshot, outcome.event_id)
+    rename_static_members(context, snapshot, at)
+    if outcome.epoch == group.generation:
+        update_existing(context, snapshot, at)
+        return
+    overtake_awaited(context)
+    told = _owners(outcome.owned, names)
+    published = None if outcome.target is None else _owners(outcome.target, names)
+    # A target names queues that its coordinator knew, whether or not anybody has taken them.
+    named = told | (published or {})
+    before = set(group.subscribed_topics())
+    topics = subscribed_after(context, snapshot)
+    known, guessed = queues_shown(context, topics, named, at, outcome.assigned_at)
+    resized = {topic: sizes(context, topic, known, guessed, named) for topic in topics & before}
+    grown = {topic: (was, now) for topic, (was, now) in resized.items() if was != now}
+    _learn_arrivals(context, outcome)
+    causes = compare(context, snapshot, due.event_id, at, grown, infers=False)
+    if group.exists and not causes.triggers and told == group.reported:
+        note_epoch(context, outcome.epoch, at)
+        return
+    context.use_up_evidence(causes.evidence_left)
+    current = group.generation
+    move_members(context, snapshot, {info.member_id: info.member_id for info in snapshot.members}, causes, at)
+    begin_generation(context, outcome.epoch, None, [info.member_id for info in snapshot.members], polled=False)
+    _add_triggers(context, due, snapshot, current, causes, at)
+    steps = _steps(group.reported, outcome, names)
+    pauses = _pauses(group.reported, steps)
+    target, awaited = _target(context, outcome, names, known, guessed, told)
+    if published is not None and target.recomputed and awaited is None and target.owners != published:
+        target = _in_another_order(context, outcome, names, known, published) or target
+    measured = Pauses(pause_ms=at - outcome.began_at, queue_pause_ms=sum(pause or 0 for pause, _ in pauses.values()))
+    plan = RebalancePlan(
+        at=at,
+        generation=outcome.epoch,
+        triggers=causes.triggers,
+        known=known,
+        target=target,
+        guessed=guessed,
+        awaited=awaited,
+        reported=held_only_by(told, group.members),
+        compared=published,
+        generations_missed=_missed(current, outcome.epoch),
+        pauses=measured,
+        phases=Phases(
+            began_at=outcome.began_at,
+            joined_at=outcome.assigned_at,
+            completed_at=at if outcome.overtaken is None else None,
+        ),
+        steps=steps,
+        step_pauses=pauses,
+        overtaken=outcome.overtaken,
+    )
+    commit(context, rebalance(context, plan))
+    if group.recorded is not None:
+        group.recorded.note_decided()
+
+
+def _snapshot(view: GroupView, outcome: EpochOutcome, names: Mapping[str, str]) -> GroupSnapshot:
+    """Return an outcome as a snapshot of the group."""
+    return GroupSnapshot(
+        schema_version=SCHEMA_VERSION,
+        event_time=outcome.at,
+        system=view.system,
+        cluster=view.facts.cluster,
+        group=view.facts.group_id,
+        generation=outcome.epoch,
+        strategy=outcome.strategy,
+        members=outcome.members,
+        assignments={
+            member_id: tuple(QueueRef(topic, number) for topic, _, number in _queues(held, names))
+            for member_id, held in outcome.owned.items()
+        },
+        departures=outcome.departures,
+    )
+
+
+def _queues(held: Partitions, names: Mapping[str, str]) -> list[Queue]:
+    return [(names.get(one.topic, one.topic), None, number) for one in held for number in one.partitions]
+
+
+def _owners(held: Held, names: Mapping[str, str]) -> Owners:
+    return owners_of({member_id: _queues(partitions, names) for member_id, partitions in held.items()})
+
+
+def _steps(before: Owners, outcome: EpochOutcome, names: Mapping[str, str]) -> list[tuple[int, Owners]]:
+    """Return who owned what from which times on."""
+    held = by_owner(before)
+    steps: list[tuple[int, Owners]] = []
+    for at, changed in outcome.steps:
+        held |= {member_id: _queues(partitions, names) for member_id, partitions in changed.items()}
+        steps.append((at, owners_of(held)))
+    return steps
+
+
+def _pauses(before: Owners, steps: list[tuple[int, Owners]]) -> QueuePauses:
+    """Return for how long each queue that moved had no owner, by its new one."""
+    pauses: dict[tuple[Queue, str], tuple[int | None, int | None]] = {}
+    released: dict[Queue, int] = {}
+    for at, owners in steps:
+        for queue in before.keys() - owners.keys():
+            released[queue] = at
+        for queue, holders in owners.items():
+            former = before.get(queue, ())
+            if former != holders and (former or queue in released):
+                since = released.pop(queue, at)
+                pauses.update({(queue, holder): (at - since, None) for holder in holders if holder not in former})
+        before = owners
+    return pauses
+
+
+def _learn_arrivals(context: GroupContext, outcome: EpochOutcome) -> None:
+    """Have causes name the events that described their members."""
+    for info in outcome.members:
+        event_id = outcome.event_ids.get(info.member_id)
+        if event_id is None:
+            continue
+        known = context.group.members.get(info.member_id)
+        if known is None:
+            context.learn(Evidence("member_joined", outcome.began_at, info.member_id, None, event_id))
+        elif known.subscriptions != info.subscriptions:
+            context.learn(Evidence("subscription_changed", outcome.began_at, info.member_id, None, event_id))
+
+
+def _add_triggers(
+    view: GroupView, due: DueEvent, snapshot: GroupSnapshot, current: int | None, causes: Causes, at: int
+) -> None:
+    """Add the causes that the epoch itself shows; epochs of another protocol may begin anew."""
+    recorded = view.group.recorded
+    is_first = recorded is not None and recorded.is_first
+    add_generation_triggers(view, due, snapshot, None if is_first and view.group.exists else current, None, causes, at)
+
+
+def _missed(current: int | None, epoch: int) -> int | None:
+    return epoch - current - 1 if current is not None and epoch > current + 1 else None
+
+
+def _target(
+    context: GroupContext,
+    outcome: EpochOutcome,
+    names: Mapping[str, str],
+    known: QueuesByTopic,
+    guessed: list[str],
+    told: Owners,
+) -> tuple[TargetAssignment, Awaited | None]:
+    """Compute the target of an epoch from the one before it; nothing where the coordinator computed none."""
+    strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, context.system)
+    if not outcome.described:
+        return TargetAssignment(
+            owners={}, strategy=strategy, error=NOT_RECOMPUTABLE, incomparable=MEMBERS_UNKNOWN
+        ), None
+    if outcome.target is None and outcome.members:
+        owners = current_owners(context, outcome.at)
+        return TargetAssignment(owners=owners, strategy=strategy, incomparable=NO_TARGET), None
+    previous = _owners(outcome.previous, names)
+    spans = context.computed_spans_of_now()
+    return compute_generation(context, known, guessed, told, strategy, outcome.at, spans, previous)
+
+
+def _in_another_order(
+    view: GroupView, outcome: EpochOutcome, names: Mapping[str, str], known: QueuesByTopic, published: Owners
+) -> TargetAssignment | None:
+    """Return the published target where the coordinator computes it from members in another order; else None.
+
+    Its assignors go through members as a ``HashMap`` has them: those of one slot as they were put there, which the
+    records do not tell.
+    """
+    strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, view.system)
+    previous = _owners(outcome.previous, names)
+    for order in other_orders(list(view.group.members)):
+        altered = partial(_in_order, order)
+        target = compute_target_assignment(view, known, strategy, outcome.at, outcome.epoch, previous, altered=altered)
+        if target.owners == published:
+            return target
+    return None
+
+
+def _in_order(order: list[str], problem: Problem) -> Problem:
+    members = {member.member_id: member for member in problem.members}
+    return msgspec.structs.replace(problem, members=tuple(members[one] for one in order if one in members))

@@ -1,0 +1,344 @@
+"""Core: group epochs of the new protocols, from the coordinator's records to rebalances. No I/O.
+
+A rebalance lasts from the record with its group epoch until the last member has converged on the target of that epoch.
+An epoch that a newer one overtakes before ends then. One after which members, subscriptions, topics and queues are as
+before is no rebalance. Records name topics by their ids: an epoch waits until metadata has shown their names.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from udfs.group.batch.context import GroupContext
+from udfs.group.events.lifecycle import show_unfollowed
+from udfs.group.kafka.epoch_rebalance import take_epoch
+from udfs.group.kafka.inferred_departures import newest_commits
+from udfs.group.kafka.reported_generations import update_existing
+from udfs.group.state.assignment_diff import by_owner
+from udfs.group.state.group import Evidence
+from udfs.group.state.recorded_group import (
+    AWAY,
+    EpochOutcome,
+    Folded,
+    Held,
+    RecordedGroup,
+    RecordedMember,
+    fold,
+    new_epochs,
+)
+from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.view import GroupView
+from udfs.model.events import Departure, GroupRecord, GroupSnapshot, MemberInfo
+from udfs.model.group_api import DueEvent
+from udfs.model.journal import GroupChanged, TriggerKind
+
+MAX_WAITING = 100_000  # members and their assignments in outcomes that wait: beyond it the oldest name topics by ids
+MAX_STEPS = 1_024  # changes of ownership within one epoch: beyond it the newest are taken for one
+MAX_NAMES = 10_000  # topics of a recorded, former ones included; beyond it the oldest is forgotten
+# Heartbeat interval and session timeout are settings of the broker (``group.consumer.heartbeat.interval.ms``). By
+# default a member whose commits went on until so shortly before its end was not silent.
+_HEARTBEAT_MS = 5_000
+_HEXADECIMAL_UUID = 36
+_FOR_URLS = str.maketrans("+/", "-_")
+_Kind: TypeAlias = Literal["left", "expired", "gone"]
+_EVIDENCE: Final[dict[str, TriggerKind]] = {"left": "member_left", "expired": "session_expired"}
+
+
+def apply_records(context: GroupContext, records: Sequence[DueEvent], at: int) -> bool:
+    """Apply all records of one time, and decide what follows; return whether they delete the group."""
+    _apply_records(context, records, at)
+    is_deleted = context.group.recorded is not None and context.group.recorded.is_deleted
+    if is_deleted:
+        _end_records(context, at)
+    return is_deleted
+
+
+def _apply_records(context: GroupContext, records: Sequence[DueEvent], at: int) -> None:
+    told = [(due.event, due.event_id) for due in records if isinstance(due.event, GroupRecord)]
+    recorded = context.group.recorded
+    if recorded is None:
+        # Of a group that was listed only, records of some members may be behind.
+        is_listed = context.group.row is not None and context.kind is GroupKind.NOT_FOLLOWED
+        recorded = RecordedGroup(told[0][0].protocol, incomplete=is_listed)
+        context.follow_records(recorded)
+    context.work += len(told)
+    context.applied(at)
+    if recorded.protocol != "consumer":
+        fold(recorded, told)
+        decide_waiting(context, at)
+        return
+    event_id = min(due.event_id for due in records)
+    epochs = new_epochs(recorded, [record for record, _ in told])
+    if recorded.epoch is None and context.group.generation in epochs and context.group.exists:
+        # Taken over from the classic protocol with its members: its generations go on.
+        recorded.decided = context.group.generation
+        epochs = [epoch for epoch in epochs if epoch > recorded.decided]
+    if epochs and recorded.is_open:
+        _finish(context, recorded, event_id, at, epochs[0])
+    touched = {record.member_id for record, _ in told}
+    owned = recorded.owned(touched if len(epochs) <= 1 else None)
+    infos = _infos(recorded) if len(epochs) > 1 else ()
+    folded = fold(recorded, told)
+    _note_departures(context, recorded, folded, at)
+    if epochs:
+        recorded.began_at = at
+    for place, epochs_left in enumerate(pairwise(epochs)):
+        _finish_at_once(recorded, infos, folded, owned, epochs_left, place, event_id, at)
+    _note_step(recorded, folded, owned, recorded.owned(touched if len(epochs) <= 1 else None), at)
+    if (recorded.is_open and recorded.has_converged) or (folded.renamed and not recorded.is_open):
+        _finish(context, recorded, event_id, at)
+    decide_waiting(context, at)
+
+
+def decide_waiting(context: GroupContext, at: int) -> None:
+    """Decide the epochs whose topics have names by now, in their order; those before them have none any more.
+
+    A share or streams recorded is shown as it is now.
+    """
+    recorded = context.group.recorded
+    if recorded is None:
+        return
+    if recorded.protocol != "consumer":
+        _learn_names(context, recorded, at)
+        show_unfollowed(context, at)
+        return
+    if recorded.waiting:
+        _learn_names(context, recorded, at)
+        last = max(
+            (place for place, one in enumerate(recorded.waiting) if _has_names(context, recorded, one, at)), default=-1
+        )
+        while sum(one.size for one in recorded.waiting[last + 1 :]) > MAX_WAITING:
+            last += 1
+        for outcome in recorded.take_waiting(last + 1):
+            take_epoch(context, outcome, recorded.names)
+    row = context.group.row
+    context.write_row(at, row or GroupChanged(system=context.system, state="new", mode=context.mode))
+
+
+def _end_records(context: GroupContext, at: int) -> None:
+    """Decide all epochs that wait: the group ends, or goes on without such records."""
+    recorded = context.group.recorded
+    if recorded is not None:
+        _learn_names(context, recorded, at)
+        for outcome in recorded.take_waiting(len(recorded.waiting)):
+            take_epoch(context, outcome, recorded.names)
+    context.follow_records(None)
+
+
+def has_record_of_group(records: Sequence[DueEvent], *, deleted: bool) -> bool:
+    """Return whether the record of a group itself, or its tombstone, is among these."""
+    found = [one.event for one in records if isinstance(one.event, GroupRecord)]
+    return any(one.record == "group" and one.deleted == deleted for one in found)
+
+
+def take_back(context: GroupContext, records: Sequence[DueEvent], snapshot: GroupSnapshot, at: int) -> bool:
+    """Have a group be a classic one from the record on that takes the place of its others; its history goes on.
+
+    Where its generation is the last epoch it is no rebalance: the next one shows that a member is gone that only speaks
+    the other protocol.
+
+    Returns: whether the record is applied.
+    """
+    _end_records(context, at)
+    if snapshot.generation != context.group.generation or not snapshot.members:
+        return False
+    staying = {info.member_id for info in snapshot.members}
+    for due in records:
+        record = due.event
+        if not isinstance(record, GroupRecord) or record.record != "member" or record.member_id is None:
+            continue
+        if record.member_id not in staying and record.member_id in context.group.members:
+            kind, _ = _departure(context, record.member_id, None, at)
+            if kind in _EVIDENCE:
+                context.learn(Evidence(_EVIDENCE[kind], at, record.member_id, None, due.event_id))
+    update_existing(context, snapshot, at)
+    return True
+
+
+# ---- what became of an epoch
+
+
+def _finish(view: GroupView, recorded: RecordedGroup, event_id: str, at: int, overtaken: int | None = None) -> None:
+    """Note what became of the newest epoch."""
+    if recorded.incomplete:
+        if overtaken is not None or not _is_whole(view, recorded, at):
+            return
+        recorded.incomplete = False
+    has_target = recorded.assignment_epoch == recorded.epoch
+    outcome = EpochOutcome(
+        epoch=recorded.epoch or 0,
+        at=at,
+        event_id=event_id,
+        began_at=at if recorded.began_at is None else recorded.began_at,
+        assigned_at=recorded.assignment_at if has_target and recorded.began_at is not None else None,
+        overtaken=overtaken,
+        strategy=recorded.strategy(),
+        members=_infos(recorded),
+        described=all(one.info is not None for one in recorded.present.values()),
+        owned=recorded.owned(),
+        steps=list(recorded.steps),
+        target=recorded.targets() if has_target else None,
+        previous=dict(recorded.previous),
+        departures=tuple(recorded.departures[one] for one in sorted(recorded.departures)),
+        event_ids={one: member.event_id for one, member in recorded.present.items() if member.event_id is not None},
+    )
+    recorded.finish_epoch(outcome)
+
+
+def _finish_at_once(
+    recorded: RecordedGroup,
+    infos: Sequence[MemberInfo],
+    folded: Folded,
+    owned: Held,
+    epochs: tuple[int, int],
+    place: int,
+    event_id: str,
+    at: int,
+) -> None:
+    """Note an epoch that another one of the same millisecond overtook.
+
+    Which member came with which of them is not recorded; one each is taken in the order of the epochs that they have
+    by then, the rest belongs to the last epoch.
+    """
+    if recorded.incomplete:
+        return
+    epoch, overtaken = epochs
+    arrived = sorted(folded.arrived, key=lambda one: (recorded.members[one].epoch or epoch, one))
+    changes = [*sorted(folded.gone.keys() - folded.renamed.keys()), *arrived][: place + 1]
+    gone, present = {one for one in changes if one in folded.gone}, recorded.present
+    members = [info for info in infos if info.member_id not in gone]
+    members += [_info(recorded, one, present[one]) for one in changes if one in present]
+    departures = tuple(recorded.departures[one] for one in sorted(gone) if one in recorded.departures)
+    outcome = EpochOutcome(
+        epoch=epoch,
+        at=at,
+        event_id=event_id,
+        began_at=at,
+        assigned_at=None,
+        overtaken=overtaken,
+        strategy=recorded.strategy(),
+        members=tuple(members),
+        described=True,
+        owned={one: held for one, held in owned.items() if one not in gone},
+        steps=[],
+        target=None,
+        previous={},
+        departures=departures,
+        event_ids={one: present[one].event_id or event_id for one in changes if one in present},
+    )
+    recorded.waiting.append(outcome)
+
+
+def _infos(recorded: RecordedGroup) -> tuple[MemberInfo, ...]:
+    return tuple(_info(recorded, member_id, one) for member_id, one in recorded.present.items())
+
+
+def _info(recorded: RecordedGroup, member_id: str, member: RecordedMember) -> MemberInfo:
+    """Return a member as a snapshot describes it."""
+    known = member.info
+    if known is None:
+        # It had no description since the recorded is followed.
+        return MemberInfo(member_id=member_id, joined_at=member.joined_at)
+    return msgspec.structs.replace(
+        known,
+        joined_at=member.joined_at,
+        subscriptions=recorded.subscriptions_of(member),
+        strategies=known.strategies if member.classic_strategies is None else member.classic_strategies,
+    )
+
+
+def _note_step(recorded: RecordedGroup, folded: Folded, before: Held, now: Held, at: int) -> None:
+    """Note which members own something else from now on."""
+    renamed = {folded.renamed.get(one, one): held for one, held in before.items()}
+    changed = {one: now.get(one, ()) for one in {*renamed, *now} if renamed.get(one, ()) != now.get(one, ())}
+    if not changed:
+        return
+    if len(recorded.steps) >= MAX_STEPS:
+        recorded.steps[-1] = (at, {**recorded.steps[-1][1], **changed})
+    else:
+        recorded.steps.append((at, changed))
+
+
+def _is_whole(view: GroupView, recorded: RecordedGroup, at: int) -> bool:
+    """Return whether the members of which something is known own every queue of the topics that they own some of."""
+    _learn_names(view, recorded, at)
+    held: dict[str, set[int]] = {}
+    for partitions in recorded.owned().values():
+        for one in partitions:
+            held.setdefault(one.topic, set()).update(one.partitions)
+    names = recorded.names
+    counts = {topic: view.queues_at(names[topic], at) for topic in held if topic in names}
+    return bool(held) and all(len(counts.get(topic) or ()) == len(numbers) for topic, numbers in held.items())
+
+
+# ---- departures
+
+
+def _note_departures(view: GroupView, recorded: RecordedGroup, folded: Folded, at: int) -> None:
+    """Note how members departed, as far as their commits show it: records do not."""
+    for member_id in folded.arrived:
+        recorded.departures.pop(member_id, None)
+    for member_id, member in folded.gone.items():
+        if member_id not in folded.renamed:
+            kind, evidence = _departure(view, member_id, member, at)
+            recorded.departures[member_id] = Departure(member_id=member_id, kind=kind, at=at, evidence=evidence)
+
+
+def _departure(view: GroupView, member_id: str, member: RecordedMember | None, at: int) -> tuple[_Kind, str | None]:
+    """Return how a member departed, and what shows it."""
+    if member is not None and member.epoch == AWAY:
+        return "expired", "a static member that did not come back"
+    group = view.group
+    held = by_owner(group.reported).get(member_id, [])
+    known = group.members.get(member_id)
+    if known is None or not held:
+        return "gone", None
+    since = known.joined_at if known.holds_since is None else known.holds_since
+    last = max(newest_commits(view, held, since, at).values(), default=None)
+    if last is None:
+        return "gone", None
+    if at - last >= view.timeout_of(known):
+        return "expired", f"its last commit was {at - last} ms before"
+    if at - last < _HEARTBEAT_MS:
+        return "left", f"it committed until {at - last} ms before"
+    return "gone", None
+
+
+# ---- names of topics
+
+
+def _learn_names(view: GroupView, recorded: RecordedGroup, at: int) -> None:
+    """Remember the ids of topics that are known by now."""
+    for topic in sorted({*recorded.topics(), *view.group.subscribed_topics()}):
+        topic_id = _topic_id_at(view, topic, at)
+        if topic_id is not None:
+            recorded.names[topic_id] = topic
+    while len(recorded.names) > MAX_NAMES:
+        del recorded.names[next(iter(recorded.names))]
+
+
+def _topic_id_at(view: GroupView, topic: str, at: int) -> str | None:
+    """Return a topic's id as records name it, if metadata has shown it by then.
+
+    librdkafka writes ids with the ordinary alphabet of base64, Java with that for URLs; others write hexadecimal ones.
+    """
+    text = None if view.queues_at(topic, at) is None else view.topics.topic_id(topic)
+    if text is not None and len(text) == _HEXADECIMAL_UUID:
+        try:
+            text = base64.b64encode(bytes.fromhex(text.replace("-", ""))).decode()
+        except ValueError:
+            return text
+    return None if text is None else text.rstrip("=").translate(_FOR_URLS)
+
+
+def _has_names(view: GroupView, recorded: RecordedGroup, outcome: EpochOutcome, at: int) -> bool:
+    """Return whether the names of an outcome's topics are known, or no topic is left that they could be of."""
+    if outcome.topic_ids() <= recorded.names.keys():
+        return True
+    topics = {topic for info in outcome.members for topic in info.subscriptions or ()}
+    return bool(topics) and all(_topic_id_at(view, topic, at) is not None for topic in topics)

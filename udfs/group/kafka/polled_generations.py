@@ -1,0 +1,82 @@
+"""Core: groups whose coordinator assigns, but whose generations are known only from polls: the monitor counts them.
+
+A snapshot of such a group has ``generation_source`` ``counted`` and no number. Kafka's admin calls give such: what
+happened between two polls is one generation. Members of Kafka's own clients and of librdkafka write into their
+subscription in which generation they were before they joined (KIP-792): that number is a lower bound, so counted
+numbers are mostly the coordinator's own, and a gap shows generations between two polls. No I/O.
+"""
+
+from __future__ import annotations
+
+from udfs.group.events.reported_assignment import reported_owners
+from udfs.group.members.descriptions import distinct
+from udfs.group.members.static_members import returned
+from udfs.group.state.group import Owners
+from udfs.group.state.view import GroupView
+from udfs.model.events import GroupSnapshot
+from udfs.strategies.registry import qualified_name
+
+
+def is_polled(snapshot: GroupSnapshot) -> bool:
+    """Return whether a snapshot is of a coordinator that assigns and does not report its generation's number."""
+    return snapshot.generation is None and snapshot.generation_source == "counted" and not snapshot.restored
+
+
+def reports_generation(snapshot: GroupSnapshot) -> bool:
+    """Return whether a snapshot shows a generation that a coordinator made."""
+    return not snapshot.restored and (snapshot.generation is not None or is_polled(snapshot))
+
+
+def lacks_subscriptions(snapshot: GroupSnapshot) -> bool:
+    """Return whether a snapshot does not say what its members subscribe to: then nothing can be recomputed."""
+    return is_counted(snapshot) and any(info.subscriptions is None for info in snapshot.members)
+
+
+def is_counted(snapshot: GroupSnapshot) -> bool:
+    """Return whether a snapshot's number is counted from polls."""
+    return snapshot.generation_source == "counted"
+
+
+def counted_generation(view: GroupView, snapshot: GroupSnapshot) -> int:
+    """Return the number of the generation that a poll shows: the current one, or the next if anything changed.
+
+    Returns: 0 for a new group without members.
+    """
+    group = view.group
+    current = group.generation
+    # A member that rejoined says in which generation it was before.
+    proven = 1 + max((info.owned_generation or 0 for info in snapshot.members), default=0)
+    if current is None or (current == 0 and not group.exists):
+        return proven if snapshot.members else 0
+    if snapshot.event_time < (group.last_snapshot_at or snapshot.event_time):
+        return current  # newer polls cover the rest
+    if group.polled and snapshot.members and proven > current:
+        return proven
+    return current + 1 if _differs(view, snapshot) else current
+
+
+def _differs(view: GroupView, snapshot: GroupSnapshot) -> bool:
+    """Return whether a poll shows another generation than the current one."""
+    group = view.group
+    if group.preparing_since is not None:
+        return True
+    renamed = returned(group, snapshot.members)
+    if {renamed.get(one, one) for one in group.members} != {info.member_id for info in snapshot.members}:
+        return True
+    if not snapshot.members:
+        return False
+    if snapshot.strategy and qualified_name(snapshot.strategy, view.system) != group.last_strategy:
+        return True
+    known = {renamed.get(one, one): member for one, member in group.members.items()}
+    for info in snapshot.members:
+        before = known[info.member_id].subscriptions
+        if info.subscriptions is not None and before is not None and distinct(info.subscriptions) != before:
+            return True
+    told = reported_owners(view, snapshot)
+    return told is not None and told != _under_new_ids(group.reported, renamed)
+
+
+def _under_new_ids(owners: Owners, renamed: dict[str, str]) -> Owners:
+    if not renamed:
+        return owners
+    return {queue: tuple(renamed.get(one, one) for one in held) for queue, held in owners.items()}

@@ -1,0 +1,310 @@
+"""Core: groups whose generations a coordinator reports, snapshot by snapshot. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from udfs.group.assignment.rebalance_plan import COOPERATIVE, Pauses, RebalancePlan, as_estimates, queues_of
+from udfs.group.assignment.target_assignment import without_subscriptions
+from udfs.group.audit.audit_commit import commit_overtaken
+from udfs.group.batch.context import GroupContext
+from udfs.group.batch.findings import counted
+from udfs.group.batch.phases import phases_of
+from udfs.group.decision.commit import (
+    begin_generation,
+    commit,
+    commit_generation_zero,
+    newest_reports,
+    overtake_awaited,
+)
+from udfs.group.decision.commit_spans import replace_members
+from udfs.group.decision.rebalance import in_order, next_identity, rebalance
+from udfs.group.events.polls import arrive_by_snapshot
+from udfs.group.events.reported_assignment import reported_owners, take_reported_assignment, take_waiting_reports
+from udfs.group.events.topic_changes import compute_generation, queues_shown, sizes
+from udfs.group.kafka.cooperative_steps import add_causes_of_steps, pending_queues
+from udfs.group.kafka.polled_generations import counted_generation, is_counted, is_polled, lacks_subscriptions
+from udfs.group.kafka.rebalance_pause import estimated_pause, queue_pause, span_pauses
+from udfs.group.kafka.triggers import Causes, compare
+from udfs.group.members.client_ids import match_connections
+from udfs.group.members.descriptions import SILENT_FIELDS, update_description, update_session
+from udfs.group.members.duplicate_instances import note_replacements
+from udfs.group.members.static_members import returned
+from udfs.group.state.assignment_diff import held_only_by
+from udfs.group.state.group import Owners, Queue
+from udfs.group.state.view import GroupView
+from udfs.model.events import GroupSnapshot, MemberInfo
+from udfs.model.group_api import DueEvent
+from udfs.model.journal import Rebalance, Trigger
+from udfs.strategies.registry import qualified_name
+
+# The coordinator is in the middle of a rebalance: the members are not final (DescribeGroups, GroupState).
+_UNDER_WAY = frozenset({"preparingrebalance", "completingrebalance"})
+
+
+def is_under_way(snapshot: GroupSnapshot) -> bool:
+    """Return whether the snapshot was taken during a rebalance."""
+    return (snapshot.state or "").replace("_", "").lower() in _UNDER_WAY
+
+
+def take_generation(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
+    """Apply a snapshot with a generation reported by the coordinator.
+
+    Returns: whether some of it is older than what stays in its place.
+    """
+    group, current = context.group, context.group.generation
+    if is_polled(snapshot):
+        snapshot = msgspec.structs.replace(snapshot, generation=counted_generation(context, snapshot))
+    generation = snapshot.generation or 0
+    snapshot, names = _with_resolved_ids(context, snapshot)
+    current = current if _counts_on(context, snapshot) else None
+    if due.late and current is not None and generation < current:
+        _write_overtaken_generation(context, due, snapshot, at)
+        return False
+    if generation == 0 and not snapshot.members:
+        commit_generation_zero(context, at, polled=is_counted(snapshot))
+        return False
+    outdated = False
+    if current == generation and group.exists:
+        if snapshot.event_time < (group.last_snapshot_at or 0):
+            return update_existing(context, snapshot, at)  # newer snapshots cover the rest
+        outdated = rename_static_members(context, snapshot, at)
+        if {info.member_id for info in snapshot.members} == set(group.members):
+            return _take_same_generation(context, snapshot, at) or outdated
+    return _take_new_generation(context, due, snapshot, names, at) or outdated
+
+
+def _counts_on(view: GroupView, snapshot: GroupSnapshot) -> bool:
+    """Return whether a snapshot's number compares with the current one: not where that one alone is counted."""
+    return is_counted(snapshot) or not view.group.polled
+
+
+def _with_resolved_ids(view: GroupView, snapshot: GroupSnapshot) -> tuple[GroupSnapshot, dict[str, str]]:
+    """Return the snapshot with one member id per connection, and the client id of each."""
+    matched = match_connections(view.group, snapshot.members)
+    names = {member_id: info.member_id for member_id, info in matched.items()}
+    if all(member_id == name for member_id, name in names.items()):
+        return snapshot, names
+    members = tuple(msgspec.structs.replace(info, member_id=member_id) for member_id, info in matched.items())
+    return msgspec.structs.replace(snapshot, members=members), names
+
+
+def _take_new_generation(
+    context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, names: Mapping[str, str], at: int
+) -> bool:
+    group = context.group
+    current = group.generation if _counts_on(context, snapshot) else None
+    generation = snapshot.generation or 0
+    overtake_awaited(context)
+    told = reported_owners(context, snapshot)
+    subscribed_before = set(group.subscribed_topics())
+    after = subscribed_after(context, snapshot)
+    if lacks_subscriptions(snapshot):
+        after |= {queue[0] for queue in told or ()}
+    known, guessed = queues_shown(context, after, told, at)
+    resized = {topic: sizes(context, topic, known, guessed, told) for topic in after & subscribed_before}
+    grown = {topic: (was, now) for topic, (was, now) in resized.items() if was != now}
+    causes = compare(context, snapshot, due.event_id, at, grown)
+    context.use_up_evidence(causes.evidence_left)
+    before = group.reported if group.has_reported else group.computed
+    outdated = move_members(context, snapshot, names, causes, at)
+    member_ids = [info.member_id for info in snapshot.members]
+    begin_generation(context, generation, snapshot.leader, member_ids, polled=is_counted(snapshot))
+    if told is not None:
+        told = newest_reports(context, held_only_by(told, group.members), snapshot.event_time)
+    handed = add_generation_triggers(context, due, snapshot, current, told, causes, at)
+    missed = generation - current - 1 if current is not None and generation > current + 1 else None
+    if lacks_subscriptions(snapshot):
+        target, awaited = without_subscriptions(context, snapshot.strategy), None
+    else:
+        target, awaited = compute_generation(
+            context, known, guessed, told, snapshot.strategy or None, at, context.computed_spans_of_now()
+        )
+    phases = phases_of(context, snapshot, causes.began_at, at)
+    pause = None if phases.began_at is None else at - phases.began_at
+    cooperative = COOPERATIVE in (target.strategy, snapshot.strategy)
+    existing = queues_of(context, known)
+    handing_over = pending_queues(group, snapshot, target.strategy, before, told, existing)
+    measured = Pauses(
+        pause_ms=pause,
+        queue_pause_ms=queue_pause(context, before, told, pause, cooperative, handing_over, handed, at),
+        **estimated_pause(context, before, told, pause, cooperative, at),
+    )
+    if group.polled:
+        measured = as_estimates(measured)
+    plan = RebalancePlan(
+        at=at,
+        generation=generation,
+        triggers=causes.triggers,
+        known=known,
+        target=target,
+        guessed=guessed,
+        awaited=awaited,
+        reported=told,
+        generations_missed=missed,
+        pauses=measured,
+        phases=phases,
+        step_pauses={} if group.polled else span_pauses(context, before, told or {}, pause, handed, at),
+        revoked_pending=handing_over,
+    )
+    commit(context, rebalance(context, plan))
+    take_waiting_reports(context, at)
+    return outdated
+
+
+# ---- evidence in the generation
+
+
+def subscribed_after(view: GroupView, snapshot: GroupSnapshot) -> set[str]:
+    """Return the topics that members of a snapshot subscribe to."""
+    return {topic for info in snapshot.members for topic in _subscriptions(view, info)}
+
+
+def _subscriptions(view: GroupView, info: MemberInfo) -> tuple[str, ...]:
+    if info.subscriptions is not None:
+        return info.subscriptions
+    known = view.group.members.get(info.member_id)
+    return (known.subscriptions or ()) if known is not None else ()
+
+
+def add_generation_triggers(
+    view: GroupView,
+    due: DueEvent,
+    snapshot: GroupSnapshot,
+    current: int | None,
+    told: Owners | None,
+    causes: Causes,
+    at: int,
+) -> list[Queue]:
+    """Add the causes that the generation itself shows; return the queues that a cooperative move released."""
+    group, generation, event_id = view.group, snapshot.generation or 0, due.event_id
+    handed = [queue for queue in group.revoked_pending if queue in (told or {})]
+    if handed:
+        causes.add("cooperative_follow_up", event_id=event_id, detail=counted(len(handed), "queue") + " released")
+    if current is not None and group.exists and generation <= current:
+        detail = f"generation {current} -> {generation}"
+        causes.add("coordinator_changed", detail=detail, event_id=event_id)
+    if not group.exists:
+        first_seen = current is None and (generation > 1 or group.polled)
+        causes.add("group_created", event_id=event_id, detail="first seen" if first_seen else None)
+    if due.late:
+        detail = f"reported late: happened at {snapshot.event_time}, applied at {at}"
+        causes.add("late_evidence", detail=detail, event_id=event_id)
+    add_causes_of_steps(group, snapshot, told, causes, event_id)
+    if not causes.triggers:
+        causes.add("unexplained", event_id=event_id)
+    causes.explain(group.preparing_reason)
+    return handed
+
+
+# ---- members
+
+
+def move_members(
+    context: GroupContext, snapshot: GroupSnapshot, names: Mapping[str, str], causes: Causes, at: int
+) -> bool:
+    """End the sessions of departed members, begin those of new ones, update the others; in the snapshot's order."""
+    group, outdated = context.group, False
+    for member_id, going in sorted(causes.goings.items()):
+        context.close_session(member_id, at, going.at, going.reason)
+    for info in snapshot.members:
+        member = group.members.get(info.member_id)
+        if member is not None:
+            member.forget_owned()  # of another generation
+        if member is None:
+            # Records show when it joined; a snapshot that is not restored does not.
+            joined_at = at if group.recorded is None or info.joined_at is None else info.joined_at
+            outdated |= arrive_by_snapshot(context, info.member_id, info, snapshot.event_time, joined_at)
+            group.members[info.member_id].name = names[info.member_id]
+            continue
+        changed, is_outdated = update_description(context, member, info, snapshot.event_time, at)
+        outdated |= is_outdated
+        if changed - set(SILENT_FIELDS):
+            context.change_session(member, at)
+    return outdated
+
+
+def rename_static_members(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
+    """Rename static members that came back under another id; they keep their queues."""
+    group = context.group
+    renamed = returned(group, snapshot.members)
+    if not renamed:
+        return False
+    outdated = False
+    replace_members(context, renamed, at)
+    infos = {info.member_id: info for info in snapshot.members}
+    for former_id, member_id in sorted(renamed.items()):
+        member = group.members[member_id]
+        member.by_heartbeats = False
+        told = msgspec.structs.replace(infos[member_id], subscriptions=None)
+        outdated |= update_description(context, member, told, snapshot.event_time, at)[1]
+        context.open_session(member, at, former=former_id)
+    note_replacements(context, sorted(renamed.values()), at)
+    return outdated
+
+
+def _take_same_generation(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
+    """Apply a repeated report of the current generation: no rebalance, though it may add to it."""
+    group = context.group
+    outdated = update_existing(context, snapshot, at)
+    if snapshot.assignments is not None:
+        told = held_only_by(reported_owners(context, snapshot) or {}, group.members)
+        told = newest_reports(context, told, snapshot.event_time)
+        if told != group.reported or not group.has_reported:
+            take_reported_assignment(context, told, at)
+    return outdated
+
+
+def update_existing(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
+    """Update the descriptions of known members; what decides the assignment waits for the next generation."""
+    outdated = False
+    for info in snapshot.members:
+        member = context.group.members.get(info.member_id)
+        if member is not None:
+            outdated |= update_session(context, member, info, snapshot.event_time, at)[1]
+    return outdated
+
+
+# ---- generations that newer ones overtook
+
+
+def _write_overtaken_generation(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
+    """Write the row of a generation that arrived after newer ones; the current state is unchanged."""
+    group, generation = context.group, snapshot.generation or 0
+    if generation == 0:
+        return
+    current = group.generation
+    identity, ordinals = next_identity(context, at, generation)
+    detail = (
+        f"reported late: happened at {snapshot.event_time}, applied at {at}; generation {current} was already known"
+    )
+    triggers = in_order([Trigger(kind="late_evidence", detail=detail, event_id=due.event_id)])
+    owners = reported_owners(context, snapshot) or {}
+    commit_overtaken(
+        context,
+        Rebalance(
+            rebalance_id=identity,
+            cluster=context.facts.cluster,
+            system=context.system,
+            group_id=context.facts.group_id,
+            generation=generation,
+            generation_source="reported",
+            event_time=at,
+            detected_at=context.facts.detected_at,
+            trigger="late_evidence",
+            triggers=triggers,
+            strategy=qualified_name(snapshot.strategy, context.system) if snapshot.strategy else None,
+            leader=snapshot.leader,
+            mode=context.mode,
+            members_before=len(snapshot.members),
+            members_after=len(snapshot.members),
+            queues_before=len(owners),
+            queues_after=len(owners),
+            queues_kept=len(owners),
+            logical_id=identity,
+            completed_at=snapshot.event_time,
+        ),
+        ordinals,
+    )

@@ -1,0 +1,171 @@
+"""Core: the causes of a reported generation, found by comparing it with the previous one. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+
+import msgspec
+
+from udfs.group.kafka.inferred_departures import Inferred, infer_departures
+from udfs.group.members.client_ids import match_departures
+from udfs.group.members.departures import INFERRED, DepartureCause, departure_cause
+from udfs.group.members.descriptions import distinct
+from udfs.group.state.group import Evidence, Member, Owners, Queue
+from udfs.group.state.view import GroupView
+from udfs.model.events import Departure, GroupSnapshot, MemberInfo
+from udfs.model.journal import TRIGGER_ORDER, Trigger, TriggerKind
+from udfs.strategies.registry import qualified_name
+
+
+class Causes:
+    """The causes of one reported generation.
+
+    Attributes:
+        triggers: What was observed. goings: How each missing member departed.
+        began_at: The first evidence that the rebalance began; None when there is none.
+        evidence_left: What was learned and this generation does not show.
+    """
+
+    def __init__(self) -> None:
+        self.triggers: list[Trigger] = []
+        self.goings: dict[str, DepartureCause] = {}
+        self.began_at: int | None = None
+        self.evidence_left: list[Evidence] = []
+
+    def add(self, kind: TriggerKind, evidence: Evidence | None = None, **fields: str | None) -> None:
+        """Add one cause; evidence of its own names its event."""
+        if evidence is not None and evidence.event_id is not None:
+            fields = {**fields, "event_id": evidence.event_id}
+        self.triggers.append(Trigger(kind=kind, **fields))
+
+    def explain(self, reason: str | None) -> None:
+        """Add the coordinator's own reason to the cause that it is about: of the member it names, else the main one."""
+        if reason is None or not self.triggers:
+            return
+        named = [one for one in self.triggers if one.member_id is not None and one.member_id in reason]
+        about = min(named or self.triggers, key=lambda one: TRIGGER_ORDER.index(one.kind))
+        is_observed = about.detail is not None and not about.detail.startswith(INFERRED)
+        if about.kind in ("member_left", "session_expired") and is_observed:
+            return  # the departure's own event says it
+        detail = reason if about.detail is None else f"{about.detail}; {reason}"
+        self.triggers[self.triggers.index(about)] = msgspec.structs.replace(about, detail=detail)
+
+    def began(self, at: int) -> None:
+        """Record that the rebalance had begun by then."""
+        self.began_at = at if self.began_at is None else min(at, self.began_at)
+
+
+def compare(
+    view: GroupView,
+    snapshot: GroupSnapshot,
+    event_id: str,
+    at: int,
+    grown: Mapping[str, tuple[int | None, int]],
+    *,
+    infers: bool = True,
+) -> Causes:
+    """Compare a new generation with the current one.
+
+    Args:
+        grown: Topics subscribed in both generations whose queue count changed: before, now.
+        infers: Departures are inferred from commits up to the generation.
+    """
+    causes, group = Causes(), view.group
+    infos = {info.member_id: info for info in snapshot.members}
+    evidence = [one for one in group.evidence if one.time <= at]
+    gone = [member_id for member_id in group.members if member_id not in infos]
+    inferred = infer_departures(view, gone, at) if infers else {}
+    departures = match_departures([group.members[one] for one in sorted(gone)], snapshot.departures or ())
+    for member_id in sorted(gone):
+        last = view.last_heartbeat_or_none(member_id, at)
+        heeded = [one for one in evidence if last is None or one.time >= last or one.member_id != member_id]
+        going = _departure(heeded, member_id, departures.get(member_id), inferred, at, event_id)
+        causes.goings[member_id] = going
+        causes.triggers.append(
+            Trigger(kind=going.kind, member_id=member_id, detail=going.detail, event_id=going.event_id)
+        )
+        if going.at < at:
+            causes.began(going.at)
+    for member_id, info in sorted(infos.items()):
+        known = group.members.get(member_id)
+        proof = _newest(evidence, "member_joined", member_id) if known is None else None
+        if known is None:
+            causes.add("member_joined", proof, member_id=member_id, event_id=event_id)
+        elif _subscribes_otherwise(known, info):
+            proof = _newest(evidence, "subscription_changed", member_id)
+            causes.add("subscription_changed", proof, member_id=member_id, event_id=event_id)
+        if proof is not None:
+            causes.began(proof.time)
+    _compare_strategies(view, snapshot, infos, event_id, causes)
+    for topic, (before, now) in sorted(grown.items()):
+        proof = next((one for one in reversed(evidence) if one.topic == topic), None)
+        earlier = "unknown" if before is None else before
+        causes.add("queue_count_changed", proof, topic=topic, detail=f"{earlier} -> {now}", event_id=event_id)
+    causes.evidence_left = _evidence_left(group.evidence, causes, infos, at)
+    return causes
+
+
+def _subscribes_otherwise(member: Member, info: MemberInfo) -> bool:
+    return info.subscriptions is not None and distinct(info.subscriptions) != (member.subscriptions or ())
+
+
+def _compare_strategies(
+    view: GroupView, snapshot: GroupSnapshot, infos: Mapping[str, MemberInfo], event_id: str, causes: Causes
+) -> None:
+    group = view.group
+    if not group.members or not infos:
+        return
+    if snapshot.strategy:
+        now = qualified_name(snapshot.strategy, view.system)
+        before = group.last_strategy
+        if before is not None and qualified_name(before, view.system) != now:
+            causes.add("strategy_changed", detail=f"{before} -> {now}", event_id=event_id)
+        return
+    for member_id, info in sorted(infos.items()):
+        known = group.members.get(member_id)
+        if known is not None and info.strategies is not None and known.strategies not in (None, info.strategies):
+            causes.add("strategy_changed", member_id=member_id, event_id=event_id)
+
+
+def _newest(evidence: Sequence[Evidence], kind: TriggerKind, member_id: str) -> Evidence | None:
+    return next((one for one in reversed(evidence) if one.kind == kind and one.member_id == member_id), None)
+
+
+def _departure(
+    evidence: Sequence[Evidence],
+    member_id: str,
+    departure: Departure | None,
+    inferred: Mapping[str, Inferred],
+    at: int,
+    event_id: str,
+) -> DepartureCause:
+    """Return how a member departed: from an event or the snapshot, else from its commits, else ``member_gone``."""
+    for one in reversed(evidence):
+        if one.member_id == member_id and one.kind in ("member_left", "session_expired"):
+            return DepartureCause(one.kind, min(one.time, at), one.detail, one.event_id or event_id)
+    if member_id in inferred and (departure is None or departure.kind == "gone"):
+        found = inferred[member_id]
+        return DepartureCause(found.kind, at, f"{INFERRED}: {found.evidence}", event_id)
+    return departure_cause(departure, at, event_id)
+
+
+def _evidence_left(
+    evidence: Sequence[Evidence], causes: Causes, shown_members: Container[str], at: int
+) -> list[Evidence]:
+    """Return evidence without what this generation shows, of members that it has no more, and expiries it disproves."""
+    shown = {(one.kind, one.member_id, one.topic) for one in causes.triggers}
+    gone = set(causes.goings)
+
+    def is_open(one: Evidence) -> bool:
+        if one.time > at:
+            return True
+        if one.kind == "session_expired" and one.member_id in shown_members:
+            return False
+        return (one.kind, one.member_id, one.topic) not in shown and one.member_id not in gone
+
+    return [one for one in evidence if is_open(one)]
+
+
+def released(before: Owners, after: Owners) -> list[Queue]:
+    """Return the queues that had an owner and now have none."""
+    return [queue for queue in before if queue not in after]

@@ -1,0 +1,1 @@
+"""Core: who a member is, how it is described, how it departed."""

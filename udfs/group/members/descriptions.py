@@ -1,0 +1,96 @@
+"""Core: descriptions of members, field by field: the newest event time that carried a field decides. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from udfs.group.batch.context import GroupContext
+from udfs.group.state.group import Member
+from udfs.group.state.view import GroupView
+from udfs.model.events import MemberFields, MemberInfo
+from udfs.model.member_fields import FIELDS, SHOWN, TRAITS
+from udfs.strategies.registry import qualified_name
+
+# No table shows these.
+SILENT_FIELDS = tuple(name for name in FIELDS if name not in SHOWN)
+# Where a coordinator reports generations: what a snapshot does not change, and what a member's own event does not.
+_OF_A_GENERATION = tuple(name for name in FIELDS if TRAITS[name].known_by == "generation")
+_ALLOCATING = tuple(name for name in FIELDS if TRAITS[name].known_by != "member")
+
+
+def describe(member: Member, told: MemberFields, own: int) -> tuple[set[str], bool]:
+    """Set the fields that an event of this time carries, except those that a newer event carried.
+
+    Returns: the fields that changed; whether some were older than the stored ones and were ignored.
+    """
+    changed: set[str] = set()
+    outdated = False
+    for name in FIELDS:
+        value = getattr(told, name)
+        if value is None:
+            continue
+        if name == "subscriptions":
+            value = distinct(value)
+        differs = value != getattr(member, name)
+        if own < member.told_at.get(name, own):
+            outdated |= differs
+            continue
+        member.told_at[name] = own
+        if differs:
+            setattr(member, name, value)
+            changed.add(name)
+    return changed, outdated
+
+
+def update_description(
+    context: GroupContext, member: Member, told: MemberFields, own: int, at: int
+) -> tuple[set[str], bool]:
+    """Apply the description in the current event to a member; return which fields changed.
+
+    A changed timeout counts from then on.
+    """
+    context.before.note_member(member.member_id)
+    changed, outdated = describe(member, told, own)
+    if "session_timeout_ms" in changed and member.by_heartbeats:
+        member.timeout_since = at if at > own else None
+        context.watch(member.member_id)
+    return changed, outdated
+
+
+def update_session(
+    context: GroupContext, member: Member, told: MemberFields, own: int, at: int
+) -> tuple[set[str], bool]:
+    """Apply a description in a group of reported generations, except for the fields of the next generation."""
+    left_out = _OF_A_GENERATION if isinstance(told, MemberInfo) else _ALLOCATING
+    others = msgspec.structs.replace(told, **dict.fromkeys(left_out))
+    changed, outdated = update_description(context, member, others, own, at)
+    if changed - set(SILENT_FIELDS):
+        context.change_session(member, at)
+    return changed, outdated
+
+
+def timeout_with(view: GroupView, member: Member, told: MemberFields, own: int) -> int:
+    """Return a member's session timeout once this event's description is applied."""
+    value = told.session_timeout_ms
+    if value is None or own < member.told_at.get("session_timeout_ms", own):
+        return view.timeout_of(member)
+    return value
+
+
+def describes(told: MemberFields) -> bool:
+    """Return whether an event carries a description, not only liveness."""
+    return any(getattr(told, name) is not None for name in FIELDS)
+
+
+def distinct(topics: Iterable[str]) -> tuple[str, ...]:
+    """Return the distinct topics, sorted: their order means nothing."""
+    return tuple(sorted(set(topics)))
+
+
+def uses_default_strategy(view: GroupView, member: Member) -> bool:
+    """Return whether a member reports the strategy that was assumed for it: Kafka's members vote instead."""
+    if view.profile.members_vote or not member.strategies:
+        return False
+    return qualified_name(member.strategies[0], view.system) == view.profile.default_strategy

@@ -1,0 +1,59 @@
+"""Core: two processes with one ``group.instance.id``: each takes the other's place. No I/O.
+
+The coordinator keeps the process that joined last and fences the other one at its next request (KIP-345). Records show
+only that the member id was replaced, as they do after a restart; a broker's log names the one that was fenced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from udfs.group.batch.context import GroupContext
+from udfs.group.batch.findings import Found
+
+DUPLICATE_INSTANCE = "duplicate_instance"
+# A supervisor that restarts a fenced process does so within seconds or a few minutes.
+CONTENDED_WITHIN_MS = 600_000
+# Taken back and forth: a second process takes the place, the first takes it back, the second again.
+CONTENDED_REPLACEMENTS = 3
+_HOSTS_NAMED = 3
+
+
+def on_fenced(context: GroupContext, member_id: str, reason: str | None, event_id: str, at: int) -> None:
+    """Open the finding of a member that lived on after another process had taken its instance id."""
+    departed = context.group.departed.get(member_id)
+    instance_id = None if departed is None else departed.member.instance_id
+    name = f"instance {instance_id}" if instance_id else f"member {member_id}"
+    message = f"Two processes use one group.instance.id: {name} was fenced" + (f" ({reason})." if reason else ".")
+    context.set_finding(DUPLICATE_INSTANCE, _duplicate(message, event_id, at), at)
+
+
+def note_replacements(context: GroupContext, member_ids: Sequence[str], at: int) -> None:
+    """Open the finding of an instance id that goes back and forth, for members that have just taken their places."""
+    for member_id in member_ids:
+        instance_id = context.group.members[member_id].instance_id
+        former = [
+            one.member.host
+            for one in context.group.departed.values()
+            if one.left_reason == "replaced"
+            and one.member.instance_id == instance_id
+            and one.left_at > at - CONTENDED_WITHIN_MS
+        ]
+        hosts = sorted({host or "unknown" for host in (*former, context.group.members[member_id].host)})
+        if len(former) < CONTENDED_REPLACEMENTS:
+            continue
+        message = (
+            f"Instance {instance_id} came back under a new member id {len(former)} times within ten minutes, from"
+            f" {', '.join(hosts[:_HOSTS_NAMED])}: two processes may be taking it from each other."
+        )
+        context.set_finding(DUPLICATE_INSTANCE, _duplicate(message, None, at), at)
+
+
+def _duplicate(message: str, event_id: str | None, at: int) -> Found:
+    return Found(
+        severity="warning",
+        message=message,
+        advice="Give each process a group.instance.id of its own; stop the second one.",
+        evidence=() if event_id is None else (event_id,),
+        closes_at=at + CONTENDED_WITHIN_MS,
+    )

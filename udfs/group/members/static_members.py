@@ -1,0 +1,74 @@
+"""Core: static members of Kafka, which rejoin under another member id and keep their assignment. No I/O.
+
+Source: kafka ``GroupMetadata#replaceStaticMember``, KIP-345: the coordinator replaces the old member id by the new
+one and keeps the assignment. History is not rewritten: sessions and spans of the old id end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from udfs.group.state.group import Group, Member
+from udfs.group.state.view import GroupView
+from udfs.model.events import GroupSnapshot, MemberInfo
+
+
+def place_of(view: GroupView, member_id: str, instance_id: str | None) -> Member | None:
+    """Return the static member that is replaced by a member with an unknown id."""
+    if not view.profile.has_static_members or not instance_id:
+        return None
+    members = view.group.members.values()
+    return next((one for one in members if one.instance_id == instance_id and one.member_id != member_id), None)
+
+
+def returned(group: Group, infos: Sequence[MemberInfo]) -> dict[str, str]:
+    """Return the new id of each static member whose old id is missing in a snapshot."""
+    shown = {info.member_id for info in infos}
+    gone = {m.instance_id: m.member_id for m in group.members.values() if m.instance_id and m.member_id not in shown}
+    renamed: dict[str, str] = {}
+    for info in infos:
+        if info.member_id not in group.members and info.instance_id in gone:
+            renamed[gone.pop(info.instance_id)] = info.member_id
+    return renamed
+
+
+def under_present_ids(group: Group, snapshot: GroupSnapshot) -> GroupSnapshot:
+    """Return a snapshot with the new ids of static members that were replaced at its time or later."""
+    successors: dict[str, str] = {}
+    for member_id, departed in group.departed.items():
+        if departed.left_reason == "replaced" and snapshot.event_time <= departed.left_at:
+            instance = departed.member.instance_id
+            present = next((one.member_id for one in group.members.values() if one.instance_id == instance), None)
+            if present is not None:
+                successors[member_id] = present
+    if not any(info.member_id in successors for info in snapshot.members):
+        return snapshot
+    shown = {info.member_id for info in snapshot.members}
+    members: list[MemberInfo] = []
+    for info in snapshot.members:
+        present = successors.get(info.member_id)
+        if present is None:
+            members.append(info)
+        elif present not in shown:
+            shown.add(present)
+            members.append(msgspec.structs.replace(info, member_id=present))
+    told = snapshot.assignments
+    if told is not None:
+        # If both ids are present, the assignment of the new one counts.
+        told = {successors.get(one, one): queues for one, queues in told.items() if successors.get(one) not in told}
+    return msgspec.structs.replace(snapshot, members=tuple(members), assignments=told)
+
+
+def ids_at(group: Group, at: int) -> dict[str, str]:
+    """Return the former ids of members that were replaced since then.
+
+    For a generation that is not computed yet, including those replaced at its own time: they were its members.
+    """
+    names: dict[str, str] = {}
+    is_awaited = group.awaited is not None and group.awaited.since == at
+    for one in group.replaced:
+        if one.at > at or (is_awaited and one.at == at):
+            names[one.member_id] = names.get(one.former_id, one.former_id)
+    return names

@@ -1,0 +1,1 @@
+"""Core: what is remembered of a group."""

@@ -1,0 +1,98 @@
+"""Core: whether a group rebalances more often than is usual for it. No I/O.
+
+A group is compared with its own history: the rebalances of the last ``flapping_within_ms`` with what is usual in a span
+of that length before it. A group that is younger than two such spans is compared with the first half of its history.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from udfs.model.config import CoreConfig
+
+# What left the window counts in thousandths: a rebalance of long ago is less than one.
+_ONE = 1_000
+
+
+class Usual(msgspec.Struct, frozen=True, array_like=True):
+    """What is remembered of rebalances that are older than the window.
+
+    Attributes:
+        since: Time of the first rebalance that was observed.
+        at: Time of the newest rebalance in ``weight``.
+        weight: Thousandths of rebalances; each counts half after ``flapping_history_ms``.
+    """
+
+    since: int
+    at: int
+    weight: int = 0
+
+
+class Flapping(msgspec.Struct, frozen=True, kw_only=True):
+    """More rebalances than usual.
+
+    Attributes:
+        rebalances: Within the last ``within_ms``. usual: In a span of that length, before it.
+        closes_at: When too few of them are within the span.
+    """
+
+    rebalances: int
+    usual: float
+    within_ms: int
+    closes_at: int
+
+
+def remember(recent: Sequence[int], usual: Usual | None, at: int, rules: CoreConfig) -> tuple[list[int], Usual]:
+    """Return the history of a group after one more rebalance.
+
+    Args:
+        recent: Times of the newest rebalances, ascending. usual: The older ones; None: none was remembered.
+
+    Returns:
+        Both, with at most ``flapping_always`` times; older ones are counted in ``Usual``.
+    """
+    times = [*recent, at]
+    usual = usual or Usual(times[0], times[0])
+    kept = [one for one in times if one > at - rules.flapping_within_ms][-rules.flapping_always :]
+    for one in times[: len(times) - len(kept)]:
+        usual = Usual(usual.since, max(usual.at, one), _decayed(usual, max(usual.at, one), rules) + _ONE)
+    return kept, usual
+
+
+def flapping(recent: Sequence[int], usual: Usual | None, rules: CoreConfig) -> Flapping | None:
+    """Return how a group flaps at its newest rebalance; None: it does not, or is not known for long enough.
+
+    It flaps when the window has at least ``flapping_rebalances``, and ``flapping_factor`` times as many as usual; with
+    ``flapping_always`` of them it flaps whatever is usual. One rebalance more than was observed is taken for usual, so
+    that a short history without any says little.
+    """
+    if not recent or usual is None:
+        return None
+    at = recent[-1]
+    age = at - usual.since
+    within_ms = min(rules.flapping_within_ms, age // 2)
+    number = sum(one > at - within_ms for one in recent)
+    before_ms = age - within_ms
+    before = (_decayed(usual, at, rules) / _ONE + len(recent) - number + 1) / _mean_span(before_ms, rules)
+    expected = before * within_ms
+    least = max(rules.flapping_rebalances, math.ceil(rules.flapping_factor * expected))
+    if age < rules.flapping_after_ms or least > rules.flapping_always:
+        within_ms, least = rules.flapping_within_ms, rules.flapping_always
+        number = len(recent)
+    if number < least:
+        return None
+    return Flapping(rebalances=number, usual=expected, within_ms=within_ms, closes_at=recent[-least] + within_ms)
+
+
+def _decayed(usual: Usual, at: int, rules: CoreConfig) -> int:
+    half_lives = (at - usual.at) / rules.flapping_history_ms
+    return round(usual.weight * math.exp2(-half_lives))
+
+
+def _mean_span(span_ms: int, rules: CoreConfig) -> float:
+    """Return how much of the span before the window counts, as old rebalances count less; at least a millisecond."""
+    mean_ms = rules.flapping_history_ms / math.log(2)
+    return max(1.0, mean_ms * -math.expm1(-span_ms / mean_ms))

@@ -1,0 +1,324 @@
+"""Core: what is remembered of one group between its decisions. No I/O.
+
+Every list and map has a limit, stated where it is; beyond it the oldest entry is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from udfs.group.state.flapping import Usual
+from udfs.group.state.recorded_group import RecordedGroup
+from udfs.model.audits import Verdict
+from udfs.model.events import HeldQueue, MemberFields, Mode, QueueInfo, QueueRef
+from udfs.model.journal import GroupChanged, LeftReason, MemberReplaced, Trigger, TriggerKind
+from udfs.model.spans import QueuesReassigned
+from udfs.model.systems import SYSTEMS, System
+
+# (topic, broker, queue id); Kafka's partitions have no broker.
+Queue: TypeAlias = tuple[str, str | None, int]
+# The owners of each queue: one or more members, sorted. Queues without an owner are not in it.
+Owners: TypeAlias = dict[Queue, tuple[str, ...]]
+
+POLLS = "polls"  # how a row names that only polls of its coordinator showed it
+
+MAX_EVIDENCE = 256  # evidence that no reported generation has shown yet
+MAX_WAITING_REPORTS = 4_096  # reported assignments whose generation was not yet observed
+MAX_REPLACEMENTS = 256  # of static members, since a rebalance whose spans are not all written
+MAX_IDLE_QUEUES = 4_096  # queues between two owners: beyond this, pauses are neither measured nor estimated
+
+
+class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
+    """One member, in its current or its last session, with its description.
+
+    Attributes:
+        name: The client's own id: differs from ``member_id`` where two live connections share one.
+        by_heartbeats: Its liveness comes from its own heartbeats, else from snapshots.
+        holds_since: Since when it owns exactly its current queues.
+        told_at: The newest event time that carried each field.
+        reported_at: When it last reported its queues, if no whole assignment was reported since.
+        timeout_since: From when on its session timeout applies, where it was reported late.
+    """
+
+    member_id: str
+    name: str
+    joined_at: int
+    by_heartbeats: bool = True
+    holds_since: int | None = None
+    told_at: dict[str, int] = msgspec.field(default_factory=dict)
+    timeout_since: int | None = None
+    reported_at: int | None = None
+
+    def forget_owned(self) -> None:
+        """Drop the owned queues that the member reported."""
+        self.owned = self.owned_generation = None
+        self.told_at.pop("owned", None)
+        self.told_at.pop("owned_generation", None)
+
+
+class Departed(msgspec.Struct, kw_only=True):
+    """A departed member: it may rejoin with its last description, and an expiry may be disproved."""
+
+    member: Member
+    left_at: int
+    left_reason: LeftReason
+    last_heartbeat_at: int | None = None
+
+
+class Evidence(msgspec.Struct, array_like=True):
+    """Evidence of a change in a group of reported generations, until a generation shows it."""
+
+    kind: TriggerKind
+    time: int
+    member_id: str | None = None
+    topic: str | None = None
+    event_id: str | None = None
+    detail: str | None = None
+
+
+class WaitingReport(msgspec.Struct, array_like=True):
+    """A member's reported queues in a generation that was not yet observed."""
+
+    generation: int
+    member_id: str
+    queues: tuple[HeldQueue, ...]
+    time: int
+    host: str | None = None
+
+
+class Replacement(msgspec.Struct, array_like=True):
+    """A static member came back under a new id.
+
+    ``written``: its spans are split already; else they are split once the pending rebalance is written.
+    """
+
+    former_id: str
+    member_id: str
+    instance_id: str | None
+    at: int
+    written: bool = True
+
+
+class Awaited(msgspec.Struct, kw_only=True):
+    """A reported generation with unknown topics: the input for computing it once they are known.
+
+    Attributes:
+        since: The generation's own time. known: The queues of its topics, as of then or as first known; only a count
+            where nothing else is known.
+        guessed: Its computed spans begin with the queues that the assignment named.
+        before: The computed owners before it; None: an older version did not keep them.
+        previous: The owners its strategy starts from, if different.
+        again: What became of computed spans at that time before it: it counts, though all from then on is withdrawn.
+    """
+
+    since: int
+    known: dict[str, int | tuple[QueueInfo, ...]]
+    guessed: bool
+    before: Owners | None = None
+    previous: Owners | None = None
+    again: list[QueuesReassigned | MemberReplaced] = msgspec.field(default_factory=list)
+
+
+class Pending(msgspec.Struct, array_like=True):
+    """Changes that one rebalance will cover: all from ``opened_at`` on within the settling time.
+
+    ``reported`` is the whole reported assignment, if the last change came with one.
+    """
+
+    opened_at: int
+    changed_at: int
+    triggers: list[Trigger] = msgspec.field(default_factory=list)
+    reported: list[tuple[Queue, tuple[str, ...]]] | None = None
+
+
+class OpenFinding(msgspec.Struct, array_like=True):
+    """An open finding; ``closes_at`` if time alone closes it."""
+
+    finding_id: str
+    opened_at: int
+    closes_at: int | None = None
+
+
+class IdleQueue(msgspec.Struct, array_like=True):
+    """A queue between two owners.
+
+    Attributes:
+        estimate: The expected pause. released_at: When the pause began, where that was observed.
+        taker: The member that reports the queue but has not pulled it yet.
+    """
+
+    estimate: int | None = None
+    released_at: int | None = None
+    taker: str | None = None
+
+
+class CurrentAudit(msgspec.Struct, array_like=True, frozen=True):
+    """What the audit of the current generation found.
+
+    Attributes:
+        is_evidence: It says something of the strategy: an assignment to one member, or members that have not followed
+            yet, say nothing.
+        digest: CRC-32 of what differs.
+    """
+
+    verdict: Verdict
+    is_evidence: bool
+    at: int
+    reason: str | None = None
+    digest: int = 0
+
+
+class StrategyVerdict(msgspec.Struct, array_like=True, frozen=True):
+    """What the audits of the generations before the current one say of the group's strategy.
+
+    Attributes:
+        kind: ``proven``, ``contradicted`` or ``not_recomputable``. generations: How many say so, from ``since`` on.
+        agreeing: How many have agreed in a row since the last that contradicted it, from ``agreeing_since`` on.
+    """
+
+    strategy: str | None
+    kind: str
+    generations: int
+    since: int
+    reason: str | None = None
+    agreeing: int = 0
+    agreeing_since: int | None = None
+
+
+class Group(msgspec.Struct, kw_only=True):
+    """One group.
+
+    Attributes:
+        number: Changes written so far; never reset.
+        counted: Counted generations so far; never reset.
+        generation: The last reported generation; None while generations are counted.
+        exists: It had a rebalance since it was last deleted or forgotten, so the next one is not its creation.
+        followed: False: a kind of group that is not recomputed.
+        settings_at: The newest event time that carried each of mode, strategy and strategy settings.
+        members: In the order of joining. departed: The oldest first.
+        reported_at: When the reported spans last changed: reports alone do not make later events late.
+        assigned_at: When a whole assignment was last reported.
+        polled: Its coordinator assigns, and polls alone show its generations: the monitor counts them.
+        counts: Queues of each subscribed, known topic as of the last decision.
+        topics_without_metadata: Topics of the current reported generation without metadata so far.
+        awaited: The input for computing it once they have metadata; None if it will not be computed.
+        replaced: Static members that rejoined since a rebalance whose spans are still to be written.
+        revoked_pending: Queues that a cooperative generation revoked and has not yet assigned.
+        rebalance_ordinals: How many rebalances of each generation the newest event time with rebalances has.
+        recomputable: The result of the group's own strategies is known.
+        compare_at: By when members should own what the last rebalance assigned to them.
+        pulls: When reporting owners last pulled each queue, where they report it.
+        idle_queues: Queues whose next owner was not observed yet, or has not pulled them yet.
+        recent: Times of the newest rebalances, ascending. usual: What is remembered of older ones, see ``flapping``.
+        touched_at: The time of the last applied event; ``forget_after`` counts from it.
+        recorded: What the coordinator's records report of a consumer, share or streams group.
+        last_heartbeats: Last heartbeats of members whose expiry no generation has shown yet.
+        logical_id: The first generation of the cooperative rebalance that ``revoked_pending`` belongs to.
+        preparing_since, preparing_reason, join_ended_at: Of the rebalance that is under way, where that is reported.
+        audit: Of the current generation; None: it is still to come. verdict: Of all before it.
+        last_library: The client library that assigned the last generation.
+    """
+
+    number: int = 0
+    counted: int = 0
+    generation: int | None = None
+    exists: bool = False
+    followed: bool = True
+    mode: Mode | None = None
+    strategy: str | None = None
+    strategy_inferred: bool = False
+    strategy_settings: dict[str, object] | None = None
+    reported_strategy: str | None = None
+    last_strategy: str | None = None
+    settings_at: dict[str, int] = msgspec.field(default_factory=dict)
+    leader: str | None = None
+    members: dict[str, Member] = msgspec.field(default_factory=dict)
+    departed: dict[str, Departed] = msgspec.field(default_factory=dict)
+    members_decided: int = 0
+    computed: Owners = msgspec.field(default_factory=dict)
+    reported: Owners = msgspec.field(default_factory=dict)
+    has_reported: bool = False
+    reported_at: int | None = None
+    reporters: list[str] = msgspec.field(default_factory=list)
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
+    topics_without_metadata: list[str] = msgspec.field(default_factory=list)
+    awaited: Awaited | None = None
+    replaced: list[Replacement] = msgspec.field(default_factory=list)
+    revoked_pending: list[Queue] = msgspec.field(default_factory=list)
+    preparing_since: int | None = None
+    last_rebalance_at: int | None = None
+    last_rebalance_id: str | None = None
+    rebalance_ordinals: dict[str, int] = msgspec.field(default_factory=dict)
+    last_applied: int | None = None
+    last_snapshot_at: int | None = None
+    touched_at: int | None = None
+    evidence: list[Evidence] = msgspec.field(default_factory=list)
+    waiting_reports: list[WaitingReport] = msgspec.field(default_factory=list)
+    pending: Pending | None = None
+    findings: dict[str, OpenFinding] = msgspec.field(default_factory=dict)
+    late_events: int = 0
+    recomputable: bool = True
+    compare_at: int | None = None
+    pulls: dict[Queue, int] = msgspec.field(default_factory=dict)
+    idle_queues: dict[Queue, IdleQueue] = msgspec.field(default_factory=dict)
+    recent: list[int] = msgspec.field(default_factory=list)
+    usual: Usual | None = None
+    row: GroupChanged | None = None
+    last_heartbeats: dict[str, int] = msgspec.field(default_factory=dict)
+    assigned_at: int | None = None
+    polled: bool = False
+    logical_id: str | None = None
+    preparing_reason: str | None = None
+    join_ended_at: int | None = None
+    recorded: RecordedGroup | None = None
+    audit: CurrentAudit | None = None
+    verdict: StrategyVerdict | None = None
+    last_library: str | None = None
+
+    @property
+    def source(self) -> Literal["reported", "counted"]:
+        """Return where the group's generation numbers come from: the source or the monitor."""
+        return "counted" if self.generation is None else "reported"
+
+    @property
+    def current_generation(self) -> int:
+        """Return the current generation, 0 when there was none."""
+        return self.counted if self.generation is None else self.generation
+
+    def subscribed_topics(self) -> list[str]:
+        """Return the topics that members subscribe to: sorted, distinct."""
+        return sorted({topic for member in self.members.values() for topic in member.subscriptions or ()})
+
+
+def observed_by(group: Group, source: str | None) -> str | None:
+    """Return what a row says of how its generation was observed: ``polls``; None where it was reported or computed."""
+    return POLLS if group.polled and source == "counted" else None
+
+
+def key_of(queue: QueueRef | HeldQueue | QueueInfo, system: System, topic: str | None = None) -> Queue:
+    """Return the queue's key; a Kafka partition's key has no broker."""
+    name = topic or "" if isinstance(queue, QueueInfo) else queue.topic
+    return (name, queue.broker if SYSTEMS[system].counts_queues_per_broker else None, queue.queue_id)
+
+
+def keys_of(queues: Iterable[QueueInfo], system: System, topic: str) -> list[Queue]:
+    """Return the keys of a topic's queues."""
+    per_broker = SYSTEMS[system].counts_queues_per_broker
+    return [(topic, queue.broker if per_broker else None, queue.queue_id) for queue in queues]
+
+
+def queue_order(queue: Queue) -> tuple[str, str, int]:
+    """Return the sort key of a queue."""
+    return (queue[0], queue[1] or "", queue[2])
+
+
+def by_place(owners: Owners) -> list[tuple[str, str | None, dict[int, tuple[str, ...]]]]:
+    """Return the owners of each topic's and broker's queues by id; topics and brokers in order."""
+    places: dict[tuple[str, str | None], dict[int, tuple[str, ...]]] = {}
+    for (topic, broker, queue_id), holders in owners.items():
+        places.setdefault((topic, broker), {})[queue_id] = holders
+    ordered = sorted(places, key=lambda place: (place[0], place[1] or ""))
+    return [(topic, broker, places[topic, broker]) for topic, broker in ordered]

@@ -1,0 +1,172 @@
+"""Core: what can be read of one group in one batch: its state, its input, its topics. No I/O."""
+
+from __future__ import annotations
+
+import bisect
+
+from udfs.group.state.assignment_diff import Changed, changed_queues
+from udfs.group.state.group import Group, Member, Owners
+from udfs.group.state.state_machine import GroupKind, kind_of
+from udfs.model.config import CoreConfig
+from udfs.model.errors import StrategyError
+from udfs.model.events import Mode, QueueInfo
+from udfs.model.group_api import GroupInput, TopicsView
+from udfs.model.member_fields import SHOWN
+from udfs.model.systems import SYSTEMS, System, SystemProfile
+from udfs.strategies.allocate import own_strategies
+from udfs.strategies.registry import qualified_name
+
+
+class GroupView:
+    """One group through one batch, for functions that compute and change nothing.
+
+    Attributes:
+        seen: Members that live by heartbeats, with the last heartbeat that was applied one by one; those of
+            ``facts.heartbeats`` are added by ``last_heartbeat``.
+    """
+
+    def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
+        self.group = group
+        self.facts = facts
+        self.topics = topics
+        self.rules = rules
+        self.seen: dict[str, int] = dict(facts.last_heartbeat)
+        self._compared: list[tuple[Owners, Owners, list[Changed]]] = []
+
+    def settings_now(self) -> tuple[object, ...]:
+        """Return the settings of the group: its strategy, and all others."""
+        group = self.group
+        return (self.strategy_now(), self.mode, group.strategy_settings or {})
+
+    def strategy_now(self) -> str | None:
+        """Return the group's own strategy, else the one last used; None: its members' vote failed.
+
+        While a rebalance is pending, members may be others than those that used it: it is theirs then.
+        """
+        group = self.group
+        if group.strategy is None and group.pending is not None and group.members:
+            if self.mode != "clustering":
+                return qualified_name(self.profile.default_strategy, self.system)  # nothing is voted on
+            try:
+                return own_strategies(self.system, group.members.values(), self.rules.vote_tie_order)
+            except StrategyError:
+                return None
+        name = group.strategy or group.last_strategy
+        if name is None and group.row is not None and group.row.state == "failed":
+            return None
+        return qualified_name(name or self.profile.default_strategy, self.system)
+
+    @property
+    def system(self) -> System:
+        """Return the group's system."""
+        return self.facts.system
+
+    @property
+    def profile(self) -> SystemProfile:
+        """Return what is particular to the group's system."""
+        return SYSTEMS[self.facts.system]
+
+    @property
+    def kind(self) -> GroupKind:
+        """Return the group's kind."""
+        return kind_of(self.group, self.facts.system)
+
+    @property
+    def mode(self) -> Mode:
+        """Return how queues are shared."""
+        return self.group.mode or "clustering"
+
+    def is_quiet(self, topic: str) -> bool:
+        """Return whether a topic is assigned like others, but not evaluated in figures and findings."""
+        prefix = self.profile.retry_prefix
+        return prefix is not None and topic.startswith(prefix)
+
+    def changed_queues(self, before: Owners, after: Owners) -> list[Changed]:
+        """Return what changed between two assignments; the result for the last two is cached."""
+        for former, latter, changed in self._compared:
+            if former is before and latter is after:
+                return changed
+        changed = changed_queues(before, after)
+        self._compared = [*self._compared[-1:], (before, after, changed)]
+        return changed
+
+    # ---- time
+
+    def timeout_of(self, member: Member) -> int:
+        """Return a member's session timeout."""
+        told = member.session_timeout_ms
+        return self.rules.session_timeouts_ms[self.system] if told is None else told
+
+    def deadline_of(self, member: Member) -> int:
+        """Return when a member's session ends, by the heartbeats applied so far.
+
+        Up to a change of its timeout the old one counted: where the new one would have passed already, the session
+        ends at the change.
+        """
+        deadline = self.seen[member.member_id] + self.timeout_of(member)
+        changed_at = member.told_at.get("session_timeout_ms", deadline)
+        return max(deadline, changed_at, member.timeout_since or deadline)
+
+    def last_heartbeat(self, member_id: str, until: int) -> int:
+        """Return the last heartbeat, at or before ``until``, of a member that lives by heartbeats."""
+        last = self.seen[member_id]
+        times = self.facts.heartbeats.get(member_id)
+        if times:
+            place = bisect.bisect_right(times, until)
+            if place:
+                last = max(last, times[place - 1])
+        return last
+
+    def last_heartbeat_or_none(self, member_id: str, until: int) -> int | None:
+        """Return the last heartbeat of any member; None: it never sent one."""
+        if member_id in self.seen:
+            return self.last_heartbeat(member_id, until)
+        return self.group.last_heartbeats.get(member_id)
+
+    def late_before(self) -> int | None:
+        """Return what events are late before: those of the time of an expiry, too, for expiries come after them."""
+        group, last = self.group, self.group.last_applied
+        if last is None:
+            return None
+        ended = [one.left_at for one in group.departed.values() if one.left_reason == "expired"]
+        ended += [one.time for one in group.evidence if one.kind == "session_expired"]
+        return last + 1 if last in ended else last
+
+    # ---- sessions
+
+    def session_of(self, member: Member) -> dict[str, object]:
+        """Return a session as the journal writes it."""
+        return {name: getattr(member, name) for name in SHOWN} | {
+            "member_id": member.member_id,
+            "joined_at": member.joined_at,
+            "lives_by": "heartbeats" if member.by_heartbeats else "snapshots",
+            "session_timeout_ms": self.timeout_of(member) if member.by_heartbeats else member.session_timeout_ms,
+        }
+
+    # ---- topics
+
+    def topics_of_interest(self) -> list[str]:
+        """Return the topics whose changes concern the group: sorted, distinct."""
+        group = self.group
+        recorded = set() if group.recorded is None else group.recorded.topics()
+        return sorted(recorded.union(group.subscribed_topics()))
+
+    def queues_at(self, topic: str, at: int) -> tuple[QueueInfo, ...] | None:
+        """Return a topic's queues as known then; a partition of Kafka has no broker."""
+        return self._as_named(self.topics.at(topic, at))
+
+    def first_queues(self, topic: str, at: int) -> tuple[QueueInfo, ...] | None:
+        """Return the first known queues of a topic if it was known by then; else None."""
+        known = self.queues_at(topic, at)
+        if known is None or self.topics.at(topic, at - 1) is None:
+            return known
+        return self._as_named(self.topics.first_description(topic))
+
+    def _as_named(self, queues: tuple[QueueInfo, ...] | None) -> tuple[QueueInfo, ...] | None:
+        if queues is None or self.profile.counts_queues_per_broker or all(queue.broker is None for queue in queues):
+            return queues
+        # Only states of older versions contain a partition under two brokers.
+        partitions = {queue.queue_id: queue for queue in reversed(queues)}
+        return tuple(
+            QueueInfo(number, None, partitions[number].rack, partitions[number].racks) for number in sorted(partitions)
+        )

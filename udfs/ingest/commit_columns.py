@@ -1,0 +1,97 @@
+"""Core: commits and ends of queues of one batch as columns, and how they are packed for the shards. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+
+from udfs.model.events import Progress, QueueEnds
+from udfs.model.systems import SYSTEMS
+from udfs.packets.packet import group_keys, progress_queues, queue_keys
+from udfs.packets.progress import UNKNOWN, NamedQueue, PackedEnds, PackedNames, PackedProgress, ProgressColumns
+
+
+class CommitColumns(msgspec.Struct):
+    """What one cluster's groups are known to have reached; ``groups`` and ``queues`` name the keys in it."""
+
+    cluster: str
+    columns: ProgressColumns
+    groups: dict[int, str]
+    queues: dict[int, NamedQueue]
+
+    @classmethod
+    def of(cls, events: Sequence[Progress]) -> list[CommitColumns]:
+        """Make columns of single events, one for each cluster."""
+        by_cluster: dict[str, list[Progress]] = {}
+        for event in events:
+            by_cluster.setdefault(event.cluster, []).append(event)
+        return [cls._of_cluster(cluster, of_cluster) for cluster, of_cluster in by_cluster.items()]
+
+    @classmethod
+    def _of_cluster(cls, cluster: str, events: Sequence[Progress]) -> CommitColumns:
+        rows = [(event, queue) for event in events for queue in event.queues]
+        named = [queue for event in events for queue in progress_queues(event)]
+        groups, queues = group_keys(cluster, [event.group for event, _ in rows]), queue_keys(named)
+        carried = np.array(
+            [[_offset(queue.offset), _offset(queue.end_offset), _offset(queue.position)] for _, queue in rows], np.int64
+        ).reshape(-1, 3)
+        columns = ProgressColumns(
+            groups,
+            queues,
+            np.array([event.event_time for event, _ in rows], np.int64),
+            carried[:, 0],
+            carried[:, 1],
+            carried[:, 2],
+            np.array([queue.moved for _, queue in rows], np.bool_),
+        )
+        return cls(
+            cluster,
+            columns,
+            dict(zip(groups.tolist(), (event.group for event, _ in rows), strict=True)),
+            dict(zip(queues.tolist(), named, strict=True)),
+        )
+
+
+def _offset(offset: int | None) -> int:
+    return UNKNOWN if offset is None else offset
+
+
+def pack_progress(parts: Sequence[CommitColumns], shards: int) -> Iterator[tuple[str, int, PackedProgress]]:
+    """Pack what groups have reached for each (cluster, shard), in the order that ``PackedProgress`` promises."""
+    for cluster in sorted({part.cluster for part in parts}):
+        mine = [part for part in parts if part.cluster == cluster]
+        groups = {key: name for part in mine for key, name in part.groups.items()}
+        queues = {key: name for part in mine for key, name in part.queues.items()}
+        columns = ProgressColumns.concat([part.columns for part in mine])
+        columns = columns.distinct(columns.groups % np.uint64(shards))
+        bounds = np.searchsorted(columns.groups % np.uint64(shards), np.arange(shards + 1, dtype=np.uint64))
+        for shard, (start, end) in enumerate(pairwise(bounds.tolist())):
+            if start < end:
+                rows = columns.where(slice(start, end))
+                names = PackedNames.pack(
+                    {key: groups[key] for key in np.unique(rows.groups).tolist()},
+                    {key: queues[key] for key in np.unique(rows.queues).tolist()},
+                )
+                yield cluster, shard, PackedProgress.pack(rows, names)
+
+
+def pack_ends(events: Sequence[QueueEnds]) -> dict[str, PackedEnds]:
+    """Pack the ends of queues, by cluster."""
+    rows: dict[str, list[tuple[NamedQueue, int, int]]] = {}
+    for event in events:
+        brokers = SYSTEMS[event.system].counts_queues_per_broker
+        rows.setdefault(event.cluster, []).extend(
+            ((event.topic, one.broker if brokers else None, one.queue_id), event.event_time, one.end_offset)
+            for one in event.queues
+        )
+    return {
+        cluster: PackedEnds.pack(
+            queue_keys([queue for queue, _, _ in of_cluster]),
+            np.array([time for _, time, _ in of_cluster], np.int64),
+            np.array([end for _, _, end in of_cluster], np.int64),
+        )
+        for cluster, of_cluster in rows.items()
+    }

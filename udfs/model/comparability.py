@@ -1,0 +1,57 @@
+"""Core: why a reported assignment is not compared with a computed one. No I/O.
+
+The reasons are what the column ``agrees_reason`` holds where ``agrees`` is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+# The error of a rebalance whose assignment is not known here.
+NOT_RECOMPUTABLE = "not_recomputable"
+
+# Nobody reported what members hold, or there are no members.
+NOT_REPORTED = "not_reported"
+NO_MEMBERS = "no_members"
+# The strategy failed here; it is a class of the user's own; the settings that it was made with are not reported.
+STRATEGY_FAILED = "strategy_failed"
+CUSTOM_STRATEGY = "custom_strategy"
+# Some topics have no metadata yet.
+TOPICS_UNKNOWN = "topics_unknown"
+# Several client libraries may have assigned, and none of them that is recomputed assigns like this.
+LIBRARY_UNKNOWN = "library_unknown"
+# The client library is known, and its assignment does not follow from what the records hold.
+LIBRARY_NOT_RECOMPUTED = "library_not_recomputed"
+# The assignment leaves out whole topics, and is otherwise as computed: its leader had no metadata of them.
+LEADER_METADATA_STALE = "leader_metadata_stale"
+# What the members held before, on which this strategy depends, is not in the records.
+OWNERSHIP_UNKNOWN = "ownership_unknown"
+# Polls do not show what the members subscribe to (Kafka's admin calls, of groups of the new protocol).
+SUBSCRIPTIONS_UNKNOWN = "subscriptions_unknown"
+
+# What the libraries that are possible compute says nothing of this generation.
+OF_LIBRARIES = frozenset({LIBRARY_UNKNOWN, LIBRARY_NOT_RECOMPUTED, LEADER_METADATA_STALE})
+# The result of the strategy is not known.
+UNKNOWN_RESULTS = frozenset({CUSTOM_STRATEGY, LIBRARY_UNKNOWN, LIBRARY_NOT_RECOMPUTED, OWNERSHIP_UNKNOWN})
+# A newer group epoch came before the coordinator had computed its target; some members have no description.
+NO_TARGET = "no_target"
+MEMBERS_UNKNOWN = "members_unknown"
+
+# What people read.
+SENTENCES: Mapping[str, str] = MappingProxyType(
+    {
+        NOT_REPORTED: "no assignment is reported",
+        NO_MEMBERS: "the group has no members",
+        STRATEGY_FAILED: "the strategy failed",
+        CUSTOM_STRATEGY: "the strategy, or what it was made with, is not known here",
+        TOPICS_UNKNOWN: "the queues of some topics are not known yet",
+        LIBRARY_UNKNOWN: "several client libraries may have assigned, and none that is recomputed assigns like this",
+        LIBRARY_NOT_RECOMPUTED: "the client library's assignment does not follow from what the records hold",
+        LEADER_METADATA_STALE: "the leader had no metadata of some topics yet",
+        NO_TARGET: "a newer epoch came before the coordinator computed a target",
+        MEMBERS_UNKNOWN: "some members' subscriptions are not in the records",
+        OWNERSHIP_UNKNOWN: "what members held before is not in the records",
+        SUBSCRIPTIONS_UNKNOWN: "what members subscribe to is not reported",
+    }
+)

@@ -1,0 +1,133 @@
+"""Core: spans of ownership as the journal writes them: queues that get owners, and queues that lose them. No I/O."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+Origin: TypeAlias = Literal["computed", "reported"]
+
+
+class QueueAssigned(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_assigned"):
+    """A span opens; at most one span is open for each (group, queue, member, origin).
+
+    Journals of earlier releases hold one such change for each queue; ``QueuesReassigned`` takes its place.
+    """
+
+    topic: str
+    broker: str | None
+    queue_id: int
+    member_id: str
+    instance_id: str | None = None
+    origin: Origin
+    generation: int
+    rebalance_id: str
+    valid_from: int
+    inferred: bool = False
+    pause_ms: int | None = None  # for how long the queue had no owner before, where that was observed
+    pause_estimated_ms: int | None = None  # where it was not
+    repeated_messages: int | None = None  # read twice, by the former owner's position
+    repeated_estimated_messages: int | None = None  # where that is not known
+    waiting_messages: int | None = None  # between the committed offset and the end of the queue
+
+
+class QueueResumed(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_resumed"):
+    """The owner of the open span of (queue, member, origin) is observed to pull the queue after taking it over."""
+
+    topic: str
+    broker: str | None
+    queue_id: int
+    member_id: str
+    origin: Origin
+    pause_ms: int
+
+
+class QueueReleased(msgspec.Struct, kw_only=True, tag_field="kind", tag="queue_released"):
+    """The open span of (queue, member, origin) ends; a span of no length leaves no row.
+
+    As ``QueueAssigned`` in journals of earlier releases.
+    """
+
+    topic: str
+    broker: str | None
+    queue_id: int
+    member_id: str
+    origin: Origin
+    valid_to: int
+
+
+class SpansWithdrawn(msgspec.Struct, kw_only=True, tag_field="kind", tag="spans_withdrawn"):
+    """The computed spans from ``since`` on were provisional: those before continue, and the correct ones follow."""
+
+    since: int
+
+
+class ReleasedRun(msgspec.Struct, array_like=True, gc=False):
+    """Neighbouring queues whose open spans end.
+
+    Attributes:
+        member: The owner whose spans end, as its place in ``QueuesReassigned.members``; None: every owner that does
+            not get the queue by the same change.
+    """
+
+    first: int
+    last: int
+    member: int | None = None
+
+
+class AssignedRun(msgspec.Struct, array_like=True, gc=False):
+    """Neighbouring queues for which spans open.
+
+    Attributes:
+        member: The new owner, as its place in ``QueuesReassigned.members``. None: each goes to the member that owned,
+            before this change, the queue ``shift`` ids below it.
+        pause_ms, pause_estimated_ms: Of each of these queues: as in ``QueueAssigned``.
+    """
+
+    first: int
+    last: int
+    member: int | None = None
+    shift: int = 0
+    pause_ms: int | None = None
+    pause_estimated_ms: int | None = None
+
+
+class QueueCost(msgspec.Struct, array_like=True, gc=False):
+    """What it costs that a queue gets its new owners: as in ``QueueAssigned``."""
+
+    queue_id: int
+    repeated_messages: int | None = None
+    repeated_estimated_messages: int | None = None
+    waiting_messages: int | None = None
+
+
+class ReassignedTopic(msgspec.Struct, array_like=True):
+    """What becomes of the queues of one topic on one broker; runs and costs by their first queue.
+
+    Attributes:
+        costs: Of queues that get an owner, as far as anything is known.
+    """
+
+    topic: str
+    broker: str | None
+    released: list[ReleasedRun]
+    assigned: list[AssignedRun]
+    inferred: bool = False
+    costs: list[QueueCost] = msgspec.field(default_factory=list)
+
+
+class QueuesReassigned(msgspec.Struct, kw_only=True, tag_field="kind", tag="queues_reassigned"):
+    """All spans of one origin that end and open at one event time: at most one span is open for each (queue, member).
+
+    Attributes:
+        members: Each member that is named, with its instance id.
+        topics: By topic and broker.
+    """
+
+    origin: Origin
+    at: int
+    generation: int
+    rebalance_id: str
+    members: list[tuple[str, str | None]]
+    topics: list[ReassignedTopic]

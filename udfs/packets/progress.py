@@ -1,0 +1,213 @@
+"""Core: how far groups have come in their queues, packed: commits, positions and ends as columns. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from udfs.model.arrays import Int64, UInt32, UInt64
+from udfs.packets.texts import PackedTexts
+
+UNKNOWN: Final = -1  # an offset that an observation does not carry
+NOT_NAMED: Final = -2  # the offset of a commit that names none
+Booleans: TypeAlias = npt.NDArray[np.bool_]
+# Topic, broker where queues are numbered per broker, number.
+NamedQueue: TypeAlias = tuple[str, str | None, int]
+_SEPARATOR = "\x00"  # no name has control characters
+
+
+class ProgressColumns(NamedTuple):
+    """Observations of queues of groups, as columns; an offset that is not carried is ``UNKNOWN``.
+
+    Attributes:
+        groups, queues: Keys as ``packet.group_keys`` and ``packet.queue_keys`` make them. times: Epoch ms.
+        offsets: Committed. ends: Where the queue ends. positions: Up to where its owner has read.
+        commits: Whether a commit was made then; else only the rest was observed.
+    """
+
+    groups: UInt64
+    queues: UInt64
+    times: Int64
+    offsets: Int64
+    ends: Int64
+    positions: Int64
+    commits: Booleans
+
+    def where(self, rows: Booleans | Int64 | slice) -> ProgressColumns:
+        """Return some rows."""
+        return ProgressColumns._make(column[rows] for column in self)
+
+    @staticmethod
+    def concat(parts: Sequence[ProgressColumns]) -> ProgressColumns:
+        """Join parts, one after another."""
+        if len(parts) == 1:
+            return parts[0]
+        return ProgressColumns._make(map(np.concatenate, zip(*(NO_PROGRESS, *parts), strict=True)))
+
+    @staticmethod
+    def of_commits(groups: UInt64, queues: UInt64, times: Int64, offsets: Int64 | None = None) -> ProgressColumns:
+        """Make columns of commits alone."""
+        unknown = np.full(len(times), UNKNOWN, np.int64)
+        offsets = unknown if offsets is None else offsets
+        return ProgressColumns(groups, queues, times, offsets, unknown, unknown, np.ones(len(times), np.bool_))
+
+    def distinct(self, *before: UInt64) -> ProgressColumns:
+        """Return sorted rows, one for each (group, queue, time): the greatest of what was observed then.
+
+        Args:
+            before: Of each row what it is sorted by before its group.
+        """
+        order = np.lexsort((self.times, self.queues, self.groups, *before))
+        groups, queues, times = self.groups[order], self.queues[order], self.times[order]
+        fresh = np.ones(len(order), np.bool_)
+        fresh[1:] = (groups[1:] != groups[:-1]) | (queues[1:] != queues[:-1]) | (times[1:] != times[:-1])
+        if fresh.all():
+            return ProgressColumns(groups, queues, times, *(_ordered(column, order) for column in self[3:]))
+        firsts = np.flatnonzero(fresh)
+        others = [np.maximum.reduceat(_ordered(column, order), firsts) for column in self[3:]]
+        return ProgressColumns(groups[fresh], queues[fresh], times[fresh], *others)
+
+
+def _ordered(column: npt.NDArray[Any], order: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    """Return a column in an order; most columns have one value only."""
+    return column if len(column) and (column == column[0]).all() else column[order]
+
+
+NO_PROGRESS: Final = ProgressColumns._make(
+    np.empty(0, kind) for kind in (np.uint64, np.uint64, np.int64, np.int64, np.int64, np.int64, np.bool_)
+)
+
+
+class PackedNames(msgspec.Struct, array_like=True):
+    """Names behind keys: G distinct groups, Q distinct queues, little-endian.
+
+    Attributes:
+        group_keys: uint64[G], ascending. group_names: G names.
+        queue_keys: uint64[Q], ascending. queue_places: uint32[Q], index into ``places``. queue_ids: int64[Q].
+        places: Distinct topics, each with its broker, separated by a null character.
+    """
+
+    group_keys: bytes
+    group_names: PackedTexts
+    queue_keys: bytes
+    queue_places: bytes
+    queue_ids: bytes
+    places: PackedTexts
+
+    @classmethod
+    def pack(cls, groups: dict[int, str], queues: dict[int, NamedQueue]) -> PackedNames:
+        """Pack names by key."""
+        places: dict[str, int] = {}
+        numbers, ids = [], []
+        for key in sorted(queues):
+            topic, broker, queue_id = queues[key]
+            numbers.append(places.setdefault(f"{topic}{_SEPARATOR}{broker or ''}", len(places)))
+            ids.append(queue_id)
+        return cls(
+            np.array(sorted(groups), "<u8").tobytes(),
+            PackedTexts.pack([groups[key] for key in sorted(groups)]),
+            np.array(sorted(queues), "<u8").tobytes(),
+            np.array(numbers, "<u4").tobytes(),
+            np.array(ids, "<i8").tobytes(),
+            PackedTexts.pack(list(places)),
+        )
+
+    def groups(self) -> tuple[UInt64, list[str]]:
+        """Return the keys and names of the groups."""
+        return np.frombuffer(self.group_keys, "<u8").astype(np.uint64), self.group_names.unpack()
+
+    def queues(self) -> tuple[UInt64, UInt32, Int64, list[str]]:
+        """Return of the queues key, index of place and number; and the places, as ``place_of`` reads them."""
+        return (
+            np.frombuffer(self.queue_keys, "<u8").astype(np.uint64),
+            np.frombuffer(self.queue_places, "<u4").astype(np.uint32),
+            np.frombuffer(self.queue_ids, "<i8").astype(np.int64),
+            self.places.unpack(),
+        )
+
+
+def place_of(place: str) -> tuple[str, str | None]:
+    """Return topic and broker of a packed place."""
+    topic, _, broker = place.partition(_SEPARATOR)
+    return topic, broker or None
+
+
+class PackedProgress(msgspec.Struct, array_like=True):
+    """Observations as ``ProgressColumns.distinct`` returns them: P rows, little-endian.
+
+    Attributes:
+        group_keys, queue_keys: uint64[P]. times: int64[P].
+        offsets, ends, positions: int64[P]; empty where all are unknown.
+        others: uint8[P], 1 where it is no commit; empty where all are.
+        names: Of all groups and queues in it.
+    """
+
+    group_keys: bytes
+    queue_keys: bytes
+    times: bytes
+    offsets: bytes = b""
+    ends: bytes = b""
+    positions: bytes = b""
+    others: bytes = b""
+    names: PackedNames | None = None
+
+    @classmethod
+    def pack(cls, columns: ProgressColumns, names: PackedNames) -> PackedProgress:
+        """Pack columns."""
+        return cls(
+            columns.groups.astype("<u8").tobytes(),
+            columns.queues.astype("<u8").tobytes(),
+            columns.times.astype("<i8").tobytes(),
+            _offsets(columns.offsets),
+            _offsets(columns.ends),
+            _offsets(columns.positions),
+            b"" if columns.commits.all() else (~columns.commits).astype(np.uint8).tobytes(),
+            names,
+        )
+
+    def columns(self) -> ProgressColumns:
+        """Return the columns."""
+        times = np.frombuffer(self.times, "<i8").astype(np.int64)
+        unknown = np.full(len(times), UNKNOWN, np.int64)
+        offsets, ends, positions = (
+            np.frombuffer(one, "<i8").astype(np.int64) if one else unknown
+            for one in (self.offsets, self.ends, self.positions)
+        )
+        return ProgressColumns(
+            np.frombuffer(self.group_keys, "<u8").astype(np.uint64),
+            np.frombuffer(self.queue_keys, "<u8").astype(np.uint64),
+            times,
+            offsets,
+            ends,
+            positions,
+            np.frombuffer(self.others, np.uint8) == 0 if self.others else np.ones(len(times), np.bool_),
+        )
+
+
+def _offsets(column: Int64) -> bytes:
+    return column.astype("<i8").tobytes() if (column != UNKNOWN).any() else b""
+
+
+class PackedEnds(msgspec.Struct, array_like=True):
+    """Where queues end: E rows, little-endian: uint64[E] keys of queues, int64[E] times, int64[E] ends."""
+
+    queue_keys: bytes
+    times: bytes
+    ends: bytes
+
+    @classmethod
+    def pack(cls, queues: UInt64, times: Int64, ends: Int64) -> PackedEnds:
+        """Pack columns."""
+        return cls(queues.astype("<u8").tobytes(), times.astype("<i8").tobytes(), ends.astype("<i8").tobytes())
+
+    def columns(self) -> tuple[UInt64, Int64, Int64]:
+        """Return the columns."""
+        return (
+            np.frombuffer(self.queue_keys, "<u8").astype(np.uint64),
+            np.frombuffer(self.times, "<i8").astype(np.int64),
+            np.frombuffer(self.ends, "<i8").astype(np.int64),
+        )

@@ -1,0 +1,242 @@
+"""Core: observations of queues, applied to the table of queues; and what each span of event time shows. No I/O.
+
+A span is over once the cluster's clock has passed its end: then everything of it is known, whatever batches brought it.
+Each queue whose commit or end changed within a span gives one row for it, with both as they were at its end.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from udfs.model.arrays import Int64, UInt64
+from udfs.packets.progress import UNKNOWN, ProgressColumns
+from udfs.shard.queue_table import Booleans, QueueTable
+
+
+class Ends(NamedTuple):
+    """Where queues end, for all groups: keys of queues, times, offsets."""
+
+    queues: UInt64
+    times: Int64
+    ends: Int64
+
+
+class SpanRows(NamedTuple):
+    """Queues that moved within a span that is over: rows of the table, the span's number, and what was newest then."""
+
+    rows: Int64
+    spans: Int64
+    times: Int64
+    offsets: Int64
+    end_times: Int64
+    ends: Int64
+
+
+_NOTHING = SpanRows(*[np.empty(0, np.int64)] * 6)
+
+
+class Reach(NamedTuple):
+    """How far each row of the table is applied.
+
+    Attributes:
+        until: Only what is older. opened: The number of the span that was open before. first_open: The first span that
+            is not over then. flush: That span is shown as far as it goes.
+    """
+
+    until: Int64
+    opened: Int64
+    first_open: Int64
+    flush: Booleans
+
+    @classmethod
+    def of_all(cls, rows: int, span_ms: int, before: int | None, clock: int, *, flush: bool) -> Reach:
+        """Return that all rows are applied up to the clock; a span of 0 ms never ends."""
+        opened = 0 if before is None or not span_ms else before // span_ms
+        first_open = clock // span_ms if span_ms else 0
+        until, from_, to = (np.broadcast_to(np.int64(value), rows) for value in (clock, opened, first_open))
+        return cls(until, from_, to, np.broadcast_to(np.bool_(flush), rows))
+
+
+class _Observations(NamedTuple):
+    """All that is due, by row, then by time; before the first of a row the row itself, as of earlier batches.
+
+    Attributes:
+        is_row: Whether this is the row itself.
+    """
+
+    rows: Int64
+    times: Int64
+    offsets: Int64
+    ends: Int64
+    positions: Int64
+    commits: Booleans
+    is_row: Booleans
+
+
+def in_row_order(due: ProgressColumns, rows: Int64) -> tuple[ProgressColumns, Int64]:
+    """Return observations by row, then by time, one for each: the greatest of what was observed then; and their rows.
+
+    Args:
+        rows: Of each, its row in the table.
+    """
+    order = _order(rows, due.times)
+    due, rows = due.where(order), rows[order]
+    again = np.zeros(len(rows), np.bool_)
+    again[1:] = (rows[1:] == rows[:-1]) & (due.times[1:] == due.times[:-1])
+    if not again.any():
+        return due, rows
+    firsts = np.flatnonzero(~again)
+    others = [np.maximum.reduceat(column, firsts) for column in due[3:]]
+    return ProgressColumns(due.groups[firsts], due.queues[firsts], due.times[firsts], *others), rows[firsts]
+
+
+def _order(rows: Int64, times: Int64) -> Int64:
+    """Return what sorts by row, then by time."""
+    if not len(rows):
+        return np.empty(0, np.int64)
+    later = times - times.min()
+    span = int(later.max()) + 1
+    if (int(rows.max()) + 1) * span < 2**62:
+        return np.argsort(rows * span + later, kind="stable")
+    return np.lexsort((times, rows))
+
+
+def apply(
+    table: QueueTable, due: ProgressColumns, due_rows: Int64, ends: Ends, reach: Reach, *, span_ms: int
+) -> SpanRows:
+    """Apply what is due, and return what the spans that are over show.
+
+    Args:
+        due, due_rows: As ``in_row_order`` returns them; within the reach. ends: Older than the clock.
+        span_ms: The length of a span; 0: none ends.
+    """
+    closing = table.moved & (reach.flush | (reach.first_open > reach.opened))
+    observed = _observations(table, due, due_rows, ends, reach.until, np.flatnonzero(closing))
+    if not len(observed.rows):
+        return _NOTHING
+    rows, is_row = observed.rows, observed.is_row
+    last = np.append(rows[1:] != rows[:-1], True)
+    by_offset = _newest(is_row | observed.commits | (observed.offsets != UNKNOWN))
+    by_end = _newest(is_row | (observed.ends != UNKNOWN))
+    by_commit = _newest(is_row | observed.commits)
+    offsets, final_ends = observed.offsets[by_offset], observed.ends[by_end]
+    changed = ~is_row
+    changed[1:] &= (offsets[1:] != offsets[:-1]) | (final_ends[1:] != final_ends[:-1])
+    times = np.where(is_row, table.columns["times"][rows], observed.times)[by_commit]
+    end_times = np.where(is_row, table.columns["end_times"][rows], observed.times)[by_end]
+    opened = reach.opened[rows]
+    spans = np.where(is_row, opened, np.maximum(observed.times // max(span_ms, 1), opened))
+    moved = np.where(is_row, table.moved[rows], changed)
+    _write(table, observed, last, by_offset, by_end, by_commit)
+    if not span_ms:
+        return _NOTHING
+    closes = last | np.append(spans[1:] != spans[:-1], True)
+    firsts = np.flatnonzero(np.append(True, closes[:-1]))
+    at, any_moved = np.flatnonzero(closes), np.logical_or.reduceat(moved, firsts)
+    shown = any_moved & ((spans[at] < reach.first_open[rows[at]]) | reach.flush[rows[at]])
+    table.moved[rows[last]] = False
+    table.moved[rows[at[any_moved & ~shown]]] = True
+    at = at[shown]
+    return SpanRows(rows[at], spans[at], times[at], offsets[at], end_times[at], final_ends[at])
+
+
+def match_ends(
+    table: QueueTable, due: ProgressColumns, due_rows: Int64, ends: Ends, until: Int64 | None = None
+) -> tuple[Int64, Int64]:
+    """Match ends with the rows of all groups: of each pair the row and the index of the end.
+
+    A group that nothing was known of when the queue ended there is not matched: so it does not matter which batch
+    brought which.
+    """
+    order = np.argsort(table.keys, kind="stable")
+    ordered = table.keys[order]
+    lefts, rights = np.searchsorted(ordered, ends.queues), np.searchsorted(ordered, ends.queues, side="right")
+    counts = rights - lefts
+    numbers = np.repeat(np.arange(len(ends.queues)), counts)
+    within = np.arange(len(numbers)) - np.repeat(np.cumsum(counts) - counts, counts)
+    rows = order[np.repeat(lefts, counts) + within]
+    since = np.where(table.seen, UNKNOWN, np.iinfo(np.int64).max)
+    fresh = ~table.seen[due_rows]
+    np.minimum.at(since, due_rows[fresh], due.times[fresh])
+    kept = ends.times[numbers] >= since[rows]
+    if until is not None:
+        kept &= ends.times[numbers] < until[rows]
+    return rows[kept], numbers[kept]
+
+
+def _observations(
+    table: QueueTable, due: ProgressColumns, due_rows: Int64, ends: Ends, until: Int64, also: Int64
+) -> _Observations:
+    end_rows, numbers = match_ends(table, due, due_rows, ends, until)
+    touched = np.zeros(len(table), np.bool_)
+    for some in (due_rows, end_rows, also):
+        touched[some] = True
+    own = np.flatnonzero(touched)
+    unknown = np.full(len(numbers), UNKNOWN, np.int64)
+    rows = np.concatenate([own, due_rows, end_rows])
+    columns = table.columns
+    observed = _Observations(
+        rows,
+        np.concatenate([np.full(len(own), UNKNOWN, np.int64), due.times, ends.times[numbers]]),
+        np.concatenate([columns["offsets"][own], due.offsets, unknown]),
+        np.concatenate([columns["ends"][own], due.ends, ends.ends[numbers]]),
+        np.concatenate([columns["positions"][own], due.positions, unknown]),
+        np.concatenate([columns["times"][own] != UNKNOWN, due.commits, np.zeros(len(numbers), np.bool_)]),
+        np.arange(len(rows)) < len(own),
+    )
+    # What came late changes nothing that is newer.
+    others = ~observed.is_row
+    for values, newest in (
+        (observed.offsets, "times"),
+        (observed.ends, "end_times"),
+        (observed.positions, "position_times"),
+    ):
+        values[others & (observed.times <= columns[newest][rows])] = UNKNOWN
+    observed.commits[others & (observed.times <= columns["times"][rows])] = False
+    order = _order(rows, observed.times)
+    same = (np.diff(rows[order]) == 0) & (np.diff(observed.times[order]) == 0)
+    if same.any():  # of two of one time only the greatest end counts: the other is no change
+        order = np.lexsort((observed.ends, observed.times, rows))
+        observed.ends[order[:-1][same]] = UNKNOWN
+    observed = _Observations._make(column[order] for column in observed)
+    # A commit tells what is committed; what a poll without one tells counts only before the first.
+    committed = observed.commits[_newest(observed.is_row | observed.commits)]
+    observed.offsets[committed & ~observed.commits & ~observed.is_row] = UNKNOWN
+    return observed
+
+
+def _newest(valid: Booleans) -> Int64:
+    """Return at each place the last valid one up to there; the first of each row is valid."""
+    return np.maximum.accumulate(np.where(valid, np.arange(len(valid)), 0))
+
+
+def _write(
+    table: QueueTable, observed: _Observations, last: Booleans, by_offset: Int64, by_end: Int64, by_commit: Int64
+) -> None:
+    """Set the rows to what is newest."""
+    rows, columns, is_row = observed.rows[last], table.columns, observed.is_row
+    commit = by_commit[last]
+    again = ~is_row[commit]
+    # The one before the newest commit: within this batch, or the newest of the row itself.
+    former = by_commit[np.maximum(commit[again] - 1, 0)]
+    of_row, known = is_row[former], observed.commits[former]
+    times, offsets = columns["times"][rows[again]], columns["offsets"][rows[again]]
+    former_times = np.where(of_row, times, observed.times[former])
+    former_offsets = np.where(of_row, offsets, observed.offsets[former])
+    known &= former_offsets != UNKNOWN
+    columns["former_times"][rows[again]] = np.where(known, former_times, UNKNOWN)
+    columns["former_offsets"][rows[again]] = np.where(known, former_offsets, UNKNOWN)
+    columns["times"][rows[again]] = observed.times[commit[again]]
+    columns["offsets"][rows] = observed.offsets[by_offset[last]]
+    by_position = _newest(is_row | (observed.positions != UNKNOWN))
+    for values, by, value, time in (
+        (observed.ends, by_end, "ends", "end_times"),
+        (observed.positions, by_position, "positions", "position_times"),
+    ):
+        at = by[last]
+        new = ~is_row[at]
+        columns[value][rows[new]] = values[at[new]]
+        columns[time][rows[new]] = observed.times[at[new]]
+    table.seen[rows] |= np.maximum.reduceat(~is_row, np.flatnonzero(np.append(True, last[:-1])))

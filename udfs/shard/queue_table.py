@@ -1,0 +1,309 @@
+"""Core: how far each group has come in each of its queues, packed. No I/O.
+
+Two parts, so that a batch writes only what changes: which queues there are, with their names; and, row by row, the
+newest commit with the one before it, the newest end, and the newest position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from udfs.model.arrays import Int64, UInt64
+from udfs.packets.packet import mix
+from udfs.packets.progress import UNKNOWN, PackedNames, place_of
+from udfs.packets.texts import PackedTexts
+from udfs.shard.block_store import find_sorted
+from udfs.shard.state_format import (
+    Buffer,
+    must_hold,
+    narrow,
+    pack_column,
+    pack_parts,
+    unpack_column,
+    unpack_parts,
+    widen,
+)
+
+Booleans: TypeAlias = npt.NDArray[np.bool_]
+
+_KEY_BYTES = 8
+# Of each row, what is known of it.
+_SEEN, _COMMITTED, _BEFORE, _ENDS, _READ, _MOVED = (1 << bit for bit in range(6))
+COLUMNS = (
+    "times",
+    "offsets",
+    "former_times",
+    "former_offsets",
+    "ends",
+    "end_times",
+    "positions",
+    "position_times",
+)
+
+
+class QueueRow(msgspec.Struct, array_like=True):
+    """One row by itself: times and offsets as in ``QueueTable``, ``UNKNOWN`` where there is none."""
+
+    queue: int
+    topic: str | None
+    broker: str | None
+    queue_id: int
+    seen: bool
+    moved: bool
+    values: tuple[int, ...]  # as COLUMNS
+
+
+def committed_row(queue: int, at: int) -> QueueRow:
+    """Return a row of which only the time of the newest commit is known."""
+    return QueueRow(queue, None, None, 0, True, False, (at, *([UNKNOWN] * (len(COLUMNS) - 1))))
+
+
+class QueueTable:
+    """A table of (group, queue), by group, then by key.
+
+    Attributes:
+        groups: Keys of the groups that have rows, ascending. counts: Rows of each. names: Of the groups by key.
+        keys: Of the queues. places: Index into ``place_names``, or -1. queue_ids: Their numbers.
+        seen: Something about the row was applied; else it is only expected.
+        moved: Its commit or its end changed in the span of event time that is still open.
+        columns: By name, see ``COLUMNS``: the newest commit (time, offset) and the one before it, the newest end and
+            position (offset, time); ``UNKNOWN`` where there is none.
+    """
+
+    def __init__(self, queues: Buffer = b"", offsets: Buffer = b"") -> None:
+        groups, counts, names, keys, places, ids, place_names = unpack_parts(queues, 7)
+        self.groups: UInt64 = np.frombuffer(groups, "<u8").astype(np.uint64)
+        self.counts: Int64 = unpack_column(counts, len(self.groups))
+        self.keys: UInt64 = widen(keys, _KEY_BYTES)
+        count = len(self.keys)
+        must_hold(int(self.counts.sum()) == count and (self.counts >= 0).all(), "rows do not match their groups")
+        self.places: Int64 = unpack_column(places, count)
+        self.queue_ids: Int64 = unpack_column(ids, count)
+        self.names: dict[int, str] = {
+            key: name for key, name in zip(self.groups.tolist(), _texts(names), strict=False) if name
+        }
+        self.place_names: list[str] = _texts(place_names)
+        must_hold(not count or int(self.places.max()) < len(self.place_names), "a queue has no name")
+        self._place_numbers = {name: number for number, name in enumerate(self.place_names)}
+        self._read_offsets(offsets, count)
+        self._lookup: tuple[UInt64, Int64] | None = None
+
+    def _read_offsets(self, data: Buffer, count: int) -> None:
+        flags, times, offsets, gaps, steps, lags, end_times, leads, position_times = (
+            unpack_column(part, count) for part in unpack_parts(data, 9)
+        )
+        known = np.maximum(offsets, 0)
+        self.seen: Booleans = flags & _SEEN > 0
+        self.moved: Booleans = flags & _MOVED > 0
+        self.columns: dict[str, Int64] = {
+            "times": _where(flags & _COMMITTED > 0, times),
+            "offsets": offsets,
+            "former_times": _where(flags & _BEFORE > 0, times - gaps),
+            "former_offsets": _where(flags & _BEFORE > 0, offsets - steps),
+            "ends": _where(flags & _ENDS > 0, known + lags),
+            "end_times": _where(flags & _ENDS > 0, end_times),
+            "positions": _where(flags & _READ > 0, known + leads),
+            "position_times": _where(flags & _READ > 0, position_times),
+        }
+
+    def encode_queues(self) -> bytes:
+        """Return which queues there are."""
+        if not len(self.keys):
+            return b""
+        return pack_parts(
+            self.groups.astype("<u8").tobytes(),
+            pack_column(self.counts),
+            _packed([self.names.get(key, "") for key in self.groups.tolist()]),
+            narrow(self.keys, _KEY_BYTES),
+            pack_column(self.places),
+            pack_column(self.queue_ids),
+            _packed(self.place_names),
+        )
+
+    def encode_offsets(self) -> bytes:
+        """Return what is known of them."""
+        if not len(self.keys):
+            return b""
+        columns, known = self.columns, np.maximum(self.columns["offsets"], 0)
+        committed, before = columns["times"] != UNKNOWN, columns["former_times"] != UNKNOWN
+        ends, read = columns["end_times"] != UNKNOWN, columns["position_times"] != UNKNOWN
+        flags = np.zeros(len(self.keys), np.int64)
+        for bit, which in (
+            (_SEEN, self.seen),
+            (_COMMITTED, committed),
+            (_BEFORE, before),
+            (_ENDS, ends),
+            (_READ, read),
+            (_MOVED, self.moved),
+        ):
+            flags |= bit * which
+        return pack_parts(
+            *(
+                pack_column(column)
+                for column in (
+                    flags,
+                    _filled(committed, columns["times"]),
+                    columns["offsets"],
+                    _filled(before, columns["times"] - columns["former_times"]),
+                    _filled(before, columns["offsets"] - columns["former_offsets"]),
+                    _filled(ends, columns["ends"] - known),
+                    _filled(ends, columns["end_times"]),
+                    _filled(read, columns["positions"] - known),
+                    _filled(read, columns["position_times"]),
+                )
+            )
+        )
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    # ---- reading
+
+    def row_groups(self) -> Int64:
+        """Return of each row the index of its group."""
+        return np.repeat(np.arange(len(self.groups)), self.counts)
+
+    def rows_of(self, group: int) -> slice:
+        """Return the rows of one group."""
+        at = int(np.searchsorted(self.groups, np.uint64(group)))
+        if at == len(self.groups) or int(self.groups[at]) != group:
+            return slice(0, 0)
+        end = int(self.counts[: at + 1].sum())
+        return slice(end - int(self.counts[at]), end)
+
+    def find(self, groups: UInt64, keys: UInt64) -> Int64:
+        """Return the row of each (group, queue), -1 where there is none."""
+        if self._lookup is None:
+            mixed = mix(self.groups[self.row_groups()], self.keys)
+            order = np.argsort(mixed)
+            self._lookup = (mixed[order], order)
+        mixed, order = self._lookup
+        found = find_sorted(mixed, mix(groups, keys))
+        return np.where(found >= 0, order[found] if len(order) else -1, -1)
+
+    def place(self, row: int) -> tuple[str, str | None] | None:
+        """Return topic and broker of a row's queue, where they are known."""
+        number = int(self.places[row])
+        return None if number < 0 else place_of(self.place_names[number])
+
+    def row(self, number: int) -> QueueRow:
+        """Return one row by itself."""
+        topic, broker = self.place(number) or (None, None)
+        return QueueRow(
+            int(self.keys[number]),
+            topic,
+            broker,
+            int(self.queue_ids[number]),
+            bool(self.seen[number]),
+            bool(self.moved[number]),
+            tuple(int(self.columns[name][number]) for name in COLUMNS),
+        )
+
+    # ---- rows
+
+    def expect(self, groups: UInt64, keys: UInt64, most: int) -> bool:
+        """Add rows that are missing, as far as there may be more; return whether any was added."""
+        missing = self.find(groups, keys) < 0
+        room = most - len(self)
+        if not missing.any() or room <= 0:
+            return False
+        groups, keys = groups[missing], keys[missing]
+        order = np.lexsort((keys, groups))
+        groups, keys = groups[order], keys[order]
+        first = np.ones(len(keys), np.bool_)
+        first[1:] = (groups[1:] != groups[:-1]) | (keys[1:] != keys[:-1])
+        groups, keys = groups[first][:room], keys[first][:room]
+        all_groups = np.concatenate([self.groups[self.row_groups()], groups])
+        all_keys = np.concatenate([self.keys, keys])
+        order = np.lexsort((all_keys, all_groups))
+
+        def grown(column: npt.NDArray[np.generic], blank: int) -> npt.NDArray[np.generic]:
+            return np.concatenate([column, np.full(len(keys), blank, column.dtype)])[order]
+
+        self._replace_rows(all_groups[order], all_keys[order], grown)
+        return True
+
+    def name(self, names: PackedNames) -> bool:
+        """Name the rows of groups and queues that have no name yet; return whether any was named."""
+        keys, group_names = names.groups()
+        unnamed = [(key, name) for key, name in zip(keys.tolist(), group_names, strict=True) if key not in self.names]
+        known = set(self.groups.tolist())
+        new = {key: name for key, name in unnamed if key in known}
+        self.names |= new
+        rows = np.flatnonzero(self.places < 0)
+        if not len(rows):
+            return bool(new)
+        queue_keys, places, ids, place_names = names.queues()
+        found = find_sorted(queue_keys, self.keys[rows])
+        rows, found = rows[found >= 0], found[found >= 0]
+        used = np.unique(places[found])
+        numbers = np.full(len(place_names), -1, np.int64)
+        for place in used.tolist():
+            number = self._place_numbers.setdefault(place_names[place], len(self.place_names))
+            if number == len(self.place_names):
+                self.place_names.append(place_names[place])
+            numbers[place] = number
+        self.places[rows] = numbers[places[found]]
+        self.queue_ids[rows] = ids[found]
+        return bool(new) or len(rows) > 0
+
+    def keep(self, rows: Booleans) -> None:
+        """Drop all other rows, and the groups left without any."""
+        groups = self.groups[self.row_groups()][rows]
+        self._replace_rows(groups, self.keys[rows], lambda column, _: column[rows])
+        kept = set(self.groups.tolist())
+        self.names = {key: name for key, name in self.names.items() if key in kept}
+
+    def put(self, group: int, name: str | None, rows: Mapping[int, QueueRow]) -> None:
+        """Set rows of a group that come from another table."""
+        keys = np.fromiter(rows, np.uint64, len(rows))
+        groups = np.full(len(keys), group, np.uint64)
+        self.expect(groups, keys, len(self) + len(keys))
+        if name:
+            self.names[group] = name
+        for number, row in zip(self.find(groups, keys).tolist(), rows.values(), strict=True):
+            self.seen[number], self.moved[number], self.queue_ids[number] = row.seen, row.moved, row.queue_id
+            for column, value in zip(COLUMNS, row.values, strict=True):
+                self.columns[column][number] = value
+            if row.topic is not None:
+                place = f"{row.topic}\x00{row.broker or ''}"
+                self.places[number] = self._place_numbers.setdefault(place, len(self.place_names))
+                if len(self._place_numbers) > len(self.place_names):
+                    self.place_names.append(place)
+
+    def _replace_rows(
+        self,
+        groups: UInt64,
+        keys: UInt64,
+        move: Callable[[npt.NDArray[np.generic], int], npt.NDArray[np.generic]],
+    ) -> None:
+        self.groups, counts = np.unique(groups, return_counts=True)
+        self.counts, self.keys = counts.astype(np.int64), keys
+        self.places = np.asarray(move(self.places, -1), np.int64)
+        self.queue_ids = np.asarray(move(self.queue_ids, 0), np.int64)
+        self.seen = np.asarray(move(self.seen, 0), np.bool_)
+        self.moved = np.asarray(move(self.moved, 0), np.bool_)
+        self.columns = {name: np.asarray(move(column, UNKNOWN), np.int64) for name, column in self.columns.items()}
+        self._lookup = None
+
+
+def _where(known: Booleans, values: Int64) -> Int64:
+    return np.where(known, values, UNKNOWN)
+
+
+def _filled(known: Booleans, values: Int64) -> Int64:
+    """Put a value where there is none that takes no more bytes than the others do."""
+    return np.where(known, values, values[known].max() if known.any() else 0)
+
+
+def _packed(texts: list[str]) -> bytes:
+    return msgspec.msgpack.encode(PackedTexts.pack(texts))
+
+
+def _texts(data: Buffer) -> list[str]:
+    return msgspec.msgpack.decode(data, type=PackedTexts).unpack() if len(data) else []
