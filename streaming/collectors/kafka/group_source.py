@@ -1,7 +1,8 @@
 """Shell: whether a cluster's groups are read from ``__consumer_offsets`` or by admin calls.
 
 ``auto`` tries the rights themselves. What it took stays as long as what its collector remembers: events of the two do
-not mix without a seam (a counted number is followed by a reported one).
+not mix without a seam (a counted number is followed by a reported one). Each start tries the rights anew, so that it
+can say why.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from streaming.machine.logs import logger
 from streaming.setup.errors import SetupError
 
 Source: TypeAlias = Literal["records", "admin"]
+_EARLIER = "an earlier start took it; "
+_ALL_RIGHTS = "all rights for it are there"
+_NEW_CHECKPOINT = "the rights for records are there now, which a new start without its memory would take"
 _log = logger("kafka")
 
 
@@ -49,25 +53,25 @@ def choose_source(options: KafkaOptions, wanted: str, before: Source | None) -> 
     Raises:
         SetupError: The cluster cannot be reached or refuses this user, or lacks what the wanted source needs.
     """
-    if wanted == "auto" and before is not None:
-        wanted, why = before, "an earlier start took it"
-    else:
-        why = "the settings say so"
     if wanted == "admin":
-        return _admin(options, why)
+        return _admin(options, "the settings say so")
+    earlier = "" if wanted != "auto" or before is None else _EARLIER
     missing = check_rights(options)
+    may_poll = wanted == "auto" and before != "records"
     lacking = [one for one in missing if one.needed]
-    if wanted == "auto" and lacking:
-        return _admin(options, "missing: " + "; ".join(str(one) for one in lacking))
+    if may_poll and lacking:
+        return _admin(options, earlier + "missing: " + "; ".join(str(one) for one in lacking))
     refuse_without(missing, options)
-    _warn(missing, options)
     try:
         partitions = offsets_partitions(options)
     except SetupError as error:
-        if wanted != "auto":
+        if not may_poll:
             raise
-        return _admin(options, str(error))
-    why = "all rights for it are there" if wanted == "auto" else why
+        return _admin(options, earlier + error.problem)
+    if may_poll and before == "admin":
+        return _admin(options, earlier + _NEW_CHECKPOINT)
+    _warn(missing, options)
+    why = earlier + _ALL_RIGHTS if wanted == "auto" else "the settings say so"
     _log_choice(options, "records", why)
     return GroupSource("records", partitions, why)
 

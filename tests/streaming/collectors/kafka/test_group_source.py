@@ -15,7 +15,7 @@ from streaming.setup.errors import SetupError
 
 OPTIONS = KafkaOptions("h:1", "c")
 READ = Missing("Read", "topic", "__consumer_offsets", "it holds the groups' records")
-EARLIER = "an earlier start took it"
+EARLIER = "an earlier start took it; "
 TOPICS = Missing("Describe", "topic", "*", "racks stay unknown", needed=False)
 
 
@@ -69,10 +69,36 @@ def test_records_without_the_right_to_read_is_refused_with_the_other_way(monkeyp
 
 
 def test_auto_stays_with_what_an_earlier_start_took(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert chosen("auto", "admin") == (GroupSource("admin", why=EARLIER), EARLIER)
+    found, why = chosen("auto", "admin")
+    assert found == GroupSource("admin", why=why)
+    assert why == f"{EARLIER}the rights for records are there now, which a new start without its memory would take"
     lacks(monkeypatch, [READ])
     with pytest.raises(SetupError, match="__consumer_offsets"):
         choose_source(OPTIONS, "auto", "records")
+
+
+def test_each_start_finds_the_reason_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen("auto", "records")[1] == f"{EARLIER}all rights for it are there"
+    lacks(monkeypatch, [READ, TOPICS])
+    first, again = chosen("auto")[1], chosen("auto", "admin")[1]
+    assert again == f"{EARLIER}{first}"
+    assert str(READ) in again
+
+
+def test_after_a_restart_the_topic_may_still_be_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hidden(_: KafkaOptions) -> int:
+        raise SetupError("no such topic", "none")
+
+    monkeypatch.setattr(group_source, "offsets_partitions", hidden)
+    found, why = chosen("auto", "admin")
+    assert (found.source, why) == ("admin", f"{EARLIER}no such topic")
+    with pytest.raises(SetupError, match="no such topic"):
+        choose_source(OPTIONS, "auto", "records")
+
+
+@pytest.mark.parametrize("before", [None, "records", "admin"])
+def test_what_the_settings_name_is_taken_because_they_do(before: Source | None) -> None:
+    assert [chosen(source, before)[1] for source in ("records", "admin")] == ["the settings say so"] * 2
 
 
 def test_a_right_that_is_missing_and_not_needed_is_logged_with_the_command_that_gives_it(
