@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from streaming.tables.schema import Row, Table
 
+_MS = pa.timestamp("ms", "UTC")
 
-def to_arrow(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+
+def to_arrow(table: Table, rows: Sequence[Row]) -> pa.Table:
     """Lay rows out as the table's columns; what a row does not name is null."""
-    return pa.table(
-        [_arrow_column([row.get(column.name) for row in rows], column.type) for column in table.columns],
-        schema=table.schema,
-    )
-
-
-def _arrow_column(values: list[Any], kind: pa.DataType) -> pa.Array:
-    if pa.types.is_timestamp(kind):
-        return pa.array(values, pa.timestamp("ms", "UTC")).cast(kind)
-    return pa.array(values, kind)
+    kinds = [(column.name, _MS if pa.types.is_timestamp(column.type) else column.type) for column in table.columns]
+    return pa.Table.from_struct_array(pa.array(rows, pa.struct(kinds))).cast(table.schema)
 
 
 def as_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -45,6 +39,6 @@ def from_arrow_columns(columns: pa.Table, names: Sequence[str]) -> list[Sequence
 
 def _plain_values(column: pa.ChunkedArray) -> Iterable[Any]:
     if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
+        column = column.cast(_MS, safe=False).cast(pa.int64())
     values: list[Any] = column.to_pylist()
     return values

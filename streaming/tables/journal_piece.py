@@ -13,12 +13,14 @@ import pyarrow.compute as pc
 
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.journal_entries import Entry
-from streaming.tables.projections import Projection
+from streaming.tables.projections import MINUTE_MS, Projection
 from streaming.tables.schema import CHANGES
 from streaming.tables.writer import COMMIT_VERSION, TableWriter
 from udfs.model import journal
+from udfs.model.garbage_collection import makes_no_cycles
 
 ENTRY_COLUMNS = ("cluster", "group_id", "subject", "number", "kind", "event_time", "body")
+_OF_ENTRY = ["cluster", "group_id", "event_time"]
 _HISTORY = ("cluster", "group_id", "subject", COMMIT_VERSION, "number")
 
 _body = msgspec.json.Decoder(journal.Body)
@@ -125,17 +127,33 @@ def in_order(rows: pa.Table) -> pa.Table:
 
 def is_concerned(effect: Projection, rows: pa.Table) -> bool:
     """Return whether some of these changes touch the projection's table."""
-    return bool(rows.filter(effect.rows_wanted()).num_rows)
+    return bool(rows.select(["group_id", "kind"]).filter(effect.rows_wanted()).num_rows)
 
 
+@makes_no_cycles
 def entries_of(rows: pa.Table, effect: Projection) -> list[Entry]:
     """Return those of the changes that a projection needs."""
-    wanted = rows.filter(effect.rows_wanted())
-    columns = from_arrow_columns(wanted, ["cluster", "group_id", "event_time", "kind", "body"])
+    if effect.every_change:
+        rows = rows.filter(pc.is_valid(rows["group_id"]))
+    wanted = is_read = pc.is_in(rows["kind"], pa.array(sorted(effect.kinds)))
+    if effect.every_change:
+        wanted = pc.or_(is_read, _begins_minute(rows))
+    bodies = pc.if_else(is_read, rows["body"], None)
+    needed = pa.table([*rows.select(_OF_ENTRY).columns, bodies], [*_OF_ENTRY, "body"]).filter(wanted)
     return [
-        Entry(cluster, group_id, event_time, _body.decode(body) if effect.reads(kind) else None)
-        for cluster, group_id, event_time, kind, body in zip(*columns, strict=True)
+        Entry(cluster, group_id, event_time, None if body is None else _body.decode(body))
+        for cluster, group_id, event_time, body in zip(*from_arrow_columns(needed, needed.column_names), strict=True)
     ]
+
+
+def _begins_minute(rows: pa.Table) -> pa.Array:
+    """Return which changes of groups, in the order of their histories, do not continue a minute of their group."""
+    minutes = rows["event_time"].cast(pa.int64()).to_numpy() // (MINUTE_MS * 1_000)
+    continues = np.zeros(rows.num_rows, dtype=np.bool_)
+    continues[1:] = minutes[1:] == minutes[:-1]
+    for name in ("cluster", "group_id"):
+        continues[1:] &= pc.equal(rows[name][1:], rows[name][:-1]).to_numpy()
+    return pa.array(~continues)
 
 
 def _between(low: tuple[str, str], high: tuple[str, str]) -> pc.Expression:

@@ -27,6 +27,7 @@ from streaming.tables.schema import Row, Table
 from streaming.tables.span_projection import SPAN_KINDS, apply_to_spans, span_filter
 from udfs.model import journal
 from udfs.model.audits import Audited
+from udfs.model.member_fields import SHOWN, kind_of
 from udfs.model.spans import QueueAssigned, QueueResumed, QueuesReassigned
 
 MINUTE_MS = 60_000
@@ -37,7 +38,8 @@ class Projection(NamedTuple):
 
     Attributes:
         kinds: The kinds of change whose body it reads.
-        every_change: Whether every change of a group touches it, whatever its body says.
+        every_change: Whether every change of a group touches it, whatever its body says: of those that it does not
+            read, the first of each minute is enough.
         question: Which standing rows a piece may touch.
         apply_changes: Changes rows by entries, which are in the order of their histories. ``Present`` holds the rows
             of ``groups`` before this piece.
@@ -57,10 +59,6 @@ class Projection(NamedTuple):
         """Test the same of rows of ``changes``."""
         return pc.field("group_id").is_valid() if self.every_change else pc.field("kind").isin(sorted(self.kinds))
 
-    def reads(self, kind: str) -> bool:
-        """Return whether it reads the body of such a change."""
-        return kind in self.kinds
-
 
 def _by_group(rows: RowEdits, key: Callable[[Row], Any]) -> dict[Group, dict[Any, RowEdit]]:
     """Find the rows by group and key."""
@@ -72,6 +70,9 @@ def _by_group(rows: RowEdits, key: Callable[[Row], Any]) -> dict[Group, dict[Any
 
 
 # -- members ------------------------------------------------------------------------------------------------------
+
+
+_LISTS = tuple(name for name in SHOWN if kind_of(name) is tuple)
 
 
 def _sessions(entries: Sequence[Entry]) -> RowFilter:
@@ -88,7 +89,7 @@ def _apply_to_members(entries: Sequence[Entry], rows: RowEdits, _present: Presen
             former = body.former_member_id if isinstance(body, journal.MemberChanged) else None
             slot = of_group.pop((former or body.member_id, body.joined_at), None)
             if slot is None:
-                slot = rows.add({"cluster": cluster, "group_id": group_id})
+                slot = rows.add({})
             slot.now = {**(slot.now or {"cluster": cluster, "group_id": group_id}), **_described(body)}
             of_group[body.member_id, body.joined_at] = slot
         elif isinstance(body, journal.MemberClosed):
@@ -104,11 +105,12 @@ def _apply_to_members(entries: Sequence[Entry], rows: RowEdits, _present: Presen
 
 
 def _described(body: journal.MemberOpened) -> Row:
-    fields = msgspec.structs.asdict(body)
-    described = {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
-    if described.get("former_member_id") is None:
+    described = msgspec.structs.asdict(body)
+    for name in _LISTS:
+        described[name] = None if described[name] is None else list(described[name])
+    if described["former_member_id"] is None:
         # Once told, it stays: later descriptions do not repeat it.
-        described.pop("former_member_id", None)
+        del described["former_member_id"]
     return described
 
 

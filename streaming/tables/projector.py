@@ -24,6 +24,7 @@ from streaming.tables.projections import GROUPS_EFFECT, Projection
 from streaming.tables.row_slots import RowEdits
 from streaming.tables.schema import GROUP_MINUTES, GROUPS, Row, Table
 from streaming.tables.writer import Edit, Mark, TableWriter
+from udfs.model.garbage_collection import makes_no_cycles
 
 
 class Replaced(Protocol):
@@ -126,6 +127,7 @@ class DriverProjector(Projector):
         return present_of(groups.read(GROUPS_EFFECT.question(entries)))
 
 
+@makes_no_cycles
 def edit_of(effect: Projection, entries: Sequence[Entry], current: pa.Table, present: Mapping[Group, Row]) -> Edit:
     """Return what entries do to the current rows that they may touch."""
     rows = RowEdits(from_arrow(effect.table, current))

@@ -38,13 +38,15 @@ class RowEdits:
 
     def outcome(self, names: Sequence[str]) -> tuple[list[int], list[Row]]:
         """Return the indexes of current rows that are replaced, and the rows that come, by these columns."""
-        changed = [slot for slot in self.slots if _values(slot.now, names) != _values(slot.before, names)]
+        changed = [slot for slot in self.slots if _differs(slot.before, slot.now, names)]
         going = [slot.index for slot in changed if slot.index is not None]
         return going, [slot.now for slot in changed if slot.now is not None]
 
 
-def _values(row: Row | None, names: Sequence[str]) -> list[Any] | None:
-    return None if row is None else [row.get(name) for name in names]
+def _differs(before: Row | None, now: Row | None, names: Sequence[str]) -> bool:
+    if before is None or now is None:
+        return before is not now
+    return any(before.get(name) != now.get(name) for name in names)
 
 
 def ended(row: Row, begin: str, end: str, at: int) -> Row | None:

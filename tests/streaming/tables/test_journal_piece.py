@@ -20,6 +20,7 @@ from streaming.tables.journal_piece import (
     shares_of,
     snapshot_of,
 )
+from streaming.tables.projections import MINUTE_MS
 from streaming.tables.schema import CHANGES
 from streaming.tables.writer import LogTruncatedError, Mark
 from tests.streaming.tables.journals import T0, Journal, a_history, assigned, row, rows, stable
@@ -134,7 +135,7 @@ def test_a_projection_gets_the_bodies_that_it_reads_and_of_other_changes_their_t
     history = Journal()
     opened = history.change(0, assigned(0, "a", 0))
     removed = history.change(5, journal.GroupRemoved())
-    withdrawn = history.change(7, SpansWithdrawn(since=T0))
+    withdrawn = history.change(MINUTE_MS, SpansWithdrawn(since=T0))
     of_topic = history.change(
         9, journal.TopicChanged(topic="t", queue_count=0, queues=[], valid_from=T0), group=None, subject="t"
     )
@@ -144,14 +145,31 @@ def test_a_projection_gets_the_bodies_that_it_reads_and_of_other_changes_their_t
     def bodies(name: str) -> list[tuple[int, journal.Body | None]]:
         return [(entry.event_time - T0, entry.body) for entry in entries_of(changes, BY_TABLE[name])]
 
-    assert bodies("assignments") == [(0, opened.body), (7, withdrawn.body)]
+    assert bodies("assignments") == [(0, opened.body), (MINUTE_MS, withdrawn.body)]
     assert bodies("groups") == [(5, removed.body)]
     assert bodies("topics") == [(9, of_topic.body)]
-    # Every change of a group makes its minute.
-    assert bodies("group_minutes") == [(0, opened.body), (5, removed.body), (7, None)]
+    # Every change of a group makes its minute, whatever it is.
+    assert bodies("group_minutes") == [(0, opened.body), (5, removed.body), (MINUTE_MS, None)]
     assert bodies("members") == []
     concerned = {name for name, effect in BY_TABLE.items() if is_concerned(effect, changes)}
     assert concerned == {"assignments", "groups", "topics", "group_minutes"}
+
+
+def test_of_changes_that_it_does_not_read_a_projection_gets_the_first_of_each_minute_of_a_group(tmp_path: Path) -> None:
+    history = Journal()
+    places = [("g1", 0), ("g1", 1), ("g1", MINUTE_MS - 1), ("g1", MINUTE_MS), ("g2", MINUTE_MS), ("g2", 5), ("g2", 6)]
+    silent = [history.change(at, SpansWithdrawn(since=T0), group=group) for group, at in places]
+    other = history.change(6, SpansWithdrawn(since=T0), group="g2", cluster="c2")
+    table = written(tmp_path, [*silent, other])
+    found = entries_of(rows_of(table, Piece(0, 1, 8), None), BY_TABLE["group_minutes"])
+    assert [(entry.cluster, entry.group_id, entry.event_time - T0) for entry in found] == [
+        ("c1", "g1", 0),
+        ("c1", "g1", MINUTE_MS),
+        ("c1", "g2", MINUTE_MS),
+        ("c1", "g2", 5),
+        ("c2", "g2", 6),
+    ]
+    assert {entry.body for entry in found} == {None}
 
 
 def test_entries_are_the_changes_that_were_written(tmp_path: Path) -> None:
