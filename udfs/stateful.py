@@ -34,6 +34,7 @@ _KINDS: dict[type[Row], str] = {
     QueueProgress: "progress",
     Unfinished: "unfinished",
 }
+_encode = msgspec.json.Encoder().encode
 _ROWS_AT_ONCE = 10_000  # bounds the memory of a batch that decides much
 
 
@@ -91,7 +92,7 @@ def _frames(cluster: str, rows: Iterable[Row]) -> Iterator[pd.DataFrame]:
     bodies: list[str] = []
     for row in rows:
         kinds.append(_KINDS[type(row)])
-        bodies.append(msgspec.json.encode(row).decode())
+        bodies.append(_encode(row).decode())
         if len(bodies) == _ROWS_AT_ONCE:
             yield pd.DataFrame({"kind": kinds, "cluster": cluster, "body": bodies})
             kinds, bodies = [], []

@@ -105,6 +105,8 @@ def hash_map_order(texts: Sequence[str], table: int = INITIAL_CAPACITY) -> list[
         ['sticky', 'range', 'roundrobin', 'cooperative-sticky']
     """
     distinct = list(dict.fromkeys(texts))
+    if len(distinct) <= 1:
+        return distinct
     if len(distinct) <= _FEW:
         order = _order_of_few(string_hashes(distinct), table, distinct)
     else:

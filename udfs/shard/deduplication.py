@@ -55,15 +55,19 @@ class DedupWindow:
 
     def is_repeat(self, event_id: str, time_ms: int) -> bool:
         """Return whether an event being applied is a repeat; remember it if it is the first with its id."""
-        if self.was_applied(event_id, time_ms):
+        key = id_key(event_id)
+        if self._is_remembered(key, event_id, time_ms):
             return True
-        self._remembered[id_key(event_id)] = self._counts_from(time_ms)
+        self._remembered[key] = self._counts_from(time_ms)
         self.changed = True
         return False
 
     def was_applied(self, event_id: str, time_ms: int) -> bool:
         """Return whether an event is a repeat, without remembering it."""
-        first = self._remembered.get(id_key(event_id))
+        return self._is_remembered(id_key(event_id), event_id, time_ms)
+
+    def _is_remembered(self, key: int, event_id: str, time_ms: int) -> bool:
+        first = self._remembered.get(key)
         if first is None and self._has_former:
             first = self._remembered.get(_former_key(event_id))
         return first is not None and self._counts_from(time_ms) - first <= self._span_ms

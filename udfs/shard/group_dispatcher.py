@@ -104,7 +104,7 @@ class ShardGroups:
             yield from self._refuse_others(key, work.name, batch_ms)
             record = Record(work.name, work.system, None, None, b"")
             group = self._logic.new_group(self._cluster, work.system, work.name)
-            yield from self._advance_one(key, record, group, {}, {}, [], clock, batch_ms)
+            yield from self._advance_one(key, -1, record, group, {}, {}, [], clock, batch_ms)
         self._write()
         unfinished = len(state.backlog.groups)
         if unfinished:
@@ -158,7 +158,7 @@ class ShardGroups:
                 continue
             beats, late = self._beats(record, seen, names, row_keys, rows.start, pairs, firsts[at], lasts[at])
             if touched[number] or late:
-                yield from self._advance_one(key, record, groups[at], seen, beats, late, clock, batch_ms)
+                yield from self._advance_one(key, number, record, groups[at], seen, beats, late, clock, batch_ms)
 
     def _beats(
         self,
@@ -188,6 +188,7 @@ class ShardGroups:
     def _advance_one(
         self,
         key: int,
+        number: int,
         record: Record,
         group: Any,
         seen: dict[str, int],
@@ -196,9 +197,9 @@ class ShardGroups:
         clock: int,
         batch_ms: int,
     ) -> Iterator[Row]:
-        """Apply this batch's input to a group."""
+        """Apply this batch's input to a group; ``number``: -1 for a new one."""
         work = self._works.get(key, {}).get(record.name)
-        mine, topic_changes = self._topic_changes_for(key, work)
+        mine, topic_changes = self._topic_changes_for(number, work)
         if record.seen is not None:
             seen = record.seen
         brought = self._brought(key, record.name, clock, topic_changes, mine)
@@ -317,7 +318,7 @@ class ShardGroups:
         return advanced
 
     def _topic_changes_for(
-        self, key: int, work: Work | None
+        self, number: int, work: Work | None
     ) -> tuple[set[str], list[tuple[TopicQueues, CarriedEvent]]]:
         """Return the topics that a group subscribes to, or may subscribe to after this batch, and their changes.
 
@@ -326,7 +327,6 @@ class ShardGroups:
         """
         if not self._topic_changes:
             return set(), []
-        number = int(self._state.find(np.asarray([key], dtype=np.uint64))[0])
         hashes = self._state.watch.topics_of(number) if number >= 0 else frozenset[int]()
         mine = {topic for one in hashes for topic in self._changed_hashes.get(one, ())}
         returning = False

@@ -42,6 +42,8 @@ from udfs.shard.state import ShardState, UnknownMemberHeartbeat, cut_keys
 
 __all__ = ["Row", "Shard"]
 
+_WITHOUT_GROUP = (TopicQueues, QueueEnds, Clock)
+
 
 class Shard:
     """One shard of one cluster, opened for one batch.
@@ -181,9 +183,9 @@ class Shard:
 
     def _assign(self, due: Sequence[tuple[AnyEvent, CarriedEvent]]) -> None:
         """Give each due event to its group."""
-        mine = [pair for pair in due if not isinstance(pair[0], TopicQueues | QueueEnds | Clock)]
-        keys = group_keys(self.cluster, [_group_of(event) for event, _ in mine]).tolist()
-        for key, (event, carried) in zip(keys, mine, strict=True):
+        mine = [pair for pair in due if not isinstance(pair[0], _WITHOUT_GROUP)]
+        names = [_group_of(event) for event, _ in mine]
+        for key, name, (event, carried) in zip(group_keys(self.cluster, names).tolist(), names, mine, strict=True):
             if isinstance(event, Progress):
                 queues = queue_keys(progress_queues(event))
                 times = np.full(len(queues), event.event_time, dtype=np.int64)
@@ -191,7 +193,7 @@ class Shard:
                     ProgressColumns.of_commits(np.full(len(queues), key, dtype=np.uint64), queues, times)
                 )
                 continue
-            self._groups.work(key, _group_of(event), event.system).events.append((event, carried))
+            self._groups.work(key, name, event.system).events.append((event, carried))
 
     # ---- heartbeats
 
@@ -256,6 +258,6 @@ def _system_of(packets: Sequence[Packet]) -> System | None:
 
 
 def _group_of(event: AnyEvent) -> str:
-    if isinstance(event, TopicQueues | QueueEnds | Clock):
+    if isinstance(event, _WITHOUT_GROUP):
         raise InvariantError("an event without a group", "a group", type(event).__name__)
     return event.group

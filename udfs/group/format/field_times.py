@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from udfs.group.state.group import Member
@@ -15,6 +16,7 @@ _FIRST = (
     *("owned", "owned_generation"),
 )
 DESCRIBED = (*_FIRST, *(name for name in FIELDS if name not in _FIRST))
+_VALUES = attrgetter(*DESCRIBED)
 
 
 def pack_field_times(member: Member, base: int, number: Callable[[Any, Any], int]) -> list[Any] | None:
@@ -25,13 +27,13 @@ def pack_field_times(member: Member, base: int, number: Callable[[Any, Any], int
     Args:
         number: Returns the number under which a value that members share is written.
     """
-    told = [member.told_at.get(name) for name in DESCRIBED]
-    known = {name for name in DESCRIBED if getattr(member, name) is not None}
+    known = [name for name, value in zip(DESCRIBED, _VALUES(member), strict=True) if value is not None]
     if member.told_at == dict.fromkeys(known, member.joined_at):
         return None
-    newest = max((at for at in told if at is not None), default=None)
+    newest = max(member.told_at.values(), default=None)
     if newest is not None and member.told_at == dict.fromkeys(known, newest):
         return [base - newest]
+    told = map(member.told_at.get, DESCRIBED)
     ages = tuple(None if at is None else base - at for at in told)
     return [0, number(("told", ages), ages)]
 

@@ -6,6 +6,7 @@ once and referred to by number; owners of queues are run-length coded; default v
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -97,7 +98,9 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("verdict", StrategyVerdict | None),
     ("last_library", str | None),
 )
-_BLANK = Group()
+_VALUES = attrgetter(*(name for name, _ in _PLAIN))
+_BLANK = _VALUES(Group())
+_ROW = [name for name, _ in _PLAIN].index("row")
 
 
 @makes_no_cycles
@@ -132,9 +135,9 @@ def encode_group(group: Group) -> bytes:
         else pack_owners(group.reported, [*group.members, *others], table),
         [[table.number(topic, topic), count] for topic, count in group.counts.items()],
         {
-            place: getattr(group, name)
-            for place, (name, _) in enumerate(_PLAIN)
-            if name != "row" and getattr(group, name) != getattr(_BLANK, name)
+            place: value
+            for place, (value, blank) in enumerate(zip(_VALUES(group), _BLANK, strict=True))
+            if value != blank and place != _ROW
         },
         _pack_row(group),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 import msgspec
 
@@ -13,6 +14,7 @@ from udfs.model.events import MemberFields, MemberInfo
 from udfs.model.member_fields import FIELDS, SHOWN, TRAITS
 from udfs.strategies.registry import qualified_name
 
+_VALUES = attrgetter(*FIELDS)
 # No table shows these.
 SILENT_FIELDS = tuple(name for name in FIELDS if name not in SHOWN)
 # Where a coordinator reports generations: what a snapshot does not change, and what a member's own event does not.
@@ -27,8 +29,7 @@ def describe(member: Member, told: MemberFields, own: int) -> tuple[set[str], bo
     """
     changed: set[str] = set()
     outdated = False
-    for name in FIELDS:
-        value = getattr(told, name)
+    for name, value in zip(FIELDS, _VALUES(told), strict=True):
         if value is None:
             continue
         if name == "subscriptions":
@@ -81,7 +82,7 @@ def timeout_with(view: GroupView, member: Member, told: MemberFields, own: int) 
 
 def describes(told: MemberFields) -> bool:
     """Return whether an event carries a description, not only liveness."""
-    return any(getattr(told, name) is not None for name in FIELDS)
+    return any(value is not None for value in _VALUES(told))
 
 
 def distinct(topics: Iterable[str]) -> tuple[str, ...]:

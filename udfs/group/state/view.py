@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from operator import attrgetter
 
 from udfs.group.state.assignment_diff import Changed, changed_queues
 from udfs.group.state.group import Group, Member, Owners
@@ -16,11 +17,14 @@ from udfs.model.systems import SYSTEMS, System, SystemProfile
 from udfs.strategies.allocate import own_strategies
 from udfs.strategies.registry import qualified_name
 
+_SHOWN = attrgetter(*SHOWN)
+
 
 class GroupView:
     """One group through one batch, for functions that compute and change nothing.
 
     Attributes:
+        system: The group's; profile: what is particular to it.
         seen: Members that live by heartbeats, with the last heartbeat that was applied one by one; those of
             ``facts.heartbeats`` are added by ``last_heartbeat``.
     """
@@ -30,6 +34,8 @@ class GroupView:
         self.facts = facts
         self.topics = topics
         self.rules = rules
+        self.system: System = facts.system
+        self.profile: SystemProfile = SYSTEMS[facts.system]
         self.seen: dict[str, int] = dict(facts.last_heartbeat)
         self._compared: list[tuple[Owners, Owners, list[Changed]]] = []
 
@@ -55,16 +61,6 @@ class GroupView:
         if name is None and group.row is not None and group.row.state == "failed":
             return None
         return qualified_name(name or self.profile.default_strategy, self.system)
-
-    @property
-    def system(self) -> System:
-        """Return the group's system."""
-        return self.facts.system
-
-    @property
-    def profile(self) -> SystemProfile:
-        """Return what is particular to the group's system."""
-        return SYSTEMS[self.facts.system]
 
     @property
     def kind(self) -> GroupKind:
@@ -136,7 +132,7 @@ class GroupView:
 
     def session_of(self, member: Member) -> dict[str, object]:
         """Return a session as the journal writes it."""
-        return {name: getattr(member, name) for name in SHOWN} | {
+        return dict(zip(SHOWN, _SHOWN(member), strict=True)) | {
             "member_id": member.member_id,
             "joined_at": member.joined_at,
             "lives_by": "heartbeats" if member.by_heartbeats else "snapshots",

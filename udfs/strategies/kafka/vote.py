@@ -35,6 +35,8 @@ def vote_of(members: Sequence[Voter], tie_order: str) -> str:
         StrategyError: As ``vote``.
     """
     lists = {member.member_id: member.strategies or () for member in members}
+    if len(set(lists.values())) == 1:
+        return vote([members[0].strategies or ()], tie_order)  # in any order
     order = _MEMBER_ORDERS.get(tie_order, list)(list(lists))
     return vote([lists[member_id] for member_id in order], tie_order)
 

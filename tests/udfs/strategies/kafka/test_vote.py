@@ -58,3 +58,14 @@ def test_a_member_without_a_list_supports_nothing() -> None:
     with pytest.raises(StrategyError) as failed:
         vote_of([Member("1", ("range",)), Member("2", None)], "4.x")
     assert failed.value.code == "no_common_strategy"
+
+
+@pytest.mark.parametrize("tie_order", ["1.0", "4.x"])
+def test_members_with_one_list_elect_its_first_whatever_their_ids(tie_order: str) -> None:
+    assert vote_of([Member(str(number), ("sticky", "range")) for number in range(20)], tie_order) == "sticky"
+
+
+def test_an_order_of_ties_that_no_coordinator_has_is_an_error_though_all_lists_are_one() -> None:
+    with pytest.raises(StrategyError) as failed:
+        vote_of([Member("1", ("range",)), Member("2", ("range",))], "2.x")
+    assert failed.value.code == "unknown_tie_order"
