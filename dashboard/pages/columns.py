@@ -14,6 +14,7 @@ class Column(NamedTuple):
         kind: How a cell is shown: a macro of ``templates/cells.html``.
         sort: Name of the listing's order; empty = none.
         wide: Left out on a narrow screen.
+        hint: What the heading means, where its words alone leave that open.
     """
 
     name: str
@@ -21,6 +22,13 @@ class Column(NamedTuple):
     kind: str = "text"
     sort: str = ""
     wide: bool = False
+    hint: str = ""
+
+
+_SPREAD = "most minus fewest queues of a member"
+_PAUSE = "from the first evidence that it began to the completed assignment; ~ is estimated"
+_QUEUE_PAUSE = "time without an owner, summed over queues; ~ is estimated"
+_HOUR, _DAY = "rebalances of the last 60 minutes", "rebalances of the last 24 hours"
 
 
 def _counts(*columns: tuple[str, str]) -> tuple[Column, ...]:
@@ -33,25 +41,25 @@ GROUPS = (
     Column("cluster", "Cluster", "name", "cluster", wide=True),
     Column("state", "State", "text", "state", wide=True),
     Column("open_findings", "Findings", "findings", "open_findings"),
-    Column("rebalances_hour", "Last hour", "count", "rebalances_hour"),
-    Column("rebalances_day", "24 hours", "count", "rebalances_day"),
+    Column("rebalances_hour", "Rebalances 1 h", "count", "rebalances_hour", hint=_HOUR),
+    Column("rebalances_day", "24 h", "count", "rebalances_day", hint=_DAY),
     Column("hours", "By hour", "spark", wide=True),
     *_counts(
         ("members", "Members"), ("queues", "Queues"), ("idle_members", "Idle"), ("unassigned_queues", "Unassigned")
     ),
-    Column("spread", "Spread", "count", "spread", wide=True),
-    Column("strategy", "Strategy", "name", "strategy", wide=True),
+    Column("spread", "Spread", "count", "spread", wide=True, hint=_SPREAD),
     Column("last_rebalance_at", "Last rebalance", "time", "last_rebalance_at", wide=True),
+    Column("strategy", "Strategy", "name", "strategy", wide=True),
 )
 _CHANGE = (
     Column("cause", "Cause", "cause", "trigger"),
     Column("generation", "Generation", "count", "generation", wide=True),
     Column("members_after", "Members", "members", "members_after", wide=True),
     Column("queues_moved", "Moved", "count", "queues_moved"),
-    Column("pause_ms", "Pause", "pause", "pause_ms", wide=True),
-    Column("queue_pause_ms", "Queue pause", "queue_pause", "queue_pause_ms", wide=True),
+    Column("pause_ms", "Pause", "pause", "pause_ms", wide=True, hint=_PAUSE),
+    Column("queue_pause_ms", "Queue pause", "queue_pause", "queue_pause_ms", wide=True, hint=_QUEUE_PAUSE),
     Column("began_at", "Phases", "phases", wide=True),
-    Column("agrees", "Agrees", "truth", wide=True),
+    Column("agrees", "Agrees", "truth", wide=True, hint="whether the reported assignment is the recomputed one"),
     Column("status", "Status", "status", "status", wide=True),
 )
 REBALANCES = (
@@ -63,7 +71,7 @@ REBALANCES = (
 GROUP_REBALANCES = (Column("event_time", "Time", "rebalance", "event_time"), *_CHANGE)
 FINDINGS = (
     Column("severity", "Severity", "health", "severity"),
-    Column("kind", "Kind", "code", "kind"),
+    Column("kind", "Kind", "code", "kind", wide=True),
     Column("group_id", "Group", "group", "group_id"),
     Column("cluster", "Cluster", "name", "cluster", wide=True),
     Column("message", "What is wrong", "prose"),
@@ -228,8 +236,8 @@ CLUSTERS = (
     Column("members", "Members", "count"),
     Column("queues", "Queues", "count", wide=True),
     Column("open_findings", "Findings", "count"),
-    Column("rebalances_hour", "Last hour", "count"),
-    Column("rebalances_day", "24 hours", "count"),
+    Column("rebalances_hour", "Rebalances 1 h", "count", hint=_HOUR),
+    Column("rebalances_day", "24 h", "count", hint=_DAY),
     Column("last_rebalance_at", "Last rebalance", "time", wide=True),
 )
 MINUTES = (

@@ -39,7 +39,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
     owners = queue_owners(assignments(reading.tables, group=group, cluster=cluster))
     sessions = piece(reading, MEMBERS, of_group, sort="-joined_at", limit=ROWS)
     findings = piece(reading, FINDINGS, {**of_group, "open": "yes"}, limit=ROWS)
-    past = piece(reading, FINDINGS, {**of_group, "open": "no"}, limit=1).total
+    past = piece(reading, FINDINGS, of_group, limit=1).total - findings.total
     last = piece(reading, REBALANCES, of_group, limit=LAST_REBALANCES)
     audited = piece(reading, AUDITS, of_group, limit=LAST_REBALANCES)
     minutes = piece(reading, MINUTES, of_group, limit=ROWS).rows
@@ -94,10 +94,9 @@ def _placed(row: Row) -> Row:
 
 
 def _span_rows(drawn: dict[str, Any]) -> list[Row]:
-    newest = sorted(drawn["spans"], key=lambda span: (-span[2], span[0]))[:ROWS]
     return [
         {"queue": drawn["queues"][queue], "member_id": drawn["members"][member], "begins": begins, "ends": ends}
-        for queue, member, begins, ends in newest
+        for queue, member, begins, ends in drawn["spans"][:ROWS]
     ]
 
 

@@ -19,7 +19,7 @@ from dashboard.reading.questions import Reading
 
 router = APIRouter(include_in_schema=False)
 
-_KINDS = {"cluster": "cluster", "group_id": "group", "member_id": "member", "rebalance_id": "code"}
+_KINDS = {"cluster": "cluster", "group_id": "group", "member_id": "member", "rebalance_id": "rebalance_id"}
 
 
 @router.get("/questions")

@@ -13,14 +13,14 @@ from dashboard.live.stream import event_id
 from dashboard.pages import columns
 from dashboard.pages.group_page import group_page
 from dashboard.pages.listing_page import Choice, listing_page
+from dashboard.pages.member_page import member_page
 from dashboard.reading import listings
 from dashboard.reading.job_facts import job_facts
-from dashboard.reading.listing_query import piece, plain_rows
+from dashboard.reading.listing_query import plain_rows
 from dashboard.reading.overview import HEALTH, churn, clusters, hours, overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
-from dashboard.reading.window import HOUR_MS, last_day
-from streaming.tables.errors import NotFoundError
+from dashboard.reading.window import HOUR_MS, last_day, newest_ms
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name
 from streaming.views.findings import SEVERITIES
@@ -89,7 +89,8 @@ def groups(request: Request) -> Response:
         _add_hours(reading, found["rows"])
         cluster = found["asked"].get("cluster")
         busy = plain_rows(churn(reading, cluster=cluster))
-        return found | {"clusters": plain_rows(clusters(reading)), "busy": busy, "totals": _totals(reading)}
+        seen = {"clusters": plain_rows(clusters(reading)), "busy": busy, "totals": _totals(reading)}
+        return found | seen | {"newest_ms": newest_ms(reading)}
 
     return page(request, "groups.html", ("groups", "findings", "rebalances"), compute)
 
@@ -162,34 +163,8 @@ def rebalance(request: Request, id: str) -> Response:  # noqa: A002 - the parame
 def member(request: Request, member: str, cluster: str = "") -> Response:
     """Show one member across its groups."""
 
-    def compute(reading: Reading) -> dict[str, Any]:
-        asked = {"member_id": member, "cluster": cluster}
-        sessions = piece(reading, listings.MEMBERS, asked, limit=100)
-        if not sessions.rows:
-            raise NotFoundError(f"there is no member {member}")
-        names = {row["group_id"] for row in sessions.rows if row["left_at"] is None}
-        spans = reading.tables.rows(
-            "assignments",
-            where={"cluster": cluster or None, "group_id": names, "member_id": member},
-            keep=lambda rows: rows["valid_to"].is_null(),
-        )
-        spans.sort(
-            key=lambda one: (one["cluster"], one["group_id"], one["topic"], one["broker"] or "", one["queue_id"])
-        )
-        held = [one | {"queue": queue_name(one["topic"], one["broker"], one["queue_id"])} for one in spans]
-        hosts = sorted({row["host"] for row in sessions.rows if row["host"]})
-        return {
-            "member": member,
-            "cluster": cluster,
-            "sessions": sessions.rows,
-            "session_count": sessions.total,
-            "held": held[:200],
-            "held_count": len(held),
-            "groups": len({(row["cluster"], row["group_id"]) for row in sessions.rows}),
-            "hosts": hosts[:10],
-        }
-
-    return page(request, "member.html", ("members", "assignments"), compute)
+    tables = ("members", "assignments")
+    return page(request, "member.html", tables, lambda reading: member_page(reading, member, cluster))
 
 
 @router.get("/members")

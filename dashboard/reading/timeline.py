@@ -16,6 +16,17 @@ from streaming.views.reader import Within
 MAX_SPANS = 50_000
 MAX_MARKS = 2_000
 _COLUMNS = ("topic", "broker", "queue_id", "member_id", "origin", "valid_from", "valid_to")
+# Queues and members get their numbers here, in the order of their names: a group may have very many spans.
+_SPANS = """
+with shown as (
+    select topic, broker, queue_id, member_id, valid_from, valid_to from spans where origin = ?
+    order by valid_from desc, topic, broker, queue_id, member_id limit ?
+)
+select dense_rank() over (order by topic, coalesce(broker, ''), queue_id) - 1 as queue,
+    dense_rank() over (order by member_id) - 1 as member, topic, nullif(broker, '') as broker, queue_id, member_id,
+    epoch_ms(valid_from) as begins, epoch_ms(valid_to) as ends
+from shown order by begins desc, queue, member
+"""
 _MARKS = ("rebalance_id", "event_time", "trigger", "triggers", "queues_moved", "status", "generation")
 
 
@@ -44,51 +55,42 @@ def timeline(
     since = window.since_ms if since_ms is None else since_ms
     until = window.until_ms if until_ms is None else until_ms
     where = {"cluster": cluster, "group_id": group}
-    spans = reading.tables.read(
-        "assignments",
-        columns=list(_COLUMNS),
-        where=where | {"valid_from": Within(until_ms=until), "valid_to": Within(since_ms=since, or_null=True)},
-    )
-    origins = sorted(set(spans["origin"].to_pylist()))
+    within = where | {"valid_from": Within(until_ms=until), "valid_to": Within(since_ms=since, or_null=True)}
+    # The page and its drawing ask one after the other.
+    spans = reading.columns("assignments", _COLUMNS, within)
+    counts = {row["values"]: row["counts"] for row in spans["origin"].value_counts().to_pylist()}
+    origins = sorted(counts)
     shown = origin or ("reported" if "reported" in origins else "computed")
-    sql = """
-        select topic, broker, queue_id, member_id, epoch_ms(valid_from) as begins, epoch_ms(valid_to) as ends
-        from spans where origin = ? order by valid_from desc limit ?
-    """
-    rows = plain_rows(reading.sql(sql, {"spans": spans}, [shown, MAX_SPANS + 1]))
-    is_cut, rows = len(rows) > MAX_SPANS, rows[:MAX_SPANS]
-    keys = sorted({(row["topic"], row["broker"] or "", row["queue_id"]) for row in rows})
-    members = sorted({row["member_id"] for row in rows})
-    queue_at = {key: number for number, key in enumerate(keys)}
-    member_at = {member: number for number, member in enumerate(members)}
-    if rows and since_ms is None and until_ms is None:
-        since, until = _narrowed(since, window.now_ms, rows, window.is_live)
+    found = reading.sql(_SPANS, {"spans": spans}, [shown, MAX_SPANS])
+    columns = [found[name].to_pylist() for name in ("queue", "member", "begins", "ends")]
+    if found.num_rows and since_ms is None and until_ms is None:
+        since, until = _narrowed(since, window.now_ms, columns[2], columns[3], window.is_live)
     return {
         "origin": shown,
         "origins": origins,
         "since": since,
         "until": until,
-        "queues": [queue_name(topic, broker or None, queue_id) for topic, broker, queue_id in keys],
-        "members": members,
-        "spans": [
-            [
-                queue_at[row["topic"], row["broker"] or "", row["queue_id"]],
-                member_at[row["member_id"]],
-                row["begins"],
-                row["ends"],
-            ]
-            for row in rows
+        "queues": [
+            queue_name(topic, broker, queue_id)
+            for topic, broker, queue_id in _named(found, "queue", ("topic", "broker", "queue_id"))
         ],
-        "is_cut": is_cut,
+        "members": [member for (member,) in _named(found, "member", ("member_id",))],
+        "spans": [list(span) for span in zip(*columns, strict=True)],
+        "is_cut": counts.get(shown, 0) > MAX_SPANS,
         "marks": _marks(reading, where, since, until),
     }
 
 
-def _narrowed(since: int, now: int, rows: list[dict[str, Any]], is_live: bool) -> tuple[int, int]:
+def _named(found: pa.Table, number: str, names: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    """Return the names behind numbers from 0 on, each once, in the order of the numbers."""
+    distinct = found.select([number, *names]).group_by([number, *names]).aggregate([]).sort_by(number)
+    return list(zip(*(distinct[name].to_pylist() for name in names), strict=True))
+
+
+def _narrowed(since: int, now: int, begins: list[int], ends: list[int | None], is_live: bool) -> tuple[int, int]:
     """Return the part of the window in which there is something, with a margin."""
-    first = min(max(since, row["begins"]) for row in rows)
-    times = [row["ends"] for row in rows if row["ends"]] + [row["begins"] for row in rows]
-    last = max(now, *times) if is_live else max(times)
+    first = max(since, min(begins))
+    last = max(max(begins), max((end for end in ends if end), default=0), now if is_live else 0)
     margin = max(1_000, (last - first) // 50)
     return first - margin, last + margin
 

@@ -8,7 +8,7 @@ function frame(kind) {
   return {
     animation: false,
     textStyle: { fontFamily: "inherit", color: css("--soft") },
-    grid: { left: kind === "heat" ? 190 : 52, right: 16, top: 30, bottom: kind === "heat" ? 26 : 58 },
+    grid: { left: kind === "heat" ? 190 : 52, right: 16, top: kind === "heat" ? 30 : 44, bottom: kind === "heat" ? 26 : 58 },
     // Text of others is drawn on the canvas, never set as HTML.
     tooltip: {
       renderMode: "richText", trigger: kind === "heat" ? "item" : "axis", backgroundColor: css("--panel"),
@@ -30,6 +30,9 @@ function timeAxis(timeText) {
   return { type: "time", minInterval: 60_000, ...axisLook(), axisLabel: { ...axisLook().axisLabel, formatter: (value) => timeText(new Date(value)).slice(11, 16) } };
 }
 
+// As many hues as there are series: of what is neither well nor ill.
+const hues = (count) => Array.from({ length: count }, (_, number) => `hsl(${(number * 137.508 + 195) % 360} 48% 50%)`);
+
 function lines(rows, series, timeText, unit, until = null) {
   // A minute without a row is like the last before it.
   const last = until && rows.length && time(rows[0].minute) < until ? [{ ...rows[0], minute: new Date(until).toISOString() }] : [];
@@ -37,7 +40,7 @@ function lines(rows, series, timeText, unit, until = null) {
   return {
     ...frame("lines"),
     legend: { top: 0, left: 0, itemWidth: 14, itemHeight: 2, textStyle: { color: css("--soft") } },
-    color: [css("--accent"), css("--warning"), css("--critical"), css("--info"), css("--ok"), css("--soft")],
+    color: unit ? hues(series.length) : [css("--accent"), css("--warning"), css("--critical"), css("--soft")],
     dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl" }, {
       type: "slider", height: 18, bottom: 8, borderColor: css("--line"), fillerColor: "transparent",
       textStyle: { color: css("--soft") }, labelFormatter: (value) => timeText(new Date(value)).slice(5, 16), showDataShadow: false,
@@ -57,11 +60,14 @@ const KINDS = {
   pauses: (rows, timeText) => lines(rows, [{
     name: "queue pause", type: "bar", at: (row) => time(row.minute), value: (row) => (row.queue_pause_ms ?? 0) / 1000,
   }], timeText, "s"),
-  delay: (rows, timeText) => {
+  delay: (rows, timeText, { since, until }) => {
     const clusters = [...new Set(rows.map((row) => row.cluster))];
-    return lines(rows, clusters.map((cluster) => ({
+    const option = lines(rows, clusters.map((cluster) => ({
       name: clean(short(cluster, 40)), of: rows.filter((row) => row.cluster === cluster), at: (row) => time(row.hour), value: (row) => row.p95_ms / 1000,
     })), timeText, "s");
+    // All of the day, also where only one of its hours has rebalances.
+    Object.assign(option.xAxis, { min: Number(since), max: Number(until) });
+    return option;
   },
   heat: (rows, timeText, { since, until }) => {
     const groups = [...new Set(rows.map((row) => `${row.group_id}\n${row.cluster}`))].reverse();

@@ -44,8 +44,7 @@ class Lanes {
   }
 
   // Hues as far apart as can be, whatever their number.
-  colour(member) {
-    const isDark = css("--page") === "#12171d";
+  colour(member, isDark = css("--page") === "#12171d") {
     return `hsl(${(member * 137.508 + 195) % 360} ${isDark ? 42 : 48}% ${(isDark ? 52 : 56) + (member % 3) * 6}%)`;
   }
 
@@ -84,15 +83,30 @@ class Lanes {
     pen.rect(0, TOP, width, this.room);
     pen.clip();
     const gap = lane > 8 ? 2 : lane > 3 ? 1 : 0;
-    const colours = this.data.members.map((_, member) => (this.chosen >= 0 && this.chosen !== member ? line : this.colour(member)));
+    const isDark = css("--page") === "#12171d";
+    const colours = this.data.members.map((_, member) => (this.chosen >= 0 && this.chosen !== member ? line : this.colour(member, isDark)));
+    const tall = Math.max(0.6, lane - gap);
+    let row = -1;
+    this.rects = 0;
     for (let queue = first; queue < last; queue++) {
       const y = TOP + queue * lane - this.scroll;
+      // Of lanes that share a row of pixels the first is drawn, and of the others only the chosen owner's spans.
+      const isCovered = Math.floor(y * ratio) === row;
+      row = Math.floor(y * ratio);
+      if (isCovered && this.chosen < 0) continue;
+      let edge = -1;
       for (const [, member, from, to] of this.byQueue[queue]) {
         if (from > end) break;
-        if (to !== null && to < begin) continue;
+        if ((to !== null && to < begin) || (isCovered && member !== this.chosen)) continue;
         const x0 = Math.max(LEFT, LEFT + (from - begin) * scale), x1 = Math.min(width, LEFT + ((to ?? end) - begin) * scale);
+        if (x1 - x0 < 1 && member !== this.chosen) {
+          // Of spans that share a pixel the first is drawn.
+          if (x1 < edge) continue;
+          edge = x0 + 1;
+        }
         pen.fillStyle = colours[member];
-        pen.fillRect(x0, y + gap / 2, Math.max(1, x1 - x0 - (x1 - x0 > 3 ? 1 : 0)), Math.max(0.6, lane - gap));
+        pen.fillRect(x0, y + gap / 2, Math.max(1, x1 - x0 - (x1 - x0 > 3 ? 1 : 0)), tall);
+        this.rects += 1;
       }
       if (lane >= 11) {
         pen.fillStyle = soft;

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from dashboard.reading import timeline as shown
 from dashboard.reading.questions import Reading
 from dashboard.reading.timeline import timeline
 from tests.streaming.tables.journals import T0
@@ -39,3 +42,20 @@ def test_a_window_leaves_out_what_is_outside(reading: Reading) -> None:
     found = timeline(reading, "c1", "orders", origin="computed", since_ms=T0 + 20_000, until_ms=T0 + 30_000)
     assert len(found["spans"]) == 2
     assert found["marks"] == []
+
+
+def test_numbers_follow_the_order_of_names_and_the_newest_span_comes_first(reading: Reading) -> None:
+    found = timeline(reading, "c1", "orders", origin="computed")
+    assert (found["queues"], found["members"]) == (["orders-0", "orders-1"], ["a", "b"])
+    begins = [span[2] for span in found["spans"]]
+    assert begins == sorted(begins, reverse=True)
+
+
+def test_beyond_its_limit_the_newest_spans_stay(reading: Reading, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shown, "MAX_SPANS", 2)
+    found = timeline(reading, "c1", "orders", origin="computed")
+    assert found["is_cut"]
+    assert [(found["queues"][span[0]], span[2] - T0) for span in found["spans"]] == [
+        ("orders-0", 70_000),
+        ("orders-1", 10_000),
+    ]

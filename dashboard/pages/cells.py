@@ -1,0 +1,156 @@
+"""Dashboard: the cells of tables, by the kind of their column. A page has thousands of them: they are no template."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from markupsafe import Markup, escape
+
+from dashboard.pages.addresses import address, group_address, member_address, rebalance_address
+from dashboard.pages.columns import Column
+from dashboard.pages.elements import DASH, amount, shown, span, when
+from streaming.tables.schema import Row
+from streaming.terminal.causes import describe_cause
+from streaming.terminal.escape import printable
+from streaming.views.phases import phases_text
+
+# How much of a text a cell shows.
+CAUSE_LENGTH, PROSE_LENGTH, SUMMARY_LENGTH, RAW_LENGTH = 90, 400, 40, 4_000
+
+
+class Cell(NamedTuple):
+    """One cell: its value, its row, and the cluster of the row."""
+
+    value: Any
+    row: Row
+    cluster: str
+
+
+def table_rows(columns: Sequence[Column], rows: Sequence[Row], cluster: str = "") -> Markup:
+    """Return the rows of a table as HTML.
+
+    Args:
+        columns: What is shown.
+        rows: As dicts; a field that a row lacks is a dash.
+        cluster: Of rows that name none.
+    """
+    plan = [
+        (
+            column.name,
+            f'<td class="k-{column.kind}{" wide" if column.wide else ""}">',
+            _CELLS.get(column.kind, _text),
+            column.kind in _OF_NOTHING,
+        )
+        for column in columns
+    ]
+    parts = []
+    for row in rows:
+        where = row.get("cluster") or cluster
+        parts.append("<tr>")
+        for name, opening, write, takes_nothing in plan:
+            value = row.get(name)
+            is_nothing = (value is None or value == "") and not takes_nothing
+            parts.append(f"{opening}{DASH if is_nothing else write(Cell(value, row, where))}</td>")
+        parts.append("</tr>\n")
+    return Markup("".join(parts))
+
+
+def health(value: str) -> Markup:
+    """Return the health of a group, or the severity of a finding: a sign and its word."""
+    return Markup('<span class="health {}"><i aria-hidden="true"></i>{}</span>').format(value, value)
+
+
+def members(row: Mapping[str, Any]) -> Markup:
+    """Return how many members a rebalance left, and before them how many there were if those are others."""
+    before, after = row["members_before"], row["members_after"]
+    return amount(after) if before is None or before == after else escape(f"{before:,}→{after:,}")
+
+
+def seen_or_estimated(seen: int | None, estimated: int | None) -> Markup:
+    """Return a span of time that was observed, else one that was estimated, marked as such."""
+    if seen is not None:
+        return span(seen)
+    return DASH if estimated is None else Markup('<abbr title="estimated">~</abbr>') + span(estimated)
+
+
+def truth(value: bool | None) -> Markup:
+    """Return yes or no; a dash where it is not known."""
+    return DASH if value is None else Markup("yes") if value else Markup('<span class="no">no</span>')
+
+
+def spark(bars: Sequence[int]) -> Markup:
+    """Return 24 bars, an hour each, as a small picture."""
+    most = max(*bars, 1)
+    drawn = "".join(
+        f'<rect x="{hour * 4}" y="{15 - 14 * bar // most}" width="3" height="{1 + 14 * bar // most}"/>'
+        for hour, bar in enumerate(bars)
+        if bar
+    )
+    return Markup(
+        f'<svg class="spark" viewBox="0 0 96 16" role="img" aria-label="Rebalances by hour: '
+        f'{" ".join(map(str, bars))}">{drawn}<rect class="floor" x="0" y="15.5" width="95" height="0.5"/></svg>'
+    )
+
+
+def _link(to: str, text: Markup) -> str:
+    return f'<a href="{escape(to)}">{text}</a>'
+
+
+def _text(cell: Cell) -> str:
+    return shown(cell.value)
+
+
+def _cause(cell: Cell) -> str:
+    text = shown(describe_cause(cell.row["triggers"] or [], cell.row["group_id"], 40), CAUSE_LENGTH)
+    return f'<span class="cause {escape(cell.row["trigger"])}">{text}</span>'
+
+
+def _lag(cell: Cell) -> str:
+    doubt = '<abbr title="not reliable">?</abbr>' if cell.row["lag_reliable"] is False else ""
+    return f"{amount(cell.value)}{doubt}"
+
+
+def _findings(cell: Cell) -> str:
+    if not cell.value:
+        return '<span class="none">0</span>'
+    return _link(address("/findings", cluster=cell.cluster, group_id=cell.row["group_id"]), amount(cell.value))
+
+
+def _status(cell: Cell) -> str:
+    return str(escape(cell.value)) if cell.value == "completed" else f'<span class="no">{escape(cell.value)}</span>'
+
+
+def _raw(cell: Cell) -> str:
+    whole = escape(printable(cell.value[:RAW_LENGTH]))
+    return f'<details class="raw"><summary>{shown(cell.value, SUMMARY_LENGTH)}</summary><pre>{whole}</pre></details>'
+
+
+_CELLS: Mapping[str, Callable[[Cell], str]] = {
+    "health": lambda cell: health(cell.value),
+    "spark": lambda cell: spark(cell.value),
+    "members": lambda cell: members(cell.row),
+    "cause": _cause,
+    "pause": lambda cell: seen_or_estimated(cell.row["pause_ms"], cell.row.get("pause_estimated_ms")),
+    "queue_pause": lambda cell: seen_or_estimated(cell.row["queue_pause_ms"], cell.row.get("queue_pause_estimated_ms")),
+    "lag": _lag,
+    "phases": lambda cell: escape(phases_text(cell.row) or DASH),
+    "truth": lambda cell: truth(cell.value),
+    "group": lambda cell: _link(group_address(cell.cluster, cell.value), shown(cell.value)),
+    "cluster": lambda cell: _link(address("/", cluster=cell.value), shown(cell.value)),
+    "member": lambda cell: _link(member_address(cell.value, cell.cluster), shown(cell.value)),
+    "rebalance": lambda cell: _link(rebalance_address(cell.row["rebalance_id"]), when(cell.value)),
+    "time": lambda cell: when(cell.value),
+    "span": lambda cell: span(cell.value),
+    "count": lambda cell: amount(cell.value),
+    "findings": _findings,
+    "status": _status,
+    "code": lambda cell: f"<code>{shown(cell.value)}</code>",
+    "rebalance_id": lambda cell: _link(rebalance_address(cell.value), shown(cell.value)),
+    "queues": lambda cell: f'<span class="queues">{shown(cell.value, PROSE_LENGTH)}</span>',
+    "prose": lambda cell: f'<span class="prose">{shown(cell.value, PROSE_LENGTH)}</span>',
+    "raw": _raw,
+}
+# Kinds that show more of the row than their own field.
+_OF_NOTHING = frozenset({"members", "cause", "pause", "queue_pause", "lag", "phases", "truth"})
+KINDS = frozenset(_CELLS)

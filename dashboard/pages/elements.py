@@ -1,0 +1,41 @@
+"""Dashboard: values as elements of a page: each is text, escaped for HTML, with what cannot be seen written out."""
+
+from __future__ import annotations
+
+from markupsafe import Markup, escape
+
+from streaming.terminal.escape import printable
+from streaming.terminal.format import span_of_time, time_text
+
+# A longer id is cut in the middle, and whole in its title and on its own page.
+SHOWN_LENGTH = 48
+TITLE_LENGTH = 1_000
+DASH = Markup('<span class="none">–</span>')
+
+
+def shown(value: object, length: int = SHOWN_LENGTH) -> Markup:
+    """Return an id as an element of its own: nothing in it is markup, moves the line or turns its direction."""
+    text = printable(str(value))
+    if len(text) <= length:
+        return Markup(f'<bdi class="id">{escape(text)}</bdi>')
+    short = f"{text[: length - 20]}…{text[-19:]}"
+    title = escape(text[:TITLE_LENGTH])
+    return Markup(f'<bdi class="id" title="{title}">{escape(short)}</bdi>')
+
+
+def when(epoch_ms: int | None) -> Markup:
+    """Return a time as an element: UTC, which the page turns to local time where that is wanted."""
+    if epoch_ms is None:
+        return DASH
+    text = time_text(epoch_ms)
+    return Markup(f'<time datetime="{text}">{text[:10]} {text[11:19]}</time>')
+
+
+def amount(number: float | None) -> Markup:
+    """Return a number with its thousands apart."""
+    return DASH if number is None else escape(f"{number:,}")
+
+
+def span(ms: int | None) -> Markup:
+    """Return a span of time."""
+    return DASH if ms is None else escape(span_of_time(ms))

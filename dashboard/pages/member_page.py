@@ -1,0 +1,71 @@
+"""Dashboard: what the page of one member shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dashboard.reading.listing_query import piece, plain_rows
+from dashboard.reading.listings import MEMBERS
+from dashboard.reading.questions import Reading
+from streaming.tables.errors import NotFoundError
+from streaming.tables.schema import Row
+from streaming.terminal.format import queue_name
+
+SESSIONS = 100
+QUEUES = 200
+HOSTS = 10
+# A client id may be in very many groups: its queues are looked up in those that it joined last.
+GROUPS = 100
+_SESSION = ("cluster", "group_id", "host", "joined_at", "left_at")
+
+
+def member_page(reading: Reading, member: str, cluster: str) -> dict[str, Any]:
+    """Return a member's sessions in all groups, and the queues that it holds in each of them.
+
+    Args:
+        reading: The tables.
+        member: Its id.
+        cluster: Only there; empty = in all clusters.
+
+    Returns:
+        Counts are of all its sessions; ``searched`` is in how many of its ``current`` groups queues were looked up.
+
+    Raises:
+        NotFoundError: No member had this id.
+    """
+    where = {"cluster": cluster or None, "member_id": member}
+    all_sessions = plain_rows(reading.columns("members", _SESSION, where))
+    if not all_sessions:
+        raise NotFoundError(f"there is no member {member}")
+    shown = piece(reading, MEMBERS, {"member_id": member, "cluster": cluster}, limit=SESSIONS)
+    newest = sorted(all_sessions, key=lambda row: (-(row["joined_at"] or 0), row["cluster"], row["group_id"]))
+    current = list(dict.fromkeys((row["cluster"], row["group_id"]) for row in newest if row["left_at"] is None))
+    held = _held(reading, member, set(current[:GROUPS]))
+    return {
+        "member": member,
+        "cluster": cluster,
+        "sessions": shown.rows,
+        "session_count": len(all_sessions),
+        "held": held[:QUEUES],
+        "held_count": len(held),
+        "groups": len({(row["cluster"], row["group_id"]) for row in all_sessions}),
+        "current": len(current),
+        "searched": min(len(current), GROUPS),
+        "hosts": sorted({row["host"] for row in all_sessions if row["host"]})[:HOSTS],
+    }
+
+
+def _held(reading: Reading, member: str, groups: set[tuple[str, str]]) -> list[Row]:
+    """Return the open spans of a member in these groups, each a (cluster, group), by cluster, group and queue."""
+    clusters, names = {cluster for cluster, _ in groups}, {name for _, name in groups}
+    spans = [
+        span
+        for span in reading.tables.rows(
+            "assignments",
+            where={"cluster": clusters, "group_id": names, "member_id": member},
+            keep=lambda rows: rows["valid_to"].is_null(),
+        )
+        if (span["cluster"], span["group_id"]) in groups
+    ]
+    spans.sort(key=lambda one: (one["cluster"], one["group_id"], one["topic"], one["broker"] or "", one["queue_id"]))
+    return [one | {"queue": queue_name(one["topic"], one["broker"], one["queue_id"])} for one in spans]

@@ -1,0 +1,101 @@
+"""Each kind of cell, and that none lets markup through."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from dashboard.pages import columns
+from dashboard.pages.cells import KINDS, health, members, seen_or_estimated, spark, table_rows, truth
+from dashboard.pages.columns import Column
+from tests.dashboard.hostile import HOSTILE
+
+TEXTS = ("text", "name", "group", "cluster", "member", "status", "code", "queues", "prose", "raw", "health")
+ROW: dict[str, Any] = {"cluster": "c1", "group_id": "g", "rebalance_id": "r1", "trigger": "member_joined"}
+
+
+class Elements(HTMLParser):
+    """The elements of a text, and their addresses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append(tag)
+        self.links += [value or "" for name, value in attrs if name == "href"]
+
+
+def cell(kind: str, value: object, **more: object) -> str:
+    text = str(table_rows([Column("value", "Value", kind)], [ROW | {"value": value} | more]))
+    found = re.fullmatch(r'<tr><td class="k-\w+">(.*)</td></tr>\n', text, re.DOTALL)
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_hostile_texts_add_no_element(kind: str) -> None:
+    plain = Elements()
+    plain.feed(cell(kind, "plain"))
+    for name in HOSTILE:
+        hostile = Elements()
+        hostile.feed(cell(kind, name, group_id=name, cluster=name, trigger=name))
+        assert hostile.found == plain.found
+        assert all(link.startswith(("/group?", "/member?", "/?")) for link in hostile.links)
+
+
+@pytest.mark.parametrize("kind", [*TEXTS, "count", "span", "time", "findings", "truth", "spark", "rebalance"])
+@pytest.mark.parametrize("value", [None, ""])
+def test_nothing_is_a_dash(kind: str, value: object) -> None:
+    if kind != "truth" or value is None:
+        assert cell(kind, value) == '<span class="none">–</span>'
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("count", 12_345, "12,345"),
+        ("count", 0, "0"),
+        ("span", 3_200, "3.2 s"),
+        ("truth", False, '<span class="no">no</span>'),
+        ("status", "completed", "completed"),
+        ("status", "failed", '<span class="no">failed</span>'),
+        ("findings", 0, '<span class="none">0</span>'),
+        ("findings", 2, '<a href="/findings?cluster=c1&amp;group_id=g">2</a>'),
+        ("code", "<a_b>", '<code><bdi class="id">&lt;a_b&gt;</bdi></code>'),
+        ("rebalance_id", "r1", '<a href="/rebalance?id=r1"><bdi class="id">r1</bdi></a>'),
+        ("group", "g", '<a href="/group?cluster=c1&amp;group=g"><bdi class="id">g</bdi></a>'),
+    ],
+)
+def test_a_value_is_shown_as_its_kind(kind: str, value: object, expected: str) -> None:
+    assert cell(kind, value) == expected
+
+
+def test_kinds_of_the_whole_row_do_not_need_a_value() -> None:
+    assert cell("lag", 4, lag_reliable=False) == '4<abbr title="not reliable">?</abbr>'
+    assert cell("members", None, members_before=1, members_after=2) == "1→2"
+    assert "m joined" in cell("cause", None, triggers=[{"kind": "member_joined", "member_id": "m"}])
+    assert cell("pause", None, pause_ms=None, pause_estimated_ms=1_000) == '<abbr title="estimated">~</abbr>1.0 s'
+
+
+def test_elements_of_their_own() -> None:
+    assert 'class="health ok"' in health("ok")
+    assert (str(truth(None)), str(truth(True))) == ('<span class="none">–</span>', "yes")
+    assert str(members({"members_before": 3, "members_after": 3})) == "3"
+    assert str(seen_or_estimated(5, 7)) == "5 ms"
+    assert spark([0] * 23 + [7]).count("<rect") == 2
+
+
+def test_a_row_without_a_cluster_is_of_the_pages() -> None:
+    rows = table_rows([Column("group_id", "Group", "group", wide=True)], [{"group_id": "g"}], "c9")
+    assert '<td class="k-group wide"><a href="/group?cluster=c9&amp;group=g">' in rows
+
+
+def test_every_kind_of_the_columns_is_shown_as_such_or_is_text() -> None:
+    tables = [value for value in vars(columns).values() if isinstance(value, tuple)]
+    named = {one.kind for table in tables for one in table if isinstance(one, Column)}
+    assert named - KINDS == {"text", "name"}
