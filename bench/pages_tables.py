@@ -20,6 +20,8 @@ SYSTEMS = ("kafka", "rocketmq", "metaq")
 LARGE = "large"
 LARGE_QUEUES = 1_000
 LARGE_SPANS = 5_000
+# Another has as many queues, and as many spans as a timeline draws.
+CROWDED = "crowded"
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class PagesFleet:
     assignments: int = 1_000_000
     rebalances: int = 100_000
     members_per_group: int = 10
+    crowded_spans: int = 50_000
     until_ms: int = 1_767_225_600_000
 
     def cluster(self, group: int) -> str:
@@ -37,8 +40,8 @@ class PagesFleet:
         return f"{SYSTEMS[group % 3]}-prod"
 
     def group(self, number: int) -> str:
-        """Return the name of the n-th group; the first is the large one."""
-        return LARGE if number == 0 else f"group-{number:05d}"
+        """Return the name of the n-th group; the first is the large one, the second the one with most spans."""
+        return LARGE if number == 0 else CROWDED if number == 1 else f"group-{number:05d}"
 
 
 def write_tables(fleet: PagesFleet, root: Path) -> None:
@@ -52,6 +55,8 @@ def write_tables(fleet: PagesFleet, root: Path) -> None:
         (schema.GROUP_MINUTES, _minutes(fleet, random)),
         (schema.ASSIGNMENTS, _assignments(fleet, random)),
         (schema.REJECTED_EVENTS, _rejected(fleet, random)),
+        (schema.CHANGES, _changes(fleet, random)),
+        (schema.QUEUE_PROGRESS, _progress(fleet, random)),
     ):
         rows = _table(table, columns)
         if table.cluster_by == ("cluster", "group_id"):
@@ -96,7 +101,7 @@ def _groups(fleet: PagesFleet, random: np.random.Generator) -> dict[str, Any]:
         "generation": random.integers(1, 500, fleet.groups),
         "generation_source": np.full(fleet.groups, "counted"),
         "members": np.where(state == "empty", 0, fleet.members_per_group),
-        "queues": np.where(numbers == 0, LARGE_QUEUES, 50),
+        "queues": np.where(numbers <= 1, LARGE_QUEUES, 50),
         "idle_members": random.integers(0, 3, fleet.groups),
         "unassigned_queues": np.zeros(fleet.groups, int),
         "spread": random.integers(0, 3, fleet.groups),
@@ -201,11 +206,12 @@ def _minutes(fleet: PagesFleet, random: np.random.Generator) -> dict[str, Any]:
 def _assignments(fleet: PagesFleet, random: np.random.Generator) -> dict[str, Any]:
     # Each queue has spans one after the other, the last of them open.
     per_queue, queues = 2, 50
-    count = fleet.assignments - LARGE_SPANS
-    numbers = np.concatenate([np.zeros(LARGE_SPANS, int), np.arange(count) // (per_queue * queues) % fleet.groups])
-    each = np.concatenate([np.full(LARGE_SPANS, LARGE_SPANS // LARGE_QUEUES), np.full(count, per_queue)])
-    position = np.concatenate([np.arange(LARGE_SPANS), np.arange(count)])
-    queue = np.where(numbers == 0, position // each % LARGE_QUEUES, position // each % queues)
+    sizes = (LARGE_SPANS, fleet.crowded_spans, fleet.assignments - LARGE_SPANS - fleet.crowded_spans)
+    position = np.concatenate([np.arange(size) for size in sizes])
+    others = np.arange(sizes[2]) // (per_queue * queues) % fleet.groups
+    numbers = np.concatenate([np.zeros(sizes[0], int), np.ones(sizes[1], int), others])
+    each = np.repeat([sizes[0] // LARGE_QUEUES, max(1, sizes[1] // LARGE_QUEUES), per_queue], sizes)
+    queue = np.where(numbers <= 1, position // each % LARGE_QUEUES, position // each % queues)
     place = position % each
     step = WINDOW_H * HOUR_MS // each
     begin = fleet.until_ms - WINDOW_H * HOUR_MS + place * step
@@ -233,4 +239,32 @@ def _rejected(fleet: PagesFleet, random: np.random.Generator) -> dict[str, Any]:
         "detail": np.full(count, "event_time is missing"),
         "seen_at": fleet.until_ms - random.integers(0, WINDOW_H * HOUR_MS, count),
         "raw_length": np.full(count, 20),
+    }
+
+
+def _changes(fleet: PagesFleet, random: np.random.Generator) -> dict[str, Any]:
+    count = fleet.rebalances
+    return _names(fleet, random.integers(0, fleet.groups, count)) | {
+        "number": np.arange(count),
+        "kind": np.full(count, "queues_reassigned"),
+        "event_time": np.sort(fleet.until_ms - random.integers(0, WINDOW_H * HOUR_MS, count)),
+        "batch": np.arange(count) // 10,
+        "body": np.full(count, "{}"),
+    }
+
+
+def _progress(fleet: PagesFleet, random: np.random.Generator) -> dict[str, Any]:
+    # Half of the groups' queues have moved within the last hour.
+    queues = 25
+    count = fleet.groups * queues
+    lag = random.integers(0, 1_000, count)
+    return _names(fleet, np.repeat(np.arange(fleet.groups), queues)) | {
+        "topic": np.full(count, "orders"),
+        "queue_id": np.tile(np.arange(queues), fleet.groups),
+        "event_time": np.full(count, fleet.until_ms - 60_000),
+        "committed_offset": 1_000_000 - lag,
+        "committed_at": np.full(count, fleet.until_ms - 30_000),
+        "end_offset": np.full(count, 1_000_000),
+        "end_at": np.full(count, fleet.until_ms - 20_000),
+        "lag": lag,
     }

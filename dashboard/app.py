@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import anyio.to_thread
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, FastAPI
 
 from dashboard.api import burrow, question_answers
@@ -17,6 +19,7 @@ from dashboard.pages import columns, login, question_pages, static_files
 from dashboard.pages import routes as pages
 from dashboard.pages.errors import add_errors
 from dashboard.pages.templating import environment
+from dashboard.pages.warm_up import warm_up
 from dashboard.reading.questions import Reading
 from dashboard.security.frame import SecurityFrame
 from dashboard.security.hosts import AllowedHosts
@@ -60,9 +63,11 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
+        warming = asyncio.create_task(run_sync(warm_up, reading, app.state.templates, abandon_on_cancel=True))
         async with Poller(reading.tables, settings.poll_interval_ms / 1000) as poller:
             app.state.poller = poller
             yield
+        warming.cancel()
 
     app = FastAPI(
         title="Rebalance monitor",

@@ -55,9 +55,7 @@ def test_spans_that_share_a_pixel_are_drawn_once(lanes: Page) -> None:
     visible = painted["rows"] / painted["lane"] + 2
     # Of each lane the long span and at most a few pixels at its end.
     assert visible - 3 < painted["rects"] < 6 * visible
-    lanes.evaluate(
-        "document.querySelector('[data-lanes]').lanes.zoom(0.00015, document.querySelector('[data-lanes]').lanes.data.until)"
-    )
+    lanes.evaluate("(() => { const l = document.querySelector('[data-lanes]').lanes; l.zoom(15e-5, l.data.until); })()")
     near = lanes.evaluate(PAINTED)
     assert near["rects"] > 2 * painted["rects"]
 

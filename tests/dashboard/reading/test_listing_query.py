@@ -15,7 +15,7 @@ from tests.streaming.views.story import FIRST, SECOND, THIRD
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory, settings: Dashboard) -> Reading:
     root = tmp_path_factory.mktemp("many")
-    write_tables(PagesFleet(groups=60, assignments=6_000, rebalances=500), root)
+    write_tables(PagesFleet(groups=60, assignments=6_000, rebalances=500, crowded_spans=0), root)
     return Reading.of(root, settings)
 
 
