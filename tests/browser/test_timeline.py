@@ -55,7 +55,7 @@ def test_spans_that_share_a_pixel_are_drawn_once(lanes: Page) -> None:
     visible = painted["rows"] / painted["lane"] + 2
     # Of each lane the long span and at most a few pixels at its end.
     assert visible - 3 < painted["rects"] < 6 * visible
-    lanes.evaluate("(() => { const l = document.querySelector('[data-lanes]').lanes; l.zoom(15e-5, l.data.until); })()")
+    lanes.evaluate(f"document.querySelector('[data-lanes]').lanes.show({T0}, {SPANS * STEP_MS})")
     near = lanes.evaluate(PAINTED)
     assert near["rects"] > 2 * painted["rects"]
 
