@@ -1,6 +1,6 @@
 // Swimlanes: queues by time, each span in the colour of its owner, each rebalance a mark. Drawn on a canvas, because
 // a chart library lays out every span anew for each frame of a pan.
-const LEFT = 150, TOP = 24, BOTTOM = 20, LANE = 16, LEGEND = 40, NEAR = 6;
+const LEFT = 150, TOP = 24, BOTTOM = 20, LANE = 16, THIN = 3, LEGEND = 40, NEAR = 6;
 const drawn = new WeakMap();
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -85,39 +85,73 @@ class Lanes {
     const gap = lane > 8 ? 2 : lane > 3 ? 1 : 0;
     const isDark = css("--page") === "#12171d";
     const colours = this.data.members.map((_, member) => (this.chosen >= 0 && this.chosen !== member ? line : this.colour(member, isDark)));
-    const tall = Math.max(0.6, lane - gap);
-    let row = -1;
     this.rects = 0;
-    for (let queue = first; queue < last; queue++) {
-      const y = TOP + queue * lane - this.scroll;
-      // Of lanes that share a row of pixels the first is drawn, and of the others only the chosen owner's spans.
-      const isCovered = Math.floor(y * ratio) === row;
-      row = Math.floor(y * ratio);
-      if (isCovered && this.chosen < 0) continue;
-      let edge = -1;
-      for (const [, member, from, to] of this.byQueue[queue]) {
-        if (from > end) break;
-        if ((to !== null && to < begin) || (isCovered && member !== this.chosen)) continue;
-        const x0 = Math.max(LEFT, LEFT + (from - begin) * scale), x1 = Math.min(width, LEFT + ((to ?? end) - begin) * scale);
-        if (x1 - x0 < 1 && member !== this.chosen) {
-          // Of spans that share a pixel the first is drawn.
-          if (x1 < edge) continue;
-          edge = x0 + 1;
+    if (lane <= THIN) {
+      pen.restore();
+      this.pixels(colours, scale, ratio);
+    } else {
+      for (let queue = first; queue < last; queue++) {
+        const y = TOP + queue * lane - this.scroll;
+        for (const [from, to, member] of this.visible(queue, scale)) {
+          pen.fillStyle = colours[member];
+          pen.fillRect(from, y + gap / 2, Math.max(1, to - from - (to - from > 3 ? 1 : 0)), lane - gap);
+          this.rects += 1;
         }
-        pen.fillStyle = colours[member];
-        pen.fillRect(x0, y + gap / 2, Math.max(1, x1 - x0 - (x1 - x0 > 3 ? 1 : 0)), tall);
-        this.rects += 1;
+        if (lane >= 11) {
+          pen.fillStyle = soft;
+          pen.fillText(this.names[queue], 2, y + lane / 2, LEFT - 8);
+        }
       }
-      if (lane >= 11) {
-        pen.fillStyle = soft;
-        pen.fillText(this.names[queue], 2, y + lane / 2, LEFT - 8);
-      }
+      pen.restore();
     }
-    pen.restore();
     this.axis(soft, line, scale);
     this.marks(ink, scale);
     this.bar(line, soft);
     this.place.dataset.drawn = String(this.data.spans.length);
+  }
+
+  // The spans of a lane that are in view: left, right and member. Of those that share a pixel, the first.
+  *visible(queue, scale) {
+    const { begin, end, width } = this;
+    let edge = -1;
+    for (const [, member, from, to] of this.byQueue[queue]) {
+      if (from > end) return;
+      if (to !== null && to < begin) continue;
+      const x0 = Math.max(LEFT, LEFT + (from - begin) * scale), x1 = Math.min(width, LEFT + ((to ?? end) - begin) * scale);
+      if (x1 - x0 < 1 && member !== this.chosen) {
+        if (x1 < edge) continue;
+        edge = x0 + 1;
+      }
+      yield [x0, x1, member];
+    }
+  }
+
+  // Lanes of few pixels: a row of pixels shows the first of its lanes, and of the others the chosen owner's spans.
+  // Pixels are set in memory: so many rectangles take a canvas longer than a frame.
+  pixels(colours, scale, ratio) {
+    const { pen, canvas, lane } = this, wide = canvas.width, rows = Math.round(this.room * ratio);
+    if (this.image?.width !== wide || this.image.height !== rows) this.image = pen.createImageData(wide, rows);
+    const words = new Uint32Array(this.image.data.buffer), all = this.byQueue.length;
+    const word = (colour) => {
+      pen.fillStyle = colour;
+      const [red, green, blue] = [1, 3, 5].map((at) => parseInt(pen.fillStyle.slice(at, at + 2), 16));
+      return (255 << 24 | blue << 16 | green << 8 | red) >>> 0;
+    };
+    const inks = colours.map(word);
+    words.fill(word(css("--panel")));
+    for (let row = 0; row < rows; row++) {
+      const first = Math.floor((row / ratio + this.scroll) / lane);
+      const last = Math.min(all, this.chosen < 0 ? first + 1 : Math.max(first + 1, Math.ceil(((row + 1) / ratio + this.scroll) / lane)));
+      for (let queue = first; queue < last; queue++) {
+        for (const [from, to, member] of this.visible(queue, scale)) {
+          if (queue > first && member !== this.chosen) continue;
+          const at = row * wide + Math.floor(from * ratio);
+          words.fill(inks[member], at, Math.min((row + 1) * wide, Math.max(at + 1, row * wide + Math.round(to * ratio))));
+          this.rects += 1;
+        }
+      }
+    }
+    pen.putImageData(this.image, 0, Math.round(TOP * ratio));
   }
 
   axis(soft, line, scale) {
