@@ -42,11 +42,14 @@ _PAN = """([seconds, all]) => new Promise((done) => {
   if (all) lanes.fit();
   lanes.zoom(0.5);
   let frames = 0;
+  const painting = [];
   const step = (now) => {
     frames += 1;
+    const before = performance.now();
     lanes.pan((frames % 40 < 20 ? 1 : -1) * 0.02); lanes.paint();
+    painting.push(performance.now() - before);
     if (now - begin < seconds * 1000) requestAnimationFrame(step);
-    else done([frames / (now - begin) * 1000, lanes.rects]);
+    else done([frames / (now - begin) * 1000, lanes.rects, painting.sort((a, b) => a - b)[frames >> 1]]);
   };
   requestAnimationFrame(step);
 })"""
@@ -178,10 +181,11 @@ def _frames(browser: Browser, server: Server, fleet: PagesFleet, name: str, grou
         page: Page = browser.new_context(viewport={"width": 1360, "height": 900}).new_page()
         page.goto(f"{server.url}/group?{urlencode({'cluster': cluster, 'group': group})}", timeout=_PATIENCE_MS)
         page.locator("[data-lanes][data-drawn]").wait_for(timeout=_PATIENCE_MS)
-        frames, rects = page.evaluate(_PAN, [_PAN_S, is_all])
+        frames, rects, painting = page.evaluate(_PAN, [_PAN_S, is_all])
         _print(
             f"timeline of 1,000 queues and {name} spans, {'all lanes' if is_all else 'lanes that can be read'}:"
-            f" {frames:.0f} frames a second (goal {GOAL_FRAMES}), {rects:,} rectangles each; load {_load()}"
+            f" {frames:.0f} frames a second (goal {GOAL_FRAMES}), {rects:,} spans each,"
+            f" painted in {painting:.1f} ms at the median; load {_load()}"
         )
         page.context.close()
 

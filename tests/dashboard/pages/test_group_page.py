@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
 from dashboard.app import create_app
 from dashboard.pages.group_page import group_page, queue_owners
+from dashboard.reading import timeline
 from dashboard.reading.questions import Reading
 from streaming.settings.model import Dashboard
 from streaming.tables.errors import NotFoundError
@@ -33,6 +35,17 @@ def test_members_queues_findings_and_rebalances_are_the_groups(reading: Reading)
     assert [row["rebalance_id"] for row in found["rebalances"]] == [THIRD, SECOND, FIRST]
     assert [row["member_id"] for row in found["sessions"]] == ["b", "a"]
     assert sum(row["rebalances"] for row in found["hours"]) == 3
+
+
+def test_a_timeline_that_is_cut_says_so(
+    story_tables: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeline, "MAX_SPANS", 1)
+    with TestClient(create_app(story_tables, settings)) as client:
+        assert "only the newest 1 spans" not in page_of(client, "orders")
+        monkeypatch.setattr(timeline, "MAX_SPANS", 0)
+    with TestClient(create_app(story_tables, settings)) as client:
+        assert "only the newest 0 spans" in page_of(client, "orders")
 
 
 def test_a_group_of_another_cluster_is_not_found(reading: Reading) -> None:
