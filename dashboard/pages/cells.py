@@ -67,7 +67,7 @@ def members(row: Mapping[str, Any]) -> Markup:
     return amount(after) if before is None or before == after else escape(f"{before:,}→{after:,}")
 
 
-def seen_or_estimated(seen: int | None, estimated: int | None) -> Markup:
+def observed_or_estimated(seen: int | None, estimated: int | None) -> Markup:
     """Return a span of time that was observed, else one that was estimated, marked as such."""
     if seen is not None:
         return span(seen)
@@ -131,8 +131,10 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "spark": lambda cell: spark(cell.value),
     "members": lambda cell: members(cell.row),
     "cause": _cause,
-    "pause": lambda cell: seen_or_estimated(cell.row["pause_ms"], cell.row.get("pause_estimated_ms")),
-    "queue_pause": lambda cell: seen_or_estimated(cell.row["queue_pause_ms"], cell.row.get("queue_pause_estimated_ms")),
+    "pause": lambda cell: observed_or_estimated(cell.row["pause_ms"], cell.row.get("pause_estimated_ms")),
+    "queue_pause": lambda cell: observed_or_estimated(
+        cell.row["queue_pause_ms"], cell.row.get("queue_pause_estimated_ms")
+    ),
     "lag": _lag,
     "phases": lambda cell: escape(phases_text(cell.row) or DASH),
     "truth": lambda cell: truth(cell.value),

@@ -44,7 +44,7 @@ def environment() -> jinja2.Environment:
         for name in ("address", "group_address", "member_address", "rebalance_address", "next_sort")
     }
     functions |= {
-        name: getattr(cells, name) for name in ("table_rows", "health", "members", "seen_or_estimated", "truth")
+        name: getattr(cells, name) for name in ("table_rows", "health", "members", "observed_or_estimated", "truth")
     }
     found.globals.update(functions, assets=assets_version(), printable=printable)
     return found

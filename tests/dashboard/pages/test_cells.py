@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dashboard.pages import columns
-from dashboard.pages.cells import KINDS, health, members, seen_or_estimated, spark, table_rows, truth
+from dashboard.pages.cells import KINDS, health, members, observed_or_estimated, spark, table_rows, truth
 from dashboard.pages.columns import Column
 from tests.dashboard.hostile import HOSTILE
 
@@ -86,7 +86,7 @@ def test_elements_of_their_own() -> None:
     assert 'class="health ok"' in health("ok")
     assert (str(truth(None)), str(truth(True))) == ('<span class="none">–</span>', "yes")
     assert str(members({"members_before": 3, "members_after": 3})) == "3"
-    assert str(seen_or_estimated(5, 7)) == "5 ms"
+    assert str(observed_or_estimated(5, 7)) == "5 ms"
     assert spark([0] * 23 + [7]).count("<rect") == 2
 
 

@@ -37,7 +37,7 @@ def test_members_queues_findings_and_rebalances_are_the_groups(reading: Reading)
     assert sum(row["rebalances"] for row in found["hours"]) == 3
 
 
-def test_a_timeline_that_is_cut_says_so(
+def test_a_timeline_that_is_cut_is_marked(
     story_tables: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(timeline, "MAX_SPANS", 1)
