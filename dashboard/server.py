@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import uvicorn
@@ -73,8 +73,9 @@ class PageServer:
         )
         self._server.application = app
 
-    def run(self) -> None:
-        """Serve until SIGINT or SIGTERM."""
+    def run(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
+        """Serve until SIGINT or SIGTERM, or not at all if it was stopped before it took signals itself."""
+        self._server.is_stopped = is_stopped
         try:
             self._server.run([self._socket])
         finally:
@@ -96,6 +97,11 @@ class _Server(uvicorn.Server):
     """Ends the streams of open pages before it waits for its requests to end."""
 
     application: SecurityFrame
+    is_stopped: Callable[[], bool]
+
+    async def main_loop(self) -> None:
+        self.should_exit |= self.is_stopped()
+        await super().main_loop()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.application.state.poller.close()

@@ -37,5 +37,6 @@ def serve(
         server = PageServer(settings.job.tables, settings.dashboard, metrics=settings.metrics)
     sys.stderr.write(f"pages: {server.url}\n")
     # The server gives a signal on to whoever took it before: alerts end what they send, and then the process ends.
-    with StopRequest().by_signals(), alerts.in_background(settings.job.tables, settings.alerts):
-        server.run()
+    stop = StopRequest()
+    with stop.by_signals(), alerts.in_background(settings.job.tables, settings.alerts):
+        server.run(lambda: stop.is_requested)

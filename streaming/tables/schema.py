@@ -296,7 +296,8 @@ GROUP_MINUTES = Table(
 QUEUE_PROGRESS = Table(
     "queue_progress",
     "One row per queue of a group and span of event time (time.queue_progress_ms) in which its commit or its end moved;"
-    " offsets as of its end. While a group rebalances, and until it has committed since, lag is not reliable",
+    " offsets as of its end; the last one after the group or its commit was deleted has none."
+    " While a group rebalances, and until it has committed since, lag is not reliable",
     (
         CLUSTER,
         GROUP,
@@ -305,7 +306,9 @@ QUEUE_PROGRESS = Table(
         QUEUE,
         Column("event_time", TIME, "Start of the span"),
         Column("committed_offset", LONG, "Committed offset: the next message that a new owner reads"),
-        Column("committed_at", TIME, "Time of that commit; null = before the first that was observed"),
+        Column(
+            "committed_at", TIME, "Time of that commit, or of its deletion; null = before the first that was observed"
+        ),
         Column("end_offset", LONG, "End of the queue, where the source tells it: the offset of the next new message"),
         Column("end_at", TIME, "Time when that was observed"),
         Column("lag", LONG, "end_offset minus committed_offset, at least 0; null where one is not known"),

@@ -32,6 +32,7 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
         if span["origin"] == origin and span["queue_id"] != SHARED_BY_MESSAGE:
             owners.setdefault(_queue_of(span), []).append(span)
     newest = _newest(reader, where, set(owners))
+    newest = {queue: row for queue, row in newest.items() if queue in owners or not _is_deleted(row)}
     described = {row["member_id"]: row for row in members}
     rows = []
     for queue in sorted(owners.keys() | newest.keys(), key=lambda one: (one[0], one[1] or "", one[2])):
@@ -83,6 +84,11 @@ def _newest(reader: Reader, where: Mapping[str, Any], held: set[_Queue]) -> dict
                 if queue not in found or _order(row) > _order(found[queue]):
                     found[queue] = row
     return found
+
+
+def _is_deleted(row: Row) -> bool:
+    """Return whether a row is the last one of a queue whose group or commit was deleted."""
+    return row["committed_offset"] is None and row["end_offset"] is None
 
 
 def _queue_of(row: Row) -> _Queue:

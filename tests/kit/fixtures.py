@@ -33,6 +33,7 @@ _SCOPES = {
     "rocketmq": (
         "tests/kit/test_rocketmq.py",
         "tests/live/test_rocketmq_collector.py",
+        "tests/live/test_rocketmq_costs.py",
         "tests/live/test_rocketmq_groups.py",
         "tests/live/test_rocketmq_job.py",
         "tests/live/test_rocketmq_waits.py",

@@ -8,7 +8,8 @@ with metaq_cluster(tmp_path, {"orders": 5}) as cluster:
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+import socket
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,6 +74,23 @@ class MetaqBroker:
         """Change the numbers of partitions; the running broker takes them up within a second or so."""
         self._topics = dict(topics)
         self._write()
+
+    def put(self, topic: str, partition: int, messages: Sequence[bytes]) -> None:
+        """Write messages to one partition.
+
+        Raises:
+            ValueError: the broker refuses one.
+        """
+        with socket.create_connection(("127.0.0.1", self._port), timeout=30) as connection:
+            answers = connection.makefile("rb")
+            for number, message in enumerate(messages):
+                connection.sendall(b"put %s %d %d 0 -1 %d\r\n" % (topic.encode(), partition, len(message), number))
+                connection.sendall(message)
+                # No checksum. The answer is: result CODE LENGTH NUMBER, and a body of that length
+                words = answers.readline().split()
+                answers.read(int(words[2]))
+                if words[1] != b"200":
+                    raise ValueError(b" ".join(words).decode())
 
     def _write(self) -> None:
         system = {

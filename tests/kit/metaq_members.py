@@ -53,6 +53,11 @@ class MetaqMember(JavaMember[Report]):
         return any(report.event == "started" for report in self.reports)
 
     @property
+    def records_read(self) -> int:
+        """How many messages it has consumed."""
+        return sum(report.records for report in self.reports)
+
+    @property
     def held(self) -> tuple[Partition, ...]:
         """What it holds now, by its own last words."""
         words = [report for report in self.reports if report.event in ("held", "stopped")]

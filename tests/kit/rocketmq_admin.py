@@ -16,6 +16,7 @@ from typing import Any
 _SEND_MESSAGE = 10
 _UPDATE_AND_CREATE_TOPIC = 17
 _GET_BROKER_RUNTIME_INFO = 28
+_QUERY_CONSUMER_OFFSET = 14
 _GET_MAX_OFFSET = 30
 _GET_CONSUMER_LIST_BY_GROUP = 38
 _LOCK_BATCH_MQ = 41
@@ -166,6 +167,12 @@ def put_message(broker: str, topic: str, queue_id: int, body: bytes) -> None:
 def end_of_queue(broker: str, topic: str, queue_id: int) -> int:
     """Return the offset that the next message of a queue will get."""
     return int(order(broker, _GET_MAX_OFFSET, {"topic": topic, "queueId": queue_id}).fields["offset"])
+
+
+def committed_offset(broker: str, group: str, topic: str, queue_id: int) -> int:
+    """Return where a group goes on that gets a queue."""
+    fields = {"consumerGroup": group, "topic": topic, "queueId": queue_id}
+    return int(order(broker, _QUERY_CONSUMER_OFFSET, fields).fields["offset"])
 
 
 def lock_queues(broker: str, group: str, client_id: str, queues: list[dict[str, Any]]) -> list[dict[str, Any]]:

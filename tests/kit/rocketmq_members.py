@@ -159,7 +159,8 @@ def start_member(
         consume_ms: how long each batch of messages takes.
         settings: of strategies: `virtual_nodes`; `queues` (CONFIG: topic/broker/id, comma-separated); `rooms`
             (MACHINE_ROOM: comma-separated); `broker_rooms`, `member_rooms` (name/room, comma-separated) and `inner`
-            for MACHINE_ROOM_NEARBY. Also `namespace`, `persist_interval_ms`.
+            for MACHINE_ROOM_NEARBY. Also `namespace`, `persist_interval_ms`, and `stuck_on`: the body of a message
+            that it never finishes, while it goes on with others.
     """
     version = clients or cluster.clients
     arguments: dict[str, object] = {

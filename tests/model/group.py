@@ -59,6 +59,7 @@ class Group(Reports):
         self.renamed: dict[str, str] = {}  # of this moment: new id -> the id before it
         self.beats: set[str] = set()  # members that send a heartbeat at this moment
         self.is_polled = False
+        self.polled_at = 0
         self.settle_ms = 0
         self.expired_at = 0  # the last time at which a session expired: after all events of that time
         self.follows_up = False  # a member joins for the second half of a cooperative move
@@ -186,7 +187,7 @@ class Group(Reports):
         return differs
 
     def snapshot(self, at: int, event: Event, departures: dict[str, str]) -> None:
-        self.is_polled = True
+        self.is_polled, self.polled_at = True, at
         told = {info["member_id"]: info for info in event["members"]}
         replace_absent(self, at, told)
         for name in sorted(self.members.keys() - told.keys()):
@@ -199,6 +200,7 @@ class Group(Reports):
     def forget(self) -> None:
         """Forget all but the counter: what comes next is another group."""
         self.known, self.is_polled, self.row, self.pending = False, False, None, None
+        self.polled_at = 0
         self.revoked = []
         self.settings, self.departed, self.gone_at, self.replaced = {}, {}, {}, set()
         self.forget_reports()
@@ -345,10 +347,10 @@ class Group(Reports):
             }
         for member in self.members.values():
             member.described.pop("owned", None)
-        self.revoked = []
+        earlier, self.revoked = self.revoked, []
         if self.strategy == "kafka.cooperative-sticky" and status == "completed":
-            there = wanted_queues(members, topics)
-            self.revoked = [one for one in there if one in owners(owned_before) and one not in owners(self.held)]
+            free = set(wanted_queues(members, topics)) - owners(self.held).keys()
+            self.revoked = [one for one in sorted(free, key=repr) if one in owners(owned_before) or one in earlier]
         self.open_spans(at, "computed", under_former_ids(self.held, renames))
         queues = len(wanted_queues(members, topics))
         self.row = row = {

@@ -45,7 +45,7 @@ FEATURES = (
     "cooperative",
 )
 # What no late event is modelled beside.
-_NEVER_LATE = frozenset({"polls", "statics", "deletes", "settles", "ahead", "cooperative"})
+_NEVER_LATE = frozenset({"deletes", "ahead", "settles"})
 
 
 def history(seed: int, only: frozenset[str] | None = None) -> History:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.model.member import Member
+from tests.model.member import Member, is_bare
 from tests.model.rows import BALANCE, REBALANCE
+from tests.model.static_members import replace_absent
 from tests.model.times import Event
 from udfs.strategies.registry import qualified_name
 
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
     from tests.model.reported import ReportedGroup
 
 
-def take_late(group: Group, at: int, event: Event, alive_at: list[int]) -> None:
+def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
     """Apply an event to a group of counted generations, and list it where it is no mere repetition.
 
     Args:
-        at: The clock before the batch. alive_at: When its member shows itself in the batch.
+        at: The clock before the batch. others: The other events of the group in the batch.
     """
     before, settings = group.fields(), group.shared()
     departures: dict[str, str] = {}
@@ -28,17 +29,21 @@ def take_late(group: Group, at: int, event: Event, alive_at: list[int]) -> None:
         case "member_joined" | "heartbeat" if name in group.members:
             member = group.members[name]
             member.last = max(member.last, own)
-            is_heeded = group.describe(member, event, own)
+            is_heeded = group.describe(member, event | {"owned": None}, own)  # what it owned then says nothing of now
+            if member.lives_by != "heartbeats" and own >= member.joined_at:
+                member.lives_by, member.not_before = "heartbeats", at if is_heeded else group.last_applied or 0
             if group.fields()[name].get("session_timeout_ms") != before[name].get("session_timeout_ms"):
                 member.not_before = at
         case "member_joined" | "heartbeat":
             is_heeded = _take_absent(group, at, name, event)
         case "member_left" if name in group.members:
             member = group.members[name]
-            if max([member.joined_at, member.last, *alive_at]) <= own:
+            if not _is_alive_after(group, name, own, others):
                 departures[name] = group.depart(name, at, "left")
         case "assignment_reported":
-            group.hold(at, event)
+            group.take_report(at, event, is_listed=True)
+        case "group_snapshot":
+            departures = _take_poll(group, at, event, others)
         case "group_settings":
             for field in ("mode", "strategy", "strategy_settings"):
                 if event.get(field) is not None and own >= group.settings.get(field, (None, 0))[1]:
@@ -50,6 +55,32 @@ def take_late(group: Group, at: int, event: Event, alive_at: list[int]) -> None:
     if triggers:
         group.late = at, len(before), [("late_evidence", name or None, None), *triggers]
         group.last_applied = at
+
+
+def _is_alive_after(group: Group, name: str, own: int, others: list[Event]) -> bool:
+    """Return whether a member joined, or showed itself, after a late event."""
+    member = group.members[name]
+    shown_at = member.last if member.lives_by == "heartbeats" else group.polled_at
+    return max([member.joined_at, shown_at, *(one["event_time"] for one in others if shows_itself(one, name))]) > own
+
+
+def _take_poll(group: Group, at: int, event: Event, others: list[Event]) -> dict[str, str]:
+    """Apply a late poll: of one that newer polls overtook the fields alone; return who departed, and how."""
+    shown, own = {info["member_id"]: info for info in event["members"]}, event["event_time"]
+    departures: dict[str, str] = {}
+    if own >= group.polled_at:
+        replace_absent(group, at, shown)
+        for name in sorted(group.members.keys() - shown.keys()):
+            if not _is_alive_after(group, name, own, others):
+                departures[name] = group.depart(name, at, "absent_from_snapshot")
+        for name in shown.keys() - group.members.keys():
+            if group.gone_at.get(name, own) <= own:
+                group.join(at, name, "snapshots")
+        group.is_polled, group.polled_at = True, own
+        group.last_applied = at
+    for name in shown.keys() & group.members.keys():
+        group.describe(group.members[name], shown[name], own)
+    return departures
 
 
 def with_late(group: Group, triggers: list[Trigger], members_before: int) -> tuple[list[Trigger], int]:
@@ -111,6 +142,8 @@ def shows_itself(event: Event, name: str | None) -> bool:
 
 def take_late_of_reported(group: ReportedGroup, at: int, event: Event) -> None:
     """Apply what is older than what was applied, at the clock as it stood; overtaken generations are only listed."""
+    if event["type"] == "heartbeat" and is_bare(event):  # it changes nothing
+        return
     group.tables.late[f"{group.cluster}/{group.name}"] += 1
     if event["type"] == "assignment_reported":
         group.take_report(at, event, is_listed=True)

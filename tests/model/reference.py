@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.model.conditions import RECORDING, Conditions
-from tests.model.late_events import shows_itself, take_late, take_late_of_reported
+from tests.model.late_events import take_late, take_late_of_reported
 from tests.model.member import is_bare
 from tests.model.reported import ReportedGroup
 from tests.model.rows import Tables
@@ -69,15 +69,18 @@ class Cluster:
                 self.groups[name] = ReportedGroup(self.name, name, event["system"], self.topics, self.tables)
                 self.groups[name].settle_ms = self.settle_ms
         due = due if before is None else self.without_late(before, due)
+        late = {name: group.late[0] for name, group in self.groups.items() if group.late is not None}
+        # Nothing applies before what came late did.
+        timed = [(max(event["event_time"], late.get(event.get("group", ""), 0)), event) for event in due]
         while True:
             times = [group.late[0] for group in self.groups.values() if group.late is not None]
-            times += [event["event_time"] for event in due]
+            times += [when for when, _ in timed]
             times += [at for group in self.groups.values() for at in group.wakes() if at < clock]
             if not times:
                 break
             now = min(times)
-            events = sorted((event for event in due if event["event_time"] == now), key=_place)
-            due = [event for event in due if event["event_time"] != now]
+            events = sorted((event for when, event in timed if when == now), key=_place)
+            timed = [(when, event) for when, event in timed if when != now]
             known = self.topics.at(now)
             for event in events:
                 if event["type"] == "topic_queues":
@@ -102,9 +105,8 @@ class Cluster:
                 rest.append(event)
             elif not group.is_repeat(event, before):
                 others = [one for one in due if one.get("group") == group.name and one is not event]
-                alive_at = [one["event_time"] for one in others if shows_itself(one, event.get("member_id"))]
-                if group.reported_generation is None:
-                    take_late(group, before, event, alive_at)
+                if group.reported_generation is None and event.get("generation") is None:
+                    take_late(group, before, event, others)
                 else:
                     take_late_of_reported(group, before, event)
         return rest

@@ -247,12 +247,18 @@ class ReportedGroup(Group):
             self.reported = self.reported_by(event)
             row |= compared(owners(before if before_reported is None else before_reported), owners(self.reported))
             row |= self.balance(members, known, self.reported) | self.agreement()
-            self.open_spans(at, "reported", self.reported)
+            self.open_spans(max(at, self.changed_at), "reported", self.reported)
         if self.is_waiting and queues and told is None:  # nothing is computed yet
             row |= dict.fromkeys(BALANCE, 0)
-        given_up = owners(before if before_reported is None else before_reported).keys() - owners(self.reported or {})
-        is_cooperative = self.strategy == "kafka.cooperative-sticky" and told is not None and members
-        self.revoked = [one for one in given_up if is_cooperative and one[0] in self.subscribed(members)]
+        held_before = owners(before if before_reported is None else before_reported)
+        held_now = owners(self.reported or {})
+        # A move that a join interrupts goes on; so does one of which a generation shows nothing.
+        goes_on = told is None or any(kind == "member_joined" for kind, _, _ in triggers)
+        waiting = [one for one in self.revoked if goes_on]
+        if told is not None:
+            waiting = [one for one in [*waiting, *held_before] if one not in held_now]
+        is_cooperative = self.strategy == "kafka.cooperative-sticky" and members
+        self.revoked = [one for one in waiting if is_cooperative and one[0] in self.subscribed(members)]
         self.counted = {topic: names_of(known[topic]) for topic in self.subscribed(members) & known.keys()}
         self.last_strategy = self.strategy or self.last_strategy
         self.queues_before = queues

@@ -72,6 +72,7 @@ SOUND: dict[str, dict[str, Any]] = {
     "progress": {**COMMON, "type": "progress", "group": "g1", "queues": [{**QUEUE, "offset": 99}]},
     "queue_ends": {**COMMON, "type": "queue_ends", "topic": "orders", "queues": [{"queue_id": 3, "end_offset": 120}]},
     "group_deleted": {**COMMON, "type": "group_deleted", "group": "g1"},
+    "commits_deleted": {**COMMON, "type": "commits_deleted", "group": "g1", "queues": [QUEUE]},
     "assignment_reported": {
         **COMMON,
         "type": "assignment_reported",

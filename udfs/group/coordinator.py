@@ -45,6 +45,7 @@ from udfs.group.events.timers import Timer, TimerKind, next_timer
 from udfs.group.events.topic_changes import change_topic, learn_topic
 from udfs.group.format.snapshot import snapshot_of
 from udfs.group.format.state_format import decode_group, encode_group
+from udfs.group.kafka.deleted_topics import note_deleted_commits
 from udfs.group.kafka.group_epochs import apply_records, decide_waiting, has_record_of_group, take_back
 from udfs.group.kafka.polled_generations import reports_generation
 from udfs.group.kafka.reported_generations import is_under_way, take_generation, update_existing
@@ -55,6 +56,7 @@ from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
 from udfs.model.events import (
     AssignmentReported,
+    CommitsDeleted,
     GroupDeleted,
     GroupRecord,
     GroupSettings,
@@ -81,7 +83,7 @@ __all__ = [
 
 _OF_MEMBERS = (MemberLeft, MemberJoined, Heartbeat, AssignmentReported)  # nothing where a group is not followed
 # What a generation of the same time may show already.
-_EVIDENCE = (TopicQueues, MemberLeft, MemberJoined, Heartbeat)
+_EVIDENCE = (TopicQueues, CommitsDeleted, MemberLeft, MemberJoined, Heartbeat)
 
 
 def new_group(cluster: str, system: System, group_id: str) -> Group:  # noqa: ARG001
@@ -246,6 +248,8 @@ class Coordinator:
                 self.records.append(due)
             case GroupDeleted():
                 self._delete(due, at)
+            case CommitsDeleted():
+                note_deleted_commits(context, event, at, due.event_id)
             case GroupSnapshot():
                 applied = Applied(True, self._apply_snapshot(due, event, at))
             case MemberLeft():

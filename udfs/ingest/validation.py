@@ -9,6 +9,7 @@ from udfs.model.events import (
     MAX_INT64,
     AnyEvent,
     AssignmentReported,
+    CommitsDeleted,
     GroupRecord,
     GroupSettings,
     GroupSnapshot,
@@ -59,7 +60,7 @@ def _names(event: AnyEvent) -> Iterator[tuple[str, str]]:
         name = getattr(event, field, None)
         if name is not None:
             yield field, name
-    if isinstance(event, TopicQueues | Progress | AssignmentReported | QueueEnds):
+    if isinstance(event, TopicQueues | Progress | AssignmentReported | QueueEnds | CommitsDeleted):
         yield from _queue_names(event.queues or ())
     if isinstance(event, GroupSnapshot):
         for member in event.members:

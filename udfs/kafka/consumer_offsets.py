@@ -5,7 +5,7 @@ Event time is the record's timestamp: the coordinator's clock when it wrote. The
 ==================  =================================  ====================================================
 key type            value                              event
 ==================  =================================  ====================================================
-0, 1                an offset commit                   ``progress``; its tombstone is nothing
+0, 1                an offset commit                   ``progress``; its tombstone ``commits_deleted``
 2                   a classic group                    ``group_snapshot``; its tombstone ``group_deleted``
 3 to 8, 10 to 14,   a consumer (KIP-848), share or     ``group_record``
 16, 17, 19 to 23    streams group, or details of one
@@ -23,6 +23,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import TypeAlias
 
 import msgspec
@@ -34,6 +35,7 @@ from udfs.kafka.wire import WireError, WireReader
 from udfs.model.events import (
     MAX_NAME_LENGTH,
     SCHEMA_VERSION,
+    CommitsDeleted,
     GroupDeleted,
     GroupRecord,
     GroupSnapshot,
@@ -45,7 +47,7 @@ from udfs.model.events import (
 from udfs.model.rejection import Rejection
 from udfs.model.timestamps import EARLIEST_MS, LATEST_MS
 
-OffsetEvent: TypeAlias = GroupSnapshot | GroupDeleted | GroupRecord | Progress
+OffsetEvent: TypeAlias = GroupSnapshot | GroupDeleted | GroupRecord | Progress | CommitsDeleted
 Outcome: TypeAlias = OffsetEvent | Rejection
 
 COMMIT_TYPES = (0, 1)
@@ -195,21 +197,16 @@ def _queue_of(key: WireReader) -> tuple[str, int]:
 
 def _commit(key: WireReader, group: str, value: bytes | None, timestamp_ms: int | None, cluster: str) -> list[Outcome]:
     topic, partition = _queue_of(key)
+    event: partial[CommitsDeleted] | partial[Progress]
     if value is None:
-        return []
-    commit = _read_commit(value)
-    queue = QueueOffset(topic, partition, offset=commit.offset if commit.offset >= 0 else None)
-    time_ms = _time(timestamp_ms, commit.committed_at)
-    return [
-        Progress(
-            schema_version=SCHEMA_VERSION,
-            event_time=time_ms,
-            system="kafka",
-            cluster=cluster,
-            group=group,
-            queues=(queue,),
-        )
-    ]
+        if timestamp_ms is None or timestamp_ms == NO_TIMESTAMP:
+            return []
+        time_ms, event = timestamp_ms, partial(CommitsDeleted, queues=(QueueRef(topic, partition),))
+    else:
+        commit = _read_commit(value)
+        queue = QueueOffset(topic, partition, offset=commit.offset if commit.offset >= 0 else None)
+        time_ms, event = _time(timestamp_ms, commit.committed_at), partial(Progress, queues=(queue,))
+    return [event(schema_version=SCHEMA_VERSION, event_time=time_ms, system="kafka", cluster=cluster, group=group)]
 
 
 def _read_commit(value: bytes) -> _Commit:

@@ -236,6 +236,13 @@ class GroupDeleted(Event, kw_only=True, tag_field="type", tag="group_deleted"):
     group: Name
 
 
+class CommitsDeleted(Event, kw_only=True, tag_field="type", tag="commits_deleted"):
+    """Extra: what the group had committed of these queues is gone: with their topic, or because it expired."""
+
+    group: Name
+    queues: tuple[QueueRef, ...]
+
+
 class AssignmentReported(Event, kw_only=True, tag_field="type", tag="assignment_reported"):
     group: Name
     member_id: Name
@@ -297,6 +304,7 @@ NoHeartbeat: TypeAlias = (
     | Clock
     | Progress
     | GroupDeleted
+    | CommitsDeleted
     | AssignmentReported
     | QueueEnds
     | GroupRecord
@@ -309,12 +317,13 @@ ORDER_AT_ONE_MOMENT: dict[type[Event] | type[MemberEvent], int] = {
     GroupSettings: 1,
     GroupRecord: 2,
     GroupDeleted: 3,
-    GroupSnapshot: 4,
-    MemberLeft: 5,
-    MemberJoined: 6,
-    Heartbeat: 7,
-    Progress: 8,
-    AssignmentReported: 9,
-    QueueEnds: 10,
-    Clock: 11,
+    CommitsDeleted: 4,
+    GroupSnapshot: 5,
+    MemberLeft: 6,
+    MemberJoined: 7,
+    Heartbeat: 8,
+    Progress: 9,
+    AssignmentReported: 10,
+    QueueEnds: 11,
+    Clock: 12,
 }

@@ -48,8 +48,11 @@ class TopicsView(Protocol):
     def first_description(self, topic: str) -> tuple[QueueInfo, ...] | None:
         """Return the first reported queues of the topic since it was last unknown."""
 
-    def topic_id(self, topic: str) -> str | None:
-        """Return Kafka's UUID of the topic where it was reported."""
+    def topic_id(self, topic: str, time_ms: int) -> str | None:
+        """Return Kafka's UUID of the topic that had this name at that time, where it was reported."""
+
+    def renewed_at(self, topic: str, time_ms: int) -> int | None:
+        """Return when a name last began to stand for another topic, or for none any more, up to then; None: never."""
 
 
 class DedupView(Protocol):

@@ -27,6 +27,10 @@ class SystemProfile(msgspec.Struct, frozen=True, kw_only=True):
             queues over by themselves, some time after a change: handovers are timed.
         has_rebalance_loop: Clients learn of changes in a loop, and brokers scan for silent ones. Else they watch.
         owns_by_node: The reported owner of a queue reads it from that time on. Else its pulls are reported.
+        commits_are_polled: A commit has the time of the poll that showed it, and others may have been made since the
+            poll before. Else it has its own time, and all are observed.
+        commits_on_release: A member commits a queue as it gives it up, or leaves in order.
+        offsets_count_bytes: Differences of offsets are no numbers of messages.
         needs_equal_subscriptions: Members with different subscriptions are a mistake of the users.
         has_rooms_in_names: Some strategies read a machine room off names of brokers and members: ``ROOM@NAME``.
         retry_prefix: Of topics that the system makes for each group: assigned, but in no figure or finding.
@@ -43,6 +47,9 @@ class SystemProfile(msgspec.Struct, frozen=True, kw_only=True):
     coordinator_assigns: bool = False
     has_rebalance_loop: bool = False
     owns_by_node: bool = False
+    commits_are_polled: bool = False
+    commits_on_release: bool = False
+    offsets_count_bytes: bool = False
     needs_equal_subscriptions: bool = False
     has_rooms_in_names: bool = False
     retry_prefix: str | None = None
@@ -65,13 +72,25 @@ ROCKETMQ = SystemProfile(
     number=1,
     default_strategy="rocketmq.AVG",
     has_rebalance_loop=True,
+    # RebalancePushImpl#removeUnnecessaryMessageQueue and DefaultMQPushConsumerImpl#shutdown persist offsets.
+    commits_on_release=True,
+    commits_are_polled=True,
     needs_equal_subscriptions=True,
     has_rooms_in_names=True,
     # Every clustering consumer subscribes to ``%RETRY%<its group>`` by itself, mostly one queue for each broker
     # (MixAll#RETRY_GROUP_TOPIC_PREFIX): that most members hold none of them is as it should be.
     retry_prefix="%RETRY%",
 )
-METAQ = SystemProfile(name="metaq", title="MetaQ", number=2, default_strategy="metaq.default", owns_by_node=True)
+METAQ = SystemProfile(
+    name="metaq",
+    title="MetaQ",
+    number=2,
+    default_strategy="metaq.default",
+    owns_by_node=True,
+    commits_are_polled=True,
+    commits_on_release=True,
+    offsets_count_bytes=True,
+)
 
 # In the order in which a checkpoint remembers their clusters: only ever add at the end.
 SYSTEMS: dict[str, SystemProfile] = {profile.name: profile for profile in (KAFKA, ROCKETMQ, METAQ)}

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.errors import PacketDamagedError
-from udfs.model.events import AnyEvent, Progress
+from udfs.model.events import AnyEvent, CommitsDeleted, Progress
 from udfs.model.journal import Rejected
 from udfs.model.losses import Loss
 from udfs.model.systems import SYSTEMS
@@ -98,7 +98,7 @@ def queue_key(topic: str, broker: str | None, queue_id: int) -> int:
     return int(queue_keys([(topic, broker, queue_id)])[0])
 
 
-def progress_queues(event: Progress) -> list[tuple[str, str | None, int]]:
+def progress_queues(event: Progress | CommitsDeleted) -> list[tuple[str, str | None, int]]:
     """Return the queues of an event for ``queue_keys``; a partition of Kafka is the same whichever broker leads it."""
     brokers = SYSTEMS[event.system].counts_queues_per_broker
     return [(queue.topic, queue.broker if brokers else None, queue.queue_id) for queue in event.queues]

@@ -14,6 +14,7 @@ from udfs.packets.texts import PackedTexts
 
 UNKNOWN: Final = -1  # an offset that an observation does not carry
 NOT_NAMED: Final = -2  # the offset of a commit that names none
+DELETED: Final = -3  # the offset where a commit was deleted
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 # Topic, broker where queues are numbered per broker, number.
 NamedQueue: TypeAlias = tuple[str, str | None, int]

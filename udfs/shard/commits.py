@@ -13,6 +13,7 @@ import numpy as np
 
 from udfs.model.arrays import Int64, UInt64
 from udfs.packets.progress import (
+    DELETED,
     NO_PROGRESS,
     NOT_NAMED,
     UNKNOWN,
@@ -21,7 +22,7 @@ from udfs.packets.progress import (
     PackedProgress,
     ProgressColumns,
 )
-from udfs.shard.deleted_groups import apply_with_deletions, is_ended
+from udfs.shard.deleted_groups import DeletedQueues, apply_with_deletions, deletions_of_rows, is_ended
 from udfs.shard.queue_spans import Ends, Reach, SpanRows, in_row_order, match_ends
 from udfs.shard.queue_table import QueueRow, QueueTable
 from udfs.shard.state_format import (
@@ -73,6 +74,7 @@ class Commits:
         self._due_ends = Ends._make(column[:0] for column in self._waiting_ends)
         self._matched: tuple[Int64, Int64] | None = None
         self._deletions: dict[int, Sequence[int]] = {}
+        self._deleted = DeletedQueues(self._due_rows, self._due_rows)
 
     @property
     def waiting_times(self) -> Int64:
@@ -84,11 +86,13 @@ class Commits:
         if not len(columns.times):
             return
         table = self._decoded()
-        added = table.expect(columns.groups, columns.queues, self._most)
+        deleted = columns.offsets == DELETED
+        expected = columns.where(~deleted) if deleted.any() else columns
+        added = table.expect(expected.groups, expected.queues, self._most)
         named = names is not None and table.name(names)
         self._has_new_queues |= added or named
         self._has_changed |= added
-        if len(table) == self._most:
+        if len(table) == self._most or deleted.any():  # of a queue without a row there is nothing to forget
             columns = columns.where(table.find(columns.groups, columns.queues) >= 0)
         self._waiting = ProgressColumns.concat([self._waiting, columns])
         self._waiting_changed = True
@@ -108,6 +112,7 @@ class Commits:
         if due.any():
             now = self._waiting.where(due)
             table = self._decoded()
+            gone, now = now.where(now.offsets == DELETED), now.where(now.offsets != DELETED)
             rows = table.find(now.groups, now.queues)
             if (rows < 0).any():  # forgotten since it came
                 self._has_new_queues = self._has_changed = True
@@ -115,6 +120,8 @@ class Commits:
                 rows = table.find(now.groups, now.queues)
                 now, rows = now.where(rows >= 0), rows[rows >= 0]
             self._due, self._due_rows = in_row_order(now, rows)
+            rows = table.find(gone.groups, gone.queues)
+            self._deleted = DeletedQueues(rows[rows >= 0], gone.times[rows >= 0])
             self._waiting = self._waiting.where(~due)
             self._waiting_changed = True
         ends = self._waiting_ends.times < clock
@@ -136,13 +143,19 @@ class Commits:
         Once for each batch, after its groups.
         """
         over = bool(span_ms) and before is not None and before // span_ms < clock // span_ms
-        closes = (over or flush or self._deletions) and len(self._decoded())
+        closes = (over or flush or self._deletions or len(self._deleted.rows)) and len(self._decoded())
         if not (len(self._due.times) or len(self._due_ends.times) or closes):
             return None
         table = self._decoded()
         reach = Reach.of_all(len(table), span_ms, before, clock, flush=flush)
         rows = apply_with_deletions(
-            table, self._due, self._due_rows, self._due_ends, reach, self._deletions, span_ms=span_ms
+            table,
+            self._due,
+            self._due_rows,
+            self._due_ends,
+            reach,
+            deletions_of_rows(table, self._deletions, self._deleted),
+            span_ms=span_ms,
         )
         self._has_changed = True
         return rows
@@ -187,6 +200,9 @@ class Commits:
             # Where nothing was committed the source tells again what was committed before.
             committed = _committed(offset) if is_commit else UNKNOWN
             answer.setdefault(queue, []).append((at, committed, end, position))
+        for number, at in zip(*(column.tolist() for column in self._deleted), strict=True):
+            if rows.start <= number < rows.stop:
+                answer.setdefault(int(table.keys[number]), []).append((at, NOT_NAMED, UNKNOWN, UNKNOWN))
         for number, end in zip(*(part.tolist() for part in self._matched_ends(rows)), strict=True):
             one = (int(self._due_ends.times[end]), UNKNOWN, int(self._due_ends.ends[end]), UNKNOWN)
             answer.setdefault(int(table.keys[number]), []).append(one)

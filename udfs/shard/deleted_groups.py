@@ -1,12 +1,14 @@
-"""Core: what was known of the queues of groups that are deleted, and of those made again under their names. No I/O.
+"""Core: queues of groups that are deleted, or their commits, and of those made again under their names. No I/O.
 
-A row of the table that was applied and is not ``seen`` any more is of a deleted group: it shows what was known in the
-span of the deletion once that span is over, and is dropped. What a new group of that name commits begins anew.
+A row of the table that was applied and is not ``seen`` any more is deleted: once the span of the deletion is over it
+gives a last row without offsets, and is dropped. What is committed after that begins anew.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,6 +17,17 @@ from udfs.model.events import AnyEvent, GroupDeleted, GroupRecord, GroupSnapshot
 from udfs.packets.progress import UNKNOWN, ProgressColumns
 from udfs.shard.queue_spans import Ends, Reach, SpanRows, apply
 from udfs.shard.queue_table import Booleans, QueueTable
+
+# Rows of the table, and when they were deleted: ascending, the same for all of them.
+Deletions: TypeAlias = Sequence[tuple[Int64, Sequence[int]]]
+
+
+class DeletedQueues(NamedTuple):
+    """Queues whose commit was deleted by itself: rows of the table, and when; a row may be there more than once."""
+
+    rows: Int64
+    times: Int64
+
 
 _NEVER = np.iinfo(np.int64).min
 
@@ -43,30 +56,53 @@ def is_ended(table: QueueTable) -> Booleans:
     return ~table.seen & known
 
 
+def deletions_of_rows(table: QueueTable, groups: Mapping[int, Sequence[int]], queues: DeletedQueues) -> Deletions:
+    """Return which rows were deleted when, each row once.
+
+    Args:
+        groups: By group, when it was deleted: ascending. queues: What was deleted by itself.
+    """
+    own: dict[int, set[int]] = {}
+    for row, at in zip(*(column.tolist() for column in queues), strict=True):
+        own.setdefault(row, set()).add(at)
+    numbers = sorted(own)
+    found: list[tuple[Int64, Sequence[int]]] = []
+    for group, times in sorted(groups.items()):
+        rows = table.rows_of(group)
+        mixed = numbers[bisect_left(numbers, rows.start) : bisect_left(numbers, rows.stop)]
+        for row in mixed:
+            own[row].update(times)
+        whole = np.arange(rows.start, rows.stop)
+        found.append((whole[~np.isin(whole, mixed)], times))
+    together: dict[tuple[int, ...], list[int]] = {}
+    for row in numbers:
+        together.setdefault(tuple(sorted(own[row])), []).append(row)
+    return [*found, *((np.array(rows, np.int64), times) for times, rows in together.items())]
+
+
 def apply_with_deletions(
     table: QueueTable,
     due: ProgressColumns,
     due_rows: Int64,
     ends: Ends,
     reach: Reach,
-    deletions: Mapping[int, Sequence[int]],
+    deletions: Deletions,
     *,
     span_ms: int,
 ) -> SpanRows:
-    """Apply what is due, up to the deletions of groups and after them; return what the spans that are over show.
+    """Apply what is due, up to the deletions and after them; return what the spans that are over show.
 
     Args:
-        deletions: By group, when it was deleted: ascending. What has that very time comes after it.
+        deletions: As ``deletions_of_rows`` returns them. What has the very time of one comes after it.
     """
-    deleted = [(table.rows_of(group), list(times)) for group, times in sorted(deletions.items())]
     found: list[SpanRows] = []
-    for number in range(max((len(times) for _, times in deleted), default=0)):
-        part = _part(reach, deleted, number, span_ms)
+    for number in range(max((len(times) for _, times in deletions), default=0)):
+        part = _part(reach, deletions, number, span_ms)
         found.append(_apply_part(table, due, due_rows, ends, part, span_ms))
         opened = reach.opened.copy()
-        for rows, times in deleted:
+        for rows, times in deletions:
             if number < len(times):
-                _end(table, rows, times[number])
+                _end(table, rows, times[number], shows=span_ms > 0)
                 opened[rows] = part.first_open[rows]
         later = due.times >= part.until[due_rows]
         due, due_rows = due.where(later), due_rows[later]
@@ -75,12 +111,12 @@ def apply_with_deletions(
     return SpanRows(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def _part(reach: Reach, deleted: Sequence[tuple[slice, list[int]]], number: int, span_ms: int) -> Reach:
-    """Return the reach up to this deletion of each group; other rows are applied at the end."""
+def _part(reach: Reach, deletions: Deletions, number: int, span_ms: int) -> Reach:
+    """Return the reach up to this deletion of each row; other rows are applied at the end."""
     part = Reach(
         np.full(len(reach.until), _NEVER), reach.opened, reach.opened.copy(), np.zeros(len(reach.until), np.bool_)
     )
-    for rows, times in deleted:
+    for rows, times in deletions:
         if number < len(times):
             part.until[rows] = times[number]
             part.first_open[rows] = np.maximum(times[number] // span_ms if span_ms else 0, reach.opened[rows])
@@ -95,7 +131,7 @@ def _apply_part(
     ended = is_ended(table)
     if not ended.any():
         return apply(table, due, due_rows, ends, reach, span_ms=span_ms)
-    newer = ~ended[due_rows] | (due.times > table.columns["times"][due_rows])
+    newer = ~ended[due_rows] | (due.times >= table.columns["times"][due_rows])
     due, due_rows = due.where(newer), due_rows[newer]
     rows, firsts = np.unique(due_rows, return_index=True)
     again, firsts = rows[ended[rows]], firsts[ended[rows]]
@@ -105,9 +141,9 @@ def _apply_part(
 
 
 def _begin_anew(table: QueueTable, rows: Int64, times: Int64, reach: Reach, span_ms: int) -> SpanRows:
-    """Forget what was known of a deleted group in rows that a new one has from now on.
+    """Forget what was deleted in rows that a new commit has from now on.
 
-    Returns: what they show of the span of the deletion, where the new group came after it.
+    Returns: what they show of the span of the deletion, where the new commit came after it.
     """
     columns = table.columns
     is_over = table.moved[rows] & (times // span_ms > reach.opened[rows]) if span_ms else np.zeros(len(rows), np.bool_)
@@ -121,11 +157,19 @@ def _begin_anew(table: QueueTable, rows: Int64, times: Int64, reach: Reach, span
     return shown
 
 
-def _end(table: QueueTable, rows: slice, at: int) -> None:
-    """Note that a group was deleted: only what is as new is of the next one of its name."""
+def _end(table: QueueTable, rows: Int64, at: int, *, shows: bool) -> None:
+    """Note that rows were deleted: only what is as new is of the next one of that name.
+
+    Args:
+        shows: The span of the deletion gives a row.
+    """
     columns = table.columns
     newest = np.maximum(columns["times"][rows], columns["position_times"][rows])
-    table.seen[rows] &= newest >= at
     outdated = columns["former_times"][rows] < at
     for name in ("former_times", "former_offsets"):
         columns[name][rows] = np.where(outdated, UNKNOWN, columns[name][rows])
+    ended = rows[table.seen[rows] & (newest < at)]
+    table.seen[ended] = False
+    table.moved[ended] = shows
+    for name, values in columns.items():
+        values[ended] = at if name == "times" else UNKNOWN

@@ -73,6 +73,14 @@ class ShardGroups:
             works[name] = Work(name, system)
         return works[name]
 
+    def has_group(self, key: int) -> bool:
+        """Return whether there is a group of that key, or some input of one."""
+        return key in self._works or bool(self._state.find(np.asarray([key], np.uint64))[0] >= 0)
+
+    def deletions(self, key: int) -> list[int]:
+        """Return when a group is deleted by its collected input."""
+        return deletions_of(event for work in self._works.get(key, {}).values() for event, _ in work.events)
+
     def add_topic_change(self, event: TopicQueues, carried: CarriedEvent) -> None:
         """Record a topic's change; called in the order of the changes."""
         if event.topic not in self._topic_changes:

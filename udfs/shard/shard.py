@@ -13,7 +13,7 @@ import numpy as np
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
-from udfs.model.events import AnyEvent, Clock, GroupSnapshot, Progress, QueueEnds, TopicQueues
+from udfs.model.events import AnyEvent, Clock, CommitsDeleted, GroupSnapshot, Progress, QueueEnds, TopicQueues
 from udfs.model.group_api import GroupLogic
 from udfs.model.journal import Change, ClusterBegun, Rejected
 from udfs.model.rejection import Rejection
@@ -30,7 +30,7 @@ from udfs.packets.packet import (
     shard_of,
     topic_key,
 )
-from udfs.packets.progress import ProgressColumns
+from udfs.packets.progress import DELETED, ProgressColumns
 from udfs.shard.block_store import find_sorted
 from udfs.shard.clock_skew import advance_skew
 from udfs.shard.cluster_clock import move_clock
@@ -185,7 +185,11 @@ class Shard:
         """Give each due event to its group."""
         mine = [pair for pair in due if not isinstance(pair[0], _WITHOUT_GROUP)]
         names = [_group_of(event) for event, _ in mine]
+        deleted: list[tuple[int, CommitsDeleted, CarriedEvent]] = []
         for key, name, (event, carried) in zip(group_keys(self.cluster, names).tolist(), names, mine, strict=True):
+            if isinstance(event, CommitsDeleted):
+                deleted.append((key, event, carried))
+                continue
             if isinstance(event, Progress):
                 queues = queue_keys(progress_queues(event))
                 times = np.full(len(queues), event.event_time, dtype=np.int64)
@@ -194,6 +198,18 @@ class Shard:
                 )
                 continue
             self._groups.work(key, name, event.system).events.append((event, carried))
+        self._delete_commits(deleted)
+
+    def _delete_commits(self, deleted: Sequence[tuple[int, CommitsDeleted, CarriedEvent]]) -> None:
+        """End the commits of queues; to a group that is deleted with them they are no evidence."""
+        deletions = {key: frozenset(self._groups.deletions(key)) for key in {key for key, _, _ in deleted}}
+        for key, event, carried in deleted:
+            queues = queue_keys(progress_queues(event))
+            groups = np.full(len(queues), key, np.uint64)
+            times = np.full(len(queues), event.event_time, np.int64)
+            self.state.commits.take(ProgressColumns.of_commits(groups, queues, times, np.full(len(queues), DELETED)))
+            if event.event_time not in deletions[key] and self._groups.has_group(key):
+                self._groups.work(key, event.group, event.system).events.append((event, carried))
 
     # ---- heartbeats
 

@@ -22,6 +22,11 @@ from udfs.shard.deduplication import DedupStore, topic_ledger_key
 from udfs.shard.state_format import Buffer
 
 Told: TypeAlias = tuple[TopicQueues, CarriedEvent]
+# From when on a topic's name stood for which id: None where the topic has none, "" where there is no such topic.
+Life: TypeAlias = tuple[int, str | None]
+
+MAX_LIVES = 16  # deletions and re-creations of one topic that are remembered
+_DELETED = ""
 
 
 class Topic(msgspec.Struct, array_like=True):
@@ -31,6 +36,8 @@ class Topic(msgspec.Struct, array_like=True):
         as_of: Time of the newest event applied, changed or not. number: Changes written so far of its history.
         queues: The current ones: their count where nothing else is known of them, None while the topic is unknown.
         first: As they were first known, where that differs.
+        topic_id: The current one. lives: The newest deletions and re-creations, and what came before them; none while
+            the topic is as it was first known.
     """
 
     name: str
@@ -39,6 +46,19 @@ class Topic(msgspec.Struct, array_like=True):
     queues: int | Queues | None = None
     first: int | Queues | None = None
     topic_id: str | None = None
+    lives: list[Life] = msgspec.field(default_factory=list)
+
+    def begin(self, time_ms: int, topic_id: str | None, *, exists: bool) -> None:
+        """Note which topic the name stands for from a time on; the first one does for all earlier time."""
+        life = topic_id if exists else _DELETED
+        former = self.lives[-1][1] if self.lives else self.topic_id
+        if self.queues is None or life == former:
+            pass
+        elif former is None and exists:  # its id is known only now
+            self.lives = [*self.lives[:-1], (self.lives[-1][0], life)] if self.lives else []
+        else:
+            self.lives = [*(self.lives or [(self.as_of, former)]), (time_ms, life)][-MAX_LIVES:]
+        self.topic_id = topic_id if exists else None
 
 
 class TopicChange(msgspec.Struct, array_like=True):
@@ -64,9 +84,13 @@ class TopicsAtBatch:
         """Return the first queues ever known of the topic."""
         return self._topics.first_description(topic)
 
-    def topic_id(self, topic: str) -> str | None:
-        """Return the topic's Kafka UUID, if reported."""
-        return self._topics.topic_id(topic)
+    def topic_id(self, topic: str, time_ms: int) -> str | None:
+        """Return the Kafka UUID of the topic that had this name at that time, if reported."""
+        return self._topics.topic_id(topic, time_ms)
+
+    def renewed_at(self, topic: str, time_ms: int) -> int | None:
+        """Return when a name last began to stand for another topic, or for none any more, up to then."""
+        return self._topics.renewed_at(topic, time_ms)
 
 
 class Topics:
@@ -116,10 +140,19 @@ class Topics:
             return None
         return spelled(record.queues if record.first is None else record.first)
 
-    def topic_id(self, topic: str) -> str | None:
-        """Return the topic's Kafka UUID, if reported."""
+    def topic_id(self, topic: str, time_ms: int) -> str | None:
+        """Return the Kafka UUID of the topic that had this name at that time, if reported."""
         record = self._record(topic)
-        return None if record is None else record.topic_id
+        if record is None or not record.lives:
+            return None if record is None else record.topic_id
+        past = [life for life in record.lives if life[0] <= time_ms]
+        return (past[-1] if past else record.lives[0])[1] or None
+
+    def renewed_at(self, topic: str, time_ms: int) -> int | None:
+        """Return when a name last began to stand for another topic, or for none any more, up to then; None: never."""
+        record = self._record(topic)
+        later = [] if record is None else [life for life in record.lives[1:] if life[0] <= time_ms]
+        return later[-1][0] if later else None
 
     def apply(
         self, due: Sequence[Told], repeats: DedupStore
@@ -155,8 +188,9 @@ class Topics:
                     one = (msgspec.structs.replace(event, topic_id=former[0].topic_id), carried)
                 standing[event.topic, event.event_time] = one
         for one in standing.values():
-            former_id = self.topic_id(one[0].topic)
-            change = self._set(one[0], self._record(one[0].topic))
+            record = self._record(one[0].topic)
+            former_id = None if record is None else record.topic_id
+            change = self._set(one[0], record)
             if change is not None:
                 changes.append(change)
             if change is not None or one[0].topic_id not in (None, former_id):
@@ -211,10 +245,9 @@ class Topics:
             self._read[event.topic] = record
         known = self._current(event.topic)
         self._written.add(event.topic)
-        record.as_of = event.event_time
-        if event.topic_id is not None:
-            record.topic_id = event.topic_id
         queues = queues_of(event)
+        record.begin(event.event_time, event.topic_id or record.topic_id, exists=bool(queues))
+        record.as_of = event.event_time
         if queues == (known or ()):
             return None
         self._before.setdefault(event.topic, known)

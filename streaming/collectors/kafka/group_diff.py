@@ -40,7 +40,8 @@ _log = logger("kafka")
 class GroupDiff:
     """Remembers the reported groups by a digest of each, and reports changes.
 
-    A group that is missing is reported as deleted after two whole polls without it.
+    A group that is missing, or dead, is reported as deleted after two whole polls that show it so. One that was never
+    shown otherwise than dead is of a kind that the calls do not describe: it is listed.
     """
 
     def __init__(self, cluster: str, patterns: GroupPatterns, memory: bytes | None = None) -> None:
@@ -85,7 +86,7 @@ class GroupDiff:
         """
         events: list[AnyEvent] = []
         for name, group in sorted(polled.groups.items()):
-            if not self._follows(name):
+            if not self._follows(name) or self._has_died(name, group):
                 continue
             digest = _UNDER_WAY_MARK if group.state in _UNDER_WAY else digest_of(group)
             if self._reported.get(name) == digest or not self._is_settled(name, group, described.get(name), time_ms):
@@ -95,6 +96,10 @@ class GroupDiff:
                 events.append(event)
                 self._reported[name] = digest
         return events + self._deleted(polled, time_ms)
+
+    def _has_died(self, name: str, group: PolledGroup) -> bool:
+        """Return whether a dead group was reported as something else."""
+        return group.state == DEAD and self._reported.get(name, digest_of(group)) != digest_of(group)
 
     def _follows(self, name: str) -> bool:
         return 0 < len(name) <= MAX_NAME_LENGTH and self._patterns.follow(name)
@@ -153,7 +158,8 @@ class GroupDiff:
     def _deleted(self, polled: PolledGroups, time_ms: int) -> list[AnyEvent]:
         if not polled.is_whole:
             return []
-        missing = self._reported.keys() - polled.groups.keys() - polled.unreadable
+        shown = {name for name, group in polled.groups.items() if not self._has_died(name, group)}
+        missing = self._reported.keys() - shown - polled.unreadable
         gone, self._missing = sorted(missing & self._missing), missing - self._missing
         for name in gone:
             del self._reported[name]

@@ -5,7 +5,8 @@ Three calls of librdkafka together show a group, and none alone:
 - ``list_groups`` (ListGroups, and one DescribeGroups for each broker) has the members' own bytes: what they subscribe
   to, what they owned, in which generation they were before. It is called deprecated in favour of the last one, which
   has none of these; kafka-python has them too, but would need every login a second time, in options of its own.
-- ``list_consumer_groups`` has which groups use the new protocol (KIP-848); ``list_groups`` shows those as dead.
+- ``list_consumer_groups`` has which groups use the new protocol (KIP-848); ``list_groups`` shows those as dead. It has
+  no share and streams groups: a dead group that it has is gone, any other is of a kind that no call describes.
 - ``describe_consumer_groups`` describes those, and has the instance ids of static members; it costs one request a
   group.
 
@@ -83,12 +84,13 @@ class GroupReader(ClusterView):
             listed: list[Any] = self._admin.list_groups(timeout=self._timeout_s)
         answer = self._admin.list_consumer_groups(request_timeout=self._timeout_s).result(self._timeout_s)
         of_new_protocol = [one.group_id for one in answer.valid if one.type is ConsumerGroupType.CONSUMER]
+        of_consumers = {one.group_id for one in answer.valid}
         described = self.described(of_new_protocol)
         found: dict[str, PolledGroup] = {}
         unreadable = {one for one in of_new_protocol if one not in described}
         for group in listed:
             name: str = group.id
-            if name in described or name in unreadable:
+            if name in described or name in unreadable or (group.state == DEAD and name in of_consumers):
                 continue
             if group.error is not None:
                 unreadable.add(name)
@@ -108,7 +110,8 @@ class GroupReader(ClusterView):
                     for member in group.members
                 ),
             )
-        return PolledGroups(groups=found | described, unreadable=frozenset(unreadable), is_whole=not answer.errors)
+        found |= {name: group for name, group in described.items() if group.state != DEAD}
+        return PolledGroups(groups=found, unreadable=frozenset(unreadable), is_whole=not answer.errors)
 
     def described(self, groups: Collection[str]) -> dict[str, PolledGroup]:
         """Return each of these groups by a call of its own; those that cannot be described are left out."""

@@ -122,7 +122,7 @@ class ClusterDiffer:
             if reported.missed_at is not None:
                 self._put(draft, name, *close_missed(name, reported, context))
         for name, offsets in sorted(reader.read_offsets(self._due_for_offsets()).items()):
-            draft.events += self._offsets.diff(name, offsets)
+            draft.events += self._offsets.diff(name, offsets, context.at)
         waiting = [one.doubted_since - 1 for one in self._reported.topics.values() if one.doubted_since is not None]
         draft.events.append(
             Clock(

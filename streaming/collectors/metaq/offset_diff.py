@@ -10,35 +10,38 @@ from udfs.model.events import SCHEMA_VERSION, Progress, QueueOffset
 
 
 class OffsetDiff:
-    """Remembers offsets, and reports which have moved. The first read of an offset is no evidence."""
+    """Remembers offsets, and reports which have moved. The first read of an offset shows no commit."""
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
         self._seen: dict[str, dict[tuple[str, str], int]] = {}
 
-    def diff(self, group: str, offsets: Sequence[Offset]) -> list[Progress]:
-        """Compare a group's offsets with those of the read before; the event has the time of the newest commit."""
-        before = self._seen.get(group)
+    def diff(self, group: str, offsets: Sequence[Offset], read_ms: int) -> list[Progress]:
+        """Compare a group's offsets with those of the read before.
+
+        Args:
+            read_ms: The time of the read: offsets that are new have it. Moved ones have that of the newest commit.
+        """
+        before = self._seen.get(group, {})
         self._seen[group] = {(one.topic, one.partition): one.offset for one in offsets}
-        if before is None:
-            return []
         moved = [one for one in offsets if before.get((one.topic, one.partition), one.offset) != one.offset]
-        if not moved:
-            return []
+        new = [one for one in offsets if (one.topic, one.partition) not in before]
+        events = [self._progress(group, moved, max(one.at for one in moved), moved=True)] if moved else []
+        return [*events, self._progress(group, new, read_ms, moved=False)] if new else events
+
+    def _progress(self, group: str, offsets: Sequence[Offset], at_ms: int, *, moved: bool) -> Progress:
         queues = []
-        for one in sorted(moved):
+        for one in sorted(offsets):
             broker, number = read_partition(one.partition)
-            queues.append(QueueOffset(topic=one.topic, queue_id=number, broker=broker, offset=one.offset))
-        return [
-            Progress(
-                schema_version=SCHEMA_VERSION,
-                event_time=max(one.at for one in moved),
-                system="metaq",
-                cluster=self._cluster,
-                group=group,
-                queues=tuple(queues),
-            )
-        ]
+            queues.append(QueueOffset(topic=one.topic, queue_id=number, broker=broker, offset=one.offset, moved=moved))
+        return Progress(
+            schema_version=SCHEMA_VERSION,
+            event_time=at_ms,
+            system="metaq",
+            cluster=self._cluster,
+            group=group,
+            queues=tuple(queues),
+        )
 
     def forget(self, group: str) -> None:
         """Forget a deleted group."""

@@ -27,6 +27,14 @@ def test_queues_that_have_not_moved_for_an_hour_do_not_count(tmp_path: Path) -> 
     assert lag_by_group(Reader(tmp_path), labels()) == {("c", "g"): 10}
 
 
+def test_a_last_row_without_offsets_ends_the_lag(tmp_path: Path) -> None:
+    rows = [moved(0, 0, 1, 100), moved(0, 60_000, None, None), moved(1, 0, 5, 7)]
+    write(
+        tmp_path, QUEUE_PROGRESS, [*rows, moved(0, 0, 0, 4, group_id="h"), moved(0, 60_000, None, None, group_id="h")]
+    )
+    assert lag_by_group(Reader(tmp_path), labels()) == {("c", "g"): 2}
+
+
 def test_tables_without_progress_have_no_lag(tmp_path: Path) -> None:
     write(tmp_path, QUEUE_PROGRESS, [moved(0, 0, 1, None)])
     assert lag_by_group(Reader(tmp_path), labels()) == {}

@@ -125,6 +125,7 @@ public final class RocketMqMember {
         }
         consumer.setAllocateMessageQueueStrategy(strategy(settings.get("strategy")));
         int pause = number("consume_ms", 0);
+        String stuck = settings.get("stuck_on");
         if ("true".equals(settings.get("ordered"))) {
             consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
                 consume(messages.size(), pause);
@@ -132,6 +133,7 @@ public final class RocketMqMember {
             });
         } else {
             consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+                if (stuck != null && new String(messages.get(0).getBody()).equals(stuck)) forever();
                 consume(messages.size(), pause);
                 return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
             });
@@ -146,6 +148,15 @@ public final class RocketMqMember {
             Thread.currentThread().interrupt();
         }
         consumed.addAndGet(count);
+    }
+
+    /** Work on a message, and on it alone, until the process ends. */
+    private static void forever() {
+        try {
+            Thread.sleep(Long.MAX_VALUE);
+        } catch (InterruptedException stopped) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private AllocateMessageQueueStrategy strategy(String name) {

@@ -57,6 +57,13 @@ def test_each_queue_has_its_newest_offsets_and_its_owner(tmp_path: Path) -> None
     ]
 
 
+def test_the_queue_of_a_deleted_commit_is_listed_only_while_a_member_owns_it(tmp_path: Path) -> None:
+    write(tmp_path, ASSIGNMENTS, [span(0, 0)])
+    rows = [moved(0, 10, 5, 9), moved(1, 10, 3, 4), moved(0, 70_000, None, None), moved(1, 70_000, None, None)]
+    write(tmp_path, QUEUE_PROGRESS, rows)
+    assert lines(tmp_path) == [(0, None, None, None, None, "a", "app")]
+
+
 def test_a_queue_that_has_not_moved_for_long_is_found(tmp_path: Path) -> None:
     write(tmp_path, ASSIGNMENTS, [span(0, 0), span(1, 0)])
     write(tmp_path, QUEUE_PROGRESS, [moved(1, 0, 4, 4), moved(0, 10**8, 8, 20)])

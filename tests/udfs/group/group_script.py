@@ -74,7 +74,9 @@ class Topics:
         if event not in self.told:
             self.told.append(event)
             self.told.sort(key=lambda one: (one.event_time, one.event_id or ""))
-        return self.at(event.topic, event.event_time) != self.at(event.topic, event.event_time - 1)
+        times = (event.event_time - 1, event.event_time)
+        was, now = ((self.at(event.topic, at), self.topic_id(event.topic, at)) for at in times)
+        return was != now
 
     def at(self, topic: str, time_ms: int) -> tuple[QueueInfo, ...] | None:
         known = [one for one in self.told if one.topic == topic and one.event_time <= time_ms]
@@ -88,8 +90,22 @@ class Topics:
         first = next((one for one in self.told if one.topic == topic), None)
         return None if first is None else self.at(topic, first.event_time)
 
-    def topic_id(self, topic: str) -> str | None:
-        return next((one.topic_id for one in reversed(self.told) if one.topic == topic and one.topic_id), None)
+    def topic_id(self, topic: str, time_ms: int) -> str | None:
+        lives = self._lives(topic)
+        return next((name for at, name in reversed(lives) if at <= time_ms), lives[0][1] if lives else None) or None
+
+    def renewed_at(self, topic: str, time_ms: int) -> int | None:
+        return next((at for at, _ in reversed(self._lives(topic)[1:]) if at <= time_ms), None)
+
+    def _lives(self, topic: str) -> list[tuple[int, str | None]]:
+        lives: list[tuple[int, str | None]] = []
+        for one in self.told:
+            if one.topic == topic and (lives or self.at(topic, one.event_time)):
+                name = one.topic_id or (lives[-1][1] if lives else None) or None
+                name = name if self.at(topic, one.event_time) else ""
+                if not lives or lives[-1][1] != name:
+                    lives.append((one.event_time, name))
+        return lives
 
 
 class Script:

@@ -68,6 +68,7 @@ def test_members_coordinators_and_collectors_are_producers_and_rare_descriptions
         "topic_queues": None,
         "group_settings": None,
         "group_deleted": None,
+        "commits_deleted": None,
     }
     for kind, producer in kinds.items():
         found = speakers(columns([]), [], [event(kind, 50)], LATEST)

@@ -14,6 +14,7 @@ from udfs.kafka.consumer_offsets import GroupPatterns, events_of, raw_of
 from udfs.kafka.group_records import RECORD_TYPES
 from udfs.model.events import (
     AnyEvent,
+    CommitsDeleted,
     GroupDeleted,
     GroupRecord,
     GroupSnapshot,
@@ -95,8 +96,13 @@ def test_every_version_of_an_offset_commit_is_progress(key: str, value: str) -> 
     )
 
 
-def test_the_tombstone_of_a_commit_is_nothing() -> None:
-    assert decode("key-1", None) == []
+def test_the_tombstone_of_a_commit_deletes_it() -> None:
+    (commit,) = decode("key-1", "commit-3")
+    assert isinstance(commit, Progress)
+    queues = tuple(QueueRef(queue.topic, queue.queue_id) for queue in commit.queues)
+    assert decode("key-1", None) == [
+        CommitsDeleted(schema_version=1, event_time=AT, system="kafka", cluster="c", group=commit.group, queues=queues)
+    ]
 
 
 def test_the_tombstone_of_a_classic_group_deletes_it() -> None:

@@ -76,6 +76,7 @@ def test_every_type_has_its_place_at_one_event_time_and_the_order_is_that_of_the
         "group_settings",
         "group_record",
         "group_deleted",
+        "commits_deleted",
         "group_snapshot",
         "member_left",
         "member_joined",

@@ -10,13 +10,22 @@ import pytest
 from tests.core_config import core_config
 from tests.udfs.shard.shard_script import T0, Cluster, clock, count, ends, of_group
 from udfs.group import coordinator
-from udfs.model.events import GroupDeleted, GroupRecord, GroupSnapshot, MemberInfo, Progress, QueueOffset, QueueRef
+from udfs.model.events import (
+    CommitsDeleted,
+    GroupDeleted,
+    GroupRecord,
+    GroupSnapshot,
+    MemberInfo,
+    Progress,
+    QueueOffset,
+    QueueRef,
+)
 from udfs.model.journal import Rebalance
 from udfs.model.queue_progress import QueueProgress
 from udfs.packets.packet import queue_key
-from udfs.packets.progress import UNKNOWN, PackedEnds, PackedNames, ProgressColumns
+from udfs.packets.progress import DELETED, NOT_NAMED, UNKNOWN, PackedEnds, PackedNames, ProgressColumns
 from udfs.shard.commits import Commits
-from udfs.shard.deleted_groups import deletions_of, is_ended
+from udfs.shard.deleted_groups import DeletedQueues, deletions_of, deletions_of_rows, is_ended
 
 SPAN = 100
 QUEUE = queue_key("t", None, 0)
@@ -50,9 +59,75 @@ def test_queues_of_a_deleted_group_give_no_rows_though_they_go_on_growing() -> N
     rows += cluster.batch(committed(360, 2), clock(500))
     found = [row for row in rows if isinstance(row, QueueProgress)]
     shown = [((one.span_start - T0) // SPAN, one.queues[0][1]) for one in found if one.group_id == "g"]
-    assert shown == [(0, 5), (3, 2)]
+    assert shown == [(0, None), (3, 2)]
     others = [((one.span_start - T0) // SPAN, one.queues[0][1]) for one in found if one.group_id == "other"]
     assert others == [(0, 7), (1, 7), (2, 7), (3, 7)]
+
+
+def deleted(at: int, queue: int = 0, group: str = "g") -> CommitsDeleted:
+    return CommitsDeleted(**of_group(at, group), queues=(QueueRef("t", queue),))
+
+
+@pytest.mark.parametrize("cuts", [(), (150,), (230,), (40, 150, 240, 330), tuple(range(10, 500, 30))])
+def test_a_deleted_commit_shows_once_more_without_offsets(cuts: tuple[int, ...]) -> None:
+    rules = core_config(shards=1, allowed_lateness_ms=0, queue_progress_ms=SPAN)
+    both = (QueueOffset("t", 0, offset=5), QueueOffset("t", 1, offset=6))
+    events = [
+        Progress(**of_group(10, "g"), queues=both),
+        *(ends("t", at, q0=at, q1=at) for at in (30, 130, 225, 260, 320, 420)),
+        deleted(220),
+        committed(350, 2),
+        deleted(370),
+        GroupDeleted(**of_group(410, "g")),
+        deleted(410, 1),
+    ]
+    cluster, rows = Cluster(coordinator, rules), []
+    for start, end in pairwise((0, *cuts, 600)):
+        rows += cluster.batch(*(one for one in events if start <= one.event_time - T0 < end), clock(end))
+    rows += cluster.batch(clock(900))
+    found = [row for row in rows if isinstance(row, QueueProgress)]
+    shown = {
+        ((one.span_start - T0) // SPAN, queue): (offset, end)
+        for one in found
+        for queue, offset, _, end, _ in one.queues
+    }
+    first = {(0, 0): (5, 30), (1, 0): (5, 130), (2, 0): (None, None), (3, 0): (None, None)}
+    other = {(0, 1): (6, 30), (1, 1): (6, 130), (2, 1): (6, 260), (3, 1): (6, 320), (4, 1): (None, None)}
+    assert shown == first | other
+    assert sum(len(one.queues) for one in found) == len(shown)
+
+
+def test_what_was_never_committed_leaves_nothing_when_it_is_deleted() -> None:
+    commits = Commits()
+    queue = np.array([1], np.uint64), np.array([QUEUE], np.uint64)
+    commits.take(ProgressColumns.of_commits(*queue, np.array([10]), np.array([DELETED])), NAMES)
+    commits = after(commits, None, 20, deleted=[])
+    assert len(commits.table) == 0
+    assert list(commits.waiting_times) == []
+
+
+def test_a_deletion_waits_for_the_clock_in_the_state_and_costs_see_no_commit_after_it() -> None:
+    commits = Commits()
+    queue = np.array([1], np.uint64), np.array([QUEUE], np.uint64)
+    commit(commits, 10, 5)
+    commits.take(ProgressColumns.of_commits(*queue, np.array([30]), np.array([DELETED])), NAMES)
+    commits = after(commits, None, 20, deleted=[])
+    assert commits.offsets_of(1) == {QUEUE: [(10, 5, UNKNOWN, UNKNOWN)]}
+    commits.make_due(40)
+    assert commits.offsets_of(1) == {QUEUE: [(10, 5, UNKNOWN, UNKNOWN), (30, NOT_NAMED, UNKNOWN, UNKNOWN)]}
+    commits = after(commits, 20, 40, deleted=[])
+    assert commits.offsets_of(1) == {}
+
+
+def test_a_queue_that_is_deleted_with_its_group_and_by_itself_is_one_row_of_both() -> None:
+    commits = Commits()
+    for number in range(3):
+        queue = queue_key("t", None, number)
+        names = PackedNames.pack({1: "g"}, {queue: ("t", None, number)})
+        one = np.array([1], np.uint64), np.array([queue], np.uint64)
+        commits.take(ProgressColumns.of_commits(*one, np.array([10]), np.array([5])), names)
+    deletions = deletions_of_rows(commits.table, {1: [40, 60]}, DeletedQueues(np.array([1, 1]), np.array([40, 50])))
+    assert [(rows.tolist(), list(times)) for rows, times in deletions] == [([0, 2], [40, 60]), ([1], [40, 50, 60])]
 
 
 @pytest.mark.parametrize("cuts", [(), (40,), (55,), (40, 55)])
@@ -125,3 +200,31 @@ def test_what_is_as_new_as_the_deletion_stays() -> None:
     # The group's own input came later than its commits: it waited.
     commits = after(commits, 80, 90, deleted=[50])
     assert commits.offsets_of(1) == {QUEUE: [(60, 8, UNKNOWN, UNKNOWN)]}
+
+
+@pytest.mark.parametrize("cuts", [(), (40,), (55,), (40, 55, 65)])
+def test_a_commit_that_is_deleted_is_no_commit_until_the_next_one(cuts: tuple[int, ...]) -> None:
+    rules = core_config(shards=1, allowed_lateness_ms=0, queue_progress_ms=SPAN)
+    events = [
+        committed(10, 900),
+        ends("t", 30, q0=1_000),
+        CommitsDeleted(**of_group(50, "g"), queues=(QueueRef("t", 0),)),
+        ends("t", 60, q0=5),
+        committed(110, 2),
+    ]
+    cluster, rows = Cluster(coordinator, rules), []
+    for first, last in pairwise((0, *cuts, 300)):
+        part = [one for one in events if first <= one.event_time - T0 < last]
+        rows += cluster.batch(*part, clock(last))
+    shown = [row.queues[0] for row in rows if isinstance(row, QueueProgress)]
+    assert [(committed, end) for _, committed, _, end, _ in shown] == [(None, None), (2, None)]
+
+
+def test_commits_that_are_deleted_with_their_group_end_once() -> None:
+    rules = core_config(shards=1, allowed_lateness_ms=0, queue_progress_ms=SPAN)
+    cluster = Cluster(coordinator, rules)
+    cluster.batch(committed(10, 5), clock(20))
+    gone = CommitsDeleted(**of_group(50, "g"), queues=(QueueRef("t", 0),))
+    rows = cluster.batch(gone, GroupDeleted(**of_group(50, "g")), clock(60))
+    rows += cluster.batch(clock(150), ends("t", 140, q0=7)) + cluster.batch(clock(400))
+    assert [row.queues[0][1] for row in rows if isinstance(row, QueueProgress)] == [None]

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import example, given
 
-from udfs.packets.progress import UNKNOWN, PackedEnds, PackedNames, ProgressColumns
+from udfs.packets.progress import DELETED, UNKNOWN, PackedEnds, PackedNames, ProgressColumns
 from udfs.shard.commits import Commits
 
 SPAN = 10
@@ -30,7 +30,7 @@ class Observed(NamedTuple):
 Row = tuple[int, int, int, int, int, int, int]  # group, queue, span, then as SpanRows
 
 
-Deletion = tuple[int, int]  # time, group
+Deletion = tuple[int, int] | tuple[int, int, int]  # time, group; and the queue, where a commit is deleted by itself
 
 
 def batches(
@@ -38,11 +38,17 @@ def batches(
 ) -> list[Row]:
     """Feed events to the state, each in the batch before the clock passes it; return the rows of all spans."""
     events, rows = list(events), []
+    by_itself: list[ProgressColumns] = []
     state: tuple[object, ...] = (b"", b"", b"", b"")
     before = None
     for number, clock in enumerate(clocks):
         commits = Commits(*state)  # type: ignore[arg-type]
-        mine = [one for one in events if (before or 0) <= one.at < clock]
+        since = before or 0
+        mine = [one for one in events if since <= one.at < clock]
+        for at, group, *queue in deletions:
+            if queue and since <= at < clock:
+                one = np.array([group], np.uint64), np.array(queue, np.uint64)
+                by_itself.append(ProgressColumns.of_commits(*one, np.array([at]), np.array([DELETED])))
         told = [one for one in mine if one.group]
         if told:
             columns = ProgressColumns(
@@ -64,10 +70,13 @@ def batches(
                     np.array([one.end for one in ends]),
                 )
             )
+        for columns in by_itself:
+            commits.take(columns)
+        by_itself.clear()
         commits.make_due(clock)
         for group in (1, 2):
             commits.note_deletions(
-                group, sorted(at for at, one in deletions if one == group and (before or 0) <= at < clock)
+                group, sorted(at for at, one, *own in deletions if one == group and not own and since <= at < clock)
             )
         last = number == len(clocks) - 1
         found = commits.apply_due(span_ms=SPAN, before=before, clock=clock, flush=flush and last)
@@ -91,10 +100,16 @@ def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Delet
         is_commit = one.is_commit or other.is_commit
         merged[key] = Observed(*key, max(one.offset, other.offset), max(one.end, other.end), is_commit)
     to_come = sorted(deletions)
+
+    def delete_up_to(time: int) -> None:
+        while to_come and to_come[0][0] <= time:
+            at, group, *queue = to_come.pop(0)
+            for key in [key for key in known if key[0] == group and (not queue or key[1] == queue[0])]:
+                del known[key]
+                rows[*key, at // SPAN] = [at, UNKNOWN, UNKNOWN, UNKNOWN]
+
     for one in sorted(merged.values(), key=lambda one: (one.at, one.end)):
-        while to_come and to_come[0][0] <= one.at:
-            deleted = to_come.pop(0)[1]
-            known = {key: now for key, now in known.items() if key[0] != deleted}
+        delete_up_to(one.at)
         if one.group:
             known.setdefault((one.group, one.queue), [UNKNOWN] * 4)
             touched = [(one.group, one.queue)]
@@ -111,6 +126,7 @@ def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Delet
             before, known[key] = known[key], now
             if (now[1], now[3]) != (before[1], before[3]) or (*key, one.at // SPAN) in rows:
                 rows[*key, one.at // SPAN] = now
+    delete_up_to(clock - 1)
     return sorted((*key, *row) for key, row in rows.items() if (key[2] + 1) * SPAN <= clock)
 
 
@@ -136,7 +152,10 @@ EVENTS = st.lists(
 )
 
 
-DELETIONS = st.lists(st.tuples(st.integers(0, 45), st.integers(1, 2)), max_size=3, unique=True)
+_TIME_AND_GROUP = st.integers(0, 45), st.integers(1, 2)
+DELETIONS = st.lists(
+    st.one_of(st.tuples(*_TIME_AND_GROUP), st.tuples(*_TIME_AND_GROUP, st.integers(0, 2))), max_size=4, unique=True
+)
 
 
 @given(EVENTS, st.lists(st.integers(1, 59), max_size=5, unique=True), DELETIONS)

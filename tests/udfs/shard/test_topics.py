@@ -9,7 +9,7 @@ from udfs.model.events import QueueInfo, TopicQueues
 from udfs.model.journal import TopicChanged
 from udfs.packets.packet import carry_event
 from udfs.shard.deduplication import DedupStore
-from udfs.shard.topics import Topics
+from udfs.shard.topics import MAX_LIVES, Topics
 
 
 def apply(topics: Topics, *events: TopicQueues) -> tuple[list[Any], list[Any], list[Any]]:
@@ -74,7 +74,7 @@ def test_queues_come_by_broker_and_number() -> None:
     _, _, _, [change] = topics.apply([(event, carry_event(event, "", ""))], DedupStore(b"", None, 1))
     topics = Topics(CLUSTER, topics.encode())
     assert topics.at("t", T0) == (queues[2], queues[1], queues[0])
-    assert topics.topic_id("t") == "id"
+    assert topics.topic_id("t", T0) == "id"
     assert isinstance(change.body, TopicChanged)
     assert change.body.queues == [
         {"broker": "a", "queue_id": 0, "racks": ["x", "y"]},
@@ -87,3 +87,35 @@ def test_a_thousand_topics_take_few_bytes() -> None:
     topics = Topics(CLUSTER, b"")
     apply(topics, *(count(f"topic-{number:04d}", 20, 0) for number in range(1_000)))
     assert len(topics.encode()) < 20_000
+
+
+def test_a_name_is_of_one_topic_after_another() -> None:
+    topics = Topics(CLUSTER, b"")
+    apply(topics, count("t", 4, 10, topic_id="a"), count("t", 6, 15, topic_id="a"))
+    topics = Topics(CLUSTER, topics.encode())
+    assert apply(topics, count("t", 6, 20, topic_id="b"), count("t", 0, 30))[0] == [("t", 20), ("t", 30)]
+    topics = Topics(CLUSTER, topics.encode())
+    apply(topics, count("t", 6, 40, topic_id="c"))
+    times = (5, 10, 15, 19, 20, 29, 30, 39, 40)
+    assert [topics.topic_id("t", T0 + at) for at in times] == ["a", "a", "a", "a", "b", "b", None, None, "c"]
+    renewed = [topics.renewed_at("t", T0 + at) for at in times]
+    assert renewed == [None] * 4 + [T0 + 20] * 2 + [T0 + 30] * 2 + [T0 + 40]
+
+
+def test_an_id_that_comes_later_is_that_of_all_earlier_time() -> None:
+    topics = Topics(CLUSTER, b"")
+    apply(topics, count("t", 4, 10), count("t", 4, 20, topic_id="a"), count("t", 4, 30))
+    assert [topics.topic_id("t", T0 + at) for at in (10, 20, 30)] == ["a", "a", "a"]
+    assert topics.renewed_at("t", T0 + 30) is None
+    apply(topics, count("t", 0, 40), count("t", 4, 50), count("t", 4, 60, topic_id="b"))
+    assert [topics.topic_id("t", T0 + at) for at in (39, 40, 50, 60)] == ["a", None, "b", "b"]
+    assert topics.renewed_at("t", T0 + 60) == T0 + 50
+
+
+def test_of_many_lives_of_a_topic_the_newest_are_remembered() -> None:
+    topics = Topics(CLUSTER, b"")
+    for number in range(MAX_LIVES + 5):
+        apply(topics, count("t", 4, number, topic_id=f"id{number}"))
+        topics = Topics(CLUSTER, topics.encode())
+    assert topics.topic_id("t", T0) == "id5"
+    assert topics.topic_id("t", T0 + MAX_LIVES + 4) == f"id{MAX_LIVES + 4}"

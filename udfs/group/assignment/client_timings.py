@@ -33,6 +33,8 @@ EXPIRY_SCAN_MS: Final = 10_000
 # A broker holds a pull of a waiting client, which then pulls again: the last pull of a live client is never older
 # (DefaultMQPushConsumerImpl#CONSUMER_TIMEOUT_MILLIS_WHEN_SUSPEND).
 PULL_HELD_MS: Final = 30_000
+# Clients write the offsets that they have come to in this interval (ClientConfig#persistConsumerOffsetInterval).
+COMMIT_INTERVAL_MS: Final = 5_000
 # MetaQ's clients watch ZooKeeper: they take partitions over within about a second (measured with 1.4.6.2).
 REOWN_MS: Final = 1_000
 # An action of a member is reported by the next poll, or by the one after it.

@@ -1,16 +1,24 @@
 """Core: what it costs that a queue gets another owner: messages that are read twice, messages that wait. No I/O.
 
 A new owner begins at the committed offset. What the former owner had read beyond it is read twice. Its position is
-known where somebody reports it (RocketMQ's members, consumers that report for themselves). Else it is estimated: it
-read on as between its last two commits, at most until it should have committed again, and at most up to the end of the
-queue. An owner that committed after the rebalance began did so as it gave the queue back, and read no further.
+known where somebody reports it (RocketMQ's members, consumers that report for themselves), and it is the last one if
+the queue had no more, or as long as nothing shows where the queue ends. Else there is an estimate:
+
+- Commits that are all observed (Kafka): the owner read on as between its last two commits, at most until it should
+  have committed again, and at most up to the end of the queue. One that committed after the rebalance began did so as
+  it gave the queue back, and read no further.
+- Commits that are polled (RocketMQ): as much as the owner was ahead of its commit when its position was last polled;
+  without a position, as much as it reads between two commits. An owner that lives on has committed as it gave the queue
+  up, and so has one that left in order. Commits after it departed are its successor's.
+- Offsets that count bytes (MetaQ) tell no number of messages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from udfs.group.assignment.client_timings import COMMIT_INTERVAL_MS
 from udfs.group.state.assignment_diff import Changed
 from udfs.group.state.group import Queue
 from udfs.group.state.view import GroupView
@@ -32,7 +40,8 @@ class MoveCost(NamedTuple):
     waiting: int | None = None
 
 
-_NOTHING = MoveCost()
+_NOTHING: Final = MoveCost()
+_NOTHING_REPEATED: Final = MoveCost(repeated_estimated=0)
 
 
 class _Newest(NamedTuple):
@@ -60,12 +69,14 @@ def move_costs(view: GroupView, changed: Sequence[Changed], at: int, began: int 
     costs: dict[Queue, MoveCost] = {}
     for (queue, old), key in zip(taken, queue_keys([queue for queue, _ in taken]).tolist(), strict=True):
         newest = _newest(offsets.get(key, ()), at)
-        if newest.commit is None:
+        has_owner = bool(old) or queue in revoked
+        if view.profile.commits_are_polled:
+            cost = _polled_cost(view, queue, old, newest, at, has_owner=has_owner)
+        elif newest.commit is None:
             continue
-        waiting = None if newest.end is None else max(0, newest.end[1] - newest.commit[1])
-        cost = MoveCost(waiting=waiting)
-        if old or queue in revoked:
-            cost = _repeated(newest, _stopped_at(view, old, at), began)._replace(waiting=waiting)
+        else:
+            cost = _repeated(newest, _stopped_at(view, old, at), began) if has_owner else _NOTHING
+            cost = cost._replace(waiting=_waiting(newest.end, newest.commit))
         if cost != _NOTHING:
             costs[queue] = cost
     return costs
@@ -101,6 +112,18 @@ def _newest(observed: Iterable[tuple[int, int, int, int]], until: int) -> _Newes
     return _Newest(commit, former, end, position)
 
 
+def _waiting(end: tuple[int, int] | None, commit: tuple[int, int]) -> int | None:
+    return None if end is None else max(0, end[1] - commit[1])
+
+
+def _is_last(position: tuple[int, int], end: tuple[int, int] | None) -> bool:
+    """Return whether an owner cannot have read beyond its position, as far as is known."""
+    return end is None or end[1] <= position[1]
+
+
+# ---- commits that are all observed
+
+
 def _stopped_at(view: GroupView, old: Sequence[str], at: int) -> int:
     """Return when the former owner had stopped to read, at the latest."""
     departed = view.group.departed.get(old[0]) if len(old) == 1 and old[0] not in view.group.members else None
@@ -111,17 +134,83 @@ def _repeated(newest: _Newest, stopped_at: int, began: int | None) -> MoveCost:
     if newest.commit is None:
         return _NOTHING
     committed_at, committed = newest.commit
-    if newest.position is not None and newest.position[0] >= committed_at:
-        return MoveCost(repeated=max(0, newest.position[1] - committed))
+    position = newest.position if newest.position is not None and newest.position[0] >= committed_at else None
+    if position is not None and _is_last(position, newest.end):
+        return MoveCost(repeated=max(0, position[1] - committed))
     if began is not None and committed_at >= began:
-        return MoveCost(repeated_estimated=0)
+        return _NOTHING_REPEATED
+    read = 0 if position is None else max(0, position[1] - committed)
     if newest.former is None:
-        return _NOTHING
+        return _NOTHING if position is None else MoveCost(repeated_estimated=read)
     interval, step = committed_at - newest.former[0], committed - newest.former[1]
     if interval <= 0 or step < 0:
-        return _NOTHING
+        return _NOTHING if position is None else MoveCost(repeated_estimated=read)
     read_for = max(0, min(interval, stopped_at - committed_at))
-    estimated = -(-step * read_for // interval)
+    estimated = max(read, -(-step * read_for // interval))
     if newest.end is not None and newest.end[0] >= committed_at + read_for:
+        estimated = min(estimated, max(0, newest.end[1] - committed))
+    return MoveCost(repeated_estimated=estimated)
+
+
+# ---- commits that are polled
+
+
+def _polled_cost(
+    view: GroupView, queue: Queue, old: Sequence[str], newest: _Newest, at: int, *, has_owner: bool
+) -> MoveCost:
+    left_at = _departed_at(view, queue, old)
+    until = at if left_at is None else left_at
+    commits = [one for one in (newest.commit, newest.former) if one is not None and one[0] <= until]
+    if not commits:
+        return _NOTHING
+    if view.profile.offsets_count_bytes:
+        return _NOTHING_REPEATED if has_owner and left_at is None else _NOTHING
+    waiting = _waiting(newest.end, commits[0])
+    if not has_owner or view.mode == "message":  # where no member owns a queue alone
+        return MoveCost(waiting=waiting)
+    cost = _NOTHING_REPEATED if left_at is None else _ahead(newest, commits, left_at)
+    return cost._replace(waiting=waiting)
+
+
+def _departed_at(view: GroupView, queue: Queue, old: Sequence[str]) -> int | None:
+    """Return when the last owner departed without leaving in order; None: it lives on, or it left in order."""
+    departed = view.group.departed
+    losses = [departed[one] for one in old if one in departed and one not in view.group.members]
+    if not old:
+        idle = view.group.idle_queues.get(queue)
+        released_at = None if idle is None else idle.released_at
+        losses = [one for one in departed.values() if released_at is not None and one.left_at >= released_at]
+    return max((one.left_at for one in losses if one.left_reason != "left"), default=None)
+
+
+def _ahead(newest: _Newest, commits: Sequence[tuple[int, int]], left_at: int) -> MoveCost:
+    """Return how far an owner that departed was ahead of its last commit.
+
+    Args:
+        commits: The last ones until then, the newest first.
+    """
+    position = newest.position
+    base = None if position is None else next((one for one in commits if one[0] <= position[0]), None)
+    if position is None or position[0] > left_at or base is None:
+        return _by_rate(newest, commits)
+    ahead = max(0, position[1] - base[1])
+    if not _is_last(position, newest.end):
+        return MoveCost(repeated_estimated=ahead)
+    if base == commits[0]:
+        return MoveCost(repeated=ahead)
+    # The newer commit was its own, or it is its successor's, which has read the same again.
+    has_committed = commits[0][1] >= position[1] and left_at - position[0] > COMMIT_INTERVAL_MS
+    return MoveCost(repeated_estimated=0 if has_committed else ahead)
+
+
+def _by_rate(newest: _Newest, commits: Sequence[tuple[int, int]]) -> MoveCost:
+    if len(commits) < 2:
+        return _NOTHING
+    (committed_at, committed), (former_at, former) = commits
+    interval, step = committed_at - former_at, committed - former
+    if interval <= 0 or step < 0:
+        return _NOTHING
+    estimated = -(-step * min(interval, COMMIT_INTERVAL_MS) // interval)
+    if newest.end is not None and newest.end[0] >= committed_at:
         estimated = min(estimated, max(0, newest.end[1] - committed))
     return MoveCost(repeated_estimated=estimated)

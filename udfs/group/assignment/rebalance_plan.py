@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -57,9 +57,11 @@ class RebalancePlan(msgspec.Struct, frozen=True, kw_only=True):
             is needed to compute the generation once they are.
         reported: The whole assignment as it was reported, where it was. compared: What all members said at that very
             time each for itself: what they held as it began.
-        revoked_pending: Queues that a cooperative generation revokes and does not assign yet.
+        revoked_pending: Queues that cooperative generations revoked and this one does not assign yet.
+        waiting_since: When those among them were revoked that an earlier one revoked; None: it is not known.
         steps: Who owned what from which times on, ascending. step_pauses: For how long queues that moved had none.
         overtaken: The newer generation that came before its members had taken it over.
+        made_again: Topics that are other ones than before, under their names: their queues are none of those before.
         idle_queues, pulls: Of the queues that are known now: those between two owners, and when each was last pulled.
     """
 
@@ -76,9 +78,11 @@ class RebalancePlan(msgspec.Struct, frozen=True, kw_only=True):
     pauses: Pauses = Pauses()
     phases: Phases = Phases()
     revoked_pending: Sequence[Queue] = ()
+    waiting_since: Mapping[Queue, int | None] = msgspec.field(default_factory=dict)
     steps: Sequence[tuple[int, Owners]] = ()
     step_pauses: QueuePauses = msgspec.field(default_factory=dict)
     overtaken: int | None = None
+    made_again: frozenset[str] = frozenset()
     idle_queues: dict[Queue, IdleQueue] = msgspec.field(default_factory=dict)
     pulls: dict[Queue, int] = msgspec.field(default_factory=dict)
 
@@ -94,9 +98,13 @@ def plan_counted(view: GroupView, pending: Pending) -> RebalancePlan:
     reported = None if pending.reported is None else held_only_by(dict(pending.reported), group.members)
     target = compute_target_assignment(view, known, None, at, generation, told=reported)
     revoked: list[Queue] = []
+    waiting: list[Queue] = []
     if target.strategy == COOPERATIVE and not target.failed and reported is None:
-        existing = set(queues_of(view, known))
-        revoked = [queue for queue in previous_owners(group) if queue in existing and queue not in target.owners]
+        previous = previous_owners(group)
+        free = set(queues_of(view, known)).difference(target.owners)
+        revoked = [queue for queue in previous if queue in free]
+        # Its members still claim them: it could not assign them yet.
+        waiting = [queue for queue in group.revoked_pending if queue in free and queue not in previous]
     plan = RebalancePlan(
         at=at,
         generation=generation,
@@ -104,7 +112,8 @@ def plan_counted(view: GroupView, pending: Pending) -> RebalancePlan:
         known=known,
         target=target,
         reported=reported,
-        revoked_pending=revoked,
+        revoked_pending=[*revoked, *waiting],
+        waiting_since={queue: group.revoked_at(queue) for queue in waiting},
     )
     return _with_reports_and_pauses(view, plan)
 

@@ -98,7 +98,7 @@ def compute_target_assignment(
             chosen = named or select_protocol(voters, tie_order)
             may_use_owned = not ignores_owned(chosen, view.system)
         before = _by_former_ids(previous_owners(group), names) if previous is None else previous
-        problem = _problem(view, known, _by_member(before) if may_use_owned else {}, names, generation)
+        problem = _problem(view, known, at, _by_member(before) if may_use_owned else {}, names, generation)
         problem = problem if altered is None else altered(problem)
         in_use = _existing_queues(view, known) if may_use_owned else None
         if view.profile.members_vote and view.mode == "clustering" and _depends_on_library(view, chosen):
@@ -204,7 +204,7 @@ def _voters(group: Group, names: Mapping[str, str]) -> Collection[Voter]:
 
 
 def _problem(
-    view: GroupView, known: QueuesByTopic, previous: Previous, names: Mapping[str, str], generation: int
+    view: GroupView, known: QueuesByTopic, at: int, previous: Previous, names: Mapping[str, str], generation: int
 ) -> Problem:
     group = view.group
     former = max(generation - 1, 0)  # the one in which they held it
@@ -215,7 +215,7 @@ def _problem(
             for member in group.members.values()
         ),
         topics={
-            name: Topic(name=name, queues=queues, topic_id=view.topics.topic_id(name)) for name, queues in known.items()
+            name: Topic(name=name, queues=queues, topic_id=view.topic_id(name, at)) for name, queues in known.items()
         },
         settings=group.strategy_settings or {},
         leader=None if group.leader is None else names.get(group.leader, group.leader),

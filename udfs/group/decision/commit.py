@@ -18,7 +18,7 @@ from udfs.group.batch.context import GroupContext
 from udfs.group.decision.commit_spans import commit_spans, end_spans, note_holdings, split_replaced, split_span_of
 from udfs.group.decision.rebalance import RebalanceResult
 from udfs.group.members.static_members import ids_at
-from udfs.group.state.assignment_diff import by_owner, owners_of
+from udfs.group.state.assignment_diff import by_owner, owners_of, without_topics
 from udfs.group.state.group import (
     MAX_WAITING_REPORTS,
     Awaited,
@@ -54,10 +54,14 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     group.last_rebalance_at, group.last_rebalance_id = at, row.rebalance_id
     group.rebalance_ordinals = result.ordinals
     group.idle_queues, group.pulls = plan.idle_queues, plan.pulls
+    if plan.made_again:
+        commit_spans(context, "computed", without_topics(group.computed, plan.made_again), at)
     commit_spans(context, "computed", plan.target.owners, at, guessed=plan.guessed, costs=result.costs)
     for time, owners in plan.steps:
         commit_spans(context, "reported", owners, time, paused=plan.step_pauses)
     if result.reported is not None:
+        if plan.made_again and not plan.steps:
+            commit_spans(context, "reported", without_topics(group.reported, plan.made_again), at)
         commit_spans(context, "reported", result.reported, at, costs=result.costs, paused=plan.step_pauses)
         group.has_reported = True
     split_replaced(context, None)
@@ -68,7 +72,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     group.members_decided = row.members_after
     group.counts = {topic: len(infos) for topic, infos in plan.known.items()}
     group.topics_without_metadata, group.awaited = list(plan.guessed), plan.awaited
-    group.revoked_pending = list(plan.revoked_pending)
+    group.revoked_pending, group.waiting_since = list(plan.revoked_pending), dict(plan.waiting_since)
     group.logical_id = row.logical_id if group.revoked_pending else None
     group.last_strategy, group.last_library = row.strategy, row.library
     is_comparable = plan.target.incomparable not in OF_LIBRARIES and plan.overtaken is None
@@ -121,7 +125,8 @@ def commit_generation_zero(context: GroupContext, at: int, *, polled: bool) -> N
         context.close_session(member_id, at, at, "absent_from_snapshot")
     end_spans(context, at)
     group.generation, group.members_decided, group.polled = 0, 0, polled
-    group.counts, group.revoked_pending, group.topics_without_metadata, group.awaited = {}, [], [], None
+    group.counts, group.topics_without_metadata, group.awaited = {}, [], None
+    group.revoked_pending, group.waiting_since = [], {}
     row = GroupChanged(
         system=context.system,
         state="empty",
@@ -253,7 +258,8 @@ def stop_deciding(context: GroupContext, at: int) -> None:
         context.set_finding(kind, None, at)
     group.followed, group.pending, group.generation = False, None, None
     group.compare_at, group.idle_queues, group.pulls = None, {}, {}
-    group.members_decided, group.counts, group.revoked_pending = 0, {}, []
+    group.members_decided, group.counts = 0, {}
+    group.revoked_pending, group.waiting_since = [], {}
     group.topics_without_metadata, group.awaited = [], None
 
 

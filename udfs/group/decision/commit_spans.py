@@ -42,6 +42,8 @@ def commit_spans(
     if origin == "reported" and changed:
         at = group.reported_at = max(at, group.reported_at or at)
     split_replaced(context, at)
+    if costs is None:
+        costs = move_costs(context, changed, at)  # before the queues between two owners are forgotten
     handover: Handover | None = None
     if changed and origin == "reported" and context.kind is GroupKind.CLIENT_ASSIGNED:
         handover = hand_over(context, changed, pulled or {}, at)
@@ -57,7 +59,7 @@ def commit_spans(
         instance_ids={name: one.instance_id for name, one in group.members.items() if one.instance_id is not None},
         inferred=lambda topic: inferred or topic in guessed,
         pauses=(paused or {}) if handover is None else handover.pauses,
-        costs=move_costs(context, changed, at) if costs is None else costs,
+        costs=costs,
     )
     if body is not None:
         context.write(at, body)

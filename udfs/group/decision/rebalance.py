@@ -22,6 +22,7 @@ from udfs.group.state.assignment_diff import (
     changed_queues,
     count_moves,
     held_only_by,
+    without_topics,
 )
 from udfs.group.state.flapping import Flapping, Usual, flapping, remember
 from udfs.group.state.group import Owners, Queue, observed_by
@@ -84,12 +85,15 @@ def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
     before, after = group.computed, target.owners
     if plan.reported is not None:
         before, after = previous_owners(group), plan.reported
+    ended = sum(len(holders) for queue, holders in before.items() if queue[0] in plan.made_again)
+    before = without_topics(before, plan.made_again)
     moves = view.changed_queues(before, after)
     balance = _balance(view, plan, after, queues)
     identity, ordinals = next_identity(view, at, plan.generation)
     began = None if plan.pauses.pause_ms is None else at - plan.pauses.pause_ms
     costs = move_costs(view, moves, at, began)
     row = _row(view, plan, identity, before, moves, balance, len(queues), costs)
+    row.queues_revoked += ended
     reported = plan.reported
     if reported is None and group.has_reported:
         reported = held_only_by(group.reported, group.members)
@@ -162,7 +166,7 @@ def _row(
         queues_differing=differing,
         library=target.library,
         agrees_reason=reason,
-        logical_id=_logical_id(view, triggers) or identity,
+        logical_id=_logical_id(view, plan, triggers) or identity,
         **msgspec.structs.asdict(plan.pauses),
         observed_by=observed_by(group, source_of(view)),
         **msgspec.structs.asdict(plan.phases),
@@ -170,9 +174,12 @@ def _row(
     )
 
 
-def _logical_id(view: GroupView, triggers: Sequence[Trigger]) -> str | None:
-    """Return the first generation of the cooperative rebalance that these causes continue; None: they begin one."""
-    continues = any(one.kind == "cooperative_follow_up" for one in triggers)
+def _logical_id(view: GroupView, plan: RebalancePlan, triggers: Sequence[Trigger]) -> str | None:
+    """Return the first generation of the cooperative rebalance that this one continues; None: it begins one.
+
+    It does where it assigns some of the queues that were revoked, and where some of them wait on.
+    """
+    continues = bool(plan.waiting_since) or any(one.kind == "cooperative_follow_up" for one in triggers)
     # States of version 3 have no logical id: then the last rebalance was the first half.
     return (view.group.logical_id or view.group.last_rebalance_id) if continues else None
 

@@ -108,6 +108,8 @@ def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int) -
         return
     kind: TriggerKind = "session_expired" if event.how == "expired" else "member_left"
     if context.kind is GroupKind.REPORTED:
+        if member.joined_at > event.event_time:  # late, and of a session before this one
+            return
         context.learn(Evidence(kind, event.event_time, member_id, None, due.event_id, event.reason))
         return
     if due.late and is_alive_after(context, member, event.event_time):

@@ -97,6 +97,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("audit", CurrentAudit | None),
     ("verdict", StrategyVerdict | None),
     ("last_library", str | None),
+    ("waiting_since", dict[tuple[str, str | None, int], int | None]),
 )
 _VALUES = attrgetter(*(name for name, _ in _PLAIN))
 _BLANK = _VALUES(Group())

@@ -21,24 +21,53 @@ def pending_queues(
     before: Owners,
     told: Owners | None,
     existing: Collection[Queue],
+    causes: Causes,
 ) -> list[Queue]:
     """Return the queues that a generation leaves without an owner because they are on the move.
 
     Args:
-        before, told: The reported assignment before, and of this generation.
-    Returns: those that it takes from a member; those taken before whose former owner still reports them as owned
-        (kafka-python joins again before it has given them up); with Kafka Streams also those that nobody had, once.
+        before, told: The reported assignment before, and of this generation. causes: Of this generation.
+    Returns: those that it takes from a member; those taken by earlier ones that wait on; with Kafka Streams also those
+        that nobody had, once.
     """
-    if told is None or not snapshot.members or strategy not in (COOPERATIVE, _STREAMS):
+    if not snapshot.members or strategy not in (COOPERATIVE, _STREAMS):
         return []
     topics = {queue[0] for queue in existing}
-    claimed = {(ref.topic, None, ref.queue_id) for info in _by_records(snapshot) for ref in info.owned or ()}
-    waiting = [queue for queue in group.revoked_pending if queue not in told and queue in claimed]
+    if told is None:
+        return [queue for queue in group.revoked_pending if queue[0] in topics]
+    waiting = _still_waiting(group, snapshot, told, causes)
     pending = dict.fromkeys([*released(before, told), *waiting])
     if strategy == _STREAMS:
         past = {*told, *group.revoked_pending}
         pending |= dict.fromkeys(queue for queue in existing if queue not in past)
     return [queue for queue in pending if queue[0] in topics]
+
+
+def _still_waiting(group: Group, snapshot: GroupSnapshot, told: Owners, causes: Causes) -> list[Queue]:
+    """Return the queues taken by earlier generations that this one could not assign yet.
+
+    Its leader assigns a queue once no member owns it: one waits on while a member reports it as owned (kafka-python
+    joins again before it has given it up; a member that missed the last assignment has not heard of it). Where members
+    do not say what they own, it waits on as long as other members join.
+    """
+    waiting = [queue for queue in group.revoked_pending if queue not in told]
+    if all(info.owned is not None for info in snapshot.members):
+        claimed = {(ref.topic, None, ref.queue_id) for info in snapshot.members for ref in info.owned or ()}
+        return [queue for queue in waiting if queue in claimed]
+    return waiting if any(one.kind == "member_joined" for one in causes.triggers) else []
+
+
+def waiting_since(
+    group: Group, pending: Collection[Queue], before: Owners, told: Owners | None
+) -> dict[Queue, int | None]:
+    """Return when those of the queues on the move were revoked that an earlier generation revoked.
+
+    Args:
+        before, told: The reported assignment before, and of this generation; None: a queue may have had an owner
+            meanwhile, so the time is not known.
+    """
+    earlier = set(group.revoked_pending).difference(before)
+    return {queue: None if told is None else group.revoked_at(queue) for queue in pending if queue in earlier}
 
 
 def add_causes_of_steps(

@@ -27,10 +27,11 @@ from udfs.group.kafka.reported_generations import (
     subscribed_after,
     update_existing,
 )
+from udfs.group.kafka.topic_lives import TopicLives, lives_in, ownership_steps, queues_in_target
 from udfs.group.kafka.triggers import Causes, compare
-from udfs.group.state.assignment_diff import by_owner, held_only_by, owners_of
+from udfs.group.state.assignment_diff import held_only_by
 from udfs.group.state.group import Awaited, Evidence, Owners, Queue
-from udfs.group.state.recorded_group import EpochOutcome, Held, Partitions
+from udfs.group.state.recorded_group import EpochOutcome
 from udfs.group.state.view import GroupView
 from udfs.model.comparability import MEMBERS_UNKNOWN, NO_TARGET, NOT_RECOMPUTABLE
 from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueRef
@@ -56,17 +57,19 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         update_existing(context, snapshot, at)
         return
     overtake_awaited(context)
-    told = _owners(outcome.owned, names)
-    published = None if outcome.target is None else _owners(outcome.target, names)
+    lives = lives_in(group.recorded, outcome, names)
+    told = lives.owners(outcome.owned)
+    published = None if outcome.target is None else lives.owners(outcome.target)
     # A target names queues that its coordinator knew, whether or not anybody has taken them.
-    named = told | (published or {})
+    named = lives.owners(lives.current(outcome.owned)) | (published or {})
     before = set(group.subscribed_topics())
     topics = subscribed_after(context, snapshot)
     known, guessed = queues_shown(context, topics, named, at, outcome.assigned_at)
+    known = queues_in_target(context, lives, known, published or {}, outcome.assigned_at or at)
     resized = {topic: sizes(context, topic, known, guessed, named) for topic in topics & before}
-    grown = {topic: (was, now) for topic, (was, now) in resized.items() if was != now}
+    grown = {topic: (was, now) for topic, (was, now) in resized.items() if was != now or topic in lives.made_again}
     _learn_arrivals(context, outcome)
-    causes = compare(context, snapshot, due.event_id, at, grown, infers=False)
+    causes = compare(context, snapshot, due.event_id, at, grown, made_again=lives.made_again, infers=False)
     if group.exists and not causes.triggers and told == group.reported:
         note_epoch(context, outcome.epoch, at)
         return
@@ -75,11 +78,13 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     move_members(context, snapshot, {info.member_id: info.member_id for info in snapshot.members}, causes, at)
     begin_generation(context, outcome.epoch, None, [info.member_id for info in snapshot.members], polled=False)
     _add_triggers(context, due, snapshot, current, causes, at)
-    steps = _steps(group.reported, outcome, names)
+    steps = ownership_steps(group.reported, outcome, lives)
     pauses = _pauses(group.reported, steps)
-    target, awaited = _target(context, outcome, names, known, guessed, told)
+    if group.recorded is not None and lives.ids is not None:
+        group.recorded.note_ids(lives.ids)
+    target, awaited = _target(context, outcome, lives, known, guessed, told)
     if published is not None and target.recomputed and awaited is None and target.owners != published:
-        target = _in_another_order(context, outcome, names, known, published) or target
+        target = _in_another_order(context, outcome, lives, known, published) or target
     measured = Pauses(pause_ms=at - outcome.began_at, queue_pause_ms=sum(pause or 0 for pause, _ in pauses.values()))
     plan = RebalancePlan(
         at=at,
@@ -101,6 +106,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         steps=steps,
         step_pauses=pauses,
         overtaken=outcome.overtaken,
+        made_again=lives.made_again,
     )
     commit(context, rebalance(context, plan))
     if group.recorded is not None:
@@ -119,29 +125,13 @@ def _snapshot(view: GroupView, outcome: EpochOutcome, names: Mapping[str, str]) 
         strategy=outcome.strategy,
         members=outcome.members,
         assignments={
-            member_id: tuple(QueueRef(topic, number) for topic, _, number in _queues(held, names))
+            member_id: tuple(
+                QueueRef(names.get(one.topic, one.topic), number) for one in held for number in one.partitions
+            )
             for member_id, held in outcome.owned.items()
         },
         departures=outcome.departures,
     )
-
-
-def _queues(held: Partitions, names: Mapping[str, str]) -> list[Queue]:
-    return [(names.get(one.topic, one.topic), None, number) for one in held for number in one.partitions]
-
-
-def _owners(held: Held, names: Mapping[str, str]) -> Owners:
-    return owners_of({member_id: _queues(partitions, names) for member_id, partitions in held.items()})
-
-
-def _steps(before: Owners, outcome: EpochOutcome, names: Mapping[str, str]) -> list[tuple[int, Owners]]:
-    """Return who owned what from which times on."""
-    held = by_owner(before)
-    steps: list[tuple[int, Owners]] = []
-    for at, changed in outcome.steps:
-        held |= {member_id: _queues(partitions, names) for member_id, partitions in changed.items()}
-        steps.append((at, owners_of(held)))
-    return steps
 
 
 def _pauses(before: Owners, steps: list[tuple[int, Owners]]) -> QueuePauses:
@@ -189,7 +179,7 @@ def _missed(current: int | None, epoch: int) -> int | None:
 def _target(
     context: GroupContext,
     outcome: EpochOutcome,
-    names: Mapping[str, str],
+    lives: TopicLives,
     known: QueuesByTopic,
     guessed: list[str],
     told: Owners,
@@ -203,13 +193,13 @@ def _target(
     if outcome.target is None and outcome.members:
         owners = current_owners(context, outcome.at)
         return TargetAssignment(owners=owners, strategy=strategy, incomparable=NO_TARGET), None
-    previous = _owners(outcome.previous, names)
+    previous = lives.owners(lives.current(outcome.previous))
     spans = context.computed_spans_of_now()
     return compute_generation(context, known, guessed, told, strategy, outcome.at, spans, previous)
 
 
 def _in_another_order(
-    view: GroupView, outcome: EpochOutcome, names: Mapping[str, str], known: QueuesByTopic, published: Owners
+    view: GroupView, outcome: EpochOutcome, lives: TopicLives, known: QueuesByTopic, published: Owners
 ) -> TargetAssignment | None:
     """Return the published target where the coordinator computes it from members in another order; else None.
 
@@ -217,7 +207,7 @@ def _in_another_order(
     records do not tell.
     """
     strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, view.system)
-    previous = _owners(outcome.previous, names)
+    previous = lives.owners(lives.current(outcome.previous))
     for order in other_orders(list(view.group.members)):
         altered = partial(_in_order, order)
         target = compute_target_assignment(view, known, strategy, outcome.at, outcome.epoch, previous, altered=altered)

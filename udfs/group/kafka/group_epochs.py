@@ -7,7 +7,6 @@ before is no rebalance. Records name topics by their ids: an epoch waits until m
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias
@@ -19,6 +18,7 @@ from udfs.group.events.lifecycle import show_unfollowed
 from udfs.group.kafka.epoch_rebalance import take_epoch
 from udfs.group.kafka.inferred_departures import newest_commits
 from udfs.group.kafka.reported_generations import update_existing
+from udfs.group.kafka.topic_names import has_names, learn_names
 from udfs.group.state.assignment_diff import by_owner
 from udfs.group.state.group import Evidence
 from udfs.group.state.recorded_group import (
@@ -26,6 +26,7 @@ from udfs.group.state.recorded_group import (
     EpochOutcome,
     Folded,
     Held,
+    Partitions,
     RecordedGroup,
     RecordedMember,
     fold,
@@ -39,12 +40,9 @@ from udfs.model.journal import GroupChanged, TriggerKind
 
 MAX_WAITING = 100_000  # members and their assignments in outcomes that wait: beyond it the oldest name topics by ids
 MAX_STEPS = 1_024  # changes of ownership within one epoch: beyond it the newest are taken for one
-MAX_NAMES = 10_000  # topics of a recorded, former ones included; beyond it the oldest is forgotten
 # Heartbeat interval and session timeout are settings of the broker (``group.consumer.heartbeat.interval.ms``). By
 # default a member whose commits went on until so shortly before its end was not silent.
 _HEARTBEAT_MS = 5_000
-_HEXADECIMAL_UUID = 36
-_FOR_URLS = str.maketrans("+/", "-_")
 _Kind: TypeAlias = Literal["left", "expired", "gone"]
 _EVIDENCE: Final[dict[str, TriggerKind]] = {"left": "member_left", "expired": "session_expired"}
 
@@ -104,13 +102,13 @@ def decide_waiting(context: GroupContext, at: int) -> None:
     if recorded is None:
         return
     if recorded.protocol != "consumer":
-        _learn_names(context, recorded, at)
+        learn_names(context, recorded, at)
         show_unfollowed(context, at)
         return
     if recorded.waiting:
-        _learn_names(context, recorded, at)
+        learn_names(context, recorded, at)
         last = max(
-            (place for place, one in enumerate(recorded.waiting) if _has_names(context, recorded, one, at)), default=-1
+            (place for place, one in enumerate(recorded.waiting) if has_names(context, recorded, one, at)), default=-1
         )
         while sum(one.size for one in recorded.waiting[last + 1 :]) > MAX_WAITING:
             last += 1
@@ -124,7 +122,7 @@ def _end_records(context: GroupContext, at: int) -> None:
     """Decide all epochs that wait: the group ends, or goes on without such records."""
     recorded = context.group.recorded
     if recorded is not None:
-        _learn_names(context, recorded, at)
+        learn_names(context, recorded, at)
         for outcome in recorded.take_waiting(len(recorded.waiting)):
             take_epoch(context, outcome, recorded.names)
     context.follow_records(None)
@@ -253,20 +251,34 @@ def _info(recorded: RecordedGroup, member_id: str, member: RecordedMember) -> Me
 
 
 def _note_step(recorded: RecordedGroup, folded: Folded, before: Held, now: Held, at: int) -> None:
-    """Note which members own something else from now on."""
+    """Note which members own something else from now on; of those whose topic may be another one, also what before."""
     renamed = {folded.renamed.get(one, one): held for one, held in before.items()}
     changed = {one: now.get(one, ()) for one in {*renamed, *now} if renamed.get(one, ()) != now.get(one, ())}
     if not changed:
         return
+    seen = {one for _, held in recorded.steps for one in held}
+    former = {
+        one: renamed[one]
+        for one in changed
+        if one in renamed and one not in seen and _swaps(renamed[one], now.get(one, ()))
+    }
+    if former:
+        recorded.steps.append((at, former))
     if len(recorded.steps) >= MAX_STEPS:
         recorded.steps[-1] = (at, {**recorded.steps[-1][1], **changed})
     else:
         recorded.steps.append((at, changed))
 
 
+def _swaps(before: Partitions, now: Partitions) -> bool:
+    """Return whether a member gives up a partition and gets one of the same number of another topic."""
+    was, is_now = ({(one.topic, number) for one in held for number in one.partitions} for held in (before, now))
+    return bool({number for _, number in was - is_now} & {number for _, number in is_now - was})
+
+
 def _is_whole(view: GroupView, recorded: RecordedGroup, at: int) -> bool:
     """Return whether the members of which something is known own every queue of the topics that they own some of."""
-    _learn_names(view, recorded, at)
+    learn_names(view, recorded, at)
     held: dict[str, set[int]] = {}
     for partitions in recorded.owned().values():
         for one in partitions:
@@ -307,38 +319,3 @@ def _departure(view: GroupView, member_id: str, member: RecordedMember | None, a
     if at - last < _HEARTBEAT_MS:
         return "left", f"it committed until {at - last} ms before"
     return "gone", None
-
-
-# ---- names of topics
-
-
-def _learn_names(view: GroupView, recorded: RecordedGroup, at: int) -> None:
-    """Remember the ids of topics that are known by now."""
-    for topic in sorted({*recorded.topics(), *view.group.subscribed_topics()}):
-        topic_id = _topic_id_at(view, topic, at)
-        if topic_id is not None:
-            recorded.names[topic_id] = topic
-    while len(recorded.names) > MAX_NAMES:
-        del recorded.names[next(iter(recorded.names))]
-
-
-def _topic_id_at(view: GroupView, topic: str, at: int) -> str | None:
-    """Return a topic's id as records name it, if metadata has shown it by then.
-
-    librdkafka writes ids with the ordinary alphabet of base64, Java with that for URLs; others write hexadecimal ones.
-    """
-    text = None if view.queues_at(topic, at) is None else view.topics.topic_id(topic)
-    if text is not None and len(text) == _HEXADECIMAL_UUID:
-        try:
-            text = base64.b64encode(bytes.fromhex(text.replace("-", ""))).decode()
-        except ValueError:
-            return text
-    return None if text is None else text.rstrip("=").translate(_FOR_URLS)
-
-
-def _has_names(view: GroupView, recorded: RecordedGroup, outcome: EpochOutcome, at: int) -> bool:
-    """Return whether the names of an outcome's topics are known, or no topic is left that they could be of."""
-    if outcome.topic_ids() <= recorded.names.keys():
-        return True
-    topics = {topic for info in outcome.members for topic in info.subscriptions or ()}
-    return bool(topics) and all(_topic_id_at(view, topic, at) is not None for topic in topics)

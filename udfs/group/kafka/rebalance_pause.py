@@ -20,12 +20,14 @@ def queue_pause(
     at: int,
 ) -> int | None:
     """Return the total time without an owner: of all owned queues (eager), otherwise of those that moved."""
-    if told is None or handing_over:
+    if told is None or (handing_over and not handed):
         return None  # not observed, or not over: the follow-up generation shows it
     if not cooperative:
         return None if pause is None else pause * sum(queue in told for queue in before)
-    since = view.group.last_rebalance_at
-    total = 0 if since is None else (at - since) * len(handed)
+    times = [view.group.revoked_at(queue) for queue in handed]
+    if any(time is None for time in times):
+        return None
+    total = sum(at - time for time in times if time is not None)
     moved = sum(queue in before and before[queue] != holders for queue, holders in told.items())
     if moved and pause is None:
         return None
@@ -38,14 +40,15 @@ def span_pauses(
     """Return for how long each queue that has another owner now had none: by queue and owner; measured, estimated.
 
     Args:
-        handed: Queues that the cooperative generation before revoked: they had no owner since.
+        handed: Queues that earlier cooperative generations revoked: they had no owner since.
     """
-    since, waited_long = view.group.last_rebalance_at, set(handed)
+    waited_long = set(handed)
     found: dict[tuple[Queue, str], tuple[int | None, int | None]] = {}
     for queue, holders in told.items():
         waited = pause if queue in before and before[queue] != holders else None
-        if queue in waited_long and since is not None:
-            waited = at - since
+        if queue in waited_long:
+            since = view.group.revoked_at(queue)
+            waited = None if since is None else at - since
         if waited is not None:
             kept = before.get(queue, ())
             found.update({(queue, one): (waited, None) for one in holders if one not in kept})

@@ -24,7 +24,8 @@ from udfs.group.decision.rebalance import in_order, next_identity, rebalance
 from udfs.group.events.polls import arrive_by_snapshot
 from udfs.group.events.reported_assignment import reported_owners, take_reported_assignment, take_waiting_reports
 from udfs.group.events.topic_changes import compute_generation, queues_shown, sizes
-from udfs.group.kafka.cooperative_steps import add_causes_of_steps, pending_queues
+from udfs.group.kafka.cooperative_steps import add_causes_of_steps, pending_queues, waiting_since
+from udfs.group.kafka.deleted_topics import evidence_after, topics_now
 from udfs.group.kafka.polled_generations import counted_generation, is_counted, is_polled, lacks_subscriptions
 from udfs.group.kafka.rebalance_pause import estimated_pause, queue_pause, span_pauses
 from udfs.group.kafka.triggers import Causes, compare
@@ -104,10 +105,12 @@ def _take_new_generation(
     if lacks_subscriptions(snapshot):
         after |= {queue[0] for queue in told or ()}
     known, guessed = queues_shown(context, after, told, at)
+    topics = topics_now(context, (after & subscribed_before).difference(guessed), known, told, at)
+    known, made_again = topics.known, topics.made_again
     resized = {topic: sizes(context, topic, known, guessed, told) for topic in after & subscribed_before}
-    grown = {topic: (was, now) for topic, (was, now) in resized.items() if was != now}
-    causes = compare(context, snapshot, due.event_id, at, grown)
-    context.use_up_evidence(causes.evidence_left)
+    grown = {topic: (was, now) for topic, (was, now) in resized.items() if was != now or topic in made_again}
+    causes = compare(context, snapshot, due.event_id, at, grown, made_again=made_again)
+    context.use_up_evidence(evidence_after(causes.evidence_left, topics, at))
     before = group.reported if group.has_reported else group.computed
     outdated = move_members(context, snapshot, names, causes, at)
     member_ids = [info.member_id for info in snapshot.members]
@@ -126,7 +129,7 @@ def _take_new_generation(
     pause = None if phases.began_at is None else at - phases.began_at
     cooperative = COOPERATIVE in (target.strategy, snapshot.strategy)
     existing = queues_of(context, known)
-    handing_over = pending_queues(group, snapshot, target.strategy, before, told, existing)
+    handing_over = pending_queues(group, snapshot, target.strategy, before, told, existing, causes)
     measured = Pauses(
         pause_ms=pause,
         queue_pause_ms=queue_pause(context, before, told, pause, cooperative, handing_over, handed, at),
@@ -148,6 +151,8 @@ def _take_new_generation(
         phases=phases,
         step_pauses={} if group.polled else span_pauses(context, before, told or {}, pause, handed, at),
         revoked_pending=handing_over,
+        waiting_since=waiting_since(group, handing_over, before, told),
+        made_again=made_again,
     )
     commit(context, rebalance(context, plan))
     take_waiting_reports(context, at)

@@ -16,6 +16,9 @@ from udfs.model.events import Departure, GroupSnapshot, MemberInfo
 from udfs.model.journal import TRIGGER_ORDER, Trigger, TriggerKind
 from udfs.strategies.registry import qualified_name
 
+# What a cause says of a topic that was deleted and made again under its name.
+MADE_AGAIN = ", made again"
+
 
 class Causes:
     """The causes of one reported generation.
@@ -62,12 +65,14 @@ def compare(
     at: int,
     grown: Mapping[str, tuple[int | None, int]],
     *,
+    made_again: Container[str] = (),
     infers: bool = True,
 ) -> Causes:
     """Compare a new generation with the current one.
 
     Args:
         grown: Topics subscribed in both generations whose queue count changed: before, now.
+        made_again: Those of them that are other topics of that name.
         infers: Departures are inferred from commits up to the generation.
     """
     causes, group = Causes(), view.group
@@ -100,7 +105,8 @@ def compare(
     for topic, (before, now) in sorted(grown.items()):
         proof = next((one for one in reversed(evidence) if one.topic == topic), None)
         earlier = "unknown" if before is None else before
-        causes.add("queue_count_changed", proof, topic=topic, detail=f"{earlier} -> {now}", event_id=event_id)
+        detail = f"{earlier} -> {now}" + (MADE_AGAIN if topic in made_again else "")
+        causes.add("queue_count_changed", proof, topic=topic, detail=detail, event_id=event_id)
     causes.evidence_left = _evidence_left(group.evidence, causes, infos, at)
     return causes
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -144,6 +144,11 @@ def held_only_by(owners: Owners, members: Iterable[str]) -> Owners:
         if left:
             kept[queue] = left
     return kept
+
+
+def without_topics(owners: Owners, topics: Collection[str]) -> Owners:
+    """Return an assignment without the queues of some topics."""
+    return {queue: holders for queue, holders in owners.items() if queue[0] not in topics} if topics else owners
 
 
 def resized(before: Sequence[QueueInfo] | None, after: Sequence[QueueInfo]) -> str:

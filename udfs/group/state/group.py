@@ -206,7 +206,8 @@ class Group(msgspec.Struct, kw_only=True):
         topics_without_metadata: Topics of the current reported generation without metadata so far.
         awaited: The input for computing it once they have metadata; None if it will not be computed.
         replaced: Static members that rejoined since a rebalance whose spans are still to be written.
-        revoked_pending: Queues that a cooperative generation revoked and has not yet assigned.
+        revoked_pending: Queues that cooperative generations revoked and have not yet assigned.
+        waiting_since: When those among them were revoked that were before the last generation; None: it is not known.
         rebalance_ordinals: How many rebalances of each generation the newest event time with rebalances has.
         recomputable: The result of the group's own strategies is known.
         compare_at: By when members should own what the last rebalance assigned to them.
@@ -277,6 +278,7 @@ class Group(msgspec.Struct, kw_only=True):
     audit: CurrentAudit | None = None
     verdict: StrategyVerdict | None = None
     last_library: str | None = None
+    waiting_since: dict[Queue, int | None] = msgspec.field(default_factory=dict)
 
     @property
     def source(self) -> Literal["reported", "counted"]:
@@ -287,6 +289,10 @@ class Group(msgspec.Struct, kw_only=True):
     def current_generation(self) -> int:
         """Return the current generation, 0 when there was none."""
         return self.counted if self.generation is None else self.generation
+
+    def revoked_at(self, queue: Queue) -> int | None:
+        """Return when one of ``revoked_pending`` was taken from its last owner; None: it is not known."""
+        return self.waiting_since.get(queue, self.last_rebalance_at)
 
     def subscribed_topics(self) -> list[str]:
         """Return the topics that members subscribe to: sorted, distinct."""

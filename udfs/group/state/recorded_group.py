@@ -109,6 +109,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         is_first: None of its epochs was decided.
         incomplete: Some members may not have had a record since the recorded is followed.
         is_deleted: The last record of the group itself was a tombstone.
+        ids: By name, of the topics that decided targets have named.
     """
 
     protocol: RecordProtocol
@@ -129,6 +130,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
     incomplete: bool = False
     is_first: bool = True
     is_deleted: bool = False
+    ids: dict[str, str] = msgspec.field(default_factory=dict)
 
     @cached_property
     def present(self) -> dict[str, RecordedMember]:
@@ -194,6 +196,11 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         self.waiting.append(outcome)
         self.decided = outcome.epoch
         self.began_at, self.steps, self.departures = None, [], {}
+
+    def note_ids(self, ids: Mapping[str, str]) -> None:
+        """Note which topics a target names; those of topics that it leaves out stay as long as members want these."""
+        wanted = self.topics()
+        self.ids = {name: one for name, one in self.ids.items() if name in wanted} | dict(ids)
 
     def note_decided(self) -> None:
         """Note that one of its epochs was decided."""

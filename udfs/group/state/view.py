@@ -151,6 +151,11 @@ class GroupView:
         """Return a topic's queues as known then; a partition of Kafka has no broker."""
         return self._as_named(self.topics.at(topic, at))
 
+    def topic_id(self, topic: str, at: int) -> str | None:
+        """Return a topic's id: as the coordinator's newest target names it, else as metadata had it then."""
+        named = None if self.group.recorded is None else self.group.recorded.ids.get(topic)
+        return self.topics.topic_id(topic, at) if named is None else named
+
     def first_queues(self, topic: str, at: int) -> tuple[QueueInfo, ...] | None:
         """Return the first known queues of a topic if it was known by then; else None."""
         known = self.queues_at(topic, at)

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from streaming.collectors.rocketmq.diffing.anomalies import alone, lists_differ, observe, tables_differ, watch_tables
+from streaming.collectors.rocketmq.diffing.anomalies import lists_differ, observe, tables_differ, watch_tables
 from streaming.collectors.rocketmq.diffing.assignment_diff import diff_assignments
 from streaming.collectors.rocketmq.diffing.member_diff import (
     by_table,
@@ -18,6 +18,8 @@ from streaming.collectors.rocketmq.diffing.member_diff import (
     followed,
     watched,
 )
+from streaming.collectors.rocketmq.diffing.offset_diff import compare_offsets, progress
+from streaming.collectors.rocketmq.diffing.position_diff import compare_positions
 from streaming.collectors.rocketmq.diffing.remembered import (
     Evidence,
     RememberedGroup,
@@ -26,7 +28,7 @@ from streaming.collectors.rocketmq.diffing.remembered import (
 )
 from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
 from streaming.collectors.rocketmq.polling.observed import ObservedGroup, RememberedTopic
-from streaming.collectors.rocketmq.remoting.messages import MessageQueue, MessageRequestMode, QueueOffsets
+from streaming.collectors.rocketmq.remoting.messages import MessageRequestMode
 from udfs.model.events import (
     SCHEMA_VERSION,
     AnyEvent,
@@ -34,8 +36,6 @@ from udfs.model.events import (
     GroupSnapshot,
     MemberInfo,
     Mode,
-    Progress,
-    QueueOffset,
 )
 
 _SYSTEM: Final = "rocketmq"
@@ -86,7 +86,8 @@ def diff_group(
     """
     if not seen.lists and not known.members and known.told is None:
         return [], known, passing
-    at_ms = max(context.floor_ms + 1, seen.at_ms or context.now_ms)
+    # Not before its offsets were read: what a departed member had committed last is part of what is known then.
+    at_ms = max(context.floor_ms + 1, seen.at_ms or context.now_ms, seen.offsets_at_ms)
     evidence = Evidence(
         lists=seen.lists,
         boots={name: boot_ms for name, boot_ms in context.boots.items() if name in seen.lists},
@@ -99,7 +100,8 @@ def diff_group(
     known = _changed(known, tables_seen=watch_tables(known, seen.lists, at_ms, is_same=is_same))
     known = _watched(known, seen, context)
     known = _by_table(known, seen, at_ms, context)
-    offsets_told, looked = _compare_offsets(known, passing, seen, context)
+    offsets_told, looked = compare_offsets(passing, seen, context.options, is_alone=not known.members)
+    positions_told, looked = compare_positions(looked, seen, context.options)
     counted = _counted(known, looked, seen, evidence, context, is_same=is_same)
     if known is not before or counted is not passing or not is_same or context.topics_changed:
         known = _with_observations(known, counted, evidence, context)
@@ -113,8 +115,14 @@ def diff_group(
     may_tell = known.told is not None and known.waiting_since_ms is None
     told, known = diff_assignments(name, known, seen, at_ms, context.options, may_tell=may_tell)
     events += told
+    cluster = context.options.cluster
     if offsets_told:
-        events.append(_progress(name, offsets_told, seen, context))
+        events.append(progress(name, offsets_told, max(context.floor_ms + 1, seen.offsets_at_ms), cluster))
+    if positions_told:
+        # Later than the group itself: members of whom there is news have taken these queues over by then.
+        answered_ms = max(member.at_ms for member in seen.members.values())
+        told_ms = min(max(at_ms + 1, answered_ms), max(at_ms, context.now_ms))
+        events.append(progress(name, positions_told, told_ms, cluster))
     return events, known, passing
 
 
@@ -324,74 +332,3 @@ def _mode(name: str, known: RememberedGroup, seen: ObservedGroup, context: Conte
         return "clustering", {}
     shares = {one.pop_share_queue_num for one in asked.values() if one.mode == _POP}
     return "message", {"share_number": shares.pop()} if len(shares) == 1 else {}
-
-
-# ---- offsets
-
-
-def _compare_offsets(
-    known: RememberedGroup, passing: VolatileGroup, seen: ObservedGroup, context: Context
-) -> tuple[tuple[QueueOffset, ...], VolatileGroup]:
-    """Return the events of queues' offsets since their last read, and count moves without members."""
-    is_alone = not known.members
-    told = _reported_offsets(passing, seen.offsets, context.options) if seen.offsets is not None else ()
-    has_moved = None if seen.offsets is None or passing.offsets is None else any(one.moved for one in told)
-    moves, still = alone(passing, is_alone=is_alone, moved=has_moved)
-    # A group that just lost its last member counts from the next read on.
-    was_alone = is_alone and (passing.was_alone or seen.offsets is not None)
-    changed: dict[str, object] = {}
-    if seen.offsets is not None:
-        others = (passing.offsets or {}).items()
-        kept = {queue: one for queue, one in others if queue.broker_name not in seen.offset_brokers}
-        changed["offsets"] = kept | dict(seen.offsets)
-        changed["offset_brokers"] = passing.offset_brokers | seen.offset_brokers
-    if (moves, still, was_alone) != (passing.moves_alone, passing.still_alone, passing.was_alone):
-        changed |= {"moves_alone": moves, "still_alone": still, "was_alone": was_alone}
-    return told, msgspec.structs.replace(passing, **changed) if changed else passing
-
-
-def _progress(name: str, queues: tuple[QueueOffset, ...], seen: ObservedGroup, context: Context) -> Progress:
-    return Progress(
-        schema_version=SCHEMA_VERSION,
-        event_time=max(context.floor_ms + 1, seen.offsets_at_ms),
-        system=_SYSTEM,
-        cluster=context.options.cluster,
-        group=name,
-        queues=queues,
-    )
-
-
-def _reported_offsets(
-    passing: VolatileGroup, offsets: Mapping[MessageQueue, QueueOffsets], options: RocketMqOptions
-) -> tuple[QueueOffset, ...]:
-    """Return the queues with a commit since the last read, and those with another lag."""
-    before = passing.offsets or {}
-    news = []
-    for queue, one in offsets.items():
-        was = before.get(queue)
-        moved = _has_moved(passing, queue, was, one)
-        is_news = moved or one.lag != (0 if was is None else was.lag)
-        if is_news and one.consumer_offset >= 0 and queue.queue_id >= 0 and options.follows_topic(queue.topic):
-            news.append((queue, one, moved))
-    return tuple(
-        QueueOffset(
-            topic=queue.topic,
-            queue_id=queue.queue_id,
-            broker=queue.broker_name,
-            offset=one.consumer_offset,
-            end_offset=max(one.broker_offset, 0),
-            moved=moved,
-        )
-        for queue, one, moved in sorted(news)
-    )
-
-
-def _has_moved(passing: VolatileGroup, queue: MessageQueue, was: QueueOffsets | None, one: QueueOffsets) -> bool:
-    """Return whether a queue has a commit since the last read.
-
-    For a topic without any commit brokers return none of its queues, and for a queue without a commit 0
-    (``AdminBrokerProcessor#getConsumeStats``). The first read of a broker shows its queues' earlier offsets.
-    """
-    if was is None:
-        return queue.broker_name in passing.offset_brokers and one.consumer_offset > 0
-    return was.consumer_offset != one.consumer_offset

@@ -175,7 +175,7 @@ class VolatileGroup(msgspec.Struct, frozen=True):
 
     Attributes:
         evidence: The last used for its members.
-        offsets: As last observed. offset_brokers: Of those that answered then.
+        offsets: As last observed. offset_brokers: Of those that answered then. positions: As last reported.
         moves_alone, still_alone: How often in turn offsets moved, or did not, while no member was connected.
         differs: How many rounds in turn the brokers' lists differed. unpolled: How many it was not polled.
         absent: How many no broker had settings of it, nor members.
@@ -184,6 +184,7 @@ class VolatileGroup(msgspec.Struct, frozen=True):
     evidence: Evidence | None = None
     offsets: dict[MessageQueue, QueueOffsets] | None = None
     offset_brokers: frozenset[str] = frozenset()
+    positions: dict[MessageQueue, int] = {}
     moves_alone: int = 0
     still_alone: int = 0
     was_alone: bool = False

@@ -8,7 +8,7 @@ subscription, which a member sets whenever it owns other queues than before.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -42,6 +42,10 @@ class _Group:
     sub_version: int = 0
     changed_until_ms: int = 0
     offsets_asked_ms: int = 0
+
+    def is_mute(self) -> bool:
+        """Return whether it has no member that answers."""
+        return all(member.silences for member in self.members.values())
 
 
 class Schedule:
@@ -108,15 +112,24 @@ class Schedule:
             wait_ms = 0 if member.silences == 1 else wait_ms
             member.not_before_ms = now_ms + wait_ms
 
-    def next_offsets(self, now_ms: int, *, everybody: bool = False) -> list[str]:
-        """Return the groups whose offsets to request, the most urgent first; they count as requested."""
-        changed = [name for name, group in self._groups.items() if now_ms < group.changed_until_ms]
-        others = [
+    def next_offsets(self, now_ms: int, asked: Collection[str] = frozenset(), *, everybody: bool = False) -> list[str]:
+        """Return the groups whose offsets to request, the most urgent first; they count as requested.
+
+        Args:
+            asked: Groups of members that are queried: how far a member is ahead of its commit is known where both are
+                read together. Groups without a member that answers have turns of their own.
+        """
+        waiting = sorted(
             (group.offsets_asked_ms, name) for name, group in self._groups.items() if now_ms >= group.changed_until_ms
-        ]
-        others.sort()
-        between_generations = len(others) if everybody else math.ceil(self._share * len(self._groups))
-        chosen = [*changed, *(name for _, name in others[:between_generations])]
+        )
+        changed = [name for name, group in self._groups.items() if now_ms < group.changed_until_ms]
+        if everybody:
+            chosen = [*changed, *(name for _, name in waiting)]
+        else:
+            together = [name for _, name in waiting if name in asked]
+            alone = [name for _, name in waiting if name not in asked and self._groups[name].is_mute()]
+            limit = 2 * math.ceil(self._share * len(self._groups))
+            chosen = [*changed, *together[:limit], *alone[: math.ceil(self._share * len(self._groups))]]
         for name in chosen:
             self._groups[name].offsets_asked_ms = now_ms
         return chosen

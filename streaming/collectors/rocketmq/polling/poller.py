@@ -263,10 +263,13 @@ class Surveyor:
         asks = self.schedule.next_members(now_ms, everybody=survey.is_complete)
         survey.asked = len(asks)
         _, survey.unasked = await asyncio.gather(
-            self._request_offsets(survey, at, until), self._asking.poll(asks, survey.groups, at, until=until)
+            self._request_offsets(survey, at, {ask.group for ask in asks}, until),
+            self._asking.poll(asks, survey.groups, at, until=until),
         )
 
-    async def _request_offsets(self, survey: Survey, at: Mapping[str, str], until: float | None) -> None:
+    async def _request_offsets(
+        self, survey: Survey, at: Mapping[str, str], asked: Collection[str], until: float | None
+    ) -> None:
         async def request(name: str) -> None:
             offsets: dict[MessageQueue, QueueOffsets] = {}
             answered = set()
@@ -280,7 +283,7 @@ class Surveyor:
                 group.offsets, group.offset_brokers = offsets, frozenset(answered)
                 group.offsets_at_ms = self._now_ms()
 
-        names = self.schedule.next_offsets(self._now_ms(), everybody=survey.is_complete)
+        names = self.schedule.next_offsets(self._now_ms(), asked, everybody=survey.is_complete)
         await _work((request(name) for name in names), until)
 
 

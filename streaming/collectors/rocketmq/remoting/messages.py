@@ -197,6 +197,8 @@ class ProcessQueue(msgspec.Struct, frozen=True, rename="camel"):
         dropped: It is being given up. ``droped`` on the wire.
         locked: True also for members that do not consume in order.
         last_pull_timestamp: Until the first pull: when it took the queue. The same with the two others.
+        commit_offset: Up to where it has consumed everything, committed at the broker or not.
+        cached_msg_count: The messages that it has fetched and not consumed.
     """
 
     dropped: bool = msgspec.field(default=False, name="droped")
@@ -274,7 +276,7 @@ class QueueOffsets(msgspec.Struct, frozen=True, rename="camel"):
     broker_offset: int
     consumer_offset: int
     last_timestamp: int = 0  # of the last message consumed; 0: none
-    pull_offset: int | None = None  # 5.x
+    pull_offset: int | None = None  # 5.x: from where its member pulls next
 
     @property
     def lag(self) -> int:

@@ -145,6 +145,25 @@ def test_a_group_that_is_dead_twice_is_of_a_kind_that_is_not_described() -> None
     assert [len(polls.poll(share=dead)) for _ in range(4)] == [0, 1, 0, 0]
 
 
+def test_a_group_that_died_is_deleted_and_one_of_another_kind_of_its_name_is_listed_after_that() -> None:
+    polls = Polls()
+    polls.poll(g=stable(member("a")))
+    dead = PolledGroup(state="Dead")
+    found = [polls.poll(g=dead) for _ in range(5)]
+    assert [[type(event) for event in events] for events in found] == [[], [GroupDeleted], [], [GroupSnapshot], []]
+    (listed,) = found[3]
+    assert isinstance(listed, GroupSnapshot)
+    assert (listed.state, listed.members) == ("not_followed", ())
+
+
+def test_a_group_that_is_dead_for_one_poll_and_lives_again_is_not_deleted() -> None:
+    polls = Polls()
+    polls.poll(g=stable(member("a")))
+    dead = PolledGroup(state="Dead")
+    found = [polls.poll(g=group) for group in (dead, stable(member("a")), dead, stable(member("a")))]
+    assert found == [[], [], [], []]
+
+
 def test_a_group_of_the_new_protocol_is_reported_once_it_has_converged_or_takes_long() -> None:
     polls = Polls()
     holder = PolledMember(member_id="a", client_id="", host="", queues=(QueueRef("t", 0),))

@@ -168,10 +168,13 @@ def test_offsets_of_groups_are_read_one_part_after_another(monkeypatch: pytest.M
 
 def test_an_offset_that_moves_is_progress(cluster: Cluster) -> None:
     cluster.read()
+    first, clock = cluster.round()
+    assert not any(queue.moved for queue in first.queues)
+    assert first.event_time <= clock.event_time
     assert kinds(cluster.round()) == ["Clock"]
     cluster.tree.write("/meta/consumers/g/offsets/t/0-1", b"18-150")
     progress, clock = cluster.round()
-    assert [(queue.queue_id, queue.offset) for queue in progress.queues] == [(1, 150)]
+    assert [(queue.queue_id, queue.offset, queue.moved) for queue in progress.queues] == [(1, 150, True)]
     assert progress.event_time <= clock.event_time
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.udfs.group.state.test_view import view as view_of
 from udfs.group.assignment.move_costs import MoveCost, move_costs, total_costs
-from udfs.group.state.group import Departed, Group, Member
+from udfs.group.state.group import Departed, Group, IdleQueue, Member
 from udfs.packets.packet import queue_key
 
 QUEUE = ("t", None, 0)
@@ -38,6 +38,27 @@ def position(at: int, offset: int) -> tuple[int, int, int, int]:
         ("it committed as it gave the queue back", COMMITS, 7_000, 5_900, MoveCost(repeated_estimated=0)),
         ("it began after the commit", COMMITS, 7_000, 6_001, MoveCost(repeated_estimated=100)),
         ("its position is known", [*COMMITS, position(6_000, 660)], 9_000, None, MoveCost(repeated=60)),
+        (
+            "its position is the end of the queue",
+            [*COMMITS, position(6_000, 660), end(8_000, 660)],
+            9_000,
+            None,
+            MoveCost(repeated=60, waiting=60),
+        ),
+        (
+            "it may have read on from its position",
+            [*COMMITS, position(6_000, 660), end(6_100, 700)],
+            7_000,
+            None,
+            MoveCost(None, 100, 100),
+        ),
+        (
+            "it has read so far at least",
+            [COMMITS[0], position(1_500, 160), end(1_500, 300)],
+            7_000,
+            None,
+            MoveCost(None, 60, 200),
+        ),
         ("an older position is none", [*COMMITS, position(5_999, 620)], 7_000, None, MoveCost(repeated_estimated=100)),
         ("what comes later does not count", [*COMMITS, (9_000, 900, -1, -1)], 7_000, None, MoveCost(None, 100)),
         (
@@ -58,6 +79,74 @@ def test_what_a_queue_costs_that_moves(
     view = view_of(Group(), offsets={KEY: sorted(observed)})
     found = move_costs(view, [(QUEUE, ("old",), ("new",))], at, began)
     assert found.get(QUEUE) == expected, why
+
+
+ROCKETMQ_QUEUE, ROCKETMQ_KEY = ("t", "a", 0), queue_key("t", "a", 0)
+# Polls: a commit, and in the same poll the end of the queue and the position of its owner.
+POLLED = [(1_000, 100, 100, -1), (6_000, 600, 680, -1), position(6_000, 680)]
+EARLIER = [(1_000, 100, 100, -1), (5_999, 600, 680, -1), position(5_999, 680)]
+
+
+@pytest.mark.parametrize(
+    ("why", "observed", "expected"),
+    [
+        ("it had read all there was", POLLED, MoveCost(repeated=80, waiting=80)),
+        ("it had read on", [*POLLED, end(8_000, 700)], MoveCost(None, 80, 100)),
+        ("it, or its successor, has committed since", [*POLLED, (8_000, 640, -1, -1)], MoveCost(None, 80, 40)),
+        ("all of it", [*POLLED, (8_000, 680, -1, -1)], MoveCost(None, 80, 0)),
+        ("it had the time to commit", [*EARLIER, (11_000, 680, -1, -1)], MoveCost(None, 0, 0)),
+        ("it had the time, and did not", [*EARLIER, (11_000, 640, -1, -1)], MoveCost(None, 80, 40)),
+        ("it had the time, and read on", [*EARLIER, (11_000, 690, 700, -1)], MoveCost(None, 80, 10)),
+        ("what its successor commits does not count", [*POLLED, (11_001, 680, -1, -1)], MoveCost(80, None, 80)),
+        ("its successor's position does not count", [*POLLED, position(11_001, 680)], MoveCost(None, 80, 80)),
+        ("no position: as between two commits", POLLED[:2], MoveCost(None, 80, 80)),
+        ("of 50 s those 5 s until it commits", [(0, 0, -1, -1), (10_000, 1_000, -1, -1)], MoveCost(None, 500)),
+        ("it stood still", [POLLED[0], (6_000, 100, 180, -1)], MoveCost(None, 0, 80)),
+        ("one commit and no position", [(6_000, 600, 680, -1)], MoveCost(waiting=80)),
+        ("a position and no commit", [position(6_001, 680)], None),
+        ("only the end", [end(6_000, 680)], None),
+    ],
+)
+def test_the_cost_of_a_queue_with_polled_commits(
+    why: str, observed: list[tuple[int, int, int, int]], expected: MoveCost | None
+) -> None:
+    departed = Departed(member=Member(member_id="old", name="old", joined_at=0), left_at=11_000, left_reason="gone")
+    group, gone = Group(departed={"old": departed}), (ROCKETMQ_QUEUE, ("old",), ("new",))
+    view = view_of(group, system="rocketmq", offsets={ROCKETMQ_KEY: sorted(observed)})
+    assert move_costs(view, [gone], 13_000).get(ROCKETMQ_QUEUE) == expected, why
+    # The same where the queue was without an owner in between.
+    group.idle_queues = {ROCKETMQ_QUEUE: IdleQueue(None, 11_000)}
+    assert move_costs(view, [(ROCKETMQ_QUEUE, (), ("new",))], 13_000).get(ROCKETMQ_QUEUE) == expected, why
+
+
+def test_an_owner_that_lives_on_or_left_in_order_has_committed() -> None:
+    old = Member(member_id="old", name="old", joined_at=0)
+    departed = Departed(member=old, left_at=12_000, left_reason="left")
+    for group in (
+        Group(members={"old": old}),
+        Group(departed={"old": departed}),
+        Group(members={"old": old}, idle_queues={ROCKETMQ_QUEUE: IdleQueue(None, 12_000)}),
+    ):
+        view = view_of(group, system="rocketmq", offsets={ROCKETMQ_KEY: POLLED})
+        owner = () if group.idle_queues else ("old",)
+        found = move_costs(view, [(ROCKETMQ_QUEUE, owner, ("new",))], 13_000)
+        assert found == {ROCKETMQ_QUEUE: MoveCost(None, 0, 80)}
+
+
+def test_offsets_that_count_bytes_are_no_messages() -> None:
+    old = Member(member_id="old", name="old", joined_at=0)
+    killed = Group(departed={"old": Departed(member=old, left_at=12_000, left_reason="expired")})
+    moved = [(ROCKETMQ_QUEUE, ("old",), ("new",))]
+    offsets = {ROCKETMQ_KEY: [(1_000, 100, -1, -1), (6_000, 600, -1, -1)]}
+    assert move_costs(view_of(killed, system="metaq", offsets=offsets), moved, 13_000) == {}
+    alive = view_of(Group(members={"old": old}), system="metaq", offsets=offsets)
+    assert move_costs(alive, moved, 13_000) == {ROCKETMQ_QUEUE: MoveCost(repeated_estimated=0)}
+
+
+def test_messages_that_all_members_share_are_repeated_by_none() -> None:
+    group = Group(mode="message")
+    view = view_of(group, system="rocketmq", offsets={ROCKETMQ_KEY: POLLED})
+    assert move_costs(view, [(ROCKETMQ_QUEUE, ("old",), ("new",))], 13_000) == {ROCKETMQ_QUEUE: MoveCost(waiting=80)}
 
 
 def test_a_member_that_left_read_no_further() -> None:

@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from tests.udfs.group.group_script import T0, Script, assigned
 from tests.udfs.group.test_coordinator import _HISTORIES, _feed
 from udfs.group.format.field_times import DESCRIBED
-from udfs.group.format.state_format import GROUP_VERSION, decode_group, encode_group
-from udfs.group.state.group import Group
+from udfs.group.format.state_format import _PLAIN, GROUP_VERSION, decode_group, encode_group
+from udfs.group.state.flapping import Usual
+from udfs.group.state.group import CurrentAudit, Group, Replacement, StrategyVerdict
+from udfs.group.state.recorded_group import RecordedGroup
 from udfs.model.errors import StateVersionError
 
 
@@ -140,6 +142,104 @@ def test_a_group_of_version_3_is_continued() -> None:
     row = script.rebalances[0]
     assert (row.logical_id, row.began_at) == (first_half, T0 + 30)
     assert decode_group(encode_group(script.group)) == script.group
+
+
+# Fields that were added one by one, by their places in the bytes: never moved, only appended.
+ADDED = {
+    "reported_at": 30,
+    "strategy_inferred": 31,
+    "recomputable": 32,
+    "compare_at": 33,
+    "replaced": 34,
+    "settings_at": 35,
+    "last_heartbeats": 36,
+    "assigned_at": 37,
+    "usual": 38,
+    "polled": 39,
+    "logical_id": 40,
+    "preparing_reason": 41,
+    "join_ended_at": 42,
+    "recorded": 43,
+    "audit": 44,
+    "verdict": 45,
+    "last_library": 46,
+    "waiting_since": 47,
+}
+OF_EACH = {
+    "reported_at": T0,
+    "strategy_inferred": True,
+    "recomputable": False,
+    "compare_at": T0 + 1,
+    "replaced": [Replacement("i-1", "i-2", "i", T0)],
+    "settings_at": {"mode": T0},
+    "last_heartbeats": {"a": T0},
+    "assigned_at": T0 + 2,
+    "usual": Usual(T0, T0 + 3, 500),
+    "polled": True,
+    "logical_id": "first",
+    "preparing_reason": "a member left",
+    "join_ended_at": T0 + 4,
+    "recorded": RecordedGroup("consumer", epoch=3),
+    "audit": CurrentAudit("agrees", is_evidence=True, at=T0),
+    "verdict": StrategyVerdict("kafka.range", "proven", 2, T0),
+    "last_library": "java-3.4+",
+    "waiting_since": {("t", None, 3): T0},
+}
+
+
+def written_before(data: bytes, field: str) -> bytes:
+    """Return the bytes of a group as they were before a field existed: without it and all that were added later."""
+    version, values, body = msgspec.msgpack.decode(data)
+    body[7] = {place: value for place, value in body[7].items() if place < ADDED[field]}
+    return msgspec.msgpack.encode([version, values, body])
+
+
+def test_every_field_that_was_added_is_written_at_its_place() -> None:
+    assert OF_EACH.keys() == ADDED.keys()
+    for name, value in OF_EACH.items():
+        _, _, body = msgspec.msgpack.decode(encode_group(Group(**{name: value})))
+        assert list(body[7]) == [ADDED[name]]
+    assert max(ADDED.values()) == len(_PLAIN) - 1
+
+
+@pytest.mark.parametrize("field", ADDED)
+def test_a_state_without_a_field_that_was_added_later_has_its_default(field: str) -> None:
+    data = written_before(encode_group(Group(**OF_EACH)), field)
+    earlier = {name: value for name, value in OF_EACH.items() if ADDED[name] < ADDED[field]}
+    assert decode_group(data) == Group(**earlier)
+
+
+def cooperative_with_libraries() -> Script:
+    """Return a group that takes queues from a member, is joined by another, and gives them out; by client libraries."""
+    script = Script()
+    script.queues(0, "t", 4)
+    rules = {"strategy": "cooperative-sticky", "leader": "a"}
+    java = {"client_library": "java-3.4+"}
+    three = {name: ["t"] for name in "abc"}
+    of_all = dict.fromkeys("abc", java)
+    script.snapshot(1_000, 1, {"a": ["t"]}, assigned(a="0 1 2 3"), of_all, **rules)
+    script.snapshot(2_000, 2, {"a": ["t"], "b": ["t"]}, assigned(a="0 1", b=""), of_all, **rules)
+    script.snapshot(3_000, 3, three, assigned(a="0 1", b="", c=""), of_all, **rules)
+    script.snapshot(4_000, 4, three, assigned(a="0 1", b="2", c="3"), of_all, **rules)
+    return script
+
+
+@pytest.mark.parametrize("field", [name for name, place in ADDED.items() if place >= ADDED["usual"]])
+def test_a_group_is_continued_from_a_state_that_was_written_before_a_field_existed(field: str) -> None:
+    whole, former = cooperative_with_libraries(), cooperative_with_libraries()
+    for script in (whole, former):
+        script.run(3_500)
+    assert whole.group.last_library == "java-3.4+"
+    former.group = decode_group(written_before(encode_group(former.group), field))
+    for script in (whole, former):
+        script.run(9_000)
+    kept = ("generation", "event_time", "trigger", "strategy", "library", "agrees", "queues_assigned")
+    rows = [[tuple(getattr(row, name) for name in kept) for row in script.rebalances] for script in (whole, former)]
+    assert rows[0] == rows[1]
+    assert former.group.last_library == "java-3.4+"
+    assert former.row().library == whole.row().library
+    assert (former.group.computed, former.group.reported) == (whole.group.computed, whole.group.reported)
+    assert decode_group(encode_group(former.group)) == former.group
 
 
 def test_queues_between_two_owners_come_back() -> None:

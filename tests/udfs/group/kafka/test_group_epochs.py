@@ -213,12 +213,13 @@ def test_a_topic_without_metadata_yet_delays_the_row_and_nothing_else() -> None:
     assert late.row() == early.row()
 
 
-def test_a_topic_that_was_made_anew_meanwhile_delays_nothing() -> None:
+def test_an_id_that_metadata_never_shows_is_that_of_the_only_topic_left_and_delays_nothing() -> None:
     script = RecordScript(partitions=None)
     script.queues(0, "t", 4, topic_id=U_ID)
     script.first_member()
     assert len(script.run(20).decided()) == 1
-    assert script.spans("reported")[0] == f"{T_ID}/0 a 10.."
+    assert script.spans("reported")[0] == "t/0 a 10.."
+    assert script.rebalances[0].agrees is True
 
 
 @pytest.mark.parametrize(

@@ -129,3 +129,13 @@ def test_evidence_reported_after_its_generation_was_written_causes_nothing() -> 
     script.run(300)
     script.snapshot(400, 3, {"b": ["t"]}, strategy="range")
     assert script.run(500).decided()[1:] == ["100 #2 2->1 member_gone:a", "400 #3 1->1 unexplained"]
+
+
+def test_a_late_leave_from_before_a_session_is_no_cause_of_its_end() -> None:
+    script = Script()
+    script.snapshot(100, 6, {"a": ["t"], "b": ["t"]}, strategy="range")
+    script.run(200)
+    script.leave(50, "a")
+    script.run(300)
+    script.snapshot(400, 7, {"b": ["t"]}, strategy="range")
+    assert script.run(500).decided()[1] == "400 #7 2->1 member_gone:a"

@@ -11,13 +11,10 @@ from tests.streaming.collectors.rocketmq.surveys import (
     connections,
     details,
     info,
-    lags,
-    offsets,
     reports,
     settings,
     snapshots,
 )
-from udfs.model.events import Progress
 
 # ---- what members hold
 
@@ -71,44 +68,6 @@ def test_a_brokers_default_mode_shows_in_its_assignments_and_is_current_until_th
     events = rounds.take(ONE, infos={"c1": pulls}, dealt={"t": "PULL"})
     assert [told.mode for told in settings(events)] == ["clustering"]
     assert [len(report.queues) for report in reports(events)] == [1]
-
-
-# ---- offsets
-
-
-def test_offsets_are_reported_when_they_move_from_the_first_read_on() -> None:
-    rounds = Rounds()
-    rounds.take(ONE, infos={"c1": info()}, offsets=offsets(q0=5, q1=7))
-    assert rounds.take(ONE, offsets=offsets(q0=5, q1=7)) == []
-    (progress,) = rounds.take(ONE, offsets=offsets(q0=5, q1=(8, 100), q2=-1))
-    assert isinstance(progress, Progress)
-    assert [(one.queue_id, one.offset, one.end_offset, one.moved) for one in progress.queues] == [(1, 8, 100, True)]
-    (progress,) = rounds.take(ONE, offsets=offsets(q0=5, q1=(8, 100), q3=1, q4=0))
-    assert isinstance(progress, Progress)
-    assert [(one.queue_id, one.offset) for one in progress.queues] == [(3, 1)]  # the first commit ever
-    rounds.restart()
-    assert rounds.take(ONE, offsets=offsets(q0=5, q1=9)) == []
-
-
-def test_a_queue_is_reported_when_another_number_waits_there_though_no_member_commits() -> None:
-    rounds = Rounds()
-    told = [
-        lags(rounds.take(ONE, infos={"c1": info()}, offsets=offsets(q0=(5, 9), q1=7, q2=(-1, 4)))),
-        lags(rounds.take(ONE, offsets=offsets(q0=(5, 9), q1=7))),
-        lags(rounds.take(ONE, offsets=offsets(q0=(5, 12), q1=(7, 8)))),
-        lags(rounds.take({"g": {"a": None}}, offsets=offsets(q0=(5, 13), q1=(7, 8)))),
-        lags(rounds.take({"g": {"a": None}}, offsets=offsets(q0=(6, 14), q1=(7, 8), q3=(0, 2)))),
-    ]
-    rounds.restart()
-    told.append(lags(rounds.take({"g": {"a": None}}, offsets=offsets(q0=(6, 14), q1=8))))
-    assert told == [
-        {0: (5, 9, False)},
-        {},
-        {0: (5, 12, False), 1: (7, 8, False)},
-        {0: (5, 13, False)},
-        {0: (6, 14, True), 3: (0, 2, False)},  # as much waits, and somebody came further
-        {0: (6, 14, False)},
-    ]
 
 
 # ---- what is wrong

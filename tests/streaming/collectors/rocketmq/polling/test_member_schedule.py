@@ -95,10 +95,32 @@ def test_an_answer_for_a_removed_group_or_member_disturbs_nothing() -> None:
     assert [ask.client_id for ask in schedule.next_members(now_ms)] == ["g1-0"]
 
 
-def test_offsets_of_all_groups_are_requested_one_after_another() -> None:
-    schedule, now_ms = settled(10, 1, 0.3)
-    heard: list[str] = []
+def test_offsets_of_a_group_are_requested_with_its_members() -> None:
+    schedule, now_ms = settled(10, 2, 0.3)
+    found: list[str] = []
     for number in range(4):
-        heard += schedule.next_offsets(now_ms + number)
-    assert len(heard) == 12
-    assert set(heard) == {f"g{number}" for number in range(10)}
+        at_ms = now_ms + number
+        groups = {name.partition("-")[0] for name in requested(schedule, at_ms)}
+        chosen = schedule.next_offsets(at_ms, groups)
+        assert set(chosen) == groups
+        found += chosen
+    assert set(found) == {f"g{number}" for number in range(10)}
+
+
+def test_offsets_are_requested_of_twice_the_share_at_most() -> None:
+    schedule, now_ms = settled(10, 1, 0.1)
+    everyone = [f"g{number}" for number in range(10)]
+    rounds = [schedule.next_offsets(now_ms + number, everyone) for number in range(5)]
+    assert [len(one) for one in rounds] == [2] * 5
+    assert sorted(name for one in rounds for name in one) == everyone
+
+
+def test_offsets_of_groups_without_a_member_that_answers_are_requested_one_after_another() -> None:
+    schedule, now_ms = settled(4, 1, 0.5)
+    for number in range(6):
+        schedule.saw(f"empty{number}", set(), 1, now_ms - CHANGED_FOR_MS)
+    schedule.was_silent("g0", "g0-0", now_ms)
+    rounds = [schedule.next_offsets(now_ms + number, {"g1"}) for number in range(3)]
+    found = {name for one in rounds for name in one}
+    assert found == {"g0", "g1", *(f"empty{number}" for number in range(6))}
+    assert set(schedule.next_offsets(now_ms, everybody=True)) == {*found, "g2", "g3"}

@@ -1,0 +1,84 @@
+"""Shell: how far a RocketMQ group has come in its queues since the read before, as events. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from streaming.collectors.rocketmq.diffing.anomalies import alone
+from streaming.collectors.rocketmq.diffing.remembered import VolatileGroup
+from streaming.collectors.rocketmq.options import RocketMqOptions
+from streaming.collectors.rocketmq.polling.observed import ObservedGroup
+from streaming.collectors.rocketmq.remoting.messages import MessageQueue, QueueOffsets
+from udfs.model.events import SCHEMA_VERSION, Progress, QueueOffset
+
+
+def compare_offsets(
+    passing: VolatileGroup, seen: ObservedGroup, options: RocketMqOptions, *, is_alone: bool
+) -> tuple[tuple[QueueOffset, ...], VolatileGroup]:
+    """Return what to report of queues' offsets since their last read, and count moves without members.
+
+    Args:
+        is_alone: The group has no member.
+    """
+    told = _reported_offsets(passing, seen.offsets, options) if seen.offsets is not None else ()
+    has_moved = None if seen.offsets is None or passing.offsets is None else any(one.moved for one in told)
+    moves, still = alone(passing, is_alone=is_alone, moved=has_moved)
+    # A group that just lost its last member counts from the next read on.
+    was_alone = is_alone and (passing.was_alone or seen.offsets is not None)
+    changed: dict[str, object] = {}
+    if seen.offsets is not None:
+        others = (passing.offsets or {}).items()
+        kept = {queue: one for queue, one in others if queue.broker_name not in seen.offset_brokers}
+        changed["offsets"] = kept | dict(seen.offsets)
+        changed["offset_brokers"] = passing.offset_brokers | seen.offset_brokers
+    if (moves, still, was_alone) != (passing.moves_alone, passing.still_alone, passing.was_alone):
+        changed |= {"moves_alone": moves, "still_alone": still, "was_alone": was_alone}
+    return told, msgspec.structs.replace(passing, **changed) if changed else passing
+
+
+def progress(name: str, queues: tuple[QueueOffset, ...], at_ms: int, cluster: str) -> Progress:
+    """Return the event of queues of a group."""
+    return Progress(
+        schema_version=SCHEMA_VERSION, event_time=at_ms, system="rocketmq", cluster=cluster, group=name, queues=queues
+    )
+
+
+def _reported_offsets(
+    passing: VolatileGroup, offsets: Mapping[MessageQueue, QueueOffsets], options: RocketMqOptions
+) -> tuple[QueueOffset, ...]:
+    """Return the queues with a commit since the last read, those with another lag, and those read for the first time.
+
+    Of a queue that had no commit yet brokers return 0: nothing is reported of it unless messages wait.
+    """
+    before = passing.offsets or {}
+    news = []
+    for queue, one in offsets.items():
+        was = before.get(queue)
+        moved = _has_moved(passing, queue, was, one)
+        is_news = moved or (one.consumer_offset > 0 or one.lag > 0 if was is None else one.lag != was.lag)
+        if is_news and one.consumer_offset >= 0 and queue.queue_id >= 0 and options.follows_topic(queue.topic):
+            news.append((queue, one, moved))
+    return tuple(
+        QueueOffset(
+            topic=queue.topic,
+            queue_id=queue.queue_id,
+            broker=queue.broker_name,
+            offset=one.consumer_offset,
+            end_offset=max(one.broker_offset, 0),
+            moved=moved,
+        )
+        for queue, one, moved in sorted(news)
+    )
+
+
+def _has_moved(passing: VolatileGroup, queue: MessageQueue, was: QueueOffsets | None, one: QueueOffsets) -> bool:
+    """Return whether a queue has a commit since the last read.
+
+    For a topic without any commit brokers return none of its queues, and for a queue without a commit 0
+    (``AdminBrokerProcessor#getConsumeStats``). The first read of a broker shows its queues' earlier offsets.
+    """
+    if was is None:
+        return queue.broker_name in passing.offset_brokers and one.consumer_offset > 0
+    return was.consumer_offset != one.consumer_offset

@@ -1,0 +1,72 @@
+"""What a rebalance of a real MetaQ group costs, beside what its members count themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.kit.metaq import MetaqCluster
+from tests.kit.metaq_members import MetaqMember, partitions_of, wait_until, wait_until_shared
+from tests.live.metaq_story import Event, collecting
+from tests.simulation.core_run import CoreRun, run_of
+from udfs.model.journal import Rebalance
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
+GROUP, TOPIC, PARTITIONS = "costing", "kit-orders", 12
+NEVER_MS = 3_600_000
+
+
+def test_a_member_commits_what_it_gives_up_and_offsets_of_bytes_are_no_messages(
+    metaq: MetaqCluster, new_metaq_member: Callable[..., MetaqMember], tmp_path: Path
+) -> None:
+    partitions, messages = partitions_of(TOPIC, PARTITIONS), [b"message"] * 10
+    with collecting(metaq, tmp_path / "events") as collected:
+        a = new_metaq_member(metaq, GROUP, [TOPIC], consumer_id="a", commit_interval_ms=500)
+        wait_until_shared([a], partitions)
+        for _, _, number in partitions:
+            metaq.broker.put(TOPIC, number, messages)
+        a.wait_until(lambda: a.records_read == 120)
+        collected.wait_for(lambda events: _members(events) == ["costing_a"], "one has joined")
+        collected.wait_for(lambda events: len(_offsets(events)) == PARTITIONS, "what it has committed")
+        b = new_metaq_member(metaq, GROUP, [TOPIC], consumer_id="b", commit_interval_ms=NEVER_MS)
+        wait_until_shared([a, b], partitions)
+        for _, _, number in partitions:
+            metaq.broker.put(TOPIC, number, messages)
+        wait_until([a, b], lambda: a.records_read + b.records_read >= 240)
+        given_up = a.records_read + b.records_read - 240
+        collected.wait_for(lambda events: _members(events) == ["costing_a", "costing_b"], "another has joined")
+        committed = _offsets(collected.events())
+        b.kill()
+        wait_until_shared([a], partitions)
+        # It begins where the first had given them up.
+        a.wait_until(lambda: a.records_read + b.records_read >= 240 + 60)
+        collected.wait_for(lambda events: _members(events) == ["costing_a"], "one is killed")
+        collected.stop()
+    run = run_of(collected.lines())
+    joined, killed = sorted(_rows(run), key=lambda row: row.generation)[-2:]
+    assert given_up == 0
+    assert (joined.repeated_messages, joined.repeated_estimated_messages, joined.waiting_messages) == (None, 0, None)
+    assert (killed.repeated_messages, killed.repeated_estimated_messages, killed.waiting_messages) == (None, None, None)
+    # Ten messages are more than ten bytes, and where a partition ends is not in ZooKeeper.
+    assert all(offset > 10 * len(b"message") for offset in committed.values()), committed
+    shown = [queue for row in run.progress if row.group_id == GROUP for queue in row.queues]
+    assert {offset for _, offset, *_ in shown} >= set(committed.values())
+    assert all((end, end_at) == (None, None) for *_, end, end_at in shown)
+
+
+def _members(events: list[Event]) -> list[str]:
+    snapshots = [event for event in events if event["type"] == "group_snapshot" and event["group"] == GROUP]
+    return [one["member_id"] for one in snapshots[-1].get("members", ())] if snapshots else []
+
+
+def _offsets(events: list[Event]) -> dict[int, int]:
+    """Return the last offset of each partition that has one."""
+    told = [event for event in events if event["type"] == "progress" and event["group"] == GROUP]
+    found = {one["queue_id"]: one["offset"] for event in told for one in event["queues"]}
+    return {number: offset for number, offset in found.items() if offset}
+
+
+def _rows(run: CoreRun) -> list[Rebalance]:
+    return [row for row in run.rebalances if row.group_id == GROUP]

@@ -1,0 +1,53 @@
+"""Offsets of two reads of a group: which have moved, and where another number waits."""
+
+from __future__ import annotations
+
+from tests.streaming.collectors.rocketmq.surveys import ONE, TWO, Rounds, connections, info, lags, offsets, snapshots
+from udfs.model.events import Progress
+
+
+def test_offsets_are_reported_when_they_move_from_the_first_read_on() -> None:
+    rounds = Rounds()
+    first = lags(rounds.take(ONE, infos={"c1": info()}, offsets=offsets(q0=5, q1=7, q5=0, q6=-1)))
+    assert first == {0: (5, 5, False), 1: (7, 7, False)}
+    assert rounds.take(ONE, offsets=offsets(q0=5, q1=7)) == []
+    (progress,) = rounds.take(ONE, offsets=offsets(q0=5, q1=(8, 100), q2=-1))
+    assert isinstance(progress, Progress)
+    assert [(one.queue_id, one.offset, one.end_offset, one.moved) for one in progress.queues] == [(1, 8, 100, True)]
+    (progress,) = rounds.take(ONE, offsets=offsets(q0=5, q1=(8, 100), q3=1, q4=0))
+    assert isinstance(progress, Progress)
+    assert [(one.queue_id, one.offset) for one in progress.queues] == [(3, 1)]  # the first commit ever
+    rounds.restart()
+    assert lags(rounds.take(ONE, offsets=offsets(q0=5, q1=9))) == {0: (5, 5, False), 1: (9, 9, False)}
+
+
+def test_a_queue_is_reported_when_another_number_waits_there_though_no_member_commits() -> None:
+    rounds = Rounds()
+    told = [
+        lags(rounds.take(ONE, infos={"c1": info()}, offsets=offsets(q0=(5, 9), q1=7, q2=(-1, 4)))),
+        lags(rounds.take(ONE, offsets=offsets(q0=(5, 9), q1=7))),
+        lags(rounds.take(ONE, offsets=offsets(q0=(5, 12), q1=(7, 8)))),
+        lags(rounds.take({"g": {"a": None}}, offsets=offsets(q0=(5, 13), q1=(7, 8)))),
+        lags(rounds.take({"g": {"a": None}}, offsets=offsets(q0=(6, 14), q1=(7, 8), q3=(0, 2)))),
+    ]
+    rounds.restart()
+    told.append(lags(rounds.take({"g": {"a": None}}, offsets=offsets(q0=(6, 14), q1=8))))
+    assert told == [
+        {0: (5, 9, False), 1: (7, 7, False)},
+        {},
+        {0: (5, 12, False), 1: (7, 8, False)},
+        {0: (5, 13, False)},
+        {0: (6, 14, True), 3: (0, 2, False)},  # as much waits, and somebody came further
+        {0: (6, 14, False), 1: (8, 8, False)},
+    ]
+
+
+def test_a_group_is_reported_as_of_the_time_at_which_its_offsets_were_read() -> None:
+    rounds = Rounds()
+    rounds.take(TWO, infos={"c1": info(), "c2": info()}, offsets=offsets(q0=5))
+    events = rounds.take(ONE, offsets=offsets(q0=8))
+    (progress,) = [event for event in events if isinstance(event, Progress)]
+    (snapshot,) = snapshots(events)
+    assert progress.event_time == snapshot.event_time
+    (snapshot,) = snapshots(rounds.take({"g": {"a": connections([])}}))
+    assert snapshot.event_time < rounds.now_ms

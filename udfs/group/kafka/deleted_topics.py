@@ -1,0 +1,79 @@
+"""Core: topics of a classic group that were deleted, and perhaps made again under their names. No I/O.
+
+A coordinator deletes what a group has committed of a topic as soon as that is deleted: a sign that comes before the
+generation that follows, where a poll of the metadata comes after it, or never saw the topic away. Members are assigned
+queues by name: what the next generation gives out is the new topic's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from udfs.group.assignment.target_assignment import QueuesByTopic
+from udfs.group.batch.context import GroupContext
+from udfs.group.state.group import Evidence, Owners
+from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.view import GroupView
+from udfs.model.events import CommitsDeleted, QueueInfo
+
+_DELETED = "deleted"
+
+
+class TopicsNow(NamedTuple):
+    """The topics of a generation.
+
+    Attributes:
+        known: Their queues. made_again: Those that are other ones than in the generation before.
+        awaited: Evidence of deletions that metadata has not shown yet.
+    """
+
+    known: dict[str, tuple[QueueInfo, ...]]
+    made_again: frozenset[str]
+    awaited: Sequence[Evidence]
+
+
+def note_deleted_commits(context: GroupContext, event: CommitsDeleted, at: int, event_id: str) -> None:
+    """Remember that topics were deleted; commits of a topic that members subscribe to do not expire."""
+    group = context.group
+    if context.kind is not GroupKind.REPORTED or group.recorded is not None:
+        return
+    wanted = set(group.subscribed_topics())
+    for topic in sorted({queue.topic for queue in event.queues} & wanted):
+        if not any(one.detail == _DELETED and (one.topic, one.time) == (topic, at) for one in group.evidence):
+            context.learn(Evidence("queue_count_changed", at, None, topic, event_id, _DELETED))
+
+
+def topics_now(
+    view: GroupView, topics: Collection[str], known: QueuesByTopic, told: Owners | None, at: int
+) -> TopicsNow:
+    """Return the topics of a new generation, where some were deleted since the one before.
+
+    Args:
+        topics: Those with metadata that members subscribe to in both. known: The queues that metadata shows.
+        told: The assignment that the generation reports.
+    """
+    found, made_again, awaited = dict(known), set[str](), list[Evidence]()
+    since = view.group.last_rebalance_at or 0
+    deleted = {one.topic: one for one in view.group.evidence if one.detail == _DELETED and one.time <= at}
+    for topic in sorted(topics):
+        one, renewed = deleted.get(topic), view.topics.renewed_at(topic, at)
+        is_new = one is not None and one.time > since
+        if one is not None and told is not None and (renewed is None or renewed < one.time):
+            awaited.append(one)
+            numbers = [queue[2] for queue in told if queue[0] == topic]
+            if numbers:
+                found[topic] = tuple(QueueInfo(number) for number in range(max(numbers) + 1))
+            else:
+                found.pop(topic, None)
+        has_id = view.topics.topic_id(topic, at) is not None
+        is_renewed = one is None and has_id and renewed is not None and renewed > since
+        if found.get(topic) and (is_new or is_renewed):
+            made_again.add(topic)
+    return TopicsNow(found, frozenset(made_again), awaited)
+
+
+def evidence_after(left: Sequence[Evidence], topics: TopicsNow, at: int) -> list[Evidence]:
+    """Return the evidence that a generation leaves: of deletions before it only what metadata has yet to show."""
+    others = [one for one in left if one.detail != _DELETED or one.time > at]
+    return sorted([*others, *topics.awaited], key=lambda one: one.time)

@@ -1,0 +1,116 @@
+"""Core: topics that a coordinator's target shows to be other ones than before, under their names. No I/O.
+
+The coordinator sees a deletion at once, metadata only with the next poll: what a target names are the topics that there
+were when it was computed, with all of their queues. Queues of a topic that is no more are nobody's former ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from udfs.group.assignment.target_assignment import QueuesByTopic
+from udfs.group.kafka.topic_names import ids_by_name, topic_id_at
+from udfs.group.state.assignment_diff import by_owner, owners_of
+from udfs.group.state.group import Owners, Queue
+from udfs.group.state.recorded_group import EpochOutcome, Held, Partitions, RecordedGroup
+from udfs.group.state.view import GroupView
+from udfs.model.events import QueueInfo
+
+
+class TopicLives(NamedTuple):
+    """The topics of a target.
+
+    Attributes:
+        names: Of topics, by id. ids: By name, as the target names them; None: there is no target.
+        made_again: Those that have another id than in the target before.
+    """
+
+    names: Mapping[str, str]
+    ids: Mapping[str, str] | None
+    made_again: frozenset[str]
+
+    def is_current(self, topic_id: str) -> bool:
+        """Return whether an id is of a topic that exists, as far as the target shows it."""
+        ids = self.ids or {}
+        return ids.get(self.names.get(topic_id, topic_id), topic_id) == topic_id
+
+    def current(self, held: Held) -> Held:
+        """Return what members have of topics that exist."""
+        return {
+            member: tuple(one for one in partitions if self.is_current(one.topic))
+            for member, partitions in held.items()
+        }
+
+    def owners(self, held: Held) -> Owners:
+        """Return the owners of each queue by name."""
+        return owners_of({member: self.queues(partitions) for member, partitions in held.items()})
+
+    def queues(self, held: Partitions) -> list[Queue]:
+        """Return queues by name."""
+        return [(self.names.get(one.topic, one.topic), None, number) for one in held for number in one.partitions]
+
+
+def lives_in(recorded: RecordedGroup | None, outcome: EpochOutcome, names: Mapping[str, str]) -> TopicLives:
+    """Return the topics that an outcome's target shows."""
+    if recorded is None or outcome.target is None or not outcome.members:
+        return TopicLives(names, None, frozenset())
+    ids = ids_by_name(outcome.target, names)
+    made_again = frozenset(name for name, one in ids.items() if recorded.ids.get(name, one) != one)
+    return TopicLives(names, ids, made_again)
+
+
+def queues_in_target(
+    view: GroupView, lives: TopicLives, known: QueuesByTopic, published: Owners, at: int
+) -> dict[str, tuple[QueueInfo, ...]]:
+    """Return the queues of each topic as its coordinator knew them, where metadata as of then is of another topic.
+
+    Args:
+        known: As metadata shows them. published: The target.
+    """
+    if lives.ids is None:
+        return dict(known)
+    named: dict[str, list[int]] = {}
+    for topic, _, number in published:
+        named.setdefault(topic, []).append(number)
+    found: dict[str, tuple[QueueInfo, ...]] = {}
+    for topic, queues in known.items():
+        shown = topic_id_at(view, topic, at)
+        if shown is None or shown == lives.ids.get(topic):
+            found[topic] = queues
+        elif topic in named:
+            found[topic] = tuple(QueueInfo(number) for number in range(max(named[topic]) + 1))
+    return found
+
+
+def ownership_steps(before: Owners, outcome: EpochOutcome, lives: TopicLives) -> list[tuple[int, Owners]]:
+    """Return who owned what from which times on.
+
+    A queue that a member gives up, and gets again as one of another topic of that name, has no owner between.
+    """
+    held = by_owner(before)
+    former: Held = {}
+    steps: list[tuple[int, Owners]] = []
+    for at, changed in outcome.steps:
+        lost = {member: _replaced(lives, former.get(member, ()), now) for member, now in changed.items()}
+        if any(lost.values()):
+            kept = {member: _without(held.get(member, []), lost[member]) for member in changed}
+            steps.append((at, owners_of(held | kept)))
+        held |= {member: lives.queues(partitions) for member, partitions in changed.items()}
+        former |= changed
+        steps.append((at, owners_of(held)))
+    return steps
+
+
+def _replaced(lives: TopicLives, before: Partitions, now: Partitions) -> set[Queue]:
+    """Return the queues of a member that are of another topic than before."""
+    was, is_now = ({(one.topic, number) for one in held for number in one.partitions} for held in (before, now))
+    names = lives.names
+    lost, gained = (
+        {(names.get(topic, topic), number) for topic, number in some} for some in (was - is_now, is_now - was)
+    )
+    return {(name, None, number) for name, number in lost & gained}
+
+
+def _without(queues: Iterable[Queue], lost: Collection[Queue]) -> list[Queue]:
+    return [queue for queue in queues if queue not in lost]

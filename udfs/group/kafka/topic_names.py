@@ -1,0 +1,101 @@
+"""Core: the names of the topics that records of the new protocols call by their ids. No I/O.
+
+Metadata shows them. A topic that is made again under its name has another id, which its groups' records may name before
+the next poll, or only between two polls: a target gives out the queues of all topics that its members subscribe to, so
+where it names one id without a name, and leaves out one of these topics, the id is that topic's.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+
+from udfs.group.state.recorded_group import EpochOutcome, Held, RecordedGroup
+from udfs.group.state.view import GroupView
+
+MAX_NAMES = 10_000  # topics of a group, former ones included; beyond it the oldest is forgotten
+_HEXADECIMAL_UUID = 36
+_FOR_URLS = str.maketrans("+/", "-_")
+
+
+def learn_names(view: GroupView, recorded: RecordedGroup, at: int) -> None:
+    """Remember the ids of topics that are known by now."""
+    for topic in sorted({*recorded.topics(), *view.group.subscribed_topics()}):
+        topic_id = topic_id_at(view, topic, at)
+        if topic_id is not None:
+            recorded.names[topic_id] = topic
+    for outcome in recorded.waiting:
+        found = _only_one_left(recorded, outcome)
+        if found is not None:
+            recorded.names.update([found])
+    while len(recorded.names) > MAX_NAMES:
+        del recorded.names[next(iter(recorded.names))]
+
+
+def topic_id_at(view: GroupView, topic: str, at: int) -> str | None:
+    """Return a topic's id as records name it, if metadata has shown it by then.
+
+    librdkafka writes ids with the ordinary alphabet of base64, Java with that for URLs; others write hexadecimal ones.
+    """
+    text = None if view.queues_at(topic, at) is None else view.topics.topic_id(topic, at)
+    if text is not None and len(text) == _HEXADECIMAL_UUID:
+        try:
+            text = base64.b64encode(bytes.fromhex(text.replace("-", ""))).decode()
+        except ValueError:
+            return text
+    return None if text is None else text.rstrip("=").translate(_FOR_URLS)
+
+
+def has_names(view: GroupView, recorded: RecordedGroup, outcome: EpochOutcome, at: int) -> bool:
+    """Return whether the names of an outcome's topics are known, or no topic is left that they could be of.
+
+    A topic that its target leaves out was deleted, or made again: metadata that is older has yet to show that.
+    """
+    if outcome.topic_ids() <= recorded.names.keys():
+        return True
+    topics = _subscribed(outcome)
+    if not topics or not all(_is_described(view, topic, at) for topic in topics):
+        return False
+    unnamed, left = _left(recorded, outcome)
+    return not unnamed or not any(_is_older(view, topic, outcome.at, at) for topic in left)
+
+
+def ids_by_name(target: Held | None, names: Mapping[str, str]) -> dict[str, str]:
+    """Return the ids of the topics that a target names, by name."""
+    return {names.get(one, one): one for one in sorted(_ids(target or {}))}
+
+
+def _is_described(view: GroupView, topic: str, at: int) -> bool:
+    queues = view.queues_at(topic, at)
+    return queues is not None and (not queues or topic_id_at(view, topic, at) is not None)
+
+
+def _is_older(view: GroupView, topic: str, time_ms: int, at: int) -> bool:
+    """Return whether metadata as of now shows what the topic was before a time."""
+    changed_at = view.topics.renewed_at(topic, at)
+    return view.topics.at(topic, time_ms) is not None and (changed_at is None or changed_at <= time_ms)
+
+
+def _only_one_left(recorded: RecordedGroup, outcome: EpochOutcome) -> tuple[str, str] | None:
+    """Return the id without a name and the topic that it must be of, where there is one of each."""
+    unnamed, left = _left(recorded, outcome)
+    if len(unnamed) != 1 or len(left) != 1 or not left <= set(recorded.names.values()):
+        return None
+    return unnamed.pop(), left.pop()
+
+
+def _left(recorded: RecordedGroup, outcome: EpochOutcome) -> tuple[set[str], set[str]]:
+    """Return the ids in a target that have no name, and the topics that no id in it is of."""
+    if outcome.target is None or not outcome.described:
+        return set(), set()
+    ids = _ids(outcome.target)
+    named = {recorded.names[one] for one in ids if one in recorded.names}
+    return {one for one in ids if one not in recorded.names}, _subscribed(outcome) - named
+
+
+def _subscribed(outcome: EpochOutcome) -> set[str]:
+    return {topic for info in outcome.members for topic in info.subscriptions or ()}
+
+
+def _ids(held: Held) -> set[str]:
+    return {one.topic for partitions in held.values() for one in partitions}
