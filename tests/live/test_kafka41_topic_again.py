@@ -30,10 +30,8 @@ GROUPS: dict[str, dict[str, object]] = {
 _TIMEOUT_S = 60
 
 
-@pytest.mark.parametrize(
-    "poll_ms",
-    [pytest.param(300, id="seen-by-polls", marks=pytest.mark.slow), pytest.param(60_000, id="between-polls")],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("poll_ms", [300, 60_000], ids=["seen-by-polls", "between-polls"])
 def test_the_queues_of_a_topic_that_is_made_again_are_others(
     new_member: StartMember, tmp_path: Path, poll_ms: int
 ) -> None:

@@ -74,16 +74,16 @@ def test_messages_that_are_read_twice_and_that_wait_are_those_that_members_count
 def test_messages_behind_one_that_is_stuck_are_read_twice(
     rocketmq55: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
 ) -> None:
-    cluster, group, queues = rocketmq55, "sticking", queues_of("stuck", 2)
-    cluster.create_topic("stuck", 2)
+    cluster, group, queues = rocketmq55, "sticking", queues_of("sticks", 2)
+    cluster.create_topic("sticks", 2)
     with collecting(cluster, tmp_path / "events", include_groups=(group,)) as collected:
-        a, b = members = [new_rocketmq_member(cluster, group, ["stuck"], instance=one, **SLOW) for one in "ab"]
+        a, b = members = [new_rocketmq_member(cluster, group, ["sticks"], instance=one, **SLOW) for one in "ab"]
         wait_until_assigned(members, queues)
         collected.poll()
-        _read(cluster, "stuck", 20, members, total=40)
-        mine = a.held("stuck")[0]
-        admin.put_message(cluster.broker.address, "stuck", mine[2], b"stuck")
-        _read(cluster, "stuck", 30, members, total=100)
+        _read(cluster, "sticks", 20, members, total=40)
+        mine = a.held("sticks")[0]
+        admin.put_message(cluster.broker.address, "sticks", mine[2], b"stuck")
+        _read(cluster, "sticks", 30, members, total=100)
         collected.poll_until(lambda events: _positions(events, group, [mine]) == [50], "all but the stuck one")
         twice = 50 - _committed(cluster, group, mine)
         _obey(b, "resume")

@@ -328,7 +328,7 @@ _NO_NEWS = re.compile(
     r"The following (?:groups|offsets) |Removed \d+ offsets|(?:Elected|Resigned) as the group coordinator|"
     r"Setting empty assignments|Sending empty assignment|Attempt to add rejoining member|Failed to |"
     r"Cannot (?:complete join|find the group|upgrade|downgrade)|Group .+ could not complete rebalance|"
-    r"\[GroupId=.+\] Unload|Loaded |Scheduling |Finished |Skip |Error |"
+    r"\[GroupId=.+\] Unload|Loaded |Generated |Scheduling |Finished |Skip |Error |"
     r"\[GroupId .+?\](?:\[MemberId [^\]]*\])? (?:"
     r"(?:Static |Dynamic )?[Mm]ember .*(?:join|updated its|new assignment state|temporarily left|initialized the top)|"
     r"Bumped |Computed |Converted |Configuring |Creating |Could(?: not|n't) |Expired |Ignoring |Received |Refreshing |"

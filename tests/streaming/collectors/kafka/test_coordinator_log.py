@@ -165,6 +165,7 @@ def test_a_line_that_is_not_understood_is_counted(line: str) -> None:
         AT + OLD + "Assignment received from leader for group g for generation 1",
         AT + OLD + "Group g with generation 3 is now empty (__consumer_offsets-0)",
         AT + NEW + "Pending dynamic member with id b-1 joins group g in Stable state. Adding to the group now.",
+        AT + NEW + "Generated 0 tombstone records in 1 milliseconds while deleting offsets for partitions [orders-0].",
         AT + NEW + "[GroupId g] Bumped group epoch to 3 with metadata hash 7895379376524975680.",
     ],
 )
