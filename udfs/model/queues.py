@@ -13,7 +13,12 @@ def queues_of(event: TopicQueues) -> Queues:
     """Return the queues of an event, by broker and queue id."""
     if event.queues is not None:
         return tuple(sorted(event.queues, key=lambda queue: (queue.broker or "", queue.queue_id)))
-    return tuple(QueueInfo(queue_id) for queue_id in range(event.queue_count or 0))
+    return numbered(event.queue_count or 0)
+
+
+def numbered(count: int) -> Queues:
+    """Return as many queues, of which nothing but their number is reported."""
+    return tuple(QueueInfo(number) for number in range(count))
 
 
 def racks_of(queue: QueueInfo) -> tuple[str, ...]:
@@ -31,4 +36,4 @@ def shortened(queues: Queues) -> int | Queues:
 
 def spelled(queues: int | Queues | None) -> Queues | None:
     """Return queues as they are, where only their count is stored."""
-    return tuple(QueueInfo(index) for index in range(queues)) if isinstance(queues, int) else queues
+    return numbered(queues) if isinstance(queues, int) else queues

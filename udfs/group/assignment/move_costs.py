@@ -121,6 +121,12 @@ def _is_last(position: tuple[int, int], end: tuple[int, int] | None) -> bool:
     return end is None or end[1] <= position[1]
 
 
+def _read_within(duration_ms: int, commit: tuple[int, int], former: tuple[int, int]) -> int | None:
+    """Return how many messages an owner reads in a time, as between its last two commits."""
+    interval, step = commit[0] - former[0], commit[1] - former[1]
+    return None if interval <= 0 or step < 0 else -(-step * duration_ms // interval)
+
+
 # ---- commits that are all observed
 
 
@@ -142,11 +148,12 @@ def _repeated(newest: _Newest, stopped_at: int, began: int | None) -> MoveCost:
     read = 0 if position is None else max(0, position[1] - committed)
     if newest.former is None:
         return _NOTHING if position is None else MoveCost(repeated_estimated=read)
-    interval, step = committed_at - newest.former[0], committed - newest.former[1]
-    if interval <= 0 or step < 0:
+    # As long as it had to commit again at the latest.
+    read_for = max(0, min(committed_at - newest.former[0], stopped_at - committed_at))
+    ahead = _read_within(read_for, newest.commit, newest.former)
+    if ahead is None:
         return _NOTHING if position is None else MoveCost(repeated_estimated=read)
-    read_for = max(0, min(interval, stopped_at - committed_at))
-    estimated = max(read, -(-step * read_for // interval))
+    estimated = max(read, ahead)
     if newest.end is not None and newest.end[0] >= committed_at + read_for:
         estimated = min(estimated, max(0, newest.end[1] - committed))
     return MoveCost(repeated_estimated=estimated)
@@ -206,11 +213,10 @@ def _ahead(newest: _Newest, commits: Sequence[tuple[int, int]], left_at: int) ->
 def _by_rate(newest: _Newest, commits: Sequence[tuple[int, int]]) -> MoveCost:
     if len(commits) < 2:
         return _NOTHING
-    (committed_at, committed), (former_at, former) = commits
-    interval, step = committed_at - former_at, committed - former
-    if interval <= 0 or step < 0:
+    (committed_at, committed), former = commits
+    estimated = _read_within(min(committed_at - former[0], COMMIT_INTERVAL_MS), commits[0], former)
+    if estimated is None:
         return _NOTHING
-    estimated = -(-step * min(interval, COMMIT_INTERVAL_MS) // interval)
     if newest.end is not None and newest.end[0] >= committed_at:
         estimated = min(estimated, max(0, newest.end[1] - committed))
     return MoveCost(repeated_estimated=estimated)

@@ -16,6 +16,7 @@ from udfs.group.state.group import Evidence, Owners
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.events import CommitsDeleted, QueueInfo
+from udfs.model.queues import numbered
 
 _DELETED = "deleted"
 
@@ -63,7 +64,7 @@ def topics_now(
             awaited.append(one)
             numbers = [queue[2] for queue in told if queue[0] == topic]
             if numbers:
-                found[topic] = tuple(QueueInfo(number) for number in range(max(numbers) + 1))
+                found[topic] = numbered(max(numbers) + 1)
             else:
                 found.pop(topic, None)
         has_id = view.topics.topic_id(topic, at) is not None

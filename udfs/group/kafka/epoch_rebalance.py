@@ -50,14 +50,14 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     group, at = context.group, outcome.at
     context.follow()
     context.first_change = len(context.output.changes)
-    snapshot = _snapshot(context, outcome, names)
+    lives = lives_in(group.recorded, outcome, names)
+    snapshot = _snapshot(context, outcome, lives)
     due = DueEvent(snapshot, outcome.event_id)
     rename_static_members(context, snapshot, at)
     if outcome.epoch == group.generation:
         update_existing(context, snapshot, at)
         return
     overtake_awaited(context)
-    lives = lives_in(group.recorded, outcome, names)
     told = lives.owners(outcome.owned)
     published = None if outcome.target is None else lives.owners(outcome.target)
     # A target names queues that its coordinator knew, whether or not anybody has taken them.
@@ -113,7 +113,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         group.recorded.note_decided()
 
 
-def _snapshot(view: GroupView, outcome: EpochOutcome, names: Mapping[str, str]) -> GroupSnapshot:
+def _snapshot(view: GroupView, outcome: EpochOutcome, lives: TopicLives) -> GroupSnapshot:
     """Return an outcome as a snapshot of the group."""
     return GroupSnapshot(
         schema_version=SCHEMA_VERSION,
@@ -125,9 +125,7 @@ def _snapshot(view: GroupView, outcome: EpochOutcome, names: Mapping[str, str]) 
         strategy=outcome.strategy,
         members=outcome.members,
         assignments={
-            member_id: tuple(
-                QueueRef(names.get(one.topic, one.topic), number) for one in held for number in one.partitions
-            )
+            member_id: tuple(QueueRef(topic, number) for topic, _, number in lives.queues(held))
             for member_id, held in outcome.owned.items()
         },
         departures=outcome.departures,

@@ -16,6 +16,7 @@ from udfs.group.state.group import Owners, Queue
 from udfs.group.state.recorded_group import EpochOutcome, Held, Partitions, RecordedGroup
 from udfs.group.state.view import GroupView
 from udfs.model.events import QueueInfo
+from udfs.model.queues import numbered
 
 
 class TopicLives(NamedTuple):
@@ -79,7 +80,7 @@ def queues_in_target(
         if shown is None or shown == lives.ids.get(topic):
             found[topic] = queues
         elif topic in named:
-            found[topic] = tuple(QueueInfo(number) for number in range(max(named[topic]) + 1))
+            found[topic] = numbered(max(named[topic]) + 1)
     return found
 
 
