@@ -50,7 +50,7 @@ def test_messages_that_are_read_twice_and_that_wait_are_those_that_members_count
         story.record("another joins", [a, b], ("member_joined", B))
         # What the first had read it committed as it gave a queue up: nothing is read twice.
         _read(cluster, "costs", 30, [a, b], total=100)
-        collected.poll_until(lambda events: _positions(events, group, queues) == [50, 50], "both have read all")
+        collected.poll_until(lambda events: _last(events, group, queues, "position") == [50, 50], "both have read all")
         twice = 50 - _committed(cluster, group, b.held("costs")[0])
         _obey(a, "resume")
         b.kill()
@@ -58,10 +58,15 @@ def test_messages_that_are_read_twice_and_that_wait_are_those_that_members_count
         a.wait_until(lambda: a.records_read + b.records_read == 100 + twice)
         story.record("one is killed", [a], ("member_gone", B))
         _obey(a, "suspend")
-        collected.poll()
-        offsets = {queue: (_committed(cluster, group, queue), 50) for queue in queues}
+        offsets = [0, 0]
+
+        def are_reported(events: Sequence[Event]) -> bool:
+            offsets[:] = [_committed(cluster, group, queue) for queue in queues]
+            return _last(events, group, queues, "offset") == offsets
+
+        collected.poll_until(are_reported, "what is committed at the end")
     run = story.check()
-    assert _shown(run, group, "costs") == offsets
+    assert _shown(run, group, "costs") == {queue: (offset, 50) for queue, offset in zip(queues, offsets, strict=True)}
     assert a.records_read + b.records_read == 100 + twice
     joined, killed = rebalances_of(run, group)[-2:]
     assert _costs(joined)[:2] == (None, 0)
@@ -84,7 +89,7 @@ def test_messages_behind_one_that_is_stuck_are_read_twice(
         mine = a.held("sticks")[0]
         admin.put_message(cluster.broker.address, "sticks", mine[2], b"stuck")
         _read(cluster, "sticks", 30, members, total=100)
-        collected.poll_until(lambda events: _positions(events, group, [mine]) == [50], "all but the stuck one")
+        collected.poll_until(lambda events: _last(events, group, [mine], "position") == [50], "all but the stuck one")
         twice = 50 - _committed(cluster, group, mine)
         _obey(b, "resume")
         a.kill()
@@ -131,14 +136,14 @@ def _has_departed(events: Sequence[Event], group: str, member_id: str) -> bool:
     return bool(snapshots) and member_id not in [one["member_id"] for one in snapshots[-1]["members"]]
 
 
-def _positions(events: Sequence[Event], group: str, queues: Sequence[Queue]) -> list[int | None]:
-    """Return what was reported last of the position of each queue's owner."""
+def _last(events: Sequence[Event], group: str, queues: Sequence[Queue], what: str) -> list[int | None]:
+    """Return what was reported last of each queue: its owner's ``position``, or the committed ``offset``."""
     found: dict[Queue, int] = {}
     for event in events:
         if event["type"] == "progress" and event["group"] == group:
             for one in event["queues"]:
-                if "position" in one:
-                    found[one["topic"], one["broker"], one["queue_id"]] = one["position"]
+                if what in one:
+                    found[one["topic"], one["broker"], one["queue_id"]] = one[what]
     return [found.get(queue) for queue in queues]
 
 

@@ -7,12 +7,12 @@ function of what was read.
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime
 from typing import Annotated, TypeAlias
 
 import msgspec
 
 from udfs.model.journal import FindingOpened
+from udfs.model.timestamps import write_timestamp
 
 KIND = "events_lost"
 # It cannot be repaired: the finding closes this long after the loss was detected.
@@ -56,7 +56,11 @@ def lost_found(cluster: str, loss: Loss, newest_ms: int | None) -> FindingOpened
     until = loss.noticed_ms if loss.until_ms is None else loss.until_ms
     since = newest_ms if loss.since_ms is None else loss.since_ms
     since = None if since is None else min(since, until)
-    span = f"up to {_time(until)}" if since is None else f"from {_time(since)} to {_time(until)}"
+    span = (
+        f"up to {write_timestamp(until)}"
+        if since is None
+        else f"from {write_timestamp(since)} to {write_timestamp(until)}"
+    )
     return FindingOpened(
         finding_id=loss_id(cluster, loss),
         finding=KIND,
@@ -66,8 +70,3 @@ def lost_found(cluster: str, loss: Loss, newest_ms: int | None) -> FindingOpened
         evidence=[],
         opened_at=until if since is None else since,
     )
-
-
-def _time(at_ms: int) -> str:
-    """Return a time as RFC 3339."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -32,6 +32,17 @@ _PLAIN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 
 
+def write_timestamp(at_ms: int) -> str:
+    """Return a time, in epoch ms, as RFC 3339 in UTC.
+
+    Example:
+        >>> write_timestamp(1_784_688_720_123)
+        '2026-07-22T02:52:00.123Z'
+    """
+    at = datetime.datetime.fromtimestamp(at_ms // 1_000, datetime.UTC)
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{at_ms % 1_000:03}Z"
+
+
 def read_timestamp(text: str) -> int | MomentFault:
     """Read an RFC 3339 time.
 

@@ -298,7 +298,8 @@ def test_a_late_goodbye_is_applied_at_the_clock_and_names_its_own_time() -> None
     script.leave(500, "b")
     script.run(3_000)
     assert script.decided()[-1] == "2000 #4 3->2 member_left:b late_evidence:b"
-    assert script.rebalances[-1].triggers[1].detail == f"reported late: happened at {T0 + 500}, applied at {T0 + 2_000}"
+    detail = "reported late: happened at 2023-11-14T22:13:20.500Z, applied at 2023-11-14T22:13:22.000Z"
+    assert script.rebalances[-1].triggers[1].detail == detail
     assert script.findings() == ["events_late 2000.."]
     assert script.run(2_000 + 600_000 + 1).findings() == ["events_late 2000..602000"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from udfs.model.timestamps import UNREAD, read_timestamp, read_timestamps
+from udfs.model.timestamps import EARLIEST_MS, LATEST_MS, UNREAD, read_timestamp, read_timestamps, write_timestamp
 
 
 @pytest.mark.parametrize(
@@ -95,3 +95,9 @@ def test_bulk_single_and_the_standard_library_agree(moments: list[datetime.datet
     expected = [(moment - _EPOCH) // datetime.timedelta(milliseconds=1) for moment in moments]
     assert [read_timestamp(text) for text in texts] == expected
     assert np.array_equal(read_timestamps(texts), expected)
+
+
+@given(st.integers(EARLIEST_MS, LATEST_MS))
+def test_a_time_that_was_written_is_read_as_the_same(at_ms: int) -> None:
+    text = write_timestamp(at_ms)
+    assert (read_timestamp(text), len(text)) == (at_ms, len("2026-07-22T02:52:00.123Z"))

@@ -27,6 +27,7 @@ import msgspec
 
 from udfs.group.state.flapping import Flapping
 from udfs.model.systems import SYSTEMS
+from udfs.model.timestamps import write_timestamp
 
 Severity: TypeAlias = Literal["info", "warning", "critical"]
 
@@ -312,6 +313,11 @@ def observed(kind: str, details: Sequence[str], event_id: str) -> Found:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, which takes an s."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def reported_late(happened_at: int, applied_at: int) -> str:
+    """Return the detail of a cause that came late; times in epoch ms."""
+    return f"reported late: happened at {write_timestamp(happened_at)}, applied at {write_timestamp(applied_at)}"
 
 
 def _phrase(number: int, one: str, many: str, *rest: int) -> str:

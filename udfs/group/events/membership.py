@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from udfs.group.batch.context import GroupContext, closed
-from udfs.group.batch.findings import counted
+from udfs.group.batch.findings import counted, reported_late
 from udfs.group.decision.commit_spans import replace_members
 from udfs.group.members.client_ids import resolve_member_id
 from udfs.group.members.descriptions import (
@@ -122,8 +122,7 @@ def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int) -
 def late_cause(context: GroupContext, due: DueEvent, at: int) -> None:
     """Add the trigger ``late_evidence`` beside the actual cause, with the event's own time."""
     if due.late:
-        own = due.event.event_time
-        detail = f"reported late: happened at {own}, applied at {at}"
+        detail = reported_late(due.event.event_time, at)
         context.cause(at, "late_evidence", getattr(due.event, "member_id", None), event_id=due.event_id, detail=detail)
 
 

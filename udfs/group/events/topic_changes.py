@@ -17,7 +17,7 @@ from udfs.group.assignment.target_assignment import QueuesByTopic, TargetAssignm
 from udfs.group.audit.audit import audit_of_awaited
 from udfs.group.audit.audit_commit import commit_audit
 from udfs.group.batch.context import GroupContext
-from udfs.group.batch.findings import RULES, Outcome
+from udfs.group.batch.findings import RULES, Outcome, reported_late
 from udfs.group.decision.commit import commit_awaited, commit_topic
 from udfs.group.events.reported_assignment import compare_with_reports
 from udfs.group.state.assignment_diff import held_only_by, resized
@@ -45,7 +45,7 @@ def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: i
         return
     change = resized(before, after or ())
     if due.late:
-        change += f", reported late: happened at {event.event_time}, applied at {at}"
+        change += f", {reported_late(event.event_time, at)}"
         context.cause(at, "late_evidence", None, topic, due.event_id, change)
     context.cause(at, "queue_count_changed", None, topic, due.event_id, change)
 

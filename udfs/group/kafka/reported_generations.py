@@ -10,7 +10,7 @@ from udfs.group.assignment.rebalance_plan import COOPERATIVE, Pauses, RebalanceP
 from udfs.group.assignment.target_assignment import without_subscriptions
 from udfs.group.audit.audit_commit import commit_overtaken
 from udfs.group.batch.context import GroupContext
-from udfs.group.batch.findings import counted
+from udfs.group.batch.findings import counted, reported_late
 from udfs.group.batch.phases import phases_of
 from udfs.group.decision.commit import (
     begin_generation,
@@ -195,8 +195,7 @@ def add_generation_triggers(
         first_seen = current is None and (generation > 1 or group.polled)
         causes.add("group_created", event_id=event_id, detail="first seen" if first_seen else None)
     if due.late:
-        detail = f"reported late: happened at {snapshot.event_time}, applied at {at}"
-        causes.add("late_evidence", detail=detail, event_id=event_id)
+        causes.add("late_evidence", detail=reported_late(snapshot.event_time, at), event_id=event_id)
     add_causes_of_steps(group, snapshot, told, causes, event_id)
     if not causes.triggers:
         causes.add("unexplained", event_id=event_id)
@@ -282,9 +281,7 @@ def _write_overtaken_generation(context: GroupContext, due: DueEvent, snapshot: 
         return
     current = group.generation
     identity, ordinals = next_identity(context, at, generation)
-    detail = (
-        f"reported late: happened at {snapshot.event_time}, applied at {at}; generation {current} was already known"
-    )
+    detail = f"{reported_late(snapshot.event_time, at)}; generation {current} was already known"
     triggers = in_order([Trigger(kind="late_evidence", detail=detail, event_id=due.event_id)])
     owners = reported_owners(context, snapshot) or {}
     commit_overtaken(
