@@ -33,6 +33,8 @@ class ReportedGroup(Group):
         self.since_before = 0  # that of the one before it
         self.shown: dict[str, dict[str, Any]] = {}  # descriptions as it shows them
         self.counted: dict[str, list[Any]] = {}  # queues of its topics, as of then
+        self.counted_at: dict[str, int] = {}  # which generation showed these queues first
+        self.left_out: set[str] = set()  # topics that an assignment shows as deleted, and metadata does not
         self.is_waiting = False  # nothing is computed for it yet
         self.known_then: Known = {}  # the topics as it knew them
         self.renames: list[tuple[int, str, str]] = []  # since it began: when, the former id, the new one
@@ -138,12 +140,17 @@ class ReportedGroup(Group):
             self.counted = {one: names_of(known[one]) for one in self.subscribed(self.shown) if known.get(one)}
         self.since_before = self.since
         before = {name: member.fields() for name, member in self.members.items()}
+        subscribed = self.subscribed(before)
         triggers = self.membership_changes(at, told, goodbyes)
         triggers += self.description_changes(before, self.fields())
         named = event.get("strategy")
         if named and before and self.last_strategy not in (None, qualified_name(named, self.system)):
             triggers.append(("strategy_changed", None, None))
+        subscribed &= self.subscribed(self.fields())
+        self.left_out &= subscribed if event.get("assignments") is not None else set()
         triggers += self.count_changes(at, event.get("assignments"))
+        if not triggers and event.get("assignments") is not None and named in ("range", "cooperative-sticky"):
+            triggers = self.deletions(at, event["assignments"], subscribed, is_cooperative=named != "range")
         if self.known and last is not None and number <= last:
             triggers.append(("coordinator_changed", None, None))
         if is_late:
@@ -215,6 +222,19 @@ class ReportedGroup(Group):
             triggers += [("queue_count_changed", None, topic) for topic in sorted(new)]
         return triggers
 
+    def deletions(self, at: int, told: dict[str, Any], subscribed: set[str], *, is_cooperative: bool) -> list[Trigger]:
+        """Return the topics of which an assignment that nothing else explains leaves queues out that it gave before."""
+        now = {(one["topic"], None, one["queue_id"]) for held in told.values() for one in held}
+        gone = {queue[0] for queues in (self.reported or {}).values() for queue in queues if queue not in now}
+        found = []
+        for topic in sorted(gone & subscribed & self.topics.at(at).keys()):
+            kept = [number for one, _, number in now if one == topic]
+            moving = is_cooperative and (kept or topic in {queue[0] for queue in self.revoked})
+            if not moving and max(kept, default=-1) + 1 < len(self.counted.get(topic, ())):
+                found.append(topic)
+        self.left_out |= set(found)
+        return [("queue_count_changed", None, topic) for topic in found]
+
     # ---- rows
 
     def write(self, at: int, event: Event, triggers: list[Trigger], members_before: int, missed: int | None) -> None:
@@ -259,7 +279,10 @@ class ReportedGroup(Group):
             waiting = [one for one in [*waiting, *held_before] if one not in held_now]
         is_cooperative = self.strategy == "kafka.cooperative-sticky" and members
         self.revoked = [one for one in waiting if is_cooperative and one[0] in self.subscribed(members)]
-        self.counted = {topic: names_of(known[topic]) for topic in self.subscribed(members) & known.keys()}
+        counted = {topic: names_of(known[topic]) for topic in self.subscribed(members) & known.keys()}
+        kept = {topic for topic in counted if counted[topic] == self.counted.get(topic)}
+        self.counted_at = {topic: self.counted_at.get(topic, at) if topic in kept else at for topic in counted}
+        self.counted = counted
         self.last_strategy = self.strategy or self.last_strategy
         self.queues_before = queues
         self.row = row
@@ -292,13 +315,16 @@ class ReportedGroup(Group):
         ]:  # so is what members held in the generation before, as of then
             for topic, _, number in held:
                 if number >= named_counts.get(topic, (0, 0))[0]:
-                    named_counts[topic] = (number + 1, self.since_before)
+                    named_counts[topic] = (number + 1, self.counted_at.get(topic, self.since_before))
         for topic, (count, since) in named_counts.items():
             queues = known.get(topic, [])
             if len(queues) < count and self.topics.reported_at(topic, at) <= since <= at:
                 more = range(len(queues), count)
                 known[topic] = queues + [{"broker": None, "queue_id": number, "racks": None} for number in more]
         named = [one for held in told.values() for one in held]
+        for topic in self.left_out:
+            number = max((one["queue_id"] for one in named if one["topic"] == topic), default=-1) + 1
+            known[topic] = [{"broker": None, "queue_id": one, "racks": None} for one in range(number)]
         for topic, before in self.counted.items():
             numbers = [one["queue_id"] for one in named if one["topic"] == topic]
             if numbers and max(numbers) < len(before) < len(known.get(topic, [])):

@@ -59,6 +59,7 @@ class RebalancePlan(msgspec.Struct, frozen=True, kw_only=True):
             time each for itself: what they held as it began.
         revoked_pending: Queues that cooperative generations revoked and this one does not assign yet.
         waiting_since: When those among them were revoked that an earlier one revoked; None: it is not known.
+        converging: A poll shows it while members still give queues up and take them over.
         steps: Who owned what from which times on, ascending. step_pauses: For how long queues that moved had none.
         overtaken: The newer generation that came before its members had taken it over.
         made_again: Topics that are other ones than before, under their names: their queues are none of those before.
@@ -79,6 +80,7 @@ class RebalancePlan(msgspec.Struct, frozen=True, kw_only=True):
     phases: Phases = Phases()
     revoked_pending: Sequence[Queue] = ()
     waiting_since: Mapping[Queue, int | None] = msgspec.field(default_factory=dict)
+    converging: bool = False
     steps: Sequence[tuple[int, Owners]] = ()
     step_pauses: QueuePauses = msgspec.field(default_factory=dict)
     overtaken: int | None = None

@@ -73,7 +73,8 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     group.counts = {topic: len(infos) for topic, infos in plan.known.items()}
     group.topics_without_metadata, group.awaited = list(plan.guessed), plan.awaited
     group.revoked_pending, group.waiting_since = list(plan.revoked_pending), dict(plan.waiting_since)
-    group.logical_id = row.logical_id if group.revoked_pending else None
+    group.converging = plan.converging
+    group.logical_id = row.logical_id if group.revoked_pending or group.converging else None
     group.last_strategy, group.last_library = row.strategy, row.library
     is_comparable = plan.target.incomparable not in OF_LIBRARIES and plan.overtaken is None
     group.recomputable = row.error != NOT_RECOMPUTABLE and is_comparable
@@ -126,7 +127,7 @@ def commit_generation_zero(context: GroupContext, at: int, *, polled: bool) -> N
     end_spans(context, at)
     group.generation, group.members_decided, group.polled = 0, 0, polled
     group.counts, group.topics_without_metadata, group.awaited = {}, [], None
-    group.revoked_pending, group.waiting_since = [], {}
+    group.revoked_pending, group.waiting_since, group.converging = [], {}, False
     row = GroupChanged(
         system=context.system,
         state="empty",
@@ -136,6 +137,11 @@ def commit_generation_zero(context: GroupContext, at: int, *, polled: bool) -> N
     )
     row.last_rebalance_at, row.last_rebalance_id = group.last_rebalance_at, group.last_rebalance_id
     context.write_row(at, row)
+
+
+def note_converged(context: GroupContext) -> None:
+    """Note that a poll shows the current generation again, and that all its members have their target."""
+    context.group.converging = False
 
 
 def commit_topic(context: GroupContext, topic: str, queues: Sequence[QueueInfo]) -> None:
@@ -259,7 +265,7 @@ def stop_deciding(context: GroupContext, at: int) -> None:
     group.followed, group.pending, group.generation = False, None, None
     group.compare_at, group.idle_queues, group.pulls = None, {}, {}
     group.members_decided, group.counts = 0, {}
-    group.revoked_pending, group.waiting_since = [], {}
+    group.revoked_pending, group.waiting_since, group.converging = [], {}, False
     group.topics_without_metadata, group.awaited = [], None
 
 

@@ -35,7 +35,8 @@ from udfs.model.spans import QueuesReassigned
 def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: int) -> None:
     """Apply a change of a topic's queues, if a member subscribes to it."""
     group, topic = context.group, event.topic
-    if not any(topic in (member.subscriptions or ()) for member in group.members.values()):
+    is_subscribed = any(topic in (member.subscriptions or ()) for member in group.members.values())
+    if not is_subscribed and topic not in group.current_topics():
         return
     if context.kind is GroupKind.REPORTED and topic in group.topics_without_metadata:
         learn_topic(context, topic, at, due.event_id)
@@ -66,7 +67,9 @@ def queues_shown(
 
     Returns: the queues, and the topics without metadata so far.
     """
-    counts, since = view.group.counts, view.group.last_rebalance_at or 0
+    counts = view.group.counts
+    # No generation since has shown these changes of the metadata.
+    changed = {one.topic for one in view.group.evidence if one.time <= at}
     named: dict[str, set[Queue]] = {}
     for queue in told or ():
         named.setdefault(queue[0], set()).add(queue)
@@ -79,7 +82,7 @@ def queues_shown(
         used = named.get(topic, set())
         if infos is None:
             guessed.append(topic)
-        if infos is None or not any(one.topic == topic and since < one.time <= at for one in view.group.evidence):
+        if infos is None or topic not in changed:
             # Queues of an earlier assignment still exist, even if a cooperative rebalance has not assigned them yet,
             # unless newer metadata lacks them.
             used = used | {queue for queue in view.group.reported if queue[0] == topic}

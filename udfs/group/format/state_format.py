@@ -98,6 +98,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("verdict", StrategyVerdict | None),
     ("last_library", str | None),
     ("waiting_since", dict[tuple[str, str | None, int], int | None]),
+    ("converging", bool),
 )
 _VALUES = attrgetter(*(name for name, _ in _PLAIN))
 _BLANK = _VALUES(Group())

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from udfs.group.assignment.rebalance_plan import COOPERATIVE
 from udfs.group.batch.findings import counted
+from udfs.group.kafka.polled_generations import is_converging
 from udfs.group.kafka.triggers import Causes, released
 from udfs.group.state.group import Group, Owners, Queue
 from udfs.model.events import GroupSnapshot, MemberInfo
@@ -30,7 +31,7 @@ def pending_queues(
     Returns: those that it takes from a member; those taken by earlier ones that wait on; with Kafka Streams also those
         that nobody had, once.
     """
-    if not snapshot.members or strategy not in (COOPERATIVE, _STREAMS):
+    if not snapshot.members or (strategy not in (COOPERATIVE, _STREAMS) and not is_converging(snapshot)):
         return []
     topics = {queue[0] for queue in existing}
     if told is None:

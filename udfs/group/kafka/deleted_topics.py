@@ -2,23 +2,30 @@
 
 A coordinator deletes what a group has committed of a topic as soon as that is deleted: a sign that comes before the
 generation that follows, where a poll of the metadata comes after it, or never saw the topic away. Members are assigned
-queues by name: what the next generation gives out is the new topic's.
+queues by name: what the next generation gives out is the new topic's. Where a group has no commits, or they are not
+known, the assignment itself is the sign: one that nothing else has caused and that leaves out what it gave out before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Sequence, Set
+from typing import Final, NamedTuple
 
+from udfs.group.assignment.rebalance_plan import COOPERATIVE
 from udfs.group.assignment.target_assignment import QueuesByTopic
 from udfs.group.batch.context import GroupContext
+from udfs.group.kafka.triggers import MADE_AGAIN, Causes
+from udfs.group.members.departures import INFERRED
 from udfs.group.state.group import Evidence, Owners
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.events import CommitsDeleted, QueueInfo
 from udfs.model.queues import numbered
+from udfs.strategies.registry import qualified_name
 
 _DELETED = "deleted"
+# They assign each queue of each subscribed topic at once.
+_EAGER: Final = frozenset({"kafka.range", "kafka.roundrobin", "kafka.sticky"})
 
 
 class TopicsNow(NamedTuple):
@@ -72,6 +79,45 @@ def topics_now(
         if found.get(topic) and (is_new or is_renewed):
             made_again.add(topic)
     return TopicsNow(found, frozenset(made_again), awaited)
+
+
+def add_left_out(
+    view: GroupView,
+    causes: Causes,
+    topics: TopicsNow,
+    told: Owners | None,
+    strategy: str | None,
+    with_metadata: Set[str],
+    at: int,
+    event_id: str,
+) -> TopicsNow:
+    """Add the deletions that explain a generation without any other cause; return its topics without these queues.
+
+    A topic cannot lose queues: one that has fewer is another one of that name.
+
+    Args:
+        told: The assignment that the generation reports. strategy: As it reports it.
+        with_metadata: Topics with metadata that members subscribe to in both generations.
+    """
+    named = None if strategy is None else qualified_name(strategy, view.system)
+    if causes.triggers or told is None or not (named in _EAGER or named == COOPERATIVE):
+        return topics
+    known, made_again, awaited = dict(topics.known), set(topics.made_again), list(topics.awaited)
+    moving = {queue[0] for queue in view.group.revoked_pending}
+    left = {queue[0] for queue in view.group.reported.keys() - told.keys()}
+    for topic in sorted(left & known.keys() & with_metadata):
+        was = view.group.counts.get(topic, 0)
+        now = 1 + max((queue[2] for queue in told if queue[0] == topic), default=-1)
+        if now >= was or (named == COOPERATIVE and (now or topic in moving)):
+            continue
+        known.pop(topic)
+        if now:
+            known[topic] = numbered(now)
+            made_again.add(topic)
+        detail = f"{was} -> {now}{MADE_AGAIN if now else ''}, {INFERRED} from the assignment"
+        causes.add("queue_count_changed", topic=topic, detail=detail, event_id=event_id)
+        awaited.append(Evidence("queue_count_changed", at, None, topic, event_id, _DELETED))
+    return TopicsNow(known, frozenset(made_again), awaited)
 
 
 def evidence_after(left: Sequence[Evidence], topics: TopicsNow, at: int) -> list[Evidence]:

@@ -67,9 +67,8 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     known, guessed = queues_shown(context, topics, named, at, outcome.assigned_at)
     known = queues_in_target(context, lives, known, published or {}, outcome.assigned_at or at)
     resized = {topic: sizes(context, topic, known, guessed, named) for topic in topics & before}
-    grown = {topic: (was, now) for topic, (was, now) in resized.items() if was != now or topic in lives.made_again}
     _learn_arrivals(context, outcome)
-    causes = compare(context, snapshot, due.event_id, at, grown, made_again=lives.made_again, infers=False)
+    causes = compare(context, snapshot, due.event_id, at, resized, made_again=lives.made_again, infers=False)
     if group.exists and not causes.triggers and told == group.reported:
         note_epoch(context, outcome.epoch, at)
         return

@@ -8,13 +8,20 @@ numbers are mostly the coordinator's own, and a gap shows generations between tw
 
 from __future__ import annotations
 
+from udfs.group.batch.findings import counted
 from udfs.group.events.reported_assignment import reported_owners
+from udfs.group.kafka.triggers import Causes
+from udfs.group.members.departures import INFERRED
 from udfs.group.members.descriptions import distinct
 from udfs.group.members.static_members import returned
 from udfs.group.state.group import Owners
 from udfs.group.state.view import GroupView
 from udfs.model.events import GroupSnapshot
 from udfs.strategies.registry import qualified_name
+
+# Members of the new protocol still give queues up and take them over (librdkafka has no names for these states).
+_CONVERGING = frozenset({"assigning", "reconciling", "unknown"})
+_NAMED_TOPICS = 10  # in a cause's detail
 
 
 def is_polled(snapshot: GroupSnapshot) -> bool:
@@ -35,6 +42,44 @@ def lacks_subscriptions(snapshot: GroupSnapshot) -> bool:
 def is_counted(snapshot: GroupSnapshot) -> bool:
     """Return whether a snapshot's number is counted from polls."""
     return snapshot.generation_source == "counted"
+
+
+def is_converging(snapshot: GroupSnapshot) -> bool:
+    """Return whether a poll shows a group whose members do not have all of their target yet."""
+    return is_counted(snapshot) and (snapshot.state or "").lower() in _CONVERGING
+
+
+def add_causes_of_assignment(
+    view: GroupView, snapshot: GroupSnapshot, told: Owners | None, causes: Causes, at: int, event_id: str | None
+) -> None:
+    """Add why a generation without any other cause was made where polls do not show what members subscribe to.
+
+    The assignors of brokers assign all queues of all subscribed topics. So a topic of which nothing was assigned before
+    is new, or nobody had subscribed to it. One of which nothing is assigned any more was deleted, or nobody subscribes
+    to it any more: which of them, only the next polls of the metadata show.
+
+    Args:
+        told: The assignment that the poll shows.
+    """
+    group = view.group
+    if causes.triggers or told is None or not group.exists or not lacks_subscriptions(snapshot):
+        return
+    topics = {queue[0] for queue in told}
+    for topic in sorted(topics - group.counts.keys()):
+        if view.queues_at(topic, at) is None:
+            number = sum(queue[0] == topic for queue in told)
+            causes.add("queue_count_changed", topic=topic, detail=f"unknown -> {number}", event_id=event_id)
+            continue
+        detail = f"{INFERRED}: nothing of {topic} was assigned before"
+        for member_id in sorted({one for queue, held in told.items() if queue[0] == topic for one in held}):
+            causes.add("subscription_changed", member_id=member_id, detail=detail, event_id=event_id)
+    if causes.triggers:
+        return
+    if group.converging:
+        causes.add("cooperative_follow_up", detail="members had not converged", event_id=event_id)
+    elif left := sorted(group.counts.keys() - topics):
+        detail = f"nothing of {counted(len(left), 'topic')} is assigned any more: {', '.join(left[:_NAMED_TOPICS])}"
+        causes.add("unexplained", detail=detail, event_id=event_id)
 
 
 def counted_generation(view: GroupView, snapshot: GroupSnapshot) -> int:

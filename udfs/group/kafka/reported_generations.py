@@ -17,6 +17,7 @@ from udfs.group.decision.commit import (
     commit,
     commit_generation_zero,
     newest_reports,
+    note_converged,
     overtake_awaited,
 )
 from udfs.group.decision.commit_spans import replace_members
@@ -25,8 +26,15 @@ from udfs.group.events.polls import arrive_by_snapshot
 from udfs.group.events.reported_assignment import reported_owners, take_reported_assignment, take_waiting_reports
 from udfs.group.events.topic_changes import compute_generation, queues_shown, sizes
 from udfs.group.kafka.cooperative_steps import add_causes_of_steps, pending_queues, waiting_since
-from udfs.group.kafka.deleted_topics import evidence_after, topics_now
-from udfs.group.kafka.polled_generations import counted_generation, is_counted, is_polled, lacks_subscriptions
+from udfs.group.kafka.deleted_topics import add_left_out, evidence_after, topics_now
+from udfs.group.kafka.polled_generations import (
+    add_causes_of_assignment,
+    counted_generation,
+    is_converging,
+    is_counted,
+    is_polled,
+    lacks_subscriptions,
+)
 from udfs.group.kafka.rebalance_pause import estimated_pause, queue_pause, span_pauses
 from udfs.group.kafka.triggers import Causes, compare
 from udfs.group.members.client_ids import match_connections
@@ -100,16 +108,15 @@ def _take_new_generation(
     generation = snapshot.generation or 0
     overtake_awaited(context)
     told = reported_owners(context, snapshot)
-    subscribed_before = set(group.subscribed_topics())
-    after = subscribed_after(context, snapshot)
-    if lacks_subscriptions(snapshot):
-        after |= {queue[0] for queue in told or ()}
+    subscribed_before = group.current_topics()
+    after = topics_after(context, snapshot, told, at)
     known, guessed = queues_shown(context, after, told, at)
-    topics = topics_now(context, (after & subscribed_before).difference(guessed), known, told, at)
+    with_metadata = (after & subscribed_before).difference(guessed)
+    topics = topics_now(context, with_metadata, known, told, at)
+    resized = {topic: sizes(context, topic, topics.known, guessed, told) for topic in after & subscribed_before}
+    causes = compare(context, snapshot, due.event_id, at, resized, made_again=topics.made_again)
+    topics = add_left_out(context, causes, topics, told, snapshot.strategy, with_metadata, at, due.event_id)
     known, made_again = topics.known, topics.made_again
-    resized = {topic: sizes(context, topic, known, guessed, told) for topic in after & subscribed_before}
-    grown = {topic: (was, now) for topic, (was, now) in resized.items() if was != now or topic in made_again}
-    causes = compare(context, snapshot, due.event_id, at, grown, made_again=made_again)
     context.use_up_evidence(evidence_after(causes.evidence_left, topics, at))
     before = group.reported if group.has_reported else group.computed
     outdated = move_members(context, snapshot, names, causes, at)
@@ -152,6 +159,7 @@ def _take_new_generation(
         step_pauses={} if group.polled else span_pauses(context, before, told or {}, pause, handed, at),
         revoked_pending=handing_over,
         waiting_since=waiting_since(group, handing_over, before, told),
+        converging=is_converging(snapshot),
         made_again=made_again,
     )
     commit(context, rebalance(context, plan))
@@ -160,6 +168,19 @@ def _take_new_generation(
 
 
 # ---- evidence in the generation
+
+
+def topics_after(view: GroupView, snapshot: GroupSnapshot, told: Owners | None, at: int) -> set[str]:
+    """Return the topics of a snapshot's generation: where polls do not show what members subscribe to, those assigned.
+
+    Of these a topic is left that is deleted, and one whose queues may all be on their way to other members.
+    """
+    topics = subscribed_after(view, snapshot)
+    if not lacks_subscriptions(snapshot) or not snapshot.members:
+        return topics
+    assigned = {queue[0] for queue in told or ()}
+    left = view.group.counts.keys() - assigned
+    return topics | assigned | {one for one in left if is_converging(snapshot) or not view.queues_at(one, at)}
 
 
 def subscribed_after(view: GroupView, snapshot: GroupSnapshot) -> set[str]:
@@ -197,6 +218,7 @@ def add_generation_triggers(
     if due.late:
         causes.add("late_evidence", detail=reported_late(snapshot.event_time, at), event_id=event_id)
     add_causes_of_steps(group, snapshot, told, causes, event_id)
+    add_causes_of_assignment(view, snapshot, told, causes, at, event_id)
     if not causes.triggers:
         causes.add("unexplained", event_id=event_id)
     causes.explain(group.preparing_reason)
@@ -253,6 +275,8 @@ def _take_same_generation(context: GroupContext, snapshot: GroupSnapshot, at: in
     """Apply a repeated report of the current generation: no rebalance, though it may add to it."""
     group = context.group
     outdated = update_existing(context, snapshot, at)
+    if not is_converging(snapshot):
+        note_converged(context)
     if snapshot.assignments is not None:
         told = held_only_by(reported_owners(context, snapshot) or {}, group.members)
         told = newest_reports(context, told, snapshot.event_time)

@@ -63,7 +63,7 @@ def compare(
     snapshot: GroupSnapshot,
     event_id: str,
     at: int,
-    grown: Mapping[str, tuple[int | None, int]],
+    resized: Mapping[str, tuple[int | None, int]],
     *,
     made_again: Container[str] = (),
     infers: bool = True,
@@ -71,7 +71,7 @@ def compare(
     """Compare a new generation with the current one.
 
     Args:
-        grown: Topics subscribed in both generations whose queue count changed: before, now.
+        resized: The queue counts of topics subscribed in both generations: before, now.
         made_again: Those of them that are other topics of that name.
         infers: Departures are inferred from commits up to the generation.
     """
@@ -102,12 +102,14 @@ def compare(
         if proof is not None:
             causes.began(proof.time)
     _compare_strategies(view, snapshot, infos, event_id, causes)
-    for topic, (before, now) in sorted(grown.items()):
+    for topic, (before, now) in sorted(resized.items()):
+        if before == now and topic not in made_again:
+            continue
         proof = next((one for one in reversed(evidence) if one.topic == topic), None)
         earlier = "unknown" if before is None else before
         detail = f"{earlier} -> {now}" + (MADE_AGAIN if topic in made_again else "")
         causes.add("queue_count_changed", proof, topic=topic, detail=detail, event_id=event_id)
-    causes.evidence_left = _evidence_left(group.evidence, causes, infos, at)
+    causes.evidence_left = _evidence_left(group.evidence, causes, infos, resized, at)
     return causes
 
 
@@ -156,9 +158,13 @@ def _departure(
 
 
 def _evidence_left(
-    evidence: Sequence[Evidence], causes: Causes, shown_members: Container[str], at: int
+    evidence: Sequence[Evidence], causes: Causes, shown_members: Container[str], topics: Container[str], at: int
 ) -> list[Evidence]:
-    """Return evidence without what this generation shows, of members that it has no more, and expiries it disproves."""
+    """Return evidence without what this generation shows, of members that it has no more, and expiries it disproves.
+
+    Args:
+        topics: Those of both generations: of another one, this generation shows as many queues as there are.
+    """
     shown = {(one.kind, one.member_id, one.topic) for one in causes.triggers}
     gone = set(causes.goings)
 
@@ -166,6 +172,8 @@ def _evidence_left(
         if one.time > at:
             return True
         if one.kind == "session_expired" and one.member_id in shown_members:
+            return False
+        if one.topic is not None and one.topic not in topics:
             return False
         return (one.kind, one.member_id, one.topic) not in shown and one.member_id not in gone
 

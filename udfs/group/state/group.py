@@ -202,6 +202,7 @@ class Group(msgspec.Struct, kw_only=True):
         reported_at: When the reported spans last changed: reports alone do not make later events late.
         assigned_at: When a whole assignment was last reported.
         polled: Its coordinator assigns, and polls alone show its generations: the monitor counts them.
+        converging: The newest of these was polled while members still gave queues up and took them over.
         counts: Queues of each subscribed, known topic as of the last decision.
         topics_without_metadata: Topics of the current reported generation without metadata so far.
         awaited: The input for computing it once they have metadata; None if it will not be computed.
@@ -279,6 +280,7 @@ class Group(msgspec.Struct, kw_only=True):
     verdict: StrategyVerdict | None = None
     last_library: str | None = None
     waiting_since: dict[Queue, int | None] = msgspec.field(default_factory=dict)
+    converging: bool = False
 
     @property
     def source(self) -> Literal["reported", "counted"]:
@@ -297,6 +299,12 @@ class Group(msgspec.Struct, kw_only=True):
     def subscribed_topics(self) -> list[str]:
         """Return the topics that members subscribe to: sorted, distinct."""
         return sorted({topic for member in self.members.values() for topic in member.subscriptions or ()})
+
+    def current_topics(self) -> set[str]:
+        """Return the topics that members subscribe to, where polls do not show that also those that are assigned."""
+        topics = set(self.subscribed_topics())
+        is_hidden = self.polled and any(member.subscriptions is None for member in self.members.values())
+        return topics.union(self.counts) if is_hidden else topics
 
 
 def observed_by(group: Group, source: str | None) -> str | None:

@@ -145,7 +145,7 @@ class GroupView:
         """Return the topics whose changes concern the group: sorted, distinct."""
         group = self.group
         recorded = set() if group.recorded is None else group.recorded.topics()
-        return sorted(recorded.union(group.subscribed_topics()))
+        return sorted(recorded.union(group.current_topics()))
 
     def queues_at(self, topic: str, at: int) -> tuple[QueueInfo, ...] | None:
         """Return a topic's queues as known then; a partition of Kafka has no broker."""

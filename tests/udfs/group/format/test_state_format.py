@@ -164,6 +164,7 @@ ADDED = {
     "verdict": 45,
     "last_library": 46,
     "waiting_since": 47,
+    "converging": 48,
 }
 OF_EACH = {
     "reported_at": T0,
@@ -184,6 +185,7 @@ OF_EACH = {
     "verdict": StrategyVerdict("kafka.range", "proven", 2, T0),
     "last_library": "java-3.4+",
     "waiting_since": {("t", None, 3): T0},
+    "converging": True,
 }
 
 

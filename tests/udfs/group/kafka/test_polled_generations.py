@@ -13,11 +13,26 @@ from udfs.group.state.group import POLLS
 from udfs.model.events import GroupSnapshot
 
 Held = dict[str, Sequence[tuple[str, int]]]
+T, U, BOTH = [("t", 0), ("t", 1)], [("u", 0), ("u", 1)], ["t", "u"]
 
 
 def polled(script: Script, at: int, members: dict[str, Sequence[str]], held: Held | None = None, **fields: Any) -> None:
     strategy = {"strategy": "range"} if members else {}
     script.snapshot(at, None, members, held, generation_source="counted", **strategy | fields)
+
+
+def of_new_protocol(script: Script, at: int, held: Held, state: str = "Stable") -> None:
+    """Have a poll show a group of the new protocol: not what its members subscribe to."""
+    script.snapshot(at, None, {one: [] for one in held}, held, generation_source="counted", strategy="server.uniform",
+                    state=state)  # fmt: skip
+    for member in script.waiting[-1].members:
+        member.subscriptions = None
+
+
+def causes(script: Script) -> list[list[tuple[str, str | None, str | None]]]:
+    """Return the causes of each generation after the first: kind, member or topic, detail."""
+    rows = script.rebalances[1:]
+    return [[(one.kind, one.member_id or one.topic, one.detail) for one in row.triggers] for row in rows]
 
 
 def test_what_changed_between_two_polls_is_one_generation_with_its_cause() -> None:
@@ -64,6 +79,148 @@ def test_queues_that_moved_without_a_visible_cause_are_unexplained() -> None:
     polled(script, 10, members, assigned(a="0", b="1"))
     polled(script, 20, members, assigned(a="1", b="0"))
     assert script.run(30).decided()[1:] == ["20 #2 2->2 unexplained"]
+
+
+@pytest.mark.parametrize("cut", [(90,), (25, 90), (20, 27, 35, 90)])
+def test_a_topic_that_the_next_poll_shows_as_deleted_is_the_cause_of_the_assignment_without_it(
+    cut: Sequence[int],
+) -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.queues(0, "u", 2)
+    polled(script, 10, {"a": BOTH}, {"a": T + U})
+    polled(script, 20, {"a": BOTH}, {"a": T})
+    script.queues(26, "u", 0)
+    polled(script, 30, {"a": BOTH, "b": BOTH}, assigned(a="0", b="1"))
+    for clock in cut:
+        script.run(clock)
+    assert causes(script) == [
+        [("queue_count_changed", "u", "2 -> 0, inferred from the assignment")],
+        [("member_joined", "b", None)],
+    ]
+    assert [row.agrees for row in script.rebalances] == [True] * 3
+    assert [(row.queues_before, row.queues_after) for row in script.rebalances[1:]] == [(4, 2), (2, 2)]
+    assert script.findings() == []
+
+
+def test_a_topic_that_was_made_again_with_fewer_queues_is_a_cause_once() -> None:
+    script = Script()
+    script.queues(0, "t", 4, topic_id="x")
+    polled(script, 10, {"a": ["t"]}, assigned(a="0 1 2 3"))
+    polled(script, 20, {"a": ["t"]}, assigned(a="0 1"))
+    script.queues(24, "t", 0)
+    script.queues(25, "t", 2, topic_id="y")
+    polled(script, 30, {"a": ["t"], "b": ["t"]}, assigned(a="0", b="1"))
+    assert causes(script.run(40)) == [
+        [("queue_count_changed", "t", "4 -> 2, made again, inferred from the assignment")],
+        [("member_joined", "b", None)],
+    ]
+    assert [row.agrees for row in script.rebalances] == [True] * 3
+    assert "t/0 a 10..20" in script.spans("reported")
+
+
+def test_queues_that_a_cooperative_assignment_leaves_out_are_no_deletion_while_their_topic_has_others() -> None:
+    script = Script()
+    script.queues(0, "t", 4)
+    both, cooperative = {"a": ["t"], "b": ["t"]}, {"strategy": "cooperative-sticky"}
+    polled(script, 10, both, assigned(a="0 1", b="2 3"), **cooperative)
+    polled(script, 20, both, assigned(a="0 1", b="2"), **cooperative)
+    polled(script, 30, both, assigned(a="0 1 3", b="2"), **cooperative)
+    assert causes(script.run(40)) == [
+        [("unexplained", None, None)],
+        [("cooperative_follow_up", None, "1 queue released")],
+    ]
+
+
+def test_a_custom_strategy_may_leave_queues_out() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    polled(script, 10, {"a": ["t"]}, assigned(a="0 1"), strategy="ours")
+    polled(script, 20, {"a": ["t"]}, assigned(a="0"), strategy="ours")
+    assert causes(script.run(30)) == [[("unexplained", None, None)]]
+
+
+def test_topics_of_the_new_protocol_that_grow_or_are_deleted_are_causes() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.queues(0, "u", 2)
+    of_new_protocol(script, 10, {"a": T, "b": U})
+    script.queues(15, "t", 3)
+    of_new_protocol(script, 20, {"a": [*T, ("t", 2)], "b": U})
+    of_new_protocol(script, 30, {"a": [*T, ("t", 2)], "b": [*U, ("u", 2)]})  # before metadata shows it
+    script.queues(35, "u", 3)
+    of_new_protocol(script, 40, {"a": [*T, ("t", 2)], "b": [*U, ("u", 2)], "c": []})
+    script.queues(50, "u", 0)
+    of_new_protocol(script, 50, {"a": T[:1], "b": T[1:], "c": [("t", 2)]})
+    assert causes(script.run(60)) == [
+        [("queue_count_changed", "t", "2 -> 3")],
+        [("queue_count_changed", "u", "2 -> 3")],
+        [("member_joined", "c", None)],
+        [("queue_count_changed", "u", "3 -> 0")],
+    ]
+    assert script.rebalances[1].triggers[0].event_id == "e4"
+
+
+def test_topics_that_the_new_protocol_begins_or_ends_to_assign_are_reported_as_far_as_polls_show_it() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.queues(0, "u", 2)
+    of_new_protocol(script, 10, {"a": T, "b": []})
+    of_new_protocol(script, 20, {"a": T, "b": U})
+    of_new_protocol(script, 30, {"a": T, "b": [("v", 0), *U]})
+    of_new_protocol(script, 40, {"a": T, "b": U})
+    assert causes(script.run(60)) == [
+        [("subscription_changed", "b", "inferred: nothing of u was assigned before")],
+        [("queue_count_changed", "v", "unknown -> 1")],
+        [("unexplained", None, "nothing of 1 topic is assigned any more: v")],
+    ]
+
+
+@pytest.mark.parametrize("cut", [(90,), (25, 35, 90)])
+def test_members_that_take_long_to_converge_continue_the_rebalance(cut: Sequence[int]) -> None:
+    script = Script()
+    script.queues(0, "t", 4)
+    of_new_protocol(script, 10, assigned(a="0 1 2 3"))
+    of_new_protocol(script, 20, assigned(a="0 1 2 3", b=""), "Reconciling")
+    of_new_protocol(script, 30, assigned(a="0 1 2", b=""), "Reconciling")
+    of_new_protocol(script, 40, assigned(a="0 1", b="2 3"))
+    of_new_protocol(script, 50, assigned(a="1 2", b="0 3"))
+    for clock in cut:
+        script.run(clock)
+    assert causes(script) == [
+        [("member_joined", "b", None)],
+        [("cooperative_follow_up", None, "members had not converged")],
+        [("cooperative_follow_up", None, "1 queue released")],
+        [("unexplained", None, None)],
+    ]
+    _, joined, second, third, other = script.rebalances
+    assert {one.logical_id for one in (joined, second, third)} == {joined.rebalance_id}
+    assert other.logical_id == other.rebalance_id
+    assert "unassigned_queues" not in {one.split(" ")[0] for one in script.findings()}
+
+
+def test_members_that_have_converged_without_another_change_end_the_rebalance() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    of_new_protocol(script, 10, assigned(a="0 1"))
+    of_new_protocol(script, 20, assigned(a="0", b="1"), "Reconciling")
+    of_new_protocol(script, 30, assigned(a="0", b="1"))
+    of_new_protocol(script, 40, assigned(a="1", b="0"))
+    assert causes(script.run(50)) == [[("member_joined", "b", None)], [("unexplained", None, None)]]
+
+
+def test_a_topic_whose_queues_are_all_on_the_move_is_not_taken_for_deleted() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.queues(0, "u", 2)
+    of_new_protocol(script, 10, {"a": T + U})
+    of_new_protocol(script, 20, {"a": T, "b": []}, "Reconciling")
+    of_new_protocol(script, 30, {"a": T, "b": U})
+    assert causes(script.run(40)) == [
+        [("member_joined", "b", None)],
+        [("cooperative_follow_up", None, "2 queues released")],
+    ]
+    assert [row.queues_after for row in script.rebalances] == [4, 4, 4]
 
 
 def test_a_poll_during_a_rebalance_shows_that_there_was_one_and_about_when_it_began() -> None:

@@ -56,6 +56,23 @@ def test_growth_is_a_cause_of_the_generation_that_uses_the_new_queues() -> None:
     assert [row.queues_after for row in script.rebalances] == [2, 2, 3]
 
 
+@pytest.mark.parametrize("deleted_at", [15, 20])
+def test_a_deletion_that_one_generation_does_not_show_is_a_cause_of_the_next(deleted_at: int) -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.queues(0, "u", 1)
+    both = {"a": ["t", "u"], "b": ["t", "u"]}
+    script.snapshot(10, 1, {"a": ["t", "u"]}, {"a": [("t", 0), ("t", 1), ("u", 0)]}, strategy="range")
+    script.queues(deleted_at, "t", 0, event_id="gone")
+    script.snapshot(20, 2, both, {"a": [("t", 0), ("u", 0)], "b": [("t", 1)]}, strategy="range")
+    script.snapshot(30, 3, both, {"a": [("u", 0)], "b": []}, strategy="range")
+    script.run(40)
+    assert script.decided()[1:] == ["20 #2 1->2 member_joined:b", "30 #3 2->2 queue_count_changed:t"]
+    assert [(one.detail, one.event_id) for one in script.rebalances[2].triggers] == [("2 -> 0", "gone")]
+    assert [row.agrees for row in script.rebalances] == [True] * 3
+    assert script.findings() == ["idle_members 30.."]
+
+
 def test_an_assignment_that_names_partitions_not_shown_yet_proves_growth() -> None:
     script = Script()
     script.queues(0, "t", 2)
