@@ -351,6 +351,8 @@ class Group(Reports):
         if self.strategy == "kafka.cooperative-sticky" and status == "completed":
             free = set(wanted_queues(members, topics)) - owners(self.held).keys()
             self.revoked = [one for one in sorted(free, key=repr) if one in owners(owned_before) or one in earlier]
+        elif status == "failed" or not members:  # they wait on
+            self.revoked = [one for one in earlier if one not in owners(self.held)]
         self.open_spans(at, "computed", under_former_ids(self.held, renames))
         queues = len(wanted_queues(members, topics))
         self.row = row = {

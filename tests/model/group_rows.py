@@ -54,19 +54,20 @@ class GroupRows:
         strategies = (row["strategy"] or "").split(", ")
         described = [member.fields().get("subscriptions") for member in self.members.values()]
         sets = {tuple(sorted(set(topics))) for topics in described if topics is not None}
+        is_moving = self.revoked and row["members_after"] and row["status"] == "completed"
         stands = {
             "strategy_failed": row["status"] == "failed",
             "expected_differs": row["agrees"] is False,
             "generations_missed": bool(row["generations_missed"]),
             "strategies_differ": self.system != "kafka" and len(strategies) > 1,
             "subscriptions_differ": self.system == "rocketmq" and len(sets) > 1,
-            "unassigned_queues": bool(row["unassigned_queues"] and row["members_after"] and not self.revoked),
+            "unassigned_queues": bool(row["unassigned_queues"] and row["members_after"] and not is_moving),
             "idle_members": bool(row["idle_members"] and row["queues_after"]),
         }
         for kind, is_so in stands.items():
             if anew and kind in ("strategy_failed", "generations_missed"):
                 continue
-            if kind == "idle_members" and self.revoked:  # the second half of the move shows it
+            if kind == "idle_members" and is_moving:  # the second half of the move shows it
                 continue
             self.finding(at, kind, is_so)
 

@@ -157,7 +157,7 @@ class ReportedGroup(Group):
             triggers.append(("late_evidence", None, None))
         shown = event.get("assignments") or {}
         told = {(one["topic"], None, one["queue_id"]) for name in self.members for one in shown.get(name, ())}
-        if told.intersection(self.revoked):
+        if before and told.intersection(self.revoked):
             triggers.append(("cooperative_follow_up", None, None))
         missed = None
         if not self.known:
@@ -278,7 +278,9 @@ class ReportedGroup(Group):
         if told is not None:
             waiting = [one for one in [*waiting, *held_before] if one not in held_now]
         is_cooperative = self.strategy == "kafka.cooperative-sticky" and members
-        self.revoked = [one for one in waiting if is_cooperative and one[0] in self.subscribed(members)]
+        if members:
+            there = set(wanted_queues(members, known))
+            self.revoked = [one for one in waiting if is_cooperative and one in there]
         counted = {topic: names_of(known[topic]) for topic in self.subscribed(members) & known.keys()}
         kept = {topic for topic in counted if counted[topic] == self.counted.get(topic)}
         self.counted_at = {topic: self.counted_at.get(topic, at) if topic in kept else at for topic in counted}
@@ -311,7 +313,7 @@ class ReportedGroup(Group):
         known = self.topics.at(at)
         for held in [
             *(self.reported or {}).values(),
-            self.revoked,
+            self.revoked if self.row and self.row["members_after"] else [],
         ]:  # so is what members held in the generation before, as of then
             for topic, _, number in held:
                 if number >= named_counts.get(topic, (0, 0))[0]:

@@ -101,7 +101,9 @@ def plan_counted(view: GroupView, pending: Pending) -> RebalancePlan:
     target = compute_target_assignment(view, known, None, at, generation, told=reported)
     revoked: list[Queue] = []
     waiting: list[Queue] = []
-    if target.strategy == COOPERATIVE and not target.failed and reported is None:
+    if reported is None and (target.failed or not group.members):
+        waiting = [queue for queue in group.revoked_pending if queue not in target.owners]  # for a later generation
+    elif reported is None and target.strategy == COOPERATIVE:
         previous = previous_owners(group)
         free = set(queues_of(view, known)).difference(target.owners)
         revoked = [queue for queue in previous if queue in free]

@@ -177,11 +177,22 @@ def _row(
 def _logical_id(view: GroupView, plan: RebalancePlan, triggers: Sequence[Trigger]) -> str | None:
     """Return the first generation of the cooperative rebalance that this one continues; None: it begins one.
 
-    It does where it assigns some of the queues that were revoked, and where some of them wait on.
+    It does where it assigns some of the queues that were revoked, and where some of them wait on; not if the group has
+    become empty meanwhile.
     """
-    continues = bool(plan.waiting_since) or any(one.kind == "cooperative_follow_up" for one in triggers)
+    group = view.group
+    owners = plan.target.owners if plan.reported is None else plan.reported
+    continues = any(one.kind == "cooperative_follow_up" for one in triggers)
+    continues |= bool(plan.waiting_since) or any(queue in owners for queue in group.revoked_pending)
+    if not continues or not group.members or not group.members_decided:
+        return None
     # States of version 3 have no logical id: then the last rebalance was the first half.
-    return (view.group.logical_id or view.group.last_rebalance_id) if continues else None
+    return group.logical_id or group.last_rebalance_id
+
+
+def _is_moving(view: GroupView, plan: RebalancePlan) -> bool:
+    """Return whether queues have no owner only until the next generation of a cooperative rebalance."""
+    return bool(plan.revoked_pending and view.group.members) and not plan.target.failed
 
 
 def compared_with_reports(view: GroupView, plan: RebalancePlan) -> tuple[int | None, str | None]:
@@ -305,7 +316,7 @@ def _findings(
             continue  # else it is evaluated once members had time to follow
         if plan.overtaken is not None and kind in _OF_COMPLETED:
             continue  # the epoch that overtook it shows it
-        if kind == "idle_members" and plan.revoked_pending:
+        if kind == "idle_members" and _is_moving(view, plan):
             continue  # a member that takes part in a cooperative move has nothing yet: its second half shows it
         found.append((kind, rule(outcome)))
     return found
@@ -331,7 +342,7 @@ def _outcome(view: GroupView, plan: RebalancePlan, row: Rebalance, much: Flappin
         strategies=(row.strategy or "").split(", ") if view.mode == "clustering" else (),
         subscription_sets=len(subscriptions - {frozenset()}),
         unassigned=row.unassigned_queues,
-        handing_over=bool(plan.revoked_pending),
+        handing_over=_is_moving(view, plan),
         idle=row.idle_members,
         flapping=much,
         evidence=sorted({one.event_id for one in row.triggers if one.event_id}),

@@ -86,7 +86,8 @@ def queues_shown(
             # Queues of an earlier assignment still exist, even if a cooperative rebalance has not assigned them yet,
             # unless newer metadata lacks them.
             used = used | {queue for queue in view.group.reported if queue[0] == topic}
-            used |= {queue for queue in view.group.revoked_pending if queue[0] == topic}
+            if view.group.members:  # where none was left, it may have been made again
+                used |= {queue for queue in view.group.revoked_pending if queue[0] == topic}
         listed = {key_of(info, view.system, topic): info for info in infos or ()}
         before = counts.get(topic)
         shown = named.get(topic)

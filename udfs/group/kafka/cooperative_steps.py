@@ -28,20 +28,23 @@ def pending_queues(
 
     Args:
         before, told: The reported assignment before, and of this generation. causes: Of this generation.
-    Returns: those that it takes from a member; those taken by earlier ones that wait on; with Kafka Streams also those
-        that nobody had, once.
+        existing: All queues of its topics.
+    Returns: those that it takes from a member; those taken by earlier ones that wait on, also where no member is left;
+        with Kafka Streams also those that nobody had, once.
     """
-    if not snapshot.members or (strategy not in (COOPERATIVE, _STREAMS) and not is_converging(snapshot)):
+    if not snapshot.members:
+        return list(group.revoked_pending)
+    if strategy not in (COOPERATIVE, _STREAMS) and not is_converging(snapshot):
         return []
-    topics = {queue[0] for queue in existing}
+    there = set(existing)
     if told is None:
-        return [queue for queue in group.revoked_pending if queue[0] in topics]
+        return [queue for queue in group.revoked_pending if queue in there]
     waiting = _still_waiting(group, snapshot, told, causes)
     pending = dict.fromkeys([*released(before, told), *waiting])
     if strategy == _STREAMS:
         past = {*told, *group.revoked_pending}
         pending |= dict.fromkeys(queue for queue in existing if queue not in past)
-    return [queue for queue in pending if queue[0] in topics]
+    return [queue for queue in pending if queue in there]
 
 
 def _still_waiting(group: Group, snapshot: GroupSnapshot, told: Owners, causes: Causes) -> list[Queue]:

@@ -19,15 +19,19 @@ def queue_pause(
     handed: list[Queue],
     at: int,
 ) -> int | None:
-    """Return the total time without an owner: of all owned queues (eager), otherwise of those that moved."""
+    """Return the total time without an owner: of all owned queues (eager), otherwise of those that moved.
+
+    Args:
+        handed: Queues that earlier cooperative generations revoked: they had no owner since.
+    """
     if told is None or (handing_over and not handed):
         return None  # not observed, or not over: the follow-up generation shows it
-    if not cooperative:
-        return None if pause is None else pause * sum(queue in told for queue in before)
     times = [view.group.revoked_at(queue) for queue in handed]
     if any(time is None for time in times):
         return None
     total = sum(at - time for time in times if time is not None)
+    if not cooperative:
+        return None if pause is None else total + pause * sum(queue in told for queue in before)
     moved = sum(queue in before and before[queue] != holders for queue, holders in told.items())
     if moved and pause is None:
         return None

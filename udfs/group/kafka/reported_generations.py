@@ -207,7 +207,7 @@ def add_generation_triggers(
     """Add the causes that the generation itself shows; return the queues that a cooperative move released."""
     group, generation, event_id = view.group, snapshot.generation or 0, due.event_id
     handed = [queue for queue in group.revoked_pending if queue in (told or {})]
-    if handed:
+    if handed and group.members_decided:
         causes.add("cooperative_follow_up", event_id=event_id, detail=counted(len(handed), "queue") + " released")
     if current is not None and group.exists and generation <= current:
         detail = f"generation {current} -> {generation}"

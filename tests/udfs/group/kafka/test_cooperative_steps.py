@@ -182,6 +182,96 @@ def test_after_a_generation_without_an_assignment_the_length_of_the_wait_is_not_
     assert [row.queue_pause_ms for row in script.rebalances[1:]] == [None, None, None]
 
 
+@pytest.mark.parametrize("cut", CUTS)
+def test_queues_wait_on_where_all_members_depart_before_they_are_given_to_one(cut: tuple[int, ...]) -> None:
+    script = Script()
+    script.queues(0, "t", 4)
+    rules = {"strategy": "cooperative-sticky", "leader": "a"}
+    script.snapshot(1_000, 1, {"a": ["t"]}, assigned(a="0 1 2 3"), **rules)
+    script.snapshot(2_000, 2, {"a": ["t"], "b": ["t"]}, assigned(a="0 1", b=""), **rules)
+    script.snapshot(3_500, 3, {}, state="Empty")
+    script.snapshot(5_000, 4, {"c": ["t"]}, assigned(c="0 1 2 3"), joined_at=T0 + 4_900, **rules)
+    for clock in cut:
+        script.run(clock)
+    assert causes(script)[3] == [("member_joined", None)]  # nobody was left whom it would follow
+    assert logical_parts(script) == [2, 3, 4]
+    of_joined = {queue: pause for (member, queue, _), pause in pauses(script).items() if member == "c"}
+    assert of_joined == {0: None, 1: None, 2: 3_000, 3: 3_000}
+    assert [row.queue_pause_ms for row in script.rebalances[1:]] == [None, None, 6_000]
+    assert script.group.revoked_pending == []
+    assert script.findings() == []
+
+
+def test_what_waits_in_an_emptied_group_says_nothing_of_a_topic_that_was_made_again_smaller() -> None:
+    script = Script()
+    script.queues(0, "t", 4)
+    rules = {"strategy": "cooperative-sticky", "leader": "a"}
+    script.snapshot(1_000, 1, {"a": ["t"]}, assigned(a="0 1 2 3"), **rules)
+    script.snapshot(2_000, 2, {"a": ["t"], "b": ["t"]}, assigned(a="0 1", b=""), **rules)
+    script.snapshot(3_500, 3, {}, state="Empty")
+    script.queues(4_000, "t", 0)
+    script.queues(4_100, "t", 2)
+    script.snapshot(5_000, 4, {"c": ["t"]}, assigned(c="0 1"), **rules)
+    row = script.run(9_000).rebalances[3]
+    assert (row.queues_after, row.agrees, row.unassigned_queues) == (2, True, 0)
+    assert script.group.revoked_pending == []
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_queues_wait_on_while_the_members_of_a_counted_generation_have_no_common_strategy(cut: tuple[int, ...]) -> None:
+    script = Script()
+    script.queues(0, "t", 4)
+    how = {"strategies": ("cooperative-sticky",)}
+    script.join(1_000, "a", **how)
+    script.join(2_000, "b", **how)
+    script.join(3_500, "x", strategies=("range",))
+    reported = {"strategy": "cooperative-sticky", "joined_at": T0 + 4_900}
+    script.snapshot(5_000, 9, {"a": ["t"], "b": ["t"]}, assigned(a="0 1", b="2 3"), **reported)
+    for clock in cut:
+        script.run(clock)
+    assert [(row.status, row.generation) for row in script.rebalances[1:]] == [
+        ("completed", 2),
+        ("failed", 3),
+        ("completed", 9),
+    ]
+    assert logical_parts(script) == [2, 2, 2]
+    assert causes(script)[3] == [("member_gone", None), ("cooperative_follow_up", "2 queues released")]
+    assert {queue: pause for (_, queue, _), pause in pauses(script).items()} == {0: None, 1: None, 2: 3_000, 3: 3_000}
+    # Until then nobody has them.
+    assert {"unassigned_queues 3500..5000", "strategy_failed 3500..5000"} <= set(script.findings())
+
+
+@pytest.mark.parametrize("last", ["x", "b"])
+def test_a_counted_generation_that_gives_what_was_taken_continues_the_rebalance(last: str) -> None:
+    script = Script()
+    script.queues(0, "t", 4)
+    how = {"strategies": ("cooperative-sticky",)}
+    script.join(1_000, "a", **how)
+    script.join(2_000, "b", **how)
+    if last == "x":
+        script.join(3_000, "x", strategies=("range",))
+    script.leave(4_000, last)
+    script.run(9_000)
+    assert script.rebalances[-1].queues_assigned == 2
+    assert set(logical_parts(script)) == {2}
+
+
+def test_a_counted_group_that_becomes_empty_and_is_joined_again_begins_another_rebalance() -> None:
+    script = Script()
+    script.queues(0, "t", 4)
+    how = {"strategies": ("cooperative-sticky",)}
+    script.join(1_000, "a", **how)
+    script.join(2_000, "b", **how)
+    script.leave(3_000, "a")
+    script.leave(3_000, "b")
+    waits = {("t", None, 2): T0 + 2_000, ("t", None, 3): T0 + 2_000}
+    assert script.run(3_500).group.waiting_since == waits
+    script.join(4_000, "c", **how)
+    script.run(9_000)
+    assert logical_parts(script) == [2, 3, 4]
+    assert (script.group.revoked_pending, script.group.waiting_since) == ([], {})
+
+
 def test_a_generation_that_changes_nothing_ends_the_wait() -> None:
     script = joined_meanwhile()
     script.run(4_000)

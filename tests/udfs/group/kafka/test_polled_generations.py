@@ -264,6 +264,19 @@ def test_the_second_half_of_a_cooperative_rebalance_is_distinguished_from_the_fi
     assert script.run(40).decided()[1:] == ["20 #2 1->2 member_joined:b", "30 #3 2->2 cooperative_follow_up"]
 
 
+def test_what_waits_in_an_emptied_group_waited_since_it_was_taken() -> None:
+    script = Script()
+    script.queues(0, "t", 4)
+    cooperative = {"strategy": "cooperative-sticky"}
+    polled(script, 10, {"a": ["t"]}, assigned(a="0 1 2 3"), **cooperative)
+    polled(script, 20, {"a": ["t"], "b": ["t"]}, assigned(a="0 1", b=""), **cooperative)
+    polled(script, 30, {})
+    polled(script, 50, {"c": ["t"]}, assigned(c="0 1 2 3"), **cooperative)
+    script.run(60)
+    assert [row.queue_pause_estimated_ms for row in script.rebalances] == [0, None, None, 60]
+    assert [row.queue_pause_ms for row in script.rebalances] == [None] * 4
+
+
 def test_members_without_subscriptions_are_counted_and_not_recomputed() -> None:
     script = Script()
     script.queues(0, "t", 2)

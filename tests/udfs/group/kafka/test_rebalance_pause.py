@@ -44,6 +44,20 @@ def test_a_cooperative_move_takes_two_generations_and_pauses_only_what_moves() -
     assert [row.unassigned_queues for row in script.rebalances] == [0, 2, 0]
 
 
+def test_an_eager_generation_after_the_first_half_of_a_cooperative_move_has_the_pause_of_what_waited_too() -> None:
+    script = Script()
+    script.queues(0, "t", 4)
+    both = {"a": ["t"], "b": ["t"]}
+    script.snapshot(1_000, 1, {"a": ["t"]}, assigned(a="0 1 2 3"), strategy="cooperative-sticky", joined_at=T0 + 990)
+    script.snapshot(5_000, 2, both, assigned(a="0 1", b=""), strategy="cooperative-sticky", joined_at=T0 + 4_950)
+    script.snapshot(7_000, 3, both, assigned(a="0 1", b="2 3"), strategy="range", joined_at=T0 + 6_900)
+    script.run(9_000)
+    # Two queues for 100 ms, and two since the first half.
+    assert [row.queue_pause_ms for row in script.rebalances] == [0, None, 2 * 100 + 2 * 2_000]
+    totals = [change.body.queue_pause_ms for change in script.changes if isinstance(change.body, Rebalanced)]
+    assert totals == [0, None, 200]
+
+
 def test_each_queue_that_moved_has_its_pause_and_the_rest_is_the_groups() -> None:
     script = Script()
     script.queues(0, "t", 4)
