@@ -163,6 +163,10 @@ def _read_times(event: AnyEvent, batch_ms: int, rules: CoreConfig) -> Rejection 
         if isinstance(departures, Rejection):
             return departures
         event.departures = departures if event.departures else event.departures
+        revoked = _timed(event.revoked or (), ("revoked_at",))
+        if isinstance(revoked, Rejection):
+            return revoked
+        event.revoked = revoked if event.revoked else event.revoked
     elif isinstance(event, AssignmentReported):
         queues = _timed(event.queues, ("held_since", "last_pull_at", "last_consume_at"))
         if isinstance(queues, Rejection):

@@ -82,6 +82,15 @@ class HeldQueue(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
     last_consume_at: Moment | None = None  # extra
 
 
+class RevokedQueue(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One queue that a cooperative rebalance has taken from its owner and not given to another yet."""
+
+    topic: Name
+    queue_id: QueueId
+    broker: str | None = None
+    revoked_at: Moment | None = None  # None: it is not known
+
+
 class QueueInfo(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One queue as a topic has it. ``racks`` (all replicas' racks) goes before ``rack``."""
 
@@ -210,6 +219,8 @@ class GroupSnapshot(Event, kw_only=True, tag_field="type", tag="group_snapshot")
     last_rebalance_id: str | None = None
     protocol: str | None = None  # extra: of a group that is not followed, what it is: connect, sr, ...
     restored_group: str | None = None  # base64 of the group's own encoding: spans, counters, ids
+    revoked: tuple[RevokedQueue, ...] | None = None  # in the middle of a cooperative rebalance
+    logical_id: str | None = None  # the rebalance that began it
 
 
 class Clock(Event, kw_only=True, tag_field="type", tag="clock"):

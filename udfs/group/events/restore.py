@@ -26,6 +26,9 @@ def restore(context: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
     group.exists = bool(snapshot.generation)
     group.followed = snapshot.state != "not_followed"
     group.leader, group.last_rebalance_id = snapshot.leader, snapshot.last_rebalance_id
+    # Older exports do not have these: then no queue waits.
+    revoked = {key_of(queue, context.system): queue.revoked_at for queue in snapshot.revoked or ()}
+    group.revoked_pending, group.waiting_since, group.logical_id = list(revoked), revoked, snapshot.logical_id
     if not reported and not context.profile.members_vote:
         group.strategy = snapshot.strategy
     names = {info.member_id for info in snapshot.members}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from udfs.group.state.group import Group, Member, queue_order
-from udfs.model.events import GroupSnapshot, MemberInfo, QueueRef
+from udfs.model.events import GroupSnapshot, MemberInfo, QueueRef, RevokedQueue
 from udfs.model.member_fields import FIELDS
 from udfs.model.systems import KAFKA
 
@@ -19,6 +19,7 @@ def snapshot_of(group: Group, last_heartbeat: Mapping[str, int], event_time: int
         else the computed ones.
     """
     last_heartbeat = {**group.last_heartbeats, **last_heartbeat}
+    revoked = sorted(group.revoked_pending, key=queue_order)
     return GroupSnapshot(
         schema_version=1,
         event_time=event_time,
@@ -34,6 +35,8 @@ def snapshot_of(group: Group, last_heartbeat: Mapping[str, int], event_time: int
         assignments=_assignments(group),
         restored=True,
         last_rebalance_id=group.last_rebalance_id,
+        revoked=tuple(RevokedQueue(queue[0], queue[2], queue[1], group.revoked_at(queue)) for queue in revoked) or None,
+        logical_id=group.logical_id,
     )
 
 

@@ -13,7 +13,7 @@ import msgspec
 from udfs.group.state.flapping import Usual
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.model.audits import Verdict
-from udfs.model.events import HeldQueue, MemberFields, Mode, QueueInfo, QueueRef
+from udfs.model.events import HeldQueue, MemberFields, Mode, QueueInfo, QueueRef, RevokedQueue
 from udfs.model.journal import GroupChanged, LeftReason, MemberReplaced, Trigger, TriggerKind
 from udfs.model.spans import QueuesReassigned
 from udfs.model.systems import SYSTEMS, System
@@ -312,7 +312,7 @@ def observed_by(group: Group, source: str | None) -> str | None:
     return POLLS if group.polled and source == "counted" else None
 
 
-def key_of(queue: QueueRef | HeldQueue | QueueInfo, system: System, topic: str | None = None) -> Queue:
+def key_of(queue: QueueRef | HeldQueue | RevokedQueue | QueueInfo, system: System, topic: str | None = None) -> Queue:
     """Return the queue's key; a Kafka partition's key has no broker."""
     name = topic or "" if isinstance(queue, QueueInfo) else queue.topic
     return (name, queue.broker if SYSTEMS[system].counts_queues_per_broker else None, queue.queue_id)

@@ -6,7 +6,7 @@ import pytest
 
 from udfs.group.format.snapshot import snapshot_of
 from udfs.group.state.group import Group, Member, Owners
-from udfs.model.events import MemberFields, QueueRef
+from udfs.model.events import MemberFields, QueueRef, RevokedQueue
 
 COMPUTED: Owners = {("t", None, 0): ("a",), ("t", None, 1): ("b",)}
 REPORTED: Owners = {("t", None, 0): ("b",)}
@@ -93,6 +93,20 @@ def test_its_state_and_strategy_are_those_of_its_last_decision() -> None:
         assert snapshot_of(group(**names), {}, 9).strategy == names.pop(name)
     assert snapshot_of(group(leader="a", last_rebalance_id="r"), {}, 9).leader == "a"
     assert snapshot_of(group(last_rebalance_id="r"), {}, 9).last_rebalance_id == "r"
+
+
+def test_queues_on_the_move_are_in_it_with_the_time_since_which_they_wait() -> None:
+    moving = group(
+        revoked_pending=[("t", None, 3), ("t", None, 1), ("t", None, 2)],
+        waiting_since={("t", None, 3): 50, ("t", None, 2): None},
+        last_rebalance_at=70,
+        logical_id="first",
+    )
+    found = snapshot_of(moving, {}, 90)
+    assert found.revoked == (RevokedQueue("t", 1, None, 70), RevokedQueue("t", 2), RevokedQueue("t", 3, None, 50))
+    assert found.logical_id == "first"
+    still = snapshot_of(group(), {}, 90)
+    assert (still.revoked, still.logical_id) == (None, None)
 
 
 def test_a_group_that_is_not_followed_is_marked() -> None:
