@@ -75,6 +75,7 @@ def compute_target_assignment(
     previous: Owners | None = None,
     told: Owners | None = None,
     altered: Callable[[Problem], Problem] | None = None,
+    former: Mapping[str, str] | None = None,
 ) -> TargetAssignment:
     """Compute the assignment by the group's strategy.
 
@@ -84,13 +85,14 @@ def compute_target_assignment(
         previous: What members held before, by the ids that they had then; None: what they hold now.
         told: The assignment that this generation reports: it shows which client library has assigned.
         altered: Changes what the strategy gets, to see what it would have done with something else.
+        former: The ids that members had then; None: those of static members that were replaced since.
     Returns: an assignment by the ids that members have now.
     """
     group = view.group
     named = strategy or group.reported_strategy or group.strategy
     if not group.members:
         return TargetAssignment(owners={}, strategy=_named(view, named))
-    names, tie_order = ids_at(group, at), view.rules.vote_tie_order
+    names, tie_order = ids_at(group, at) if former is None else former, view.rules.vote_tie_order
     voters = _voters(group, names)
     chosen, may_use_owned = named, False
     try:

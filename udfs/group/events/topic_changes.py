@@ -7,7 +7,7 @@ order they became known. Until then the reported assignment stands in for the to
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -142,6 +142,7 @@ def compute_generation(
     at: int,
     again: list[QueuesReassigned | MemberReplaced],
     previous: Owners | None = None,
+    former: Mapping[str, str] | None = None,
 ) -> tuple[TargetAssignment, Awaited | None]:
     """Compute a reported generation whose members are set; nothing if both topics and an assignment are missing.
 
@@ -150,14 +151,15 @@ def compute_generation(
 
     Args:
         again: What became of computed spans at this event time so far.
-        previous: The owners that the strategy starts from; None: the current ones.
+        previous: The owners that the strategy starts from; None: the current ones. former: The ids that members had
+            then, as ``compute_target_assignment`` takes them.
     Returns: the assignment, and the input for computing it again once its topics are known.
     """
     group = view.group
     generation = group.current_generation
     # What is compared with a guess says nothing of the library.
     compared = None if any(topic in known for topic in guessed) else told
-    target = compute_target_assignment(view, known, strategy, at, generation, previous, compared)
+    target = compute_target_assignment(view, known, strategy, at, generation, previous, compared, former=former)
     if not guessed or not group.members:
         return target, None
     if target.failed:  # perhaps only for want of the topics

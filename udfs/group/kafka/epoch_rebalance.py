@@ -33,7 +33,7 @@ from udfs.group.state.assignment_diff import held_only_by
 from udfs.group.state.group import Awaited, Evidence, Owners, Queue
 from udfs.group.state.recorded_group import EpochOutcome
 from udfs.group.state.view import GroupView
-from udfs.model.comparability import MEMBERS_UNKNOWN, NO_TARGET, NOT_RECOMPUTABLE
+from udfs.model.comparability import MEMBERS_UNKNOWN, NO_TARGET, NOT_RECOMPUTABLE, OWNERSHIP_UNKNOWN
 from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueRef
 from udfs.model.group_api import DueEvent
 from udfs.strategies.kafka.server import other_orders
@@ -82,8 +82,10 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     if group.recorded is not None and lives.ids is not None:
         group.recorded.note_ids(lives.ids)
     target, awaited = _target(context, outcome, lives, known, guessed, told)
-    if published is not None and target.recomputed and awaited is None and target.owners != published:
+    if published is not None and target.recomputed and target.owners != published:
         target = _in_another_order(context, outcome, lives, known, published) or target
+        if outcome.follows_unrecorded and target.owners != published:
+            target = msgspec.structs.replace(target, incomparable=OWNERSHIP_UNKNOWN)
     measured = Pauses(pause_ms=at - outcome.began_at, queue_pause_ms=sum(pause or 0 for pause, _ in pauses.values()))
     plan = RebalancePlan(
         at=at,
@@ -190,9 +192,15 @@ def _target(
     if outcome.target is None and outcome.members:
         owners = current_owners(context, outcome.at)
         return TargetAssignment(owners=owners, strategy=strategy, incomparable=NO_TARGET), None
-    previous = lives.owners(lives.current(outcome.previous))
     spans = context.computed_spans_of_now()
-    return compute_generation(context, known, guessed, told, strategy, outcome.at, spans, previous)
+    previous = _previous(outcome, lives)
+    return compute_generation(context, known, guessed, told, strategy, outcome.at, spans, previous, outcome.former)
+
+
+def _previous(outcome: EpochOutcome, lives: TopicLives) -> Owners:
+    """Return the target from which that of the epoch was computed, by the ids that members had then."""
+    held = {outcome.former.get(one, one): partitions for one, partitions in outcome.previous.items()}
+    return lives.owners(lives.current(held))
 
 
 def _in_another_order(
@@ -204,10 +212,12 @@ def _in_another_order(
     records do not tell.
     """
     strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, view.system)
-    previous = lives.owners(lives.current(outcome.previous))
-    for order in other_orders(list(view.group.members)):
+    previous, former = _previous(outcome, lives), outcome.former
+    for order in other_orders([former.get(one, one) for one in view.group.members]):
         altered = partial(_in_order, order)
-        target = compute_target_assignment(view, known, strategy, outcome.at, outcome.epoch, previous, altered=altered)
+        target = compute_target_assignment(
+            view, known, strategy, outcome.at, outcome.epoch, previous, altered=altered, former=former
+        )
         if target.owners == published:
             return target
     return None

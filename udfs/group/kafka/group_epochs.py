@@ -21,16 +21,14 @@ from udfs.group.kafka.reported_generations import update_existing
 from udfs.group.kafka.topic_names import has_names, learn_names
 from udfs.group.state.assignment_diff import by_owner
 from udfs.group.state.group import Evidence
+from udfs.group.state.record_fold import Folded, fold, new_epochs
 from udfs.group.state.recorded_group import (
     AWAY,
     EpochOutcome,
-    Folded,
     Held,
     Partitions,
     RecordedGroup,
     RecordedMember,
-    fold,
-    new_epochs,
 )
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
@@ -184,6 +182,8 @@ def _finish(view: GroupView, recorded: RecordedGroup, event_id: str, at: int, ov
         previous=dict(recorded.previous),
         departures=tuple(recorded.departures[one] for one in sorted(recorded.departures)),
         event_ids={one: member.event_id for one, member in recorded.present.items() if member.event_id is not None},
+        former=dict(recorded.former) if has_target else {},
+        follows_unrecorded=has_target and recorded.follows_unrecorded,
     )
     recorded.finish_epoch(outcome)
 

@@ -1,19 +1,18 @@
-"""Core: what the records of Kafka's coordinator report of a consumer, share or streams recorded. No I/O.
+"""Core: what the records of Kafka's coordinator report of a consumer, share or streams group. No I/O.
 
-A fold: each record sets one thing, the newest time wins, and what records of one time make does not depend on the order
-in which they were read. What follows from it is decided elsewhere: ``group_epochs``.
+``record_fold`` applies them. What follows from it is decided elsewhere: ``group_epochs``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Final, TypeAlias
 
 import msgspec
 
-from udfs.model.events import Departure, GroupRecord, MemberInfo, MemberState, RecordProtocol, TopicPartitions
+from udfs.model.events import Departure, MemberInfo, MemberState, RecordProtocol, TopicPartitions
 
 Partitions: TypeAlias = tuple[TopicPartitions, ...]
 # Of each member what it has.
@@ -67,6 +66,8 @@ class EpochOutcome(msgspec.Struct, array_like=True):
         owned: By member. steps: Who owned what from which times on since the outcome before, ascending.
         target: As published for this epoch. previous: The target before it.
         departures: Members that are gone since the outcome before. event_ids: Of descriptions, by member.
+        former: The ids for which the target was computed, of static members that have come back under others since.
+        follows_unrecorded: Another target was computed at the same time, and this one from it.
     """
 
     epoch: int
@@ -84,6 +85,8 @@ class EpochOutcome(msgspec.Struct, array_like=True):
     previous: Held
     departures: tuple[Departure, ...] = ()
     event_ids: dict[str, str] = msgspec.field(default_factory=dict)
+    former: dict[str, str] = msgspec.field(default_factory=dict)
+    follows_unrecorded: bool = False
 
     @property
     def size(self) -> int:
@@ -110,6 +113,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         incomplete: Some members may not have had a record since the recorded is followed.
         is_deleted: The last record of the group itself was a tombstone.
         ids: By name, of the topics that decided targets have named.
+        former, follows_unrecorded: As ``EpochOutcome`` has them, of the current target.
     """
 
     protocol: RecordProtocol
@@ -131,6 +135,8 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
     is_first: bool = True
     is_deleted: bool = False
     ids: dict[str, str] = msgspec.field(default_factory=dict)
+    former: dict[str, str] = msgspec.field(default_factory=dict)
+    follows_unrecorded: bool = False
 
     @cached_property
     def present(self) -> dict[str, RecordedMember]:
@@ -234,167 +240,3 @@ def merged(first: Partitions, second: Partitions) -> Partitions:
     for one in (*first, *second):
         held.setdefault(one.topic, set()).update(one.partitions)
     return tuple(TopicPartitions(topic, tuple(sorted(held[topic]))) for topic in sorted(held))
-
-
-_KINDS: Final = {
-    kind: place
-    for place, kind in enumerate(
-        ("group", "topics", "pattern", "topology", "target", "member", "member_target", "member_current")
-    )
-}
-# A member that has nothing to wait for becomes stable; it is told to revoke when the target changes.
-_STATES: Final = {"unreleased": 0, "stable": 1, "unrevoked": 2, None: 0}
-_EPOCH_BITS, _STATE_BITS = 33, 2
-
-
-def record_order(record: GroupRecord) -> int:
-    """Return the place of a record among those of its time: by kind, then by epoch, tombstones last.
-
-    -2 follows every other epoch of a member: it is away then, and comes back under another id.
-    """
-    epoch = record.epoch
-    if record.deleted:
-        epoch = (1 << _EPOCH_BITS) - 1
-    elif epoch is None:
-        epoch = 0
-    elif epoch < 0:
-        epoch = 1 << (_EPOCH_BITS - 1)
-    return (_KINDS[record.record] << _EPOCH_BITS | epoch) << _STATE_BITS | _STATES[record.state]
-
-
-class Folded(msgspec.Struct):
-    """What the records of one time did.
-
-    Attributes:
-        arrived: Members that had no record before. gone: Members that have none any more, as they were.
-        renamed: Static members that came back under another id: the former and the new id.
-    """
-
-    arrived: list[str] = msgspec.field(default_factory=list)
-    gone: dict[str, RecordedMember] = msgspec.field(default_factory=dict)
-    renamed: dict[str, str] = msgspec.field(default_factory=dict)
-
-
-def new_epochs(recorded: RecordedGroup, records: Iterable[GroupRecord]) -> list[int]:
-    """Return the group epochs that begin with records of one time, ascending."""
-    told = {one.epoch for one in records if one.record == "group" and not one.deleted and one.epoch is not None}
-    newest = max((recorded.epoch, recorded.decided), key=lambda epoch: -1 if epoch is None else epoch)
-    return sorted(epoch for epoch in told if newest is None or epoch > newest)
-
-
-def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) -> Folded:
-    """Apply the records of one time, each with the id of its event."""
-    folded = Folded()
-    touched = {record.member_id for record, _ in records}
-    known = [(member_id, one) for member_id, one in recorded.present.items() if member_id in touched]
-    before = {member_id: msgspec.structs.replace(one) for member_id, one in known}
-    targets: dict[str, list[GroupRecord]] = {}
-    for record, event_id in sorted(records, key=lambda one: (record_order(one[0]), one[1])):
-        if record.record == "member_target" and record.member_id is not None:
-            targets.setdefault(record.member_id, []).append(record)
-        elif record.member_id is not None:
-            _fold_member(recorded, record, record.member_id, event_id)
-        else:
-            _fold_group(recorded, record)
-    for member_id, several in targets.items():
-        _fold_target(recorded, member_id, several, _replaced(recorded, before, member_id))
-    recorded.__dict__.pop("present", None)
-    present = recorded.present
-    folded.arrived = [member_id for member_id in present if member_id in touched and member_id not in before]
-    folded.gone = {member_id: one for member_id, one in before.items() if member_id not in present}
-    for member_id in recorded.members.keys() - present.keys():
-        del recorded.members[member_id]
-    folded.renamed = _renamed(recorded, folded)
-    recorded.__dict__.pop("present", None)
-    return folded
-
-
-def _fold_group(recorded: RecordedGroup, record: GroupRecord) -> None:
-    at = record.event_time
-    match record.record:
-        case "group" if at >= (recorded.epoch_at or at):
-            recorded.is_deleted = record.deleted
-            if not record.deleted and record.epoch is not None:
-                recorded.epoch, recorded.epoch_at = record.epoch, at
-        case "target" if at >= (recorded.assignment_at or at) and record.epoch is not None and not record.deleted:
-            if record.epoch != recorded.assignment_epoch:
-                recorded.previous = recorded.targets()
-            recorded.assignment_epoch, recorded.assignment_at = record.epoch, at
-        case "topics":
-            recorded.names.update(record.topic_ids or {})
-        case "pattern" if record.pattern is not None:
-            if record.deleted:
-                recorded.patterns.pop(record.pattern, None)
-            else:
-                recorded.patterns[record.pattern] = record.topics or ()
-        case "topology":
-            recorded.subtopologies = record.subtopologies or {}
-        case _:
-            pass
-
-
-def _fold_member(recorded: RecordedGroup, record: GroupRecord, member_id: str, event_id: str) -> None:
-    at = record.event_time
-    member = recorded.members.setdefault(member_id, RecordedMember(at))
-    if record.record == "member":
-        if at < (member.described_at or at):
-            return
-        member.described_at = None if record.deleted else at
-        member.info, member.pattern = record.member, record.pattern
-        member.classic_strategies, member.event_id = record.classic_strategies, event_id
-    elif at >= (member.current_at or at):
-        member.current_at = None if record.deleted else at
-        member.epoch, member.state = record.epoch, record.state or "stable"
-        member.owned, member.revoking = record.partitions or (), record.revoking or ()
-        member.standby, member.warmup = record.standby or (), record.warmup or ()
-
-
-def _replaced(recorded: RecordedGroup, before: Mapping[str, RecordedMember], member_id: str) -> RecordedMember | None:
-    """Return the static member, as it was before the records of one time, whose instance id a member has now."""
-    info = recorded.members[member_id].info if member_id in recorded.members else None
-    if info is None or info.instance_id is None or member_id in before:
-        return None
-    same = (one for one in before.values() if one.info is not None and one.info.instance_id == info.instance_id)
-    return next(same, None)
-
-
-def _fold_target(
-    recorded: RecordedGroup, member_id: str, records: Sequence[GroupRecord], replaced: RecordedMember | None
-) -> None:
-    """Apply a member's new target.
-
-    A target has no epoch. One time may have two, what the member has already, and what it shall have: where a group is
-    taken over from the classic protocol, and where a static member comes back while a target is computed.
-
-    Args:
-        replaced: The static member whose place it takes: its target comes first.
-    """
-    newest = max(one.event_time for one in records)
-    member = recorded.members.setdefault(member_id, RecordedMember(newest))
-    if newest < (member.target_at or newest):
-        return
-    several = {one.partitions or (): one.deleted for one in records if one.event_time == newest}
-    if any(several.values()):
-        several = {(): True}
-    for former in (*([] if replaced is None else [replaced.target]), member.target, member.owned):
-        if len(several) > 1 and former in several:
-            del several[former]
-            recorded.previous[member_id] = former
-    member.target, member.target_at = min(several), newest
-
-
-def _renamed(recorded: RecordedGroup, folded: Folded) -> dict[str, str]:
-    left = {one.info.instance_id: member_id for member_id, one in folded.gone.items() if one.info is not None}
-    renamed: dict[str, str] = {}
-    for member_id in folded.arrived:
-        info = recorded.members[member_id].info
-        if info is not None and info.instance_id is not None and info.instance_id in left:
-            renamed[left.pop(info.instance_id)] = member_id
-    for former, member_id in renamed.items():
-        recorded.members[member_id].joined_at = folded.gone[former].joined_at
-        if former in recorded.previous:
-            recorded.previous[member_id] = recorded.previous.pop(former)
-        for _, held in recorded.steps:
-            if former in held:
-                held[member_id] = held.pop(former)
-    return renamed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.udfs.group.state.test_recorded_group import current, folded, member, record
+from tests.udfs.group.state.test_record_fold import current, folded, member, record
 from udfs.group.batch.recorded_row import MAX_SHOWN, with_epochs
 from udfs.model.journal import GroupChanged
 

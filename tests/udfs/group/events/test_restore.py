@@ -87,7 +87,7 @@ def taken_in(source: Script, **fields: object) -> Script:
     return script.run(4_500)
 
 
-def test_a_group_that_is_exported_within_a_cooperative_rebalance_goes_on_with_it() -> None:
+def test_a_group_that_is_exported_within_a_cooperative_rebalance_continues_it() -> None:
     source = within_a_cooperative_rebalance()
     script = give_out(taken_in(source))
     whole = give_out(source)
@@ -100,7 +100,7 @@ def test_a_group_that_is_exported_within_a_cooperative_rebalance_goes_on_with_it
     assert script.findings() == []
 
 
-def test_an_older_export_does_not_say_which_queues_wait() -> None:
+def test_an_older_export_lacks_the_queues_that_wait() -> None:
     script = taken_in(within_a_cooperative_rebalance(), revoked=None, logical_id=None)
     assert (script.group.revoked_pending, script.group.waiting_since, script.group.logical_id) == ([], {}, None)
     script = give_out(script)
@@ -109,7 +109,7 @@ def test_an_older_export_does_not_say_which_queues_wait() -> None:
 
 
 @pytest.mark.parametrize("revoked_at", [None, T0 + 2_000])
-def test_a_wait_whose_beginning_is_not_known_stays_so(revoked_at: int | None) -> None:
+def test_a_wait_without_a_beginning_has_none_after_an_export(revoked_at: int | None) -> None:
     source = within_a_cooperative_rebalance()
     source.group.waiting_since = dict.fromkeys(source.group.waiting_since, revoked_at)
     script = give_out(taken_in(source))

@@ -202,7 +202,7 @@ def test_queues_wait_on_where_all_members_depart_before_they_are_given_to_one(cu
     assert script.findings() == []
 
 
-def test_what_waits_in_an_emptied_group_says_nothing_of_a_topic_that_was_made_again_smaller() -> None:
+def test_what_waits_in_an_emptied_group_is_no_evidence_of_a_topic_that_was_made_again_smaller() -> None:
     script = Script()
     script.queues(0, "t", 4)
     rules = {"strategy": "cooperative-sticky", "leader": "a"}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.udfs.group.group_script import T0
-from tests.udfs.group.record_script import T_ID, RecordScript
+from tests.udfs.group.random_coordinator import RandomCoordinator
+from tests.udfs.group.record_script import T_ID, RecordScript, partitions
 from udfs.model.journal import Trigger
 
 
@@ -86,3 +87,78 @@ def test_queues_that_metadata_shows_later_are_not_in_a_target() -> None:
     assert script.run(60).decided()[1:] == ["30 #2 1->1 queue_count_changed:t", "32 #3 1->1 queue_count_changed:t"]
     assert [row.agrees for row in script.rebalances] == [True, True, True]
     assert [row.queues_after for row in script.rebalances] == [4, 5, 6]
+
+
+@pytest.mark.parametrize("returns_at", [40, 50])
+def test_a_target_is_computed_for_the_ids_that_static_members_had_then(returns_at: int) -> None:
+    # The coordinator's table has a, b, c and d in this order, p before them: who comes first keeps one queue more.
+    script = RecordScript()
+    script.first_member()
+    script.member(20, "b", instance_id="i")
+    script.epoch(20, 2)
+    script.target(20, 2, {"a": "0 1", "b": "2 3"})
+    script.current(20, "b", 2, "", "unreleased")
+    script.current(25, "a", 2, "0 1")
+    script.current(30, "b", 2, "2 3")
+    script.current(35, "b", -2, "2 3")
+    script.member(40, "c")
+    script.epoch(40, 3)
+    script.target(40, 3, {"b": "2", "c": "3"} if returns_at == 50 else {"a": "0", "c": "1"})
+    script.current(40, "c", 3, "", "unreleased")
+    script.current(45, "a", 3, "0 1" if returns_at == 50 else "0")
+    script.delete_member(returns_at, "b")
+    script.member(returns_at, "p", instance_id="i")
+    target = "2" if returns_at == 50 else "2 3"
+    script.record(returns_at, "member_target", member_id="p", partitions=partitions(target))
+    script.current(returns_at, "p", 3, target)
+    script.current(55, "c", 3, "3" if returns_at == 50 else "1")
+    row = script.run(60).rebalances[2]
+    assert (row.generation, row.agrees, row.trigger) == (3, True, "member_joined")
+    assert script.findings() == []
+
+
+@pytest.mark.parametrize("first", range(0, 100, 20))
+def test_every_target_of_a_random_history_is_recomputed_from_the_one_before(first: int) -> None:
+    agreed = 0
+    for seed in range(first, first + 20):
+        script = RecordScript(partitions=None)
+        RandomCoordinator(seed, script).run(60)
+        found = [(row.generation, row.agrees, row.agrees_reason) for row in script.run(10**6).rebalances]
+        assert {one[1:] for one in found} <= {(True, None), (None, "no_members"), (None, "no_target")}, (seed, found)
+        agreed += sum(agrees is True for _, agrees, _ in found)
+    assert agreed > 100
+
+
+def test_a_target_that_follows_one_of_the_same_millisecond_is_not_held_against_the_group() -> None:
+    script = RecordScript()
+    script.first_member()
+    script.member(20, "b")
+    script.epoch(20, 2)
+    script.target(20, 2, {"a": "0 1", "b": "2 3"})
+    script.epoch(20, 3)  # b had two of a's queues for a moment: the next target gives it others
+    script.target(20, 3, {"a": "2 3", "b": "0 1"})
+    script.current(20, "a", 3, "2 3")
+    script.current(25, "b", 3, "0 1")
+    row = script.run(60).rebalances[-1]
+    assert (row.generation, row.agrees, row.agrees_reason) == (3, None, "ownership_unknown")
+    assert script.findings() == []
+
+
+def test_an_order_of_members_is_tried_where_a_topic_has_no_metadata_too() -> None:
+    script = RecordScript()
+    script.member(10, "Aa", topics=("t", "v"))
+    script.epoch(10, 1)
+    script.target(10, 1, {"Aa": "0 1 2 3"})
+    script.current(10, "Aa", 1, "0 1 2 3")
+    script.member(20, "BB", topics=("t", "v"))
+    script.epoch(20, 2)
+    script.target(20, 2, {"Aa": "0 1", "BB": "2 3"})
+    script.current(20, "Aa", 2, "0 1")
+    script.current(25, "BB", 2, "2 3")
+    script.member(30, "c", topics=("t", "v"))
+    script.epoch(30, 3)
+    script.target(30, 3, {"Aa": "0", "c": "1"})  # BB was put before Aa
+    script.current(30, "Aa", 3, "0")
+    script.current(31, "BB", 3, "2 3")
+    script.current(35, "c", 3, "1")
+    assert [row.agrees for row in script.run(60).rebalances] == [True, True, True]

@@ -209,7 +209,7 @@ def test_members_that_have_converged_without_another_change_end_the_rebalance() 
     assert causes(script.run(50)) == [[("member_joined", "b", None)], [("unexplained", None, None)]]
 
 
-def test_a_topic_whose_queues_are_all_on_the_move_is_not_taken_for_deleted() -> None:
+def test_a_topic_with_all_queues_on_the_move_is_not_taken_for_deleted() -> None:
     script = Script()
     script.queues(0, "t", 2)
     script.queues(0, "u", 2)

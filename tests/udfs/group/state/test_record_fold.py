@@ -1,0 +1,142 @@
+"""The fold of a coordinator's records: the newest time of each thing wins, whatever the order of reading."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.udfs.group.record_script import partitions
+from udfs.group.state.record_fold import fold, new_epochs
+from udfs.group.state.recorded_group import RecordedGroup
+from udfs.model.events import GroupRecord, MemberInfo
+
+
+def record(at: int, kind: str, **fields: Any) -> GroupRecord:
+    told = {"schema_version": 1, "system": "kafka", "cluster": "c", "group": "g", "protocol": "consumer", **fields}
+    return GroupRecord(event_time=at, record=kind, **told)
+
+
+def current(at: int, epoch: int, state: str, owned: str = "", revoking: str = "") -> GroupRecord:
+    fields = {"epoch": epoch, "state": state, "partitions": partitions(owned), "revoking": partitions(revoking)}
+    return record(at, "member_current", member_id="a", **fields)
+
+
+def member(at: int, name: str = "a", **fields: Any) -> GroupRecord:
+    return record(at, "member", member_id=name, member=MemberInfo(member_id=name, **fields))
+
+
+def folded(*records: GroupRecord) -> RecordedGroup:
+    """Fold records one time after the other."""
+    group = RecordedGroup("consumer")
+    for _, same in itertools.groupby(sorted(records, key=lambda one: one.event_time), lambda one: one.event_time):
+        fold(group, [(one, f"e{place}") for place, one in enumerate(same)])
+    return group
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        (current(5, 1, "stable", "0 1"), current(5, 1, "unrevoked", "0", "1")),
+        (current(5, 1, "unrevoked", "0", "1"), current(5, 2, "unreleased", "0")),
+        (current(5, 2, "unreleased", "0"), current(5, 2, "stable", "0 2")),
+        (current(5, 2, "stable", "0"), current(5, -2, "stable", "0")),
+        (current(5, 2, "stable", "0"), record(5, "member_current", member_id="a", deleted=True)),
+    ],
+)
+def test_of_two_records_of_one_millisecond_the_later_step_of_a_member_counts(last: tuple[GroupRecord, ...]) -> None:
+    described = member(1)
+    assert folded(described, *last) == folded(described, *reversed(last))
+    after = folded(described, *last).members["a"]
+    assert (after.epoch, after.state) == (last[1].epoch, last[1].state or "stable")
+
+
+def test_an_older_record_changes_nothing() -> None:
+    group = folded(member(10, client_id="new"), current(10, 3, "stable", "0"), record(10, "group", epoch=3))
+    former = msgspec.json.encode(group)
+    late = [member(5, client_id="old"), current(5, 2, "stable", "1"), record(5, "group", epoch=2)]
+    fold(group, [(one, "late") for one in late])
+    assert msgspec.json.encode(group) == former
+
+
+def test_of_two_targets_of_one_millisecond_the_one_that_the_member_has_already_is_the_former() -> None:
+    first = record(5, "member_target", member_id="a", partitions=partitions("0 1"))
+    second = record(5, "member_target", member_id="a", partitions=partitions("0"))
+    for pair in ((first, second), (second, first)):
+        group = folded(member(5), current(5, 1, "stable", "0 1"), *pair, record(5, "target", epoch=2))
+        assert group.targets() == {"a": partitions("0")}
+        assert group.previous == {"a": partitions("0 1")}
+
+
+def test_of_two_targets_of_a_static_member_that_comes_back_the_one_of_its_former_id_is_the_former() -> None:
+    there = [member(5, instance_id="i"), record(5, "member_target", member_id="a", partitions=partitions("0 1"))]
+    gone = [record(9, kind, member_id="a", deleted=True) for kind in ("member", "member_current", "member_target")]
+    taken = record(9, "member_target", member_id="b", partitions=partitions("0 1"))
+    wanted = record(9, "member_target", member_id="b", partitions=partitions("0 1 2 3"))
+    # It may have all of its queues at that time already.
+    has = record(9, "member_current", member_id="b", epoch=2, state="stable", partitions=partitions("0 1 2 3"))
+    for pair in ((taken, wanted), (wanted, taken)):
+        group = folded(*there, *gone, member(9, "b", instance_id="i"), *pair, has, record(9, "target", epoch=2))
+        assert group.targets() == {"b": partitions("0 1 2 3")}
+        assert group.previous == {"b": partitions("0 1")}
+
+
+def test_a_member_is_there_until_its_last_record_is_deleted() -> None:
+    gone = [record(9, kind, member_id="a", deleted=True) for kind in ("member", "member_current", "member_target")]
+    assert list(folded(member(1), current(2, 1, "stable")).present) == ["a"]
+    assert folded(member(1), current(2, 1, "stable"), *gone).members == {}
+
+
+def test_a_static_member_that_is_away_keeps_what_it_has_and_gives_up_what_it_was_revoking() -> None:
+    group = folded(member(1, instance_id="i"), current(2, 1, "unrevoked", "0", "3"), current(5, -2, "unrevoked", "0"))
+    assert group.owned() == {"a": partitions("0")}
+
+
+def test_only_epochs_above_all_former_ones_are_new() -> None:
+    group = folded(record(1, "group", epoch=4))
+    told = [record(2, "group", epoch=epoch) for epoch in (6, 3, 5, 4)]
+    assert new_epochs(group, told) == [5, 6]
+
+
+def test_of_two_descriptions_of_one_millisecond_the_one_that_it_had_before_is_the_former() -> None:
+    there = member(5, instance_id="i", subscriptions=("t",))
+    gone = [record(9, kind, member_id="a", deleted=True) for kind in ("member", "member_current", "member_target")]
+    taken = member(9, "b", instance_id="i", subscriptions=("t",))
+    anew = member(9, "b", instance_id="i", subscriptions=("u",))
+    for pair in ((taken, anew), (anew, taken)):
+        group = folded(there, *gone, *pair)
+        assert group.subscriptions_of(group.present["b"]) == ("u",)
+    other = member(9, subscriptions=("u",))
+    for pair in ((member(9, subscriptions=("t",)), other), (other, member(9, subscriptions=("t",)))):
+        group = folded(there, *pair)
+        assert group.subscriptions_of(group.present["a"]) == ("u",)
+
+
+def test_of_the_targets_of_two_epochs_of_one_millisecond_a_member_has_the_newer_one_by_then() -> None:
+    there = [member(5), record(5, "member_target", member_id="a", partitions=partitions("0 1 2 3"))]
+    for queues in ("0 1 2 3", "0 1 3"):  # as before, or another one
+        part = record(9, "member_target", member_id="a", partitions=partitions("0 1"))
+        whole = record(9, "member_target", member_id="a", partitions=partitions(queues))
+        epochs = [record(9, "target", epoch=epoch) for epoch in (2, 3)]
+        has = record(9, "member_current", member_id="a", epoch=3, state="stable", partitions=partitions(queues))
+        for pair in ((part, whole), (whole, part)):
+            group = folded(*there, record(5, "target", epoch=1), *pair, *epochs, has)
+            assert group.targets() == {"a": partitions(queues)}
+            assert group.follows_unrecorded
+        fold(group, [(record(12, "target", epoch=4), "next")])
+        assert not group.follows_unrecorded
+
+
+def test_the_ids_of_a_target_are_those_that_static_members_had_when_it_was_computed() -> None:
+    def returned(at: int, former: str, now: str) -> list[GroupRecord]:
+        kinds = ("member", "member_current", "member_target")
+        return [*(record(at, kind, member_id=former, deleted=True) for kind in kinds), member(at, now, instance_id="i")]
+
+    there = [member(5, instance_id="i"), record(5, "target", epoch=1)]
+    group = folded(*there, *returned(7, "a", "b"), *returned(9, "b", "c"))
+    assert group.former == {"c": "a"}
+    assert folded(*there, *returned(7, "a", "b"), record(8, "target", epoch=2)).former == {}
+    # The heartbeat with which it returns may compute a target: for its new id.
+    assert folded(*there, *returned(7, "a", "b"), record(7, "target", epoch=2)).former == {}

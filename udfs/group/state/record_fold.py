@@ -1,0 +1,201 @@
+"""Core: the records of one time, folded into what is known of a consumer, share or streams group. No I/O.
+
+Each record sets one thing, the newest time wins, and what records of one time make does not depend on the order in
+which they were read: of two of one kind, the one that says what was so before comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from udfs.group.state.recorded_group import RecordedGroup, RecordedMember
+from udfs.model.events import GroupRecord
+
+_KINDS: Final = {
+    kind: place
+    for place, kind in enumerate(
+        ("group", "topics", "pattern", "topology", "target", "member", "member_target", "member_current")
+    )
+}
+# A member that has nothing to wait for becomes stable; it is told to revoke when the target changes.
+_STATES: Final = {"unreleased": 0, "stable": 1, "unrevoked": 2, None: 0}
+_EPOCH_BITS, _STATE_BITS = 33, 2
+
+
+def record_order(record: GroupRecord) -> int:
+    """Return the place of a record among those of its time: by kind, then by epoch, tombstones last.
+
+    -2 follows every other epoch of a member: it is away then, and comes back under another id.
+    """
+    epoch = record.epoch
+    if record.deleted:
+        epoch = (1 << _EPOCH_BITS) - 1
+    elif epoch is None:
+        epoch = 0
+    elif epoch < 0:
+        epoch = 1 << (_EPOCH_BITS - 1)
+    return (_KINDS[record.record] << _EPOCH_BITS | epoch) << _STATE_BITS | _STATES[record.state]
+
+
+class Folded(msgspec.Struct):
+    """What the records of one time did.
+
+    Attributes:
+        arrived: Members that had no record before. gone: Members that have none any more, as they were.
+        renamed: Static members that came back under another id: the former and the new id.
+    """
+
+    arrived: list[str] = msgspec.field(default_factory=list)
+    gone: dict[str, RecordedMember] = msgspec.field(default_factory=dict)
+    renamed: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+def new_epochs(recorded: RecordedGroup, records: Iterable[GroupRecord]) -> list[int]:
+    """Return the group epochs that begin with records of one time, ascending."""
+    told = {one.epoch for one in records if one.record == "group" and not one.deleted and one.epoch is not None}
+    newest = max((recorded.epoch, recorded.decided), key=lambda epoch: -1 if epoch is None else epoch)
+    return sorted(epoch for epoch in told if newest is None or epoch > newest)
+
+
+def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) -> Folded:
+    """Apply the records of one time, each with the id of its event."""
+    folded, assigned = Folded(), recorded.assignment_epoch
+    touched = {record.member_id for record, _ in records}
+    known = [(member_id, one) for member_id, one in recorded.present.items() if member_id in touched]
+    before = {member_id: msgspec.structs.replace(one) for member_id, one in known}
+    targets: dict[str, list[GroupRecord]] = {}
+    instances = {one.info.instance_id: one for one in before.values() if one.info is not None}
+
+    def is_news(record: GroupRecord) -> bool:
+        """Return whether a description differs from the one that its member, or the one it replaces, had before."""
+        if record.record != "member" or record.member is None:
+            return True
+        former = before.get(record.member_id or "") or instances.get(record.member.instance_id or "")
+        known = None if former is None or former.info is None else (former.info.subscriptions, former.pattern)
+        return known != (record.member.subscriptions, record.pattern)
+
+    for record, event_id in sorted(records, key=lambda one: (record_order(one[0]), is_news(one[0]), one[1])):
+        if record.record == "member_target" and record.member_id is not None:
+            targets.setdefault(record.member_id, []).append(record)
+        elif record.member_id is not None:
+            _fold_member(recorded, record, record.member_id, event_id)
+        else:
+            _fold_group(recorded, record)
+    if recorded.assignment_epoch != assigned:
+        newer = {one.epoch for one, _ in records if one.record == "target" and (one.epoch or 0) > (assigned or 0)}
+        recorded.follows_unrecorded = len(newer) > 1
+    for member_id, several in targets.items():
+        _fold_target(recorded, member_id, several, _replaced(recorded, before, member_id))
+    recorded.__dict__.pop("present", None)
+    present = recorded.present
+    folded.arrived = [member_id for member_id in present if member_id in touched and member_id not in before]
+    folded.gone = {member_id: one for member_id, one in before.items() if member_id not in present}
+    for member_id in recorded.members.keys() - present.keys():
+        del recorded.members[member_id]
+    folded.renamed = _renamed(recorded, folded, is_computed=recorded.assignment_epoch != assigned)
+    recorded.__dict__.pop("present", None)
+    return folded
+
+
+def _fold_group(recorded: RecordedGroup, record: GroupRecord) -> None:
+    at = record.event_time
+    match record.record:
+        case "group" if at >= (recorded.epoch_at or at):
+            recorded.is_deleted = record.deleted
+            if not record.deleted and record.epoch is not None:
+                recorded.epoch, recorded.epoch_at = record.epoch, at
+        case "target" if at >= (recorded.assignment_at or at) and record.epoch is not None and not record.deleted:
+            if record.epoch != recorded.assignment_epoch:
+                recorded.previous = recorded.targets()
+                recorded.former = {}
+            recorded.assignment_epoch, recorded.assignment_at = record.epoch, at
+        case "topics":
+            recorded.names.update(record.topic_ids or {})
+        case "pattern" if record.pattern is not None:
+            if record.deleted:
+                recorded.patterns.pop(record.pattern, None)
+            else:
+                recorded.patterns[record.pattern] = record.topics or ()
+        case "topology":
+            recorded.subtopologies = record.subtopologies or {}
+        case _:
+            pass
+
+
+def _fold_member(recorded: RecordedGroup, record: GroupRecord, member_id: str, event_id: str) -> None:
+    at = record.event_time
+    member = recorded.members.setdefault(member_id, RecordedMember(at))
+    if record.record == "member":
+        if at < (member.described_at or at):
+            return
+        member.described_at = None if record.deleted else at
+        member.info, member.pattern = record.member, record.pattern
+        member.classic_strategies, member.event_id = record.classic_strategies, event_id
+    elif at >= (member.current_at or at):
+        member.current_at = None if record.deleted else at
+        member.epoch, member.state = record.epoch, record.state or "stable"
+        member.owned, member.revoking = record.partitions or (), record.revoking or ()
+        member.standby, member.warmup = record.standby or (), record.warmup or ()
+
+
+def _replaced(recorded: RecordedGroup, before: Mapping[str, RecordedMember], member_id: str) -> RecordedMember | None:
+    """Return the static member, as it was before the records of one time, whose instance id a member has now."""
+    info = recorded.members[member_id].info if member_id in recorded.members else None
+    if info is None or info.instance_id is None or member_id in before:
+        return None
+    same = (one for one in before.values() if one.info is not None and one.info.instance_id == info.instance_id)
+    return next(same, None)
+
+
+def _fold_target(
+    recorded: RecordedGroup, member_id: str, records: Sequence[GroupRecord], replaced: RecordedMember | None
+) -> None:
+    """Apply a member's new target.
+
+    A target has no epoch. One time may have two, what the member has already, and what it shall have: where a group is
+    taken over from the classic protocol, and where a static member comes back while a target is computed. It may have
+    those of two epochs: what the member owns by then is of the newer one.
+
+    Args:
+        replaced: The static member whose place it takes: its target comes first.
+    """
+    newest = max(one.event_time for one in records)
+    member = recorded.members.setdefault(member_id, RecordedMember(newest))
+    if newest < (member.target_at or newest):
+        return
+    several = {one.partitions or (): one.deleted for one in records if one.event_time == newest}
+    if any(several.values()):
+        several = {(): True}
+    has_all = member.epoch == recorded.assignment_epoch and member.state == "stable"
+    for former in (*([] if replaced is None else [replaced.target]), member.target, member.owned):
+        if len(several) > 1 and former in several and not (has_all and former == member.owned):
+            del several[former]
+            recorded.previous[member_id] = former
+    member.target, member.target_at = member.owned if has_all and member.owned in several else min(several), newest
+
+
+def _renamed(recorded: RecordedGroup, folded: Folded, *, is_computed: bool) -> dict[str, str]:
+    """Give static members that came back under another id what they had.
+
+    Args:
+        is_computed: A target was computed at that very time.
+    """
+    left = {one.info.instance_id: member_id for member_id, one in folded.gone.items() if one.info is not None}
+    renamed: dict[str, str] = {}
+    for member_id in folded.arrived:
+        info = recorded.members[member_id].info
+        if info is not None and info.instance_id is not None and info.instance_id in left:
+            renamed[left.pop(info.instance_id)] = member_id
+    for former, member_id in renamed.items():
+        recorded.members[member_id].joined_at = folded.gone[former].joined_at
+        if not is_computed:  # else the target is that of the new id
+            recorded.former[member_id] = recorded.former.pop(former, former)
+        if former in recorded.previous:
+            recorded.previous[member_id] = recorded.previous.pop(former)
+        for _, held in recorded.steps:
+            if former in held:
+                held[member_id] = held.pop(former)
+    return renamed
