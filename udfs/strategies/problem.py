@@ -17,7 +17,8 @@ class Participant(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One member as a strategy sees it.
 
     ``name`` is the id that the client itself uses: it differs from ``member_id`` only where two live
-    connections share one id (``id``, ``id#2``).
+    connections share one id (``id``, ``id#2``). ``pattern`` is the one by which it subscribes, where its coordinator
+    resolves patterns.
     """
 
     member_id: str
@@ -30,6 +31,7 @@ class Participant(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     owned: tuple[QueueRef, ...] | None = None
     generation: int | None = None
     settings: Mapping[str, object] | None = None  # its own ``strategy_settings``: before the group's
+    pattern: str | None = None
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True, dict=True):

@@ -7,7 +7,7 @@ order they became known. Until then the reported assignment stands in for the to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -30,6 +30,7 @@ from udfs.model.group_api import DueEvent
 from udfs.model.journal import GroupChanged, MemberReplaced
 from udfs.model.queues import shortened, spelled
 from udfs.model.spans import QueuesReassigned
+from udfs.strategies.problem import Problem
 
 
 def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: int) -> None:
@@ -143,6 +144,7 @@ def compute_generation(
     again: list[QueuesReassigned | MemberReplaced],
     previous: Owners | None = None,
     former: Mapping[str, str] | None = None,
+    altered: Callable[[Problem], Problem] | None = None,
 ) -> tuple[TargetAssignment, Awaited | None]:
     """Compute a reported generation whose members are set; nothing if both topics and an assignment are missing.
 
@@ -151,15 +153,15 @@ def compute_generation(
 
     Args:
         again: What became of computed spans at this event time so far.
-        previous: The owners that the strategy starts from; None: the current ones. former: The ids that members had
-            then, as ``compute_target_assignment`` takes them.
+        previous: The owners that the strategy starts from; None: the current ones.
+        former, altered: As ``compute_target_assignment`` takes them.
     Returns: the assignment, and the input for computing it again once its topics are known.
     """
     group = view.group
     generation = group.current_generation
     # What is compared with a guess says nothing of the library.
     compared = None if any(topic in known for topic in guessed) else told
-    target = compute_target_assignment(view, known, strategy, at, generation, previous, compared, former=former)
+    target = compute_target_assignment(view, known, strategy, at, generation, previous, compared, altered, former)
     if not guessed or not group.members:
         return target, None
     if target.failed:  # perhaps only for want of the topics

@@ -194,7 +194,10 @@ def _target(
         return TargetAssignment(owners=owners, strategy=strategy, incomparable=NO_TARGET), None
     spans = context.computed_spans_of_now()
     previous = _previous(outcome, lives)
-    return compute_generation(context, known, guessed, told, strategy, outcome.at, spans, previous, outcome.former)
+    former, altered = outcome.former, partial(_with_patterns, outcome)
+    return compute_generation(
+        context, known, guessed, told, strategy, outcome.at, spans, previous, former=former, altered=altered
+    )
 
 
 def _previous(outcome: EpochOutcome, lives: TopicLives) -> Owners:
@@ -214,7 +217,7 @@ def _in_another_order(
     strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, view.system)
     previous, former = _previous(outcome, lives), outcome.former
     for order in other_orders([former.get(one, one) for one in view.group.members]):
-        altered = partial(_in_order, order)
+        altered = partial(_in_order, outcome, order)
         target = compute_target_assignment(
             view, known, strategy, outcome.at, outcome.epoch, previous, altered=altered, former=former
         )
@@ -223,6 +226,16 @@ def _in_another_order(
     return None
 
 
-def _in_order(order: list[str], problem: Problem) -> Problem:
+def _with_patterns(outcome: EpochOutcome, problem: Problem) -> Problem:
+    """Have members subscribe by their patterns."""
+    patterns = {outcome.former.get(one, one): pattern for one, pattern in outcome.patterns.items()}
+    if not patterns:
+        return problem
+    members = (msgspec.structs.replace(one, pattern=patterns.get(one.member_id)) for one in problem.members)
+    return msgspec.structs.replace(problem, members=tuple(members))
+
+
+def _in_order(outcome: EpochOutcome, order: list[str], problem: Problem) -> Problem:
+    problem = _with_patterns(outcome, problem)
     members = {member.member_id: member for member in problem.members}
     return msgspec.structs.replace(problem, members=tuple(members[one] for one in order if one in members))

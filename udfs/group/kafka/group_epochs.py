@@ -184,6 +184,7 @@ def _finish(view: GroupView, recorded: RecordedGroup, event_id: str, at: int, ov
         event_ids={one: member.event_id for one, member in recorded.present.items() if member.event_id is not None},
         former=dict(recorded.former) if has_target else {},
         follows_unrecorded=has_target and recorded.follows_unrecorded,
+        patterns={one: member.pattern for one, member in recorded.present.items() if member.pattern is not None},
     )
     recorded.finish_epoch(outcome)
 

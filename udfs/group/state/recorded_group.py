@@ -68,6 +68,7 @@ class EpochOutcome(msgspec.Struct, array_like=True):
         departures: Members that are gone since the outcome before. event_ids: Of descriptions, by member.
         former: The ids for which the target was computed, of static members that have come back under others since.
         follows_unrecorded: Another target was computed at the same time, and this one from it.
+        patterns: Of members that subscribe by one.
     """
 
     epoch: int
@@ -87,6 +88,7 @@ class EpochOutcome(msgspec.Struct, array_like=True):
     event_ids: dict[str, str] = msgspec.field(default_factory=dict)
     former: dict[str, str] = msgspec.field(default_factory=dict)
     follows_unrecorded: bool = False
+    patterns: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def size(self) -> int:

@@ -79,7 +79,9 @@ class ServerGroup:
         owned: For each member its target before, as reported.
         topics: Existing topics by name; ``ids`` are their UUIDs as 128-bit numbers, ``counts`` their partitions.
         subscriptions: For each member the existing topics that it subscribes to; equal ones may be one object.
-        homogeneous: Whether all members name the same topics, existing or not.
+        homogeneous: Whether all members name the same topics, existing or not, or all have the same pattern: where they
+            subscribe to the same topics by other patterns, or some by name, they count as differently subscribed.
+            Source: kafka-group-coordinator 4.1 ``ConsumerGroup#subscriptionType``.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -98,7 +100,7 @@ class ServerGroup:
         self._places = {topic.name: place for place, topic in enumerate(self.topics)}
         lists, kinds = kinds_of(self.members)
         sets = list(map(frozenset, lists))
-        self.homogeneous = len(set(sets)) <= 1
+        self.homogeneous = len(set(sets)) <= 1 and len({member.pattern for member in self.members}) <= 1
         self._first_names = lists[kinds[0]]
         existing = [frozenset(map(self._places.__getitem__, names & self._places.keys())) for names in sets]
         self.subscriptions = list(map(existing.__getitem__, kinds))

@@ -6,7 +6,7 @@ import pytest
 
 from tests.udfs.group.group_script import T0
 from tests.udfs.group.random_coordinator import RandomCoordinator
-from tests.udfs.group.record_script import T_ID, RecordScript, partitions
+from tests.udfs.group.record_script import IDS, T_ID, U_ID, RecordScript, partitions
 from udfs.model.journal import Trigger
 
 
@@ -142,6 +142,40 @@ def test_a_target_that_follows_one_of_the_same_millisecond_is_not_held_against_t
     row = script.run(60).rebalances[-1]
     assert (row.generation, row.agrees, row.agrees_reason) == (3, None, "ownership_unknown")
     assert script.findings() == []
+
+
+# What Kafka's ``UniformAssignor`` 4.1.1 answers for equal and for different subscriptions.
+EQUAL = {"a": {"t": "0 1 2"}, "b": {"t": "3", "u": "0 1"}}
+DIFFERENT = {"a": {"t": "0", "u": "0 1"}, "b": {"t": "1 2 3"}}
+
+
+@pytest.mark.parametrize(
+    ("patterns", "held"),
+    [
+        ((None, None), EQUAL),
+        (("[tu]", "[tu]"), EQUAL),
+        ((None, "[tu]"), DIFFERENT),
+        (("[tu]", "t|u"), DIFFERENT),
+    ],
+)
+def test_members_that_subscribe_to_the_same_topics_by_other_means_are_differently_subscribed(
+    patterns: tuple[str | None, str | None], held: dict[str, dict[str, str]]
+) -> None:
+    script = RecordScript()
+    script.queues(0, "u", 2, topic_id=U_ID)
+    for pattern in ("[tu]", "t|u"):
+        script.record(5, "pattern", pattern=pattern, topics=("t", "u"))
+    targets = [{"a": {"t": "0 1 2 3", "u": "0 1"}}, held]
+    for epoch, (member, pattern) in enumerate(zip("ab", patterns, strict=True), 1):
+        at = 10 * epoch
+        script.member(at, member, topics=() if pattern else ("t", "u"), pattern=pattern)
+        script.epoch(at, epoch)
+        script.record(at, "target", epoch=epoch)
+        for one, topics in targets[epoch - 1].items():
+            has = tuple(part for topic in topics for part in partitions(topics[topic], IDS[topic]))
+            script.record(at, "member_target", member_id=one, partitions=has)
+            script.record(at + 5, "member_current", member_id=one, epoch=epoch, state="stable", partitions=has)
+    assert [row.agrees for row in script.run(60).rebalances] == [True, True]
 
 
 def test_an_order_of_members_is_tried_where_a_topic_has_no_metadata_too() -> None:
