@@ -30,7 +30,7 @@ class Consumer:
 
 
 class RandomCoordinator:
-    """Makes requests up and answers them.
+    """Makes requests up and handles them.
 
     Attributes:
         at: The time of the next request. most_members, subscriptions: What members there may be.
@@ -51,7 +51,7 @@ class RandomCoordinator:
         self.subscriptions = self.dice.choice([*kinds, [("t", "u"), ("u", "nowhere")]])
 
     def run(self, requests: int) -> None:
-        """Answer random requests, then let all members converge."""
+        """Handle random requests, then have all members converge."""
         kinds = [self.join, self.leave, self.rejoin, self.subscribe, *[self.heartbeat] * 6]
         for _ in range(requests):
             request = self.dice.choice(kinds)
