@@ -316,12 +316,13 @@ class Coordinator:
     def _delete(self, due: DueEvent, at: int) -> None:
         """End members and spans; what comes next under this name is a new group."""
         context = self.context
-        if was_made_again(context, due) or has_record_of_group(self.records, deleted=False):
+        if was_made_again(context, due, at) or has_record_of_group(self.records, deleted=False):
             return  # or its protocol changed: its history goes on
         close_all_sessions(context, due, at)
         if context.group.pending is not None:
             commit(context, rebalance(context, plan_counted(context, context.group.pending)))
-        context.applied(at)
+        if context.group.exists or context.group.row is not None:
+            context.applied(at)  # of a group that was not known nothing ends, and nothing comes too late for that
         end_group(context, at)
         context.begin_event_time()
 

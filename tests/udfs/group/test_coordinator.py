@@ -382,6 +382,16 @@ def test_the_description_in_a_late_heartbeat_applies_when_its_session_continues(
     assert script.owners(50_000) == {"u/0": "a"}
 
 
+def test_a_resumed_session_ends_by_the_timeout_that_its_member_had_then() -> None:
+    script = Script()
+    script.join(10, "a")
+    script.run(50_000)
+    script.beat(30_000, "a")
+    script.join(60_000, "a", session_timeout_ms=10_000)
+    script.join(80_000, "a")  # not before the renewed deadline
+    assert script.run(81_000).sessions() == ["a 10..70000 expired", "a 80000.."]
+
+
 def test_a_late_departure_of_a_member_that_was_alive_later_changes_nothing() -> None:
     script = Script()
     script.join(10, "a")

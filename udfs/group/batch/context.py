@@ -227,6 +227,15 @@ class GroupContext(GroupHistory):
             or (one.time == at and one.kind == "member_left")
         ]
 
+    def explain_silence(self, member_id: str, left_at: int) -> None:
+        """Forget an expiry that was concluded from the silence of a member that had left before."""
+        if (self.last_heartbeat_or_none(member_id, left_at) or left_at) <= left_at:
+            self.group.evidence = [
+                one
+                for one in self.group.evidence
+                if (one.member_id, one.kind, one.event_id) != (member_id, "session_expired", None) or one.time < left_at
+            ]
+
     def use_up_evidence(self, left: list[Evidence]) -> None:
         """Keep the evidence that a generation does not show."""
         self.group.evidence = left

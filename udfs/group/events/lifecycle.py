@@ -31,7 +31,7 @@ _OBSERVED = "observed:"
 def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, at: int) -> bool:
     """Apply the group's settings; without members that makes no rebalance.
 
-    Each setting takes the value of the newest event time that carried it.
+    Each setting takes the value of the newest event time that carried it. The row of an empty group shows its mode.
 
     Returns: whether some are older than what stays in their place.
     """
@@ -60,6 +60,8 @@ def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, 
         if differs:
             settings.append("settings of the strategy")
         context.set_strategy_settings(named, event.event_time)
+    if not group.members and group.row is not None and group.row.state == "empty":
+        context.write_row(at, msgspec.structs.replace(group.row, mode=context.mode))
     if not group.members or context.kind is GroupKind.REPORTED or not (strategy or settings):
         return outdated
     late_cause(context, due, at)
@@ -91,9 +93,17 @@ def _is_outdated(view: GroupView, event: GroupSettings, name: str) -> bool:
     return _is_older(view, event, name) and not (name == "strategy" and _is_of_other_origin(view, event))
 
 
-def was_made_again(view: GroupView, due: DueEvent) -> bool:
-    """Return whether a deletion comes so late that the group has had rebalances since."""
-    return due.late and (view.group.last_rebalance_at or 0) > due.event.event_time
+def was_made_again(view: GroupView, due: DueEvent, at: int) -> bool:
+    """Return whether a deletion comes so late that the group has shown itself since: it may be another one by now.
+
+    Args:
+        at: The clock before the batch; what came late itself was applied then, and shows nothing.
+    """
+    group, own = view.group, due.event.event_time
+    shown_at = [group.last_rebalance_at, group.last_snapshot_at, *group.settings_at.values()]
+    if group.pending is not None:
+        shown_at += [group.pending.opened_at, group.pending.changed_at]
+    return due.late and any(own < one < at for one in shown_at if one is not None)
 
 
 def close_all_sessions(context: GroupContext, due: DueEvent, at: int) -> None:

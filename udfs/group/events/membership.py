@@ -110,6 +110,8 @@ def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int) -
     if context.kind is GroupKind.REPORTED:
         if member.joined_at > event.event_time:  # late, and of a session before this one
             return
+        if due.late and kind == "member_left":
+            context.explain_silence(member_id, event.event_time)
         context.learn(Evidence(kind, event.event_time, member_id, None, due.event_id, event.reason))
         return
     if due.late and is_alive_after(context, member, event.event_time):
@@ -200,6 +202,8 @@ def _reopen(
     last = own if known is None else max(own, known)
     is_news = (last, max(last + timeout, departed.left_at)) != (known, departed.left_at)
     for time in _liveness_times(context, event, member_id):
+        if last + timeout >= at:
+            break  # its session goes on: what comes now applies in its turn, with the timeout of its time
         if last < time <= last + timeout:
             last = time
     left_at = max(last + timeout, departed.left_at)
@@ -248,8 +252,8 @@ def is_alive_after(view: GroupView, member: Member, own: int) -> bool:
 
 
 def _shows_itself_after(view: GroupView, member: Member, own: int) -> bool:
-    """Return whether an event of this batch came from a member after some time."""
-    return any(
+    """Return whether a heartbeat or another event of this batch came from a member after some time."""
+    return any(time > own for time in view.facts.heartbeats.get(member.member_id, ())) or any(
         isinstance(due.event, Heartbeat | MemberJoined)
         and due.event.event_time > own
         and due.event.member_id == member.name

@@ -151,3 +151,71 @@ def test_a_mode_is_changed_by_a_newer_setting_only_and_named_in_the_cause() -> N
     assert script.row().mode == "clustering"
     causes = [one.detail for row in script.rebalances for one in row.triggers if one.kind == "settings_changed"]
     assert causes == ["mode clustering -> broadcasting", "inferred: mode broadcasting -> clustering"]
+
+
+# ---- deletions that come late
+
+
+def test_a_late_deletion_ends_nothing_that_began_after_it_and_is_not_decided_yet() -> None:
+    script = Script(settle_ms=3_000)
+    script.join(1_000, "a")
+    script.run(4_500)
+    script.join(5_500, "b")
+    script.run(6_000)  # its rebalance is pending until 8500
+    script.delete(3_000)
+    script.run(9_000)
+    assert script.decided() == ["1000 #1 0->1 group_created member_joined:a", "5500 #2 1->2 member_joined:b"]
+
+
+def test_a_late_deletion_ends_no_group_that_a_newer_poll_shows() -> None:
+    script = Script("rocketmq")
+    script.poll(1_000, "a")
+    script.poll(5_500, "a")
+    script.run(6_000)
+    script.delete(3_000)
+    script.run(9_000)
+    assert script.decided() == ["1000 #1 0->1 group_created member_joined:a"]
+
+
+def test_a_late_deletion_takes_no_settings_that_are_newer() -> None:
+    script = Script("rocketmq")
+    script.poll(1_000)
+    script.delete(2_000)
+    script.settings(3_000, strategy="AVG_BY_CIRCLE")
+    script.run(6_000)
+    script.delete(1_500)
+    script.join(7_000, "a")
+    script.run(9_000)
+    assert [one.strategy for one in script.rebalances] == ["rocketmq.AVG_BY_CIRCLE"]
+
+
+def test_a_late_deletion_ends_a_group_that_nothing_but_an_expiry_followed() -> None:
+    script = Script()
+    script.snapshot(1_000, 1, {"a": ["t"]})
+    script.beat(2_000, "a")
+    script.run(60_000)
+    script.delete(3_000)
+    script.run(61_000)
+    assert script.sessions() == ["a 1000..60000 gone"]
+
+
+def test_the_deletion_of_an_unregistered_group_makes_no_event_late() -> None:
+    script = Script()
+    script.delete(2_000)
+    script.run(6_000)
+    script.join(1_000, "a")
+    script.run(9_000)
+    assert script.decided() == ["1000 #1 0->1 group_created member_joined:a"]
+
+
+def test_an_empty_group_is_listed_with_the_mode_it_has_now() -> None:
+    script = Script("rocketmq")
+    script.poll(1_000)
+    script.settings(2_000, mode="broadcasting")
+    assert script.run(3_000).row().mode == "broadcasting"
+    script.join(4_000, "a")
+    script.leave(5_000, "a")
+    script.settings(6_000, mode="message")
+    row = script.run(7_000).row()
+    assert (row.state, row.mode, row.generation) == ("empty", "message", 2)
+    assert len(script.rebalances) == 2

@@ -193,3 +193,37 @@ def test_where_generations_are_reported_the_removal_is_the_cause_of_the_next() -
     assert details == ["broker log: heartbeat expiration", "broker log: LeaveGroup"]
     assert script.sessions() == ["a 10..", "b 10..1000 expired", "c 10..1001 left"]
     assert script.rebalances[-1].pause_ms == 200
+
+
+def test_a_late_poll_ends_no_member_with_a_heartbeat_in_the_same_batch() -> None:
+    script = Script("rocketmq")
+    script.poll(1_000, "a", "b")
+    script.queues(5_000, "t", 1)
+    script.run(7_000)
+    script.poll(3_000, "b")
+    script.beat(8_000, "a")
+    script.run(9_000)
+    assert script.sessions() == ["a 1000..", "b 1000.."]
+
+
+def test_a_departure_that_comes_after_the_expiry_it_explains_is_the_cause() -> None:
+    script = Script()
+    script.snapshot(1_000, 1, {"a": ["t"], "b": ["t"]})
+    script.beat(2_000, "a")
+    script.run(60_000)
+    script.leave(4_000, "a")
+    script.snapshot(62_000, 2, {"b": ["t"]})
+    script.run(70_000)
+    assert script.decided()[-1] == "62000 #2 2->1 member_left:a"
+    assert script.sessions() == ["a 1000..4000 left", "b 1000.."]
+
+
+def test_a_departure_before_the_last_heartbeat_explains_no_expiry() -> None:
+    script = Script()
+    script.snapshot(1_000, 1, {"a": ["t"], "b": ["t"]})
+    script.beat(5_000, "a")
+    script.run(60_000)
+    script.leave(4_000, "a")
+    script.snapshot(62_000, 2, {"b": ["t"]})
+    script.run(70_000)
+    assert script.decided()[-1] == "62000 #2 2->1 session_expired:a"
