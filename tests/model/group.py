@@ -64,6 +64,9 @@ class Group(Reports):
         self.expired_at = 0  # the last time at which a session expired: after all events of that time
         self.follows_up = False  # a member joins for the second half of a cooperative move
         self.late: tuple[int, int, list[Trigger]] | None = None  # what a late event caused: when, members before it
+        self.is_outdated = False  # the event carries something older than what stays in its place
+        self.is_listed = False  # a poll showed it without members, before any rebalance
+        self.empty_mode: str | None = None  # its mode, if it was set since it is empty
 
     # ---- time
 
@@ -110,14 +113,17 @@ class Group(Reports):
             self.end_sessions(departures)
             self.decide(at, before, settings, departures, grown)
             if high in ends:
-                if self.pending is not None:
-                    self.pending.changed_at = at
-                    self.settle()
-                self.forget()
+                self.end(at)
             grown = set()
         self.take_reports(at)
         if self.pending is not None and self.pending.opened_at + self.settle_ms <= at:
             self.settle()
+        self.list_if_empty()
+
+    def list_if_empty(self) -> None:
+        """List a group that a poll showed and that never had members."""
+        is_decided = self.row is not None or self.pending is not None or self.late is not None
+        self.is_listed |= self.is_polled and not self.members and not is_decided
 
     def fields(self) -> dict[str, dict[str, Any]]:
         """Return the descriptions of all members."""
@@ -133,6 +139,7 @@ class Group(Reports):
         if self.is_repeat(event):
             return
         name = event.get("member_id")
+        self.is_outdated = False
         match event["type"]:
             case "member_joined" | "heartbeat":
                 self.alive(at, event["member_id"], event)
@@ -140,14 +147,24 @@ class Group(Reports):
                 if name in self.members:
                     departures[name] = self.depart(name, at, "left")
             case "group_settings":
-                for field in ("mode", "strategy", "strategy_settings"):
-                    if event.get(field) is not None:
-                        self.settings[field] = (event[field], event["event_time"])
+                self.set_settings(event)
             case "group_snapshot":
                 self.snapshot(at, event, departures)
             case "group_deleted":
                 for name in sorted(self.members):
                     departures[name] = self.depart(name, at, "gone")
+        if self.is_outdated:
+            self.tables.late[f"{self.cluster}/{self.name}"] += 1
+
+    def set_settings(self, event: Event) -> None:
+        """Take in settings, each unless a newer event carried it."""
+        for field in ("mode", "strategy", "strategy_settings"):
+            if event.get(field) is not None and event["event_time"] >= self.settings.get(field, (None, 0))[1]:
+                self.settings[field] = (event[field], event["event_time"])
+            elif event.get(field) not in (None, self.shared().get(field)):
+                self.is_outdated = True
+        if not self.members:
+            self.empty_mode = self.shared()["mode"]
 
     def alive(self, at: int, name: str, event: Event) -> None:
         member = self.members.get(name)
@@ -184,6 +201,8 @@ class Group(Reports):
                 if field == "session_timeout_ms" and fields[field] != member.fields().get(field):
                     member.not_before = reported_at
                 member.described[field] = (fields[field], reported_at)
+            elif fields.get(field) not in (None, member.fields().get(field)):
+                self.is_outdated = True
         return differs
 
     def snapshot(self, at: int, event: Event, departures: dict[str, str]) -> None:
@@ -197,9 +216,19 @@ class Group(Reports):
             self.describe(member, info, event["event_time"])
         self.last_applied = at
 
-    def forget(self) -> None:
+    def end(self, at: int) -> None:
+        """Decide what is pending of a group that is deleted, and forget it."""
+        if self.pending is not None:
+            self.pending.changed_at = at
+            self.settle()
+        self.forget(at)
+
+    def forget(self, at: int) -> None:
         """Forget all but the counter: what comes next is another group."""
+        if self.known or self.is_listed:
+            self.last_applied = max(at, self.last_applied or at)
         self.known, self.is_polled, self.row, self.pending = False, False, None, None
+        self.is_listed, self.empty_mode = False, None
         self.polled_at = 0
         self.revoked = []
         self.settings, self.departed, self.gone_at, self.replaced = {}, {}, {}, set()
@@ -364,7 +393,7 @@ class Group(Reports):
             **compared(owners(old), owners(self.held)), **self.balance(members, topics, self.held),
             "generations_missed": None, **self.agreement_of_reports(at, status, mode),
         }  # fmt: skip
-        self.queues_before = queues
+        self.queues_before, self.empty_mode = queues, None
         self.tables.rebalances.append(row)
         self.find(at, row)
         for when, former, name in renames:
@@ -412,17 +441,18 @@ class Group(Reports):
         self.tables.members += [self.session(name, member) for name, member in self.members.items()]
         if self.row is not None:
             self.tables.groups.append(self.now(self.row))
-        elif self.is_polled and self.pending is None:  # seen, and never a member in it
+        elif self.is_listed:  # seen, and never a member in it
             self.tables.groups.append(dict.fromkeys(GROUP) | {
-                "cluster": self.cluster, "group_id": self.name, "state": "empty", "mode": self.shared()["mode"],
-                "members": 0, "queues": 0, "idle_members": 0, "unassigned_queues": 0, "spread": 0,
+                "cluster": self.cluster, "group_id": self.name, "state": "empty",
+                "mode": self.empty_mode or "clustering", "members": 0, "queues": 0, "idle_members": 0, "unassigned_queues": 0, "spread": 0,
             })  # fmt: skip
 
     def now(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return the row of ``groups``."""
         state = "empty" if not row["members_after"] else "failed" if row["status"] == "failed" else "stable"
         return {
-            "cluster": self.cluster, "group_id": self.name, "state": state, "mode": row["mode"],
+            "cluster": self.cluster, "group_id": self.name, "state": state,
+            "mode": row["mode"] if row["members_after"] or self.empty_mode is None else self.empty_mode,
             "strategy": row["strategy"], "generation": row["generation"],
             "generation_source": row["generation_source"], "members": row["members_after"],
             "queues": row["queues_after"],

@@ -45,7 +45,7 @@ FEATURES = (
     "cooperative",
 )
 # What no late event is modelled beside.
-_NEVER_LATE = frozenset({"deletes", "ahead", "settles"})
+_NEVER_LATE = frozenset({"ahead"})
 
 
 def history(seed: int, only: frozenset[str] | None = None) -> History:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.model.member import Member, is_bare
 from tests.model.rows import BALANCE, REBALANCE
-from tests.model.static_members import replace_absent
+from tests.model.static_members import former_of, replace, replace_absent
 from tests.model.times import Event
 from udfs.strategies.registry import qualified_name
 
@@ -24,7 +24,9 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
     before, settings = group.fields(), group.shared()
     departures: dict[str, str] = {}
     name, own = event.get("member_id", ""), event["event_time"]
-    is_heeded = False
+    members_before, is_heeded, is_over = len(before), False, False
+    triggers: list[Trigger] = []
+    group.beats, group.renamed = set(), {}
     match event["type"]:
         case "member_joined" | "heartbeat" if name in group.members:
             member = group.members[name]
@@ -35,7 +37,13 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
             if group.fields()[name].get("session_timeout_ms") != before[name].get("session_timeout_ms"):
                 member.not_before = at
         case "member_joined" | "heartbeat":
-            is_heeded = _take_absent(group, at, name, event)
+            former = Member(own, "heartbeats", dict(group.departed.get(name, {}))).fields()
+            is_heeded = _take_absent(group, at, name, event, others)
+            if name in group.members and group.members[name].joined_at < at:
+                # Its session goes on: what it describes anew is a change within it, and another cause.
+                triggers.append(("member_joined", name, None))
+                before[name] = former
+                group.members[name].described.pop("owned", None)
         case "member_left" if name in group.members:
             member = group.members[name]
             if not _is_alive_after(group, name, own, others):
@@ -45,16 +53,22 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
         case "group_snapshot":
             departures = _take_poll(group, at, event, others)
         case "group_settings":
-            for field in ("mode", "strategy", "strategy_settings"):
-                if event.get(field) is not None and own >= group.settings.get(field, (None, 0))[1]:
-                    group.settings[field] = (event[field], own)
+            group.set_settings(event)
+        case "group_deleted" if own >= max([group.last_applied or 0, *(when for _, when in group.settings.values())]):
+            is_over = True  # nothing but an expiry of that very time has come before it
+            departures = {one: group.depart(one, at, "gone") for one in sorted(group.members)}
     if event["type"] != "heartbeat" or is_heeded:
         group.tables.late[f"{group.cluster}/{group.name}"] += 1
-    triggers = group.differences(before, settings, departures, set())
+    triggers += group.differences(before, settings, departures, set())
     group.end_sessions(departures)
     if triggers:
-        group.late = at, len(before), [("late_evidence", name or None, None), *triggers]
+        _, members_before, causes = group.late or (at, members_before, [])
+        group.late = at, members_before, [*causes, ("late_evidence", name or None, None), *triggers]
         group.last_applied = at
+    if is_over:
+        group.decide(at, {}, group.shared(), {}, set())
+        group.end(at)
+    group.list_if_empty()
 
 
 def _is_alive_after(group: Group, name: str, own: int, others: list[Event]) -> bool:
@@ -91,7 +105,7 @@ def with_late(group: Group, triggers: list[Trigger], members_before: int) -> tup
     return sorted({*triggers, *others}, key=repr), members_before
 
 
-def _take_absent(group: Group, at: int, name: str, event: Event) -> bool:
+def _take_absent(group: Group, at: int, name: str, event: Event, others: list[Event]) -> bool:
     """Take in a late heartbeat of an id that is no member; return whether that changes anything."""
     own = event["event_time"]
     row = _last_session(group, name)
@@ -112,10 +126,21 @@ def _take_absent(group: Group, at: int, name: str, event: Event) -> bool:
         group.members[name].last = last
         return True
     gone_at = group.gone_at.get(name)
-    if gone_at is not None and (own < gone_at or (own == gone_at and event["type"] == "heartbeat")):
+    is_replaced = name in group.replaced
+    if gone_at is not None and own - (event["type"] == "heartbeat" or is_replaced) < gone_at:
         is_told = group.describe(then, event, own)
         group.departed[name] = then.described
         return is_told
+    instance_id = event.get("instance_id") or (then.fields().get("instance_id") if is_replaced else None)
+    former = former_of(group, instance_id, group.members)
+    if former is not None and not _is_alive_after(group, former, own, others):
+        replace(group, at, former, name, "heartbeats")
+        member = group.members[name]
+        member.last, timeout = own, group.timeout(member)
+        group.describe(member, event | {"owned": None}, own)
+        if group.timeout(member) != timeout:
+            member.not_before = at
+        return True
     group.describe(then, event, own)
     if own + group.timeout(then) < at:
         left_at = own + group.timeout(then)
@@ -142,17 +167,37 @@ def shows_itself(event: Event, name: str | None) -> bool:
 
 def take_late_of_reported(group: ReportedGroup, at: int, event: Event) -> None:
     """Apply what is older than what was applied, at the clock as it stood; overtaken generations are only listed."""
-    if event["type"] == "heartbeat" and is_bare(event):  # it changes nothing
+    if event["type"] == "heartbeat" and is_bare(event) and not _is_evidence(group, at, event):
         return
     group.tables.late[f"{group.cluster}/{group.name}"] += 1
+    name, own, group.beats = event.get("member_id"), event["event_time"], set()
     if event["type"] == "assignment_reported":
         group.take_report(at, event, is_listed=True)
+    elif event["type"] == "member_left" and name in group.members and own >= group.members[name].last:
+        group.members[name].said_goodbye = own
+    elif event["type"] == "group_deleted" and own >= max(group.since, group.last_snapshot_at):
+        group.delete(at)
     elif event["type"] == "group_snapshot" and event["generation"] < (group.reported_generation or 0):
         group.last_applied = max(at, group.last_applied or 0)
         if event["generation"]:
             group.tables.rebalances.append(_overtaken(group, at, event))
     elif event["type"] == "group_snapshot":
         group.on_generation(at, event, [], is_late=True)
+
+
+def _is_evidence(group: ReportedGroup, at: int, event: Event) -> bool:
+    """Take in a late bare heartbeat; return whether it changes what is known of its member, or comes of no member."""
+    name, own = event["member_id"], event["event_time"]
+    member = group.members.get(name)
+    if member is None:
+        is_new = own > group.gone_at.get(name, 0) and (name, own) not in group.strangers
+        group.strangers.add((name, own))
+        return is_new
+    was_silent = member.lives_by != "heartbeats" or member.last + group.timeout(member) < at
+    if own < member.joined_at or (member.lives_by == "heartbeats" and own <= member.last):
+        return False
+    member.last, member.lives_by = max(own, member.last), "heartbeats"
+    return was_silent
 
 
 def _overtaken(group: ReportedGroup, at: int, event: Event) -> dict[str, Any]:

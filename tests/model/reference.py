@@ -73,7 +73,7 @@ class Cluster:
         # Nothing applies before what came late did.
         timed = [(max(event["event_time"], late.get(event.get("group", ""), 0)), event) for event in due]
         while True:
-            times = [group.late[0] for group in self.groups.values() if group.late is not None]
+            times = [group.late[0] for group in self.groups.values() if group.late and group.late[0] < clock]
             times += [when for when, _ in timed]
             times += [at for group in self.groups.values() for at in group.wakes() if at < clock]
             if not times:
@@ -92,6 +92,9 @@ class Cluster:
                 group = self.groups[name]
                 if mine or grown or (group.late and now == group.late[0]) or now in group.wakes():
                     group.event_time(now, mine, grown)
+        for group in self.groups.values():
+            if group.reported_generation is not None:
+                group.note_expiries(clock)
 
     def without_late(self, before: int, due: list[Event]) -> list[Event]:
         """Apply what is older than what was applied to its group, and return the rest."""

@@ -46,6 +46,7 @@ class ReportedGroup(Group):
         self.last_strategy: str | None = None
         self.status = "completed"
         self.last_snapshot_at = 0
+        self.strangers: set[tuple[str, int]] = set()  # late heartbeats of ids that are no members, each once
         self.is_guessed = False  # what is computed is what metadata and the assignment showed
 
     # ---- evidence
@@ -55,6 +56,7 @@ class ReportedGroup(Group):
             super().event_time(at, events, grown)
             return
         if self.reported_generation is not None:
+            self.note_expiries(at)
             self.learn(at)
         self.beats = {event["member_id"] for event in events if is_bare(event)}
         before = [event for event in events if not is_generation(event)]
@@ -83,16 +85,29 @@ class ReportedGroup(Group):
             case "member_left" if name in self.members:
                 self.members[name].said_goodbye = at
             case "group_deleted":
-                for name in sorted(self.members):
-                    self.depart(name, at, "gone")
-                self.end_sessions({})
-                self.close_spans(at, ())
-                for kind in list(self.findings):
-                    self.finding(at, kind, False)
-                self.held, self.queues_before, self.reported = {}, 0, None
-                self.unknown, self.counted, self.strategy = set(), {}, None
-                self.reported_generation, self.generation = None, self.counted_generations
-                self.forget()
+                self.delete(at)
+
+    def delete(self, at: int) -> None:
+        """End all of a group that is deleted."""
+        for name in sorted(self.members):
+            self.depart(name, at, "gone")
+        self.end_sessions({})
+        self.close_spans(at, ())
+        for kind in list(self.findings):
+            self.finding(at, kind, False)
+        self.held, self.queues_before, self.reported = {}, 0, None
+        self.unknown, self.counted, self.strategy = set(), {}, None
+        self.reported_generation, self.generation = None, self.counted_generations
+        self.known = True  # if only as a generation without members
+        self.forget(at)
+
+    def note_expiries(self, clock: int) -> None:
+        """Note the sessions that are over before a time: no generation has shown that, but it was applied."""
+        for member in self.members.values():
+            deadline = max(member.last + self.timeout(member), member.not_before)
+            is_over = member.lives_by == "heartbeats" and member.said_goodbye is None and deadline < clock
+            if is_over and deadline >= (self.last_applied or 0):
+                self.last_applied = self.expired_at = deadline
 
     def deadlines(self) -> dict[str, int]:
         return super().deadlines() if self.reported_generation is None else {}
