@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from tests.model.conditions import RECORDING, Conditions
 from tests.model.times import LATENESS_MS, T0, Event
 
+_OF_A_CLOCK = ("schema_version", "event_time", "system", "cluster")
+
 
 @dataclass
 class History:
@@ -28,6 +30,19 @@ def delay_one(chance: random.Random, made: History) -> None:
     chosen = chance.choice([event for _, event in made.events if "group" in event] or [{}])
     delay = chance.randint(LATENESS_MS, 60_000)
     made.events = [(at + delay if event == chosen else at, event) for at, event in made.events]
+
+
+def send_clocks(made: History) -> None:
+    """Have a collector report its time before each event.
+
+    What is late depends on how far the cluster's time has come. A collector's clock counts for the whole cluster; which
+    times of a few members support each other, and from when on, is the core's own affair.
+    """
+    made.events = [
+        one
+        for at, event in made.events
+        for one in ((at, {name: event[name] for name in _OF_A_CLOCK} | {"type": "clock"}), (at, event))
+    ]
 
 
 def send_ahead(chance: random.Random, made: History) -> None:

@@ -444,7 +444,8 @@ class Group(Reports):
         elif self.is_listed:  # seen, and never a member in it
             self.tables.groups.append(dict.fromkeys(GROUP) | {
                 "cluster": self.cluster, "group_id": self.name, "state": "empty",
-                "mode": self.empty_mode or "clustering", "members": 0, "queues": 0, "idle_members": 0, "unassigned_queues": 0, "spread": 0,
+                "mode": self.empty_mode or "clustering", "members": 0, "queues": 0,
+                "idle_members": 0, "unassigned_queues": 0, "spread": 0,
             })  # fmt: skip
 
     def now(self, row: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import random
 from typing import Any
 
 from tests.model.conditions import Conditions
-from tests.model.disturbances import History, delay_one, send_ahead
+from tests.model.disturbances import History, delay_one, send_ahead, send_clocks
 from tests.model.times import LATENESS_MS, T0, Event
 
 STRATEGIES = {
@@ -44,8 +44,6 @@ FEATURES = (
     "settles",
     "cooperative",
 )
-# What no late event is modelled beside.
-_NEVER_LATE = frozenset({"ahead"})
 
 
 def history(seed: int, only: frozenset[str] | None = None) -> History:
@@ -56,15 +54,15 @@ def history(seed: int, only: frozenset[str] | None = None) -> History:
         features &= only
     if "ties" in features:  # what a member never described says first, in several events at once, is not decided
         features.discard("unknown")
-    if chance.random() < 0.1:
-        features = features - _NEVER_LATE - {"describes"} | {"late"}
-    if features & _NEVER_LATE or features >= {"reported", "describes"}:
+    if features >= {"reported", "describes"}:  # no late description is modelled beside generations
         features.discard("late")
     lag_ms = chance.choice((0, 1_000, 60_000, 300_000)) if "ahead" in features else None
     settle_ms = chance.choice((1, 500, 3_000)) if "settles" in features else 0
     made = History(seed, frozenset(features), Conditions(lag_ms=lag_ms, settle_ms=settle_ms))
     for number in range(chance.choice((1, 1, 2))):
         _Maker(chance, made, f"c{number}").make()
+    if made.features >= {"late", "ahead"}:
+        send_clocks(made)
     if "late" in made.features:
         delay_one(chance, made)
     if "ahead" in made.features:
