@@ -34,8 +34,6 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
             is_heeded = group.describe(member, event | {"owned": None}, own)  # what it owned then says nothing of now
             if member.lives_by != "heartbeats" and own >= member.joined_at:
                 member.lives_by, member.not_before = "heartbeats", at if is_heeded else group.last_applied or 0
-            if group.fields()[name].get("session_timeout_ms") != before[name].get("session_timeout_ms"):
-                member.not_before = at
         case "member_joined" | "heartbeat":
             former = Member(own, "heartbeats", dict(group.departed.get(name, {}))).fields()
             is_heeded = _take_absent(group, at, name, event, others)
@@ -57,6 +55,9 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
         case "group_deleted" if own >= max([group.last_applied or 0, *(when for _, when in group.settings.values())]):
             is_over = True  # nothing but an expiry of that very time has come before it
             departures = {one: group.depart(one, at, "gone") for one in sorted(group.members)}
+    for one in before.keys() & group.members.keys():
+        if group.fields()[one].get("session_timeout_ms") != before[one].get("session_timeout_ms"):
+            group.members[one].not_before = at
     if event["type"] != "heartbeat" or is_heeded:
         group.tables.late[f"{group.cluster}/{group.name}"] += 1
     triggers += group.differences(before, settings, departures, set())
