@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 from tests.model.conditions import RECORDING, Conditions
-from tests.model.times import LATENESS_MS, T0, Event
+from tests.model.times import LATENESS_MS, Event
 
 _OF_A_CLOCK = ("schema_version", "event_time", "system", "cluster")
 
@@ -58,6 +58,8 @@ def send_ahead(chance: random.Random, made: History) -> None:
     if not arrivals:
         return
     at, lag_ms = chance.choice(arrivals), made.how.lag_ms or 0
+    # What comes late may arrive long after the newest time by which a batch is dated.
+    newest = max(event["event_time"] for arrival, event in made.events if arrival <= at)
     like = next(event for _, event in made.events if event["cluster"] == cluster)
     described = {"member_id": "z9", "subscriptions": ["t0"], "session_timeout_ms": 45_000}
     kind, fields = chance.choice(
@@ -69,7 +71,7 @@ def send_ahead(chance: random.Random, made: History) -> None:
     )
     ahead: Event = {
         "schema_version": 1,
-        "event_time": T0 + at + chance.randint(LATENESS_MS + 1, lag_ms + 590_000),
+        "event_time": newest + chance.randint(LATENESS_MS + 1, lag_ms + 590_000),
         "system": like["system"],
         "cluster": cluster,
         "type": kind,

@@ -203,7 +203,7 @@ class ReportedGroup(Group):
 
     def departure(self, member: Member, at: int) -> tuple[str, int, str]:
         """Return how a member went that a generation does not show: by what it said, else by its silence."""
-        if member.said_goodbye is not None:
+        if member.said_goodbye is not None and member.said_goodbye <= at:
             return "member_left", member.said_goodbye, "left"
         deadline = max(member.last + self.timeout(member), member.not_before)
         if member.lives_by == "heartbeats" and member.shown_at <= deadline < at:
