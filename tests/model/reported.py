@@ -305,9 +305,7 @@ class ReportedGroup(Group):
         self.row = row
         self.tables.rebalances.append(row)
         self.find(at, row)
-        self.begin_to_report(at)
-        if told is not None:
-            self.reporters |= self.members.keys()
+        self.begin_to_report(at, () if told is None else self.members)
 
     def reported_by(self, event: Event) -> Held:
         """Return the whole assignment that a snapshot reports."""

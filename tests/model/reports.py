@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tests.model.allocation import Held, Queue, owners
@@ -70,9 +71,9 @@ class Reports(GroupRows):
         elif number > self.generation:
             self.early = sorted([*self.early, event], key=lambda one: one["event_time"])
 
-    def begin_to_report(self, at: int) -> None:
+    def begin_to_report(self, at: int, reporters: Iterable[str] = ()) -> None:
         """Let a new generation begin: who has gone holds nothing, and reports that came before it count now."""
-        self.reporters = set()
+        self.reporters = set(reporters)
         if self.reported is not None:
             self.reported = {name: queues for name, queues in self.reported.items() if name in self.members}
             self.open_spans(at, "reported", self.reported)
