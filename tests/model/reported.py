@@ -9,7 +9,7 @@ from tests.model.group import Group, Trigger
 from tests.model.member import Member, is_bare
 from tests.model.reports import former_ids, under_former_ids
 from tests.model.rows import BALANCE, Tables
-from tests.model.static_members import replace_absent
+from tests.model.static_members import replace_absent, under_present_ids
 from tests.model.times import Event
 from tests.model.topics import Topics
 from udfs.strategies.registry import names, qualified_name
@@ -118,7 +118,7 @@ class ReportedGroup(Group):
         number, own = event["generation"], event["event_time"]
         self.last_applied = max(at, self.last_applied or 0)
         is_older, self.last_snapshot_at = own < self.last_snapshot_at, max(own, self.last_snapshot_at)
-        told = {info["member_id"]: info for info in event["members"]}
+        told = under_present_ids(self, event)
         self.is_polled = True
         last = self.reported_generation
         if self.pending is not None:
@@ -311,6 +311,7 @@ class ReportedGroup(Group):
         """Return the whole assignment that a snapshot reports."""
         told, own = event.get("assignments") or {}, event["event_time"]
         newer = {name: held for name, held in (self.reported or {}).items() if self.told.get(name, 0) > own}
+        self.assigned_at = own
         self.told = {name: max(own, self.told.get(name, 0)) for name in self.members}
         held = {name: [(one["topic"], None, one["queue_id"]) for one in held] for name, held in told.items()}
         return {name: queues for name, queues in (held | newer).items() if name in self.members}

@@ -22,6 +22,7 @@ class Reports(GroupRows):
         self.row: dict[str, Any] | None = None
         self.seen: dict[str, int] = {}  # id -> when it was first applied
         self.told: dict[str, int] = {}  # member -> the time of its newest report
+        self.assigned_at = 0  # the time of the newest whole assignment
         self.early: list[Event] = []  # reports of generations to come, by time
         self.reporters: set[str] = set()  # members that have reported since the last generation
         self.pending: Any = None  # a rebalance that has begun
@@ -60,6 +61,7 @@ class Reports(GroupRows):
     def forget_reports(self) -> None:
         """Forget what was reported of a group that is no more."""
         self.reported, self.told, self.early, self.reporters, self.changed_at = None, {}, [], set(), 0
+        self.assigned_at = 0
 
     def take_report(self, at: int, event: Event, is_listed: bool = False) -> None:
         number = event.get("generation")
@@ -88,7 +90,7 @@ class Reports(GroupRows):
         name, queues = event["member_id"], queues_of(event, self.system)
         if name not in self.members:
             return True
-        if event["event_time"] < self.told.get(name, 0):
+        if event["event_time"] < max(self.told.get(name, 0), self.assigned_at):
             return False
         self.told[name] = event["event_time"]
         if set(queues) != set((self.reported or {}).get(name, ())):

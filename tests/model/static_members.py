@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from tests.model.member import Member
+from tests.model.times import Event
 
 if TYPE_CHECKING:
     from tests.model.group import Group
@@ -50,3 +51,14 @@ def replace_absent(group: Group, at: int, told: dict[str, Any]) -> None:
         former = former_of(group, info.get("instance_id"), group.members.keys() - told.keys())
         if name not in group.members and former is not None:
             replace(group, at, former, name, "snapshots")
+
+
+def under_present_ids(group: Group, event: Event) -> dict[str, Any]:
+    """Return the members that a snapshot shows, those that were replaced at its time or since under their new ids."""
+    shown = {info["member_id"]: info for info in event["members"]}
+    for name in sorted(shown.keys() & group.replaced):
+        present = former_of(group, group.departed[name].get("instance_id", (None,))[0], group.members)
+        if present is not None and event["event_time"] <= group.gone_at[name]:
+            shown.setdefault(present, shown[name])
+            del shown[name]
+    return shown
