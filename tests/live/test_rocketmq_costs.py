@@ -51,7 +51,8 @@ def test_messages_that_are_read_twice_and_that_wait_are_those_that_members_count
         # What the first had read it committed as it gave a queue up: nothing is read twice.
         _read(cluster, "costs", 30, [a, b], total=100)
         collected.poll_until(lambda events: _last(events, group, queues, "position") == [50, 50], "both have read all")
-        twice = 50 - _committed(cluster, group, b.held("costs")[0])
+        given_up = b.held("costs")[0]
+        twice = 50 - _committed(cluster, group, given_up)
         _obey(a, "resume")
         b.kill()
         wait_until_assigned([a], queues)
@@ -65,15 +66,18 @@ def test_messages_that_are_read_twice_and_that_wait_are_those_that_members_count
             return _last(events, group, queues, "offset") == offsets
 
         collected.poll_until(are_reported, "what is committed at the end")
+        waiting = 50 - _committed_at_departure(collected.events(), group, given_up, B)
     run = story.check()
     assert _shown(run, group, "costs") == {queue: (offset, 50) for queue, offset in zip(queues, offsets, strict=True)}
     assert a.records_read + b.records_read == 100 + twice
     joined, killed = rebalances_of(run, group)[-2:]
     assert _costs(joined)[:2] == (None, 0)
     assert 0 <= twice <= 30
-    assert _costs(killed) == (twice, None, twice)
+    # Where its successor has committed before the poll that lacks it, only an estimate is left.
+    costs = (twice, None, twice) if waiting == twice else (None, twice, waiting)
+    assert _costs(killed) == costs
     for origin in ("computed", "reported"):
-        assert _of_spans(run, group, origin, killed) == (twice, None, twice), origin
+        assert _of_spans(run, group, origin, killed) == costs, origin
 
 
 def test_messages_behind_one_that_is_stuck_are_read_twice(
@@ -145,6 +149,16 @@ def _last(events: Sequence[Event], group: str, queues: Sequence[Queue], what: st
                 if what in one:
                     found[one["topic"], one["broker"], one["queue_id"]] = one[what]
     return [found.get(queue) for queue in queues]
+
+
+def _committed_at_departure(events: Sequence[Event], group: str, queue: Queue, member_id: str) -> int:
+    """Return what was committed of a queue at the first poll that lacks a member which has been there."""
+    snapshots = [event for event in events if event["type"] == "group_snapshot" and event["group"] == group]
+    present = [member_id in [one["member_id"] for one in event["members"]] for event in snapshots]
+    departed_at = snapshots[present.index(False, present.index(True))]["event_time"]
+    (committed,) = _last([one for one in events if one["event_time"] <= departed_at], group, [queue], "offset")
+    assert committed is not None
+    return committed
 
 
 def _costs(row: Rebalance) -> Costs:
