@@ -181,9 +181,12 @@ class GroupContext(GroupHistory):
         triggers = group.pending.triggers
         if len(self._caused) != len(triggers):
             self._caused = {(known.kind, known.member_id, known.topic) for known in triggers}
-        if (kind, member_id, topic) not in self._caused:
+        trigger = Trigger(kind=kind, member_id=member_id, topic=topic, detail=detail, event_id=event_id)
+        if (kind, member_id, topic) in self._caused:
+            self.before.repeated.append(trigger)
+        else:
             self._caused.add((kind, member_id, topic))
-            triggers.append(Trigger(kind=kind, member_id=member_id, topic=topic, detail=detail, event_id=event_id))
+            triggers.append(trigger)
 
     def learn(self, evidence: Evidence) -> bool:
         """Remember evidence that a later reported generation may show; beyond the limit the oldest is dropped.

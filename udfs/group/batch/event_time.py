@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from udfs.group.state.group import Group, Member
-from udfs.model.journal import TriggerKind
+from udfs.model.journal import Trigger, TriggerKind
 
 # What a description changes -> the field that says it.
 DESCRIBED: dict[TriggerKind, str] = {
@@ -24,6 +24,7 @@ class BeforeEventTime:
         settings: The group's settings before; None: not touched.
         renamed: Members that were replaced by another id at this time: the last id -> the one before all events.
         exempt: Members that were replaced by another id, which both report: their changes never cancel out.
+        repeated: Causes of this time that were causes of what is pending already.
         triggers, changed_at, changes: How many causes and changes had been written, and the newest change's time.
     """
 
@@ -34,6 +35,7 @@ class BeforeEventTime:
         self.settings: tuple[object, ...] | None = None
         self.exempt: set[str] = set()
         self.renamed: dict[str, str] = {}
+        self.repeated: list[Trigger] = []
         self.triggers = 0 if group.pending is None else len(group.pending.triggers)
         self.changed_at = 0 if group.pending is None else group.pending.changed_at
         self.changes = changes

@@ -50,7 +50,10 @@ def end_event_time(context: GroupContext, at: int) -> None:
         _write_end(context, again[end.member_id], end, at)
     for member_id in stayed:
         _name_changes(context, member_id, joined_by.get(member_id), at)
-    if not struck or pending.triggers[first:]:
+    repeated = context.before.repeated
+    if pending.triggers[first:] or not (struck or repeated):
+        return
+    if not all(_cancels_out(context, trigger) for trigger in repeated):
         return
     if first:
         pending.changed_at = context.before.changed_at

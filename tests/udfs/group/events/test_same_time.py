@@ -136,3 +136,23 @@ def test_a_strategy_that_is_set_while_a_change_to_broadcasting_settles_is_a_caus
     script.settings(1_000, mode="broadcasting")
     script.settings(1_001, strategy="metaq.consistent-hash")
     assert script.run(2_000).decided()[-1] == "1001 #2 1->1 strategy_changed settings_changed"
+
+
+def test_what_cancels_out_does_not_move_changes_that_settle_even_if_it_is_a_cause_of_them_already() -> None:
+    script = Script("rocketmq", settle_ms=100)
+    script.join(-2_000, "a", strategies=("AVG", "AVG_BY_CIRCLE"))
+    script.settings(10, strategy="AVG_BY_CIRCLE")
+    script.join(20, "b", strategies=("AVG_BY_CIRCLE",))
+    script.settings(30, strategy="AVG")
+    script.settings(30, strategy="AVG_BY_CIRCLE")
+    decided = script.run(500).decided()
+    assert [row.split()[0] for row in decided[1:]] == ["20"]
+    assert {one.kind for one in script.rebalances[-1].triggers} == {"member_joined", "strategy_changed"}
+
+
+def test_a_cause_that_comes_again_while_changes_settle_moves_them() -> None:
+    script = Script("rocketmq", settle_ms=100)
+    script.join(-2_000, "a", strategies=("AVG", "AVG_BY_CIRCLE"))
+    script.settings(10, strategy="AVG_BY_CIRCLE")
+    script.settings(30, strategy="AVG")
+    assert script.run(500).decided()[1:] == ["30 #2 1->1 strategy_changed"]
