@@ -21,6 +21,7 @@ from udfs.packets.progress import (
     PackedNames,
     PackedProgress,
     ProgressColumns,
+    undated,
 )
 from udfs.shard.deleted_groups import DeletedQueues, apply_with_deletions, deletions_of_rows, is_ended
 from udfs.shard.queue_spans import Ends, Reach, SpanRows, in_row_order, match_ends
@@ -37,7 +38,7 @@ from udfs.shard.state_format import (
 )
 
 # (time, committed, end, position) of one queue at one time; ``UNKNOWN`` where an observation does not carry one, and
-# ``NOT_NAMED`` the offset of a commit that names none.
+# ``NOT_NAMED`` the offset of a commit that names none; ``undated`` an offset that was committed at an unknown time.
 Observation: TypeAlias = tuple[int, int, int, int]
 # One waiting row: key of the queue, time, offset, end, position, whether it is a commit.
 Waiting: TypeAlias = tuple[int, int, int, int, int, bool]
@@ -197,8 +198,7 @@ class Commits:
         }
         due = self._due_of(group)
         for queue, at, offset, end, position, is_commit in zip(*(column.tolist() for column in due[1:]), strict=True):
-            # Where nothing was committed the source tells again what was committed before.
-            committed = _committed(offset) if is_commit else UNKNOWN
+            committed = _committed(offset) if is_commit else _undated(offset)
             answer.setdefault(queue, []).append((at, committed, end, position))
         for number, at in zip(*(column.tolist() for column in self._deleted), strict=True):
             if rows.start <= number < rows.stop:
@@ -306,6 +306,8 @@ def _of_row(table: QueueTable, number: int) -> list[Observation]:
         found.append((one["former_times"], one["former_offsets"], UNKNOWN, UNKNOWN))
     if one["times"] != UNKNOWN:
         found.append((one["times"], _committed(one["offsets"]), UNKNOWN, UNKNOWN))
+    elif one["offsets"] != UNKNOWN:
+        found.append((0, _undated(one["offsets"]), UNKNOWN, UNKNOWN))
     if one["end_times"] != UNKNOWN:
         found.append((one["end_times"], UNKNOWN, one["ends"], UNKNOWN))
     if one["position_times"] != UNKNOWN:
@@ -315,6 +317,10 @@ def _of_row(table: QueueTable, number: int) -> list[Observation]:
 
 def _committed(offset: int) -> int:
     return NOT_NAMED if offset == UNKNOWN else offset
+
+
+def _undated(offset: int) -> int:
+    return UNKNOWN if offset == UNKNOWN else undated(offset)
 
 
 def _read_waiting(data: Buffer) -> ProgressColumns:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from udfs.packets.progress import UNKNOWN, PackedEnds, PackedNames, ProgressColumns
+from udfs.packets.progress import UNKNOWN, PackedEnds, PackedNames, ProgressColumns, undated, undated_offset
 from udfs.shard.commits import Commits
 
 Rows = list[tuple[int, int, int]]
 SEVEN, EIGHT = 7 << 24, 8 << 24  # hashes in practice
+KINDS = (np.uint64, np.uint64, np.int64, np.int64, np.int64, np.int64, np.bool_)
 NAMES = PackedNames.pack({1: "g1", 2: "g2"}, {SEVEN: ("t", None, 0), EIGHT: ("t", None, 1)})
 
 
@@ -67,6 +68,25 @@ def test_a_group_gets_the_last_two_commits_the_last_end_and_what_is_due() -> Non
     take_end(commits, SEVEN, 22, 190)
     commits.make_due(40)
     assert commits.offsets_of(1) == {SEVEN: [*seen[1:], (22, -1, 190, -1), (25, 160, -1, -1)]}
+
+
+def test_what_a_poll_finds_committed_counts_at_no_certain_time_until_a_commit() -> None:
+    commits = Commits()
+    found = ProgressColumns(
+        *(np.asarray([one], kind) for one, kind in zip((1, SEVEN, 5, 100, 180, -1, False), KINDS, strict=True))
+    )
+    commits.take(found, NAMES)
+    commits.make_due(20)
+    assert commits.of(1) == {}
+    assert commits.offsets_of(1) == {SEVEN: [(5, undated(100), 180, UNKNOWN)]}
+    commits = after(commits, 20)
+    assert commits.offsets_of(1) == {SEVEN: [(0, undated(100), UNKNOWN, UNKNOWN), (5, UNKNOWN, 180, UNKNOWN)]}
+    take(commits, [(1, SEVEN, 25)], [130])
+    commits.make_due(40)
+    commits = after(commits, 40)
+    assert commits.offsets_of(1) == {SEVEN: [(5, UNKNOWN, 180, UNKNOWN), (25, 130, UNKNOWN, UNKNOWN)]}
+    assert [undated_offset(undated(one)) for one in (0, 1, 2**62)] == [0, 1, 2**62]
+    assert [undated_offset(one) for one in (UNKNOWN, -2, -3, 0, 7)] == [None] * 5
 
 
 def test_an_end_from_before_the_first_commit_counts_in_no_way_of_cutting() -> None:

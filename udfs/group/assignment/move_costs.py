@@ -10,6 +10,7 @@ the queue had no more, or as long as nothing shows where the queue ends. Else th
 - Commits that are polled (RocketMQ): as much as the owner was ahead of its commit when its position was last polled;
   without a position, as much as it reads between two commits. An owner that lives on has committed as it gave the queue
   up, and so has one that left in order. Commits after it departed are its successor's.
+  An offset that was committed before the first poll counts as long as no commit is observed.
 - Offsets that count bytes (MetaQ) tell no number of messages.
 """
 
@@ -23,7 +24,7 @@ from udfs.group.state.assignment_diff import Changed
 from udfs.group.state.group import Queue
 from udfs.group.state.view import GroupView
 from udfs.packets.packet import queue_keys
-from udfs.packets.progress import NOT_NAMED, UNKNOWN
+from udfs.packets.progress import NOT_NAMED, UNKNOWN, undated_offset
 
 
 class MoveCost(NamedTuple):
@@ -45,10 +46,15 @@ _NOTHING_REPEATED: Final = MoveCost(repeated_estimated=0)
 
 
 class _Newest(NamedTuple):
-    """The newest observations up to a time: (time, offset) each."""
+    """The newest observations up to a time: (time, offset) each.
+
+    Attributes:
+        undated: What was committed at an unknown time; only where no commit is known.
+    """
 
     commit: tuple[int, int] | None
     former: tuple[int, int] | None
+    undated: tuple[int, int] | None
     end: tuple[int, int] | None
     position: tuple[int, int] | None
 
@@ -93,23 +99,27 @@ def total_costs(costs: Mapping[Queue, MoveCost]) -> dict[str, int]:
 
 
 def _newest(observed: Iterable[tuple[int, int, int, int]], until: int) -> _Newest:
-    commit = former = end = position = None
+    commit = former = undated = end = position = None
     for time, committed, end_offset, read in observed:
         if time > until:
             break
-        if committed != UNKNOWN:
+        if (offset := undated_offset(committed)) is not None:
+            undated = (time, offset)
+        elif committed != UNKNOWN:
             commit, former = (time, committed), commit
         if end_offset != UNKNOWN:
             # Of two of one time the greater counts.
             end = (time, end_offset) if end is None else max(end, (time, end_offset))
         if read != UNKNOWN:
             position = (time, read)
+    if commit is not None:
+        undated = None
     # Only the last two commits count, with an offset or without: more are not remembered.
     if commit is not None and commit[1] == NOT_NAMED:
         commit = None
     if former is not None and former[1] == NOT_NAMED:
         former = None
-    return _Newest(commit, former, end, position)
+    return _Newest(commit, former, undated, end, position)
 
 
 def _waiting(end: tuple[int, int] | None, commit: tuple[int, int]) -> int | None:
@@ -168,6 +178,9 @@ def _polled_cost(
     left_at = _departed_at(view, queue, old)
     until = at if left_at is None else left_at
     commits = [one for one in (newest.commit, newest.former) if one is not None and one[0] <= until]
+    # Of a queue without any commit brokers say 0.
+    if newest.undated is not None and newest.undated[0] <= until and newest.undated[1]:
+        commits = [(0, newest.undated[1])]
     if not commits:
         return _NOTHING
     if view.profile.offsets_count_bytes:

@@ -8,6 +8,7 @@ from tests.udfs.group.state.test_view import view as view_of
 from udfs.group.assignment.move_costs import MoveCost, move_costs, total_costs
 from udfs.group.state.group import Departed, Group, IdleQueue, Member
 from udfs.packets.packet import queue_key
+from udfs.packets.progress import undated
 
 QUEUE = ("t", None, 0)
 KEY = queue_key(*QUEUE)
@@ -84,6 +85,7 @@ def test_what_a_queue_costs_that_moves(
 ROCKETMQ_QUEUE, ROCKETMQ_KEY = ("t", "a", 0), queue_key("t", "a", 0)
 # Polls: a commit, and in the same poll the end of the queue and the position of its owner.
 POLLED = [(1_000, 100, 100, -1), (6_000, 600, 680, -1), position(6_000, 680)]
+FOUND = (6_000, undated(600), 680, -1)
 EARLIER = [(1_000, 100, 100, -1), (5_999, 600, 680, -1), position(5_999, 680)]
 
 
@@ -105,6 +107,12 @@ EARLIER = [(1_000, 100, 100, -1), (5_999, 600, 680, -1), position(5_999, 680)]
         ("one commit and no position", [(6_000, 600, 680, -1)], MoveCost(waiting=80)),
         ("a position and no commit", [position(6_001, 680)], None),
         ("only the end", [end(6_000, 680)], None),
+        ("committed before the first poll", [FOUND, position(6_000, 680)], MoveCost(80, None, 80)),
+        ("and it had read on", [FOUND, position(6_000, 680), end(8_000, 700)], MoveCost(None, 80, 100)),
+        ("and no position", [FOUND], MoveCost(waiting=80)),
+        ("committed since", [FOUND, (7_000, 660, -1, -1)], MoveCost(waiting=20)),
+        ("never, as brokers say it", [(6_000, undated(0), 680, -1)], None),
+        ("found after it had departed", [(12_000, undated(600), 680, -1)], None),
     ],
 )
 def test_the_cost_of_a_queue_with_polled_commits(
