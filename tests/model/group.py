@@ -241,13 +241,17 @@ class Group(Reports):
         self.gone_at[name] = at
         if name in self.beats and reason != "expired" and member.lives_by == "heartbeats":
             member.last = at
-        if name in self.leaving and self.leaving[name][2] != "replaced":  # it was back for less than a millisecond
+        self.leave(name, member, at, reason)
+        return reason
+
+    def leave(self, name: str, member: Member, at: int, reason: str) -> None:
+        """Note that a session ends; of one that was back for less than a millisecond, the session before it."""
+        if name in self.leaving and self.leaving[name][2] != "replaced":
             former = self.leaving[name][0]
             member.joined_at = former.joined_at
             if former.lives_by == "heartbeats" and member.lives_by != "heartbeats":
                 member.last, member.lives_by = former.last, "heartbeats"
         self.leaving[name] = (member, at, reason)
-        return reason
 
     def end_sessions(self, departures: dict[str, str]) -> None:
         """End the sessions of this moment's departures; who is back within it never went."""

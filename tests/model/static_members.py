@@ -30,7 +30,7 @@ def replace(group: Group, at: int, former: str, name: str, lives_by: str) -> Non
     group.departed.pop(name, None)
     group.departed[former] = dict(old.described)
     group.replaced = (group.replaced | {former}) - {name}
-    group.leaving[former] = (old, at, "replaced")
+    group.leave(former, old, at, "replaced")
     group.gone_at[former] = at
     if former in group.beats and old.lives_by == "heartbeats":
         old.last = at

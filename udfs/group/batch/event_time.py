@@ -23,6 +23,7 @@ class BeforeEventTime:
         objects: The members themselves, to tell one that stayed from one that came back.
         settings: The group's settings before; None: not touched.
         renamed: Members that were replaced by another id at this time: the last id -> the one before all events.
+        new_ids: Those among the last ids that were no members before.
         exempt: Members that were replaced by another id, which both report: their changes never cancel out.
         repeated: Causes of this time that were causes of what is pending already.
         triggers, changed_at, changes: How many causes and changes had been written, and the newest change's time.
@@ -35,6 +36,7 @@ class BeforeEventTime:
         self.settings: tuple[object, ...] | None = None
         self.exempt: set[str] = set()
         self.renamed: dict[str, str] = {}
+        self.new_ids: set[str] = set()
         self.repeated: list[Trigger] = []
         self.triggers = 0 if group.pending is None else len(group.pending.triggers)
         self.changed_at = 0 if group.pending is None else group.pending.changed_at
@@ -54,11 +56,14 @@ class BeforeEventTime:
         return member_id in self.members and self.members[member_id] is None and member_id not in self.exempt
 
     def rename(self, former_id: str, member_id: str) -> None:
-        """Note that a member goes by another id now; causes of this event time name it under that one."""
+        """Note that a member goes by another id now, as the group has it; causes of this event time name it so."""
         if self.joined(former_id):
             self.members.setdefault(member_id, None)
         else:
             self.exempt |= {former_id, member_id}
+            self.members.setdefault(former_id, msgspec.structs.replace(self._group.members[member_id]))
+            if self.members.get(member_id) is None:
+                self.new_ids.add(member_id)
             self.renamed[member_id] = self.renamed.pop(former_id, former_id)
         triggers = [] if self._group.pending is None else self._group.pending.triggers
         for place, trigger in enumerate(triggers):

@@ -107,11 +107,16 @@ def replace_members(context: GroupContext, renamed: Mapping[str, str], at: int) 
     if group.leader is not None:
         group.leader = renamed.get(group.leader, group.leader)
     if group.pending is None:
-        split_replaced(context, None)
+        settle_replaced(context)
     elif group.pending.reported is not None:
         group.pending.reported = list(_renamed(dict(group.pending.reported), renamed).items())
-    if group.pending is None and group.awaited is None:
-        group.replaced = []
+
+
+def settle_replaced(context: GroupContext) -> None:
+    """Split the spans of all static members that were replaced: no rebalance is pending."""
+    split_replaced(context, None)
+    if context.group.awaited is None:
+        context.group.replaced = []
 
 
 def _renamed(owners: Owners, renamed: Mapping[str, str]) -> Owners:

@@ -7,12 +7,14 @@ after it are removed from the output.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 
 import msgspec
 
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.event_time import DESCRIBED
+from udfs.group.decision.commit_spans import settle_replaced
 from udfs.group.events.reported_assignment import take_reported_assignment
 from udfs.group.members.descriptions import uses_default_strategy
 from udfs.group.state.group import Member
@@ -43,13 +45,21 @@ def end_event_time(context: GroupContext, at: int) -> None:
         for one, was in before.items()
         if was is None and one not in group.members and one not in context.before.exempt
     }
-    departures = _session_ends(context, again)
+    moved = _moved_anew(context)
+    again |= dict(moved.values())
+    anew = moved.keys() & context.before.new_ids
+    opened = [body for body in context.changes_of_now() if isinstance(body, MemberOpened) and body.member_id in anew]
+    ends = _session_ends(context, again)
     if stayed or fleeting or again:
-        _strike_sessions(context, fleeting.union(stayed, again))
-    for end in departures:
+        _strike_sessions(context, fleeting.union(stayed, again, anew))
+    for end in ends:
         _write_end(context, again[end.member_id], end, at)
     for member_id in stayed:
-        _name_changes(context, member_id, joined_by.get(member_id), at)
+        _keep_session(context, member_id, at)
+    _begin_sessions(context, opened, at)
+    described = {one: before[one] for one in stayed} | {one: was for one, (_, was) in moved.items()}
+    for member_id, was in described.items():
+        _name_changes(context, member_id, was, joined_by.get(member_id), at)
     repeated = context.before.repeated
     if pending.triggers[first:] or not (struck or repeated):
         return
@@ -59,6 +69,7 @@ def end_event_time(context: GroupContext, at: int) -> None:
         pending.changed_at = context.before.changed_at
         return
     context.cancel_pending()
+    settle_replaced(context)
     if pending.reported is not None and group.last_rebalance_id is not None:
         take_reported_assignment(context, dict(pending.reported), at)
 
@@ -77,6 +88,8 @@ def _cancels_out(context: GroupContext, trigger: Trigger) -> bool:
             return False
         (strategy, *others), (strategy_now, *others_now) = context.before.settings, context.settings_now()
         return strategy == strategy_now if kind == "strategy_changed" else others == others_now
+    if _continues(context, member_id, kind):
+        return True
     was, now = context.before.described(member_id), context.group.members.get(member_id)
     is_known = member_id in context.before.members
     if kind in DESCRIBED and is_known:
@@ -86,6 +99,16 @@ def _cancels_out(context: GroupContext, trigger: Trigger) -> bool:
     if kind == "member_joined":
         return now is None or was is not None
     return kind in _DEPARTURES and (was is None or now is not None)
+
+
+def _continues(context: GroupContext, member_id: str, kind: TriggerKind) -> bool:
+    """Return whether a member departed or joined only in between: another id replaced it, which goes on."""
+    before = context.before
+    if kind == "member_joined":
+        return member_id in before.renamed
+    if kind not in _DEPARTURES or member_id in context.group.members:
+        return kind in _DEPARTURES and member_id in before.new_ids
+    return member_id in before.renamed.values()
 
 
 def _is_change(context: GroupContext, was: Member, now: Member, kind: TriggerKind) -> bool:
@@ -107,17 +130,47 @@ def _differ(was: Member, now: Member, kind: TriggerKind) -> bool:
     return bool(getattr(was, name) != getattr(now, name))
 
 
-def _name_changes(context: GroupContext, member_id: str, event_id: str | None, at: int) -> None:
-    """Add the changed descriptions of a member that left and rejoined within one event time, as causes."""
+def _keep_session(context: GroupContext, member_id: str, at: int) -> None:
+    """Continue the session of a member that left and rejoined within one event time."""
     was, now = context.before.members[member_id], context.group.members[member_id]
     if was is None:
         return
     now.joined_at, now.holds_since = was.joined_at, was.holds_since
     if context.session_of(was) != context.session_of(now):
         context.change_session(now, at)
+
+
+def _name_changes(context: GroupContext, member_id: str, was: Member | None, event_id: str | None, at: int) -> None:
+    """Add what is described otherwise of a member that left and rejoined within one event time, as causes."""
+    now = context.group.members.get(member_id)
+    if was is None or now is None:
+        return
     for kind in DESCRIBED:
         if _is_change(context, was, now, kind):
             context.cause(at, kind, member_id, event_id=event_id)
+
+
+def _moved_anew(context: GroupContext) -> dict[str, tuple[str, Member]]:
+    """Return members that another id replaced and that, under either, departed and were back within one event time.
+
+    Returns: by the last id, the one before with the member as it was then.
+    """
+    ends = Counter(body.member_id for body in context.changes_of_now() if isinstance(body, MemberClosed))
+    moved: dict[str, tuple[str, Member]] = {}
+    for name, former in context.before.renamed.items():
+        was = context.before.members[former]
+        is_anew = ends[former] > 1 or (name in context.before.new_ids and ends[name] > 0)
+        if was is not None and is_anew and former not in context.group.members:
+            moved[name] = former, was
+    return moved
+
+
+def _begin_sessions(context: GroupContext, opened: Sequence[MemberOpened], at: int) -> None:
+    """Write how sessions of these members began, as they are described after the event time."""
+    former = {body.member_id: body.former_member_id for body in reversed(opened)}
+    for member_id in sorted(former.keys() & context.group.members.keys()):
+        session = context.session_of(context.group.members[member_id])
+        context.write(at, MemberOpened(**session, former_member_id=former[member_id]))  # type: ignore[arg-type]
 
 
 def _departed_again(context: GroupContext, member_id: str) -> bool:

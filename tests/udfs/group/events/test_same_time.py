@@ -116,6 +116,80 @@ def test_changes_under_two_ids_of_a_static_member_that_cancel_out_within_an_even
     assert script.sessions() == ["i-1 10..20 replaced", "i-2 20.."]
 
 
+def test_spans_move_to_the_new_id_of_a_static_member_where_its_changes_cancel_out() -> None:
+    script = Script()
+    script.queues(0, "t", 1)
+    script.join(10, "i-1", instance_id="i")
+    script.join(20, "i-1", ("t", "u"), instance_id="i")
+    script.join(20, "i-2", ("t",), instance_id="i")
+    assert script.run(30).spans() == ["t/0 i-1 10..20", "t/0 i-2 20.."]
+
+
+def test_a_member_that_left_and_was_back_at_the_time_at_which_another_id_replaced_it_never_left() -> None:
+    script = Script()
+    script.queues(0, "t", 1)
+    script.beat(10, "i-1", subscriptions=("t",))
+    script.leave(20, "i-1")
+    script.join(20, "i-1", None, instance_id="i")
+    script.join(20, "i-2", None, instance_id="i")
+    script.run(30)
+    assert len(script.decided()) == 1
+    assert script.sessions() == ["i-1 10..20 replaced", "i-2 20.."]
+    assert script.spans() == ["t/0 i-1 10..20", "t/0 i-2 20.."]
+
+
+def test_a_member_that_was_back_and_replaced_at_one_event_time_is_described_under_both_ids() -> None:
+    script = Script()
+    script.join(10, "i-1")
+    script.leave(20, "i-1")
+    script.join(20, "i-1", ("t", "u"), instance_id="i")
+    script.join(20, "i-2", strategies=("sticky",), instance_id="i")
+    script.run(30)
+    assert script.decided()[1:] == ["20 #2 1->1 strategy_changed:i-2"]
+    told = [change.body for change in script.written if isinstance(change.body, MemberOpened)]
+    assert [(body.member_id, body.joined_at - T0, body.subscriptions) for body in told[1:]] == [
+        ("i-1", 10, ("t", "u")),
+        ("i-2", 20, ("t",)),
+    ]
+
+
+def test_a_static_member_that_left_and_was_back_at_the_time_of_its_new_id_never_left() -> None:
+    script = Script()
+    script.join(10, "i-1", instance_id="i")
+    script.snapshot(20, None, {"i-2": ["t"]}, describe={"i-2": {"instance_id": "i"}})
+    script.leave(20, "i-2")
+    script.join(20, "i-2", ("t", "u"), instance_id="i")
+    script.run(30)
+    assert script.decided()[1:] == ["20 #2 1->1 subscription_changed:i-2"]
+    told = [change.body for change in script.written if isinstance(change.body, MemberOpened)]
+    assert [(body.member_id, body.former_member_id, body.subscriptions) for body in told[1:]] == [
+        ("i-2", "i-1", ("t", "u"))
+    ]
+
+
+def test_a_static_member_that_left_at_the_time_of_its_new_id_left_under_that_one() -> None:
+    script = Script()
+    script.join(10, "i-1", instance_id="i")
+    script.snapshot(20, None, {})
+    script.snapshot(20, None, {"i-1": ["t"]}, describe={"i-1": {"instance_id": "i"}})
+    script.snapshot(20, None, {"i-2": ["t"]}, describe={"i-2": {"instance_id": "i"}})
+    script.leave(20, "i-2")
+    script.run(30)
+    assert script.decided()[1:] == ["20 #2 1->0 member_left:i-2"]
+    assert script.sessions() == ["i-1 10..20 replaced"]
+
+
+def test_an_id_that_left_and_took_the_place_of_a_static_member_at_one_event_time_did_leave() -> None:
+    script = Script()
+    script.join(10, "i-1", instance_id="i")
+    script.join(12, "i-2")
+    script.leave(20, "i-2")
+    script.join(20, "i-2", instance_id="i")
+    script.run(30)
+    assert script.decided()[2:] == ["20 #3 2->1 member_left:i-2"]
+    assert script.sessions() == ["i-1 10..20 replaced", "i-2 12..20 left", "i-2 20.."]
+
+
 def test_a_mode_that_changes_beside_strategies_that_cancel_out_is_the_only_cause() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 2)
