@@ -57,11 +57,12 @@ class GroupContext(GroupHistory):
         self.group.last_applied = max(at, self.group.last_applied or at)
         self.group.touched_at = max(at, self.group.touched_at or at)
 
-    def note_settings(self, at: int) -> None:
-        """Keep the group's settings before the first event of this event time that changes them."""
+    def note_settings(self, at: int) -> tuple[object, ...]:
+        """Keep and return the group's settings before the first event of this event time that changes them."""
         self.group.touched_at = max(at, self.group.touched_at or at)
         if self.before.settings is None:
             self.before.settings = self.settings_now()
+        return self.before.settings
 
     def follow_records(self, recorded: RecordedGroup | None) -> None:
         """Begin or end to follow the group by the coordinator's records about it."""

@@ -36,7 +36,9 @@ def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, 
     Returns: whether some are older than what stays in their place.
     """
     group = context.group
-    context.note_settings(at)
+    in_use, *_ = context.note_settings(at)
+    if due.late:  # what came late before it counts
+        in_use = context.strategy_now()
     strategy = False
     settings: list[str] = []
     named = event.strategy_settings
@@ -50,7 +52,7 @@ def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, 
     outdated = any(other and _is_outdated(context, event, name) for name, other in carried.items())
     if event.strategy is not None and _may_name_strategy(context, event):
         if event.strategy != group.strategy:
-            strategy = qualified_name(event.strategy, context.system) != context.strategy_now()
+            strategy = qualified_name(event.strategy, context.system) != in_use
         context.set_strategy(event.strategy, event.inferred, event.event_time)
     if event.mode is not None and not _is_older(context, event, "mode"):
         if event.mode != context.mode:

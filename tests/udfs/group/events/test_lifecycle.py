@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.udfs.group.group_script import Script
 from udfs.group.batch.findings import MAX_DETAIL_LENGTH, MAX_OBSERVATIONS, OBSERVED
 from udfs.model.events import Observation
@@ -126,6 +128,16 @@ def test_the_default_named_after_a_failed_vote_is_a_change_of_strategy() -> None
         assert script.decided()[1:] == ["10 #2 1->2 member_joined:y", "20 #3 2->2 strategy_changed"]
         assert (row.status, row.strategy, script.row().state) == ("completed", f"kafka.{strategy}", "stable")
         assert "strategy_failed 10..20" in script.findings()
+
+
+@pytest.mark.parametrize("order", [("mode", "strategy"), ("strategy", "mode")])
+def test_a_strategy_is_compared_with_the_one_before_its_event_time(order: tuple[str, str]) -> None:
+    script = Script("metaq")
+    script.join(10, "a", strategies=("metaq.consistent-hash",))
+    script.run(15)
+    for name in order:
+        script.settings(20, **{name: {"mode": "broadcasting", "strategy": "metaq.default"}[name]})
+    assert script.run(30).decided()[1:] == ["20 #2 1->1 strategy_changed settings_changed"]
 
 
 def test_a_polled_group_with_one_member_that_leaves_within_the_same_millisecond_is_listed_as_empty() -> None:
