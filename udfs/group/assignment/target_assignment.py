@@ -113,7 +113,7 @@ def compute_target_assignment(
             chosen = select_protocol(voters, tie_order)  # its members know it, the coordinator took it
             return _not_recomputable(chosen)
         return TargetAssignment(
-            owners=current_owners(view, at),
+            owners=current_owners(view, known, at),
             strategy=_named(view, named),
             error=f"{error.code}: {error.message}",
             failed=True,
@@ -265,12 +265,17 @@ def previous_owners(group: Group) -> Owners:
     return group.reported if group.has_reported else group.computed
 
 
-def current_owners(view: GroupView, at: int) -> Owners:
-    """Return the computed assignment without departed members and deleted queues."""
-    group = view.group
+def current_owners(view: GroupView, known: QueuesByTopic, at: int) -> Owners:
+    """Return the computed assignment without departed members and deleted queues.
+
+    Args:
+        known: The queues of the topics that members subscribe to: all of them, as a generation shows them.
+    """
+    group, subscribed = view.group, set(view.group.subscribed_topics())
     staying = held_only_by(group.computed, group.members)
     queues: set[Queue] = set()
     for topic in {queue[0] for queue in staying}:
-        queues |= set(keys_of(view.queues_at(topic, at) or (), view.system, topic))
+        infos = known.get(topic) if topic in subscribed else view.queues_at(topic, at)
+        queues |= set(keys_of(infos or (), view.system, topic))
     whole_brokers = {(topic, broker) for topic, broker, _ in queues}
     return {q: holders for q, holders in staying.items() if q in queues or (q[2] < 0 and q[:2] in whole_brokers)}

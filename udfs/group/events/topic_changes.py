@@ -165,7 +165,8 @@ def compute_generation(
     if not guessed or not group.members:
         return target, None
     if target.failed:  # perhaps only for want of the topics
-        target = compute_target_assignment(view, {}, strategy, at, generation, {})
+        without = compute_target_assignment(view, {}, strategy, at, generation, {})
+        target = msgspec.structs.replace(without, owners=target.owners) if without.failed else without
     if not target.recomputed and target.incomparable not in OF_LIBRARIES:
         return target, None
     awaited = Awaited(

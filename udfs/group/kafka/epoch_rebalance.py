@@ -190,7 +190,7 @@ def _target(
             owners={}, strategy=strategy, error=NOT_RECOMPUTABLE, incomparable=MEMBERS_UNKNOWN
         ), None
     if outcome.target is None and outcome.members:
-        owners = current_owners(context, outcome.at)
+        owners = current_owners(context, known, outcome.at)
         return TargetAssignment(owners=owners, strategy=strategy, incomparable=NO_TARGET), None
     spans = context.computed_spans_of_now()
     previous = _previous(outcome, lives)

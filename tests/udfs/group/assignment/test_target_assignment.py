@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.udfs.group.group_script import Script, assigned
-from udfs.model.events import QueueRef
+from udfs.model.events import CommitsDeleted, QueueRef
 
 
 def test_kafka_members_vote_for_the_first_common_strategy() -> None:
@@ -39,6 +39,31 @@ def test_without_a_common_strategy_the_rebalance_fails_and_present_members_keep_
     assert script.spans() == ["t/0 a 10..", "t/1 a 10..40", "t/2 b 10..30", "t/3 b 10..30"]
     assert "strategy_failed 20.." in script.findings()
     assert script.row().state == "failed"
+
+
+DISJOINT = {"a": {"strategies": ("range",)}, "b": {"strategies": ("roundrobin",)}}
+
+
+def test_a_failed_generation_ends_the_spans_of_queues_that_it_does_not_have_though_metadata_does() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.snapshot(10, 1, {"a": ["t"]}, assigned(a="0 1"), strategy="range")
+    script.event(CommitsDeleted, 15, queues=(QueueRef("t", 0),))
+    script.snapshot(20, 2, {"a": ["t"]}, assigned(a="0 1"), strategy="range")
+    script.snapshot(30, 3, {"a": ["t"], "b": ["t"]}, assigned(a="0"), DISJOINT)
+    script.run(40)
+    assert (script.rebalances[-1].status, script.rebalances[-1].queues_after) == ("failed", 1)
+    assert script.owners(30) == {"t/0": "a"}
+
+
+def test_a_failed_generation_with_a_topic_without_metadata_keeps_the_queues_of_the_others() -> None:
+    script = Script()
+    script.queues(0, "t", 2)
+    script.snapshot(10, 1, {"a": ["t"]}, assigned(a="0 1"), strategy="range")
+    script.snapshot(20, 2, {"a": ["t", "u"], "b": ["t"]}, assigned(a="0 1"), DISJOINT)
+    script.run(30)
+    assert script.rebalances[-1].status == "failed"
+    assert script.spans() == ["t/0 a 10..", "t/1 a 10.."]
 
 
 def test_an_unknown_strategy_fails_with_its_name() -> None:
