@@ -47,7 +47,7 @@ class GroupRows:
             if at > span["valid_from"]:
                 self.tables.spans.append(span | {"valid_to": at})
             fresh = {"member_id": name, "valid_from": max(at, span["valid_from"])}
-            self.spans[key[0], key[1], name] = span | fresh
+            self.spans.setdefault((key[0], key[1], name), span | fresh)
 
     def find(self, at: int, row: dict[str, Any], anew: bool = False) -> None:
         """Open and close findings by a row; ``anew``: it is an old one of which more is known."""

@@ -39,9 +39,11 @@ def replace(group: Group, at: int, former: str, name: str, lives_by: str) -> Non
         group.rename_spans(at, former, name)
     else:
         group.pending.renames.append((at, former, name))
-    for held in (group.held, group.reported, group.told):
-        if held is not None and former in held:
-            held[name] = held.pop(former)
+    for held in (group.held, group.reported):
+        if held is not None and former in held:  # one of the new id may have departed, and still hold what it held
+            held[name] = list(dict.fromkeys([*held.get(name, ()), *held.pop(former)]))
+    if former in group.told:
+        group.told[name] = group.told.pop(former)
     group.reporters = {name if one == former else one for one in group.reporters}
 
 

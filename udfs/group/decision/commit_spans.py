@@ -94,6 +94,9 @@ def split_span_of(context: GroupContext, one: Replacement) -> None:
 def replace_members(context: GroupContext, renamed: Mapping[str, str], at: int) -> None:
     """End the sessions of old ids and replace them by the new ids; the caller opens the new sessions."""
     group = context.group
+    if renamed:
+        _release_shared(context, "computed", group.computed, renamed, at)
+        _release_shared(context, "reported", group.reported, renamed, at)
     names = {member_id: renamed.get(member_id, member_id) for member_id in group.members}
     group.members = {names[member_id]: member for member_id, member in group.members.items()}
     for former_id, member_id in sorted(renamed.items()):
@@ -112,6 +115,15 @@ def replace_members(context: GroupContext, renamed: Mapping[str, str], at: int) 
         group.pending.reported = list(_renamed(dict(group.pending.reported), renamed).items())
 
 
+def _release_shared(context: GroupContext, origin: Origin, owners: Owners, renamed: Mapping[str, str], at: int) -> None:
+    """End the spans of former ids on queues that the new ids hold too: one of that name has departed in between."""
+    kept = {
+        queue: tuple(one for one in holders if renamed.get(one) not in holders) for queue, holders in owners.items()
+    }
+    if kept != owners:
+        commit_spans(context, origin, kept, at, costs={})
+
+
 def settle_replaced(context: GroupContext) -> None:
     """Split the spans of all static members that were replaced: no rebalance is pending."""
     split_replaced(context, None)
@@ -120,7 +132,7 @@ def settle_replaced(context: GroupContext) -> None:
 
 
 def _renamed(owners: Owners, renamed: Mapping[str, str]) -> Owners:
-    return {queue: tuple(sorted(renamed.get(one, one) for one in holders)) for queue, holders in owners.items()}
+    return {queue: tuple(sorted({renamed.get(one, one) for one in holders})) for queue, holders in owners.items()}
 
 
 def note_holdings(group: Group, changed: Iterable[Changed], at: int) -> None:

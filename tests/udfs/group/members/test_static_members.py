@@ -166,3 +166,17 @@ def test_a_member_that_is_replaced_while_a_rebalance_settles_starts_from_its_own
     script.run(9_000)
     row = script.rebalances[2]
     assert (row.queues_kept, row.queues_moved) == (2, 1)
+
+
+def test_a_static_member_under_an_id_that_still_holds_the_same_queue_holds_it_once() -> None:
+    script = Script(settle_ms=1_000)
+    script.queues(0, "t", 1)
+    script.settings(0, mode="broadcasting")
+    script.join(10, "i-1", instance_id="i")
+    script.join(10, "i-2")
+    script.leave(2_000, "i-2")
+    script.join(2_500, "i-2", instance_id="i")
+    script.run(5_000)
+    row = script.rebalances[-1]
+    assert (row.queues_kept, row.queues_moved, row.queues_assigned) == (1, 0, 0)
+    assert script.spans() == ["t/0 i-1 10..2500", "t/0 i-2 10.."]
