@@ -26,19 +26,8 @@ class History:
 
 
 def delay_one(chance: random.Random, made: History) -> None:
-    """Let one event of a group arrive later than the allowed lateness.
-
-    Not one of two that have the same time where the group is deleted later: both may begin a session of one member, and
-    what the second does once the group is forgotten is not decided.
-    """
-    events = [event for _, event in made.events if "group" in event]
-
-    def is_decided(event: Event) -> bool:
-        others = [one for one in events if (one["cluster"], one["group"]) == (event["cluster"], event["group"])]
-        is_ended = any(one["type"] == "group_deleted" and one["event_time"] > event["event_time"] for one in others)
-        return not is_ended or all(one == event for one in others if one["event_time"] == event["event_time"])
-
-    chosen = chance.choice([event for event in events if is_decided(event)] or [{}])
+    """Let one event of a group arrive later than the allowed lateness."""
+    chosen = chance.choice([event for _, event in made.events if "group" in event] or [{}])
     delay = chance.randint(LATENESS_MS, 60_000)
     made.events = [(at + delay if event == chosen else at, event) for at, event in made.events]
 

@@ -52,6 +52,7 @@ class Group(Reports):
         self.settings: dict[str, tuple[Any, int]] = {}
         self.strategy: str | None = None
         self.last_applied: int | None = None
+        self.deleted_at = 0  # what is older and comes late is of the group before
         self.queues_before = 0
         self.gone_at: dict[str, int] = {}
         self.leaving: dict[str, tuple[Member, int, str]] = {}
@@ -113,7 +114,7 @@ class Group(Reports):
             self.end_sessions(departures)
             self.decide(at, before, settings, departures, grown)
             if high in ends:
-                self.end(at)
+                self.end(at, events[high - 1]["event_time"])
             grown = set()
         self.take_reports(at)
         if self.pending is not None and self.pending.opened_at + self.settle_ms <= at:
@@ -216,17 +217,18 @@ class Group(Reports):
             self.describe(member, info, event["event_time"])
         self.last_applied = at
 
-    def end(self, at: int) -> None:
-        """Decide what is pending of a group that is deleted, and forget it."""
+    def end(self, at: int, own: int) -> None:
+        """Decide what is pending of a group that is deleted, and forget it; ``own``: the time of the deletion."""
         if self.pending is not None:
             self.pending.changed_at = at
             self.settle()
-        self.forget(at)
+        self.forget(at, own)
 
-    def forget(self, at: int) -> None:
+    def forget(self, at: int, own: int) -> None:
         """Forget all but the counter: what comes next is another group."""
         if self.known or self.is_listed:
             self.last_applied = max(at, self.last_applied or at)
+            self.deleted_at = max(own, self.deleted_at)
         self.known, self.is_polled, self.row, self.pending = False, False, None, None
         self.is_listed, self.empty_mode = False, None
         self.polled_at = 0

@@ -68,7 +68,7 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
         group.last_applied = at
     if is_over:
         group.decide(at, {}, group.shared(), {}, set())
-        group.end(at)
+        group.end(at, own)
     group.list_if_empty()
 
 
@@ -177,7 +177,7 @@ def take_late_of_reported(group: ReportedGroup, at: int, event: Event) -> None:
     elif event["type"] == "member_left" and name in group.members and own >= group.members[name].last:
         group.members[name].said_goodbye = own
     elif event["type"] == "group_deleted" and own >= max(group.since, group.last_snapshot_at):
-        group.delete(at)
+        group.delete(at, own)
     elif event["type"] == "group_snapshot" and event["generation"] < (group.reported_generation or 0):
         group.last_applied = max(at, group.last_applied or 0)
         if event["generation"]:

@@ -106,7 +106,11 @@ class Cluster:
             applied = None if applied is None else applied + (group.expired_at == applied)
             if applied is None or event["event_time"] >= min(before, applied):
                 rest.append(event)
-            elif not group.is_repeat(event, before):
+            elif group.is_repeat(event, before):
+                continue
+            elif event["event_time"] < group.deleted_at:
+                self.tables.late[f"{group.cluster}/{group.name}"] += event["type"] != "heartbeat"
+            else:
                 others = [one for one in due if one.get("group") == group.name and one is not event]
                 if group.reported_generation is None and event.get("generation") is None:
                     take_late(group, before, event, others)

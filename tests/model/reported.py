@@ -85,10 +85,10 @@ class ReportedGroup(Group):
             case "member_left" if name in self.members:
                 self.members[name].said_goodbye = at
             case "group_deleted":
-                self.delete(at)
+                self.delete(at, event["event_time"])
 
-    def delete(self, at: int) -> None:
-        """End all of a group that is deleted."""
+    def delete(self, at: int, own: int) -> None:
+        """End all of a group that is deleted; ``own``: the time of the deletion."""
         for name in sorted(self.members):
             self.depart(name, at, "gone")
         self.end_sessions({})
@@ -99,7 +99,7 @@ class ReportedGroup(Group):
         self.unknown, self.counted, self.strategy = set(), {}, None
         self.reported_generation, self.generation = None, self.counted_generations
         self.known = True  # if only as a generation without members
-        self.forget(at)
+        self.forget(at, own)
 
     def note_expiries(self, clock: int) -> None:
         """Note the sessions that are over before a time: no generation has shown that, but it was applied."""

@@ -241,6 +241,8 @@ class Coordinator:
         if not is_bare(event) and self.ledger.is_repeat(due.event_id, event.event_time):
             return None
         applied = Applied(changed=True)
+        if due.late and event.event_time < (context.group.deleted_at or 0):
+            return Applied()  # of a group that is no more
         match event:
             case GroupSettings():
                 applied = Applied(True, change_settings(context, due, event, at))
@@ -323,6 +325,7 @@ class Coordinator:
             commit(context, rebalance(context, plan_counted(context, context.group.pending)))
         if context.group.exists or context.group.row is not None:
             context.applied(at)  # of a group that was not known nothing ends, and nothing comes too late for that
+            context.note_deletion(due.event.event_time)
         end_group(context, at)
         context.begin_event_time()
 

@@ -57,6 +57,10 @@ class GroupContext(GroupHistory):
         self.group.last_applied = max(at, self.group.last_applied or at)
         self.group.touched_at = max(at, self.group.touched_at or at)
 
+    def note_deletion(self, own: int) -> None:
+        """Record that the group was deleted at a time: what is older and comes later is of the group before."""
+        self.group.deleted_at = max(own, self.group.deleted_at or own)
+
     def note_settings(self, at: int) -> tuple[object, ...]:
         """Keep and return the group's settings before the first event of this event time that changes them."""
         self.group.touched_at = max(at, self.group.touched_at or at)

@@ -289,6 +289,7 @@ def end_group(context: GroupContext, at: int) -> None:
         last_rebalance_at=group.last_rebalance_at,
         rebalance_ordinals=group.rebalance_ordinals,
         last_applied=group.last_applied,
+        deleted_at=group.deleted_at,
     )
     for field in msgspec.structs.fields(new):
         setattr(group, field.name, getattr(new, field.name))

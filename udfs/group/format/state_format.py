@@ -99,6 +99,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("last_library", str | None),
     ("waiting_since", dict[tuple[str, str | None, int], int | None]),
     ("converging", bool),
+    ("deleted_at", int | None),
 )
 _VALUES = attrgetter(*(name for name, _ in _PLAIN))
 _BLANK = _VALUES(Group())

@@ -222,6 +222,7 @@ class Group(msgspec.Struct, kw_only=True):
         preparing_since, preparing_reason, join_ended_at: Of the rebalance that is under way, where that is reported.
         audit: Of the current generation; None: it is still to come. verdict: Of all before it.
         last_library: The client library that assigned the last generation.
+        deleted_at: When the group of that name before it was deleted, by the newest deletion.
     """
 
     number: int = 0
@@ -281,6 +282,7 @@ class Group(msgspec.Struct, kw_only=True):
     last_library: str | None = None
     waiting_since: dict[Queue, int | None] = msgspec.field(default_factory=dict)
     converging: bool = False
+    deleted_at: int | None = None
 
     @property
     def source(self) -> Literal["reported", "counted"]:

@@ -211,6 +211,35 @@ def test_a_late_deletion_ends_a_group_that_nothing_but_an_expiry_followed() -> N
     assert script.sessions() == ["a 1000..60000 gone"]
 
 
+@pytest.mark.parametrize("settle_ms", [0, 500])
+def test_what_comes_after_a_deletion_and_is_older_is_of_the_group_before(settle_ms: int) -> None:
+    script = Script(settle_ms=settle_ms)
+    script.join(1_000, "a")
+    script.delete(3_000)
+    script.run(6_000)
+    script.join(1_000, "a", ("u",))
+    script.join(2_000, "b")
+    script.snapshot(2_500, 4, {"c": ["t"]})
+    script.run(9_000)
+    assert script.sessions() == ["a 1000..3000 gone"]
+    assert [row.members_after for row in script.rebalances][-1] == 0
+    assert script.group.late_events == 3
+    script.join(10_000, "a")
+    assert script.run(20_000).decided()[-1].endswith("0->1 group_created member_joined:a")
+
+
+def test_what_comes_after_a_late_deletion_and_is_newer_than_it_counts() -> None:
+    script = Script()
+    script.snapshot(1_000, 1, {"a": ["t"]})
+    script.beat(2_000, "a")
+    script.run(60_000)
+    script.delete(3_000)
+    script.run(61_000)
+    script.join(4_000, "b")
+    script.run(62_000)
+    assert script.sessions() == ["a 1000..60000 gone", "b 4000..49000 expired"]
+
+
 def test_the_deletion_of_an_unregistered_group_makes_no_event_late() -> None:
     script = Script()
     script.delete(2_000)

@@ -165,6 +165,7 @@ ADDED = {
     "last_library": 46,
     "waiting_since": 47,
     "converging": 48,
+    "deleted_at": 49,
 }
 OF_EACH = {
     "reported_at": T0,
@@ -186,6 +187,7 @@ OF_EACH = {
     "last_library": "java-3.4+",
     "waiting_since": {("t", None, 3): T0},
     "converging": True,
+    "deleted_at": T0 + 5,
 }
 
 
