@@ -92,8 +92,10 @@ const KINDS = {
 
 // Draw a chart, or draw it anew from the rows of its address.
 export async function draw(place, timeText) {
-  const answer = await fetch(place.dataset.source + (place.dataset.source.includes("?") ? "&" : "?") + "limit=5000");
-  if (!answer.ok) return;
+  const address = place.dataset.source + (place.dataset.source.includes("?") ? "&" : "?") + "limit=5000";
+  // While the server is away the page goes on showing what it has.
+  const answer = await fetch(address).catch(() => null);
+  if (!answer?.ok) return;
   const { rows } = await answer.json();
   const { rows: count, ...option } = KINDS[place.dataset.chart](rows, timeText, place.dataset);
   if (count) place.style.height = `${Math.min(900, 70 + 18 * count)}px`;

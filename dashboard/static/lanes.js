@@ -27,8 +27,9 @@ class Lanes {
   async load() {
     const origin = this.figure.querySelector("[data-lane-origin]")?.value ?? "";
     const address = this.place.dataset.source + (origin ? `&origin=${encodeURIComponent(origin)}` : "");
-    const answer = await fetch(address);
-    if (!answer.ok) return;
+    // While the server is away the page goes on showing what it has.
+    const answer = await fetch(address).catch(() => null);
+    if (!answer?.ok) return;
     const data = await answer.json();
     const chosen = this.data?.members[this.chosen];
     const mark = this.data?.marks[this.mark]?.id;

@@ -29,13 +29,13 @@ def test_a_member_commits_what_it_gives_up_and_offsets_of_bytes_are_no_messages(
         # Only an offset that moves between two polls is a commit.
         _read_and_commit(metaq, a, collected, 0)
         _read_and_commit(metaq, a, collected, max(_offsets(collected.events()).values()))
+        committed = _offsets(collected.events())
         b = new_metaq_member(metaq, GROUP, [TOPIC], consumer_id="b", commit_interval_ms=NEVER_MS)
         wait_until_shared([a, b], partitions)
         _put(metaq)
         wait_until([a, b], lambda: a.records_read + b.records_read >= 360)
         given_up = a.records_read + b.records_read - 360
         collected.wait_for(lambda events: _members(events) == ["costing_a", "costing_b"], "another has joined")
-        committed = _offsets(collected.events())
         b.kill()
         wait_until_shared([a], partitions)
         # It begins where the first had given them up.
