@@ -1,8 +1,8 @@
 // Charts drawn by ECharts. Each has a table with the same numbers beside it.
+import { css, read } from "./shared.js";
 import { init } from "./vendor/echarts.min.js";
 
 const drawn = new WeakMap();
-const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function frame(kind) {
   return {
@@ -93,10 +93,9 @@ const KINDS = {
 // Draw a chart, or draw it anew from the rows of its address.
 export async function draw(place, timeText) {
   const address = place.dataset.source + (place.dataset.source.includes("?") ? "&" : "?") + "limit=5000";
-  // While the server is away the page goes on showing what it has.
-  const answer = await fetch(address).catch(() => null);
-  if (!answer?.ok) return;
-  const { rows } = await answer.json();
+  const answer = await read(address);
+  if (!answer) return;
+  const { rows } = answer;
   const { rows: count, ...option } = KINDS[place.dataset.chart](rows, timeText, place.dataset);
   if (count) place.style.height = `${Math.min(900, 70 + 18 * count)}px`;
   let chart = drawn.get(place);

@@ -1,9 +1,10 @@
 // Swimlanes: queues by time, each span in the colour of its owner, each rebalance a mark. Drawn on a canvas, because
 // a chart library lays out every span anew for each frame of a pan.
+import { css, read } from "./shared.js";
+
 const LEFT = 150, TOP = 24, BOTTOM = 20, LANE = 16, THIN = 3, LEGEND = 40, NEAR = 6;
 const drawn = new WeakMap();
 
-const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const clean = (text) => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\u00b7");
 const short = (text, length) => (text.length > length ? `${text.slice(0, length - 9)}…${text.slice(-8)}` : text);
 const clamp = (value, least, most) => Math.max(least, Math.min(most, value));
@@ -27,10 +28,8 @@ class Lanes {
   async load() {
     const origin = this.figure.querySelector("[data-lane-origin]")?.value ?? "";
     const address = this.place.dataset.source + (origin ? `&origin=${encodeURIComponent(origin)}` : "");
-    // While the server is away the page goes on showing what it has.
-    const answer = await fetch(address).catch(() => null);
-    if (!answer?.ok) return;
-    const data = await answer.json();
+    const data = await read(address);
+    if (!data) return;
     const chosen = this.data?.members[this.chosen];
     const mark = this.data?.marks[this.mark]?.id;
     this.data = data;

@@ -44,7 +44,7 @@ def test_each_generation_is_recomputed_as_its_leaders_library_assigns(kafka41: B
             assert _is_explained(row, library), shown
         joined = [one for row in rows for one in row.triggers if one.kind == "member_joined"]
         assert len(joined) == 3, (library, strategy, joined)
-        found = {one.body.finding for one in script.written if isinstance(one.body, FindingOpened)}
+        found = {one.finding for one in script.bodies(FindingOpened)}
         assert "expected_differs" not in found
 
 

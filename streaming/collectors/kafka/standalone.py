@@ -59,7 +59,7 @@ class StandaloneKafkaCollector:
             _log.warning("records that could not be decoded", records=self._reader.rejected)
 
     def observe_once(self) -> bool:
-        """Read everything up to the present end, without threads of its own; return whether the cluster answered."""
+        """Read everything once up to the present end, instead of ``start``; return whether the cluster answered."""
         if not self._collector.observe_once():
             return False
         while not self._stop.is_set() and not self._collector.flush_clock():

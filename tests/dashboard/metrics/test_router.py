@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from fastapi.testclient import TestClient
@@ -11,7 +12,7 @@ from prometheus_client import parser as text
 from prometheus_client.openmetrics import parser as openmetrics
 
 from dashboard.app import create_app
-from dashboard.metrics.families import families
+from dashboard.metrics import router
 from streaming.settings.model import Dashboard, load
 from tests.dashboard.hostile import HOSTILE
 from tests.streaming.views.story import rebalance, store
@@ -35,16 +36,11 @@ def test_openmetrics_where_it_is_accepted_and_text_elsewhere(client: TestClient)
 def test_it_is_computed_once_for_a_version_of_the_tables(
     story_tables: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    computed: list[object] = []
-
-    def counted(*arguments: object) -> object:
-        computed.append(arguments)
-        return families(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr("dashboard.metrics.router.families", counted)
+    computed = Mock(wraps=router.families)
+    monkeypatch.setattr(router, "families", computed)
     with TestClient(create_app(story_tables, settings)) as client:
         assert client.get("/metrics").content == client.get("/metrics").content
-    assert len(computed) == 1
+    computed.assert_called_once()
 
 
 def test_a_server_that_started_again_gives_the_same_counters(story_tables: Path, settings: Dashboard) -> None:

@@ -330,8 +330,11 @@ class Script:
 
     def audits(self) -> list[Audited]:
         """Return the last audit of each generation."""
-        found = [change.body for change in self.written if isinstance(change.body, Audited)]
-        return list({one.rebalance_id: one for one in found}.values())
+        return list({one.rebalance_id: one for one in self.bodies(Audited)}.values())
+
+    def bodies(self, *kinds: type) -> list[Any]:
+        """Return the changes of these kinds that were written, without their times."""
+        return [change.body for change in self.written if isinstance(change.body, kinds)]
 
     def row(self) -> GroupChanged:
         """Return the group as its last change wrote it."""

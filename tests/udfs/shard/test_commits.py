@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from udfs.packets.progress import UNKNOWN, PackedEnds, PackedNames, ProgressColumns, undated, undated_offset
+from udfs.packets.progress import (
+    NO_PROGRESS,
+    UNKNOWN,
+    PackedEnds,
+    PackedNames,
+    ProgressColumns,
+    undated,
+    undated_offset,
+)
 from udfs.shard.commits import Commits
 
 Rows = list[tuple[int, int, int]]
 SEVEN, EIGHT = 7 << 24, 8 << 24  # hashes in practice
-KINDS = (np.uint64, np.uint64, np.int64, np.int64, np.int64, np.int64, np.bool_)
 NAMES = PackedNames.pack({1: "g1", 2: "g2"}, {SEVEN: ("t", None, 0), EIGHT: ("t", None, 1)})
 
 
@@ -73,7 +80,7 @@ def test_a_group_gets_the_last_two_commits_the_last_end_and_what_is_due() -> Non
 def test_what_a_poll_finds_committed_counts_at_no_certain_time_until_a_commit() -> None:
     commits = Commits()
     found = ProgressColumns(
-        *(np.asarray([one], kind) for one, kind in zip((1, SEVEN, 5, 100, 180, -1, False), KINDS, strict=True))
+        *(np.array([one], like.dtype) for one, like in zip((1, SEVEN, 5, 100, 180, -1, 0), NO_PROGRESS, strict=True))
     )
     commits.take(found, NAMES)
     commits.make_due(20)

@@ -259,6 +259,10 @@ class GroupContext(GroupHistory):
         group.members[member.member_id] = member
         group.departed.pop(member.member_id, None)
         self.watch(member.member_id)
+        self.begin_session(member, at, former)
+
+    def begin_session(self, member: Member, at: int, former: str | None) -> None:
+        """Write that a session began, as its member is described now."""
         self.write(at, MemberOpened(**self.session_of(member), former_member_id=former))  # type: ignore[arg-type]
 
     def change_session(self, member: Member, at: int) -> None:

@@ -15,7 +15,7 @@ import msgspec
 from udfs.group.assignment.queue_handover import latest_pulls, resumed
 from udfs.group.audit.audit_commit import commit_audit, end_audits
 from udfs.group.batch.context import GroupContext
-from udfs.group.decision.commit_spans import commit_spans, end_spans, note_holdings, split_replaced, split_span_of
+from udfs.group.decision.commit_spans import commit_spans, end_spans, note_holdings, settle_replaced, split_span_of
 from udfs.group.decision.rebalance import RebalanceResult
 from udfs.group.members.static_members import ids_at
 from udfs.group.state.assignment_diff import by_owner, owners_of, without_topics
@@ -64,8 +64,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
             commit_spans(context, "reported", without_topics(group.reported, plan.made_again), at)
         commit_spans(context, "reported", result.reported, at, costs=result.costs, paused=plan.step_pauses)
         group.has_reported = True
-    split_replaced(context, None)
-    group.replaced = []
+    overtake_awaited(context)
     group.exists = True
     if plan.awaited is None:
         _forget_owned(group)
@@ -98,8 +97,8 @@ def _forget_owned(group: Group) -> None:
 
 def overtake_awaited(context: GroupContext) -> None:
     """Forget what the current generation still needs: another one takes its place, under the present ids."""
-    split_replaced(context, None)
-    context.group.awaited, context.group.replaced = None, []
+    context.group.awaited = None
+    settle_replaced(context)
 
 
 def begin_generation(

@@ -106,8 +106,10 @@ def _continues(context: GroupContext, member_id: str, kind: TriggerKind) -> bool
     before = context.before
     if kind == "member_joined":
         return member_id in before.renamed
-    if kind not in _DEPARTURES or member_id in context.group.members:
-        return kind in _DEPARTURES and member_id in before.new_ids
+    if kind not in _DEPARTURES:
+        return False
+    if member_id in context.group.members:
+        return member_id in before.new_ids
     return member_id in before.renamed.values()
 
 
@@ -169,8 +171,7 @@ def _begin_sessions(context: GroupContext, opened: Sequence[MemberOpened], at: i
     """Write how sessions of these members began, as they are described after the event time."""
     former = {body.member_id: body.former_member_id for body in reversed(opened)}
     for member_id in sorted(former.keys() & context.group.members.keys()):
-        session = context.session_of(context.group.members[member_id])
-        context.write(at, MemberOpened(**session, former_member_id=former[member_id]))  # type: ignore[arg-type]
+        context.begin_session(context.group.members[member_id], at, former[member_id])
 
 
 def _departed_again(context: GroupContext, member_id: str) -> bool:

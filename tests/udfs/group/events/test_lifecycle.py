@@ -201,13 +201,18 @@ def test_a_late_deletion_takes_no_settings_that_are_newer() -> None:
     assert [one.strategy for one in script.rebalances] == ["rocketmq.AVG_BY_CIRCLE"]
 
 
-def test_a_late_deletion_ends_a_group_that_nothing_but_an_expiry_followed() -> None:
+def expired_and_deleted_late() -> Script:
     script = Script()
     script.snapshot(1_000, 1, {"a": ["t"]})
     script.beat(2_000, "a")
     script.run(60_000)
     script.delete(3_000)
     script.run(61_000)
+    return script
+
+
+def test_a_late_deletion_ends_a_group_that_nothing_but_an_expiry_followed() -> None:
+    script = expired_and_deleted_late()
     assert script.sessions() == ["a 1000..60000 gone"]
 
 
@@ -229,12 +234,7 @@ def test_what_comes_after_a_deletion_and_is_older_is_of_the_group_before(settle_
 
 
 def test_what_comes_after_a_late_deletion_and_is_newer_than_it_counts() -> None:
-    script = Script()
-    script.snapshot(1_000, 1, {"a": ["t"]})
-    script.beat(2_000, "a")
-    script.run(60_000)
-    script.delete(3_000)
-    script.run(61_000)
+    script = expired_and_deleted_late()
     script.join(4_000, "b")
     script.run(62_000)
     assert script.sessions() == ["a 1000..60000 gone", "b 4000..49000 expired"]

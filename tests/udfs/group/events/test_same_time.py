@@ -22,8 +22,8 @@ def test_an_expiry_comes_after_the_events_of_its_time_in_the_same_rebalance() ->
     script = Script()
     script.join(10, "a")
     script.join(10 + KAFKA_TIMEOUT, "b")
-    told = script.run(50_000).decided()
-    assert told[1:] == [f"{10 + KAFKA_TIMEOUT} #2 1->1 session_expired:a member_joined:b"]
+    written = script.run(50_000).decided()
+    assert written[1:] == [f"{10 + KAFKA_TIMEOUT} #2 1->1 session_expired:a member_joined:b"]
 
 
 def test_a_first_description_in_several_events_of_one_time_is_one_change() -> None:
@@ -56,8 +56,8 @@ def test_a_member_that_is_back_at_one_event_time_is_described_within_the_session
     script.join(20, "a", host="h2")
     script.beat(20, "a", host="h2", rack="r")
     script.run(30)
-    told = [change.body for change in script.written if isinstance(change.body, MemberChanged)]
-    assert [(body.joined_at - T0, body.host, body.rack) for body in told] == [(10, "h2", "r")]
+    written = script.bodies(MemberChanged)
+    assert [(body.joined_at - T0, body.host, body.rack) for body in written] == [(10, "h2", "r")]
     assert script.sessions() == ["a 10.."]
 
 
@@ -71,10 +71,10 @@ def test_a_member_that_was_back_for_less_than_a_millisecond_departed_once_by_its
     script.run(30)
     assert script.decided() == ["10 #1 0->1 group_created member_joined:a", "20 #2 1->1 member_left:a member_joined:b"]
     assert script.sessions() == ["a 10..20 left", "b 20.."]
-    closed = [change.body for change in script.written if isinstance(change.body, MemberClosed)]
+    closed = script.bodies(MemberClosed)
     assert [(body.joined_at - T0, body.last_heartbeat_at) for body in closed] == [(10, T0 + 15)]
-    told = [change.body.host for change in script.written if isinstance(change.body, MemberChanged)]
-    assert told == ["h2"]
+    written = [body.host for body in script.bodies(MemberChanged)]
+    assert written == ["h2"]
     assert script.group.departed["a"].member.joined_at == T0 + 10
 
 
@@ -84,8 +84,8 @@ def test_a_description_at_the_time_of_a_departure_stays_with_the_session() -> No
     script.poll(20, ("a", "h"))
     script.leave(20, "a")
     script.run(30)
-    told = [change.body for change in script.written if isinstance(change.body, MemberOpened | MemberClosed)]
-    assert [type(body) for body in told] == [MemberOpened, MemberChanged, MemberClosed]
+    written = script.bodies(MemberOpened, MemberClosed)
+    assert [type(body) for body in written] == [MemberOpened, MemberChanged, MemberClosed]
 
 
 def test_a_member_that_is_back_at_one_event_time_with_the_strategy_that_was_assumed_changed_nothing() -> None:
@@ -146,8 +146,8 @@ def test_a_member_that_was_back_and_replaced_at_one_event_time_is_described_unde
     script.join(20, "i-2", strategies=("sticky",), instance_id="i")
     script.run(30)
     assert script.decided()[1:] == ["20 #2 1->1 strategy_changed:i-2"]
-    told = [change.body for change in script.written if isinstance(change.body, MemberOpened)]
-    assert [(body.member_id, body.joined_at - T0, body.subscriptions) for body in told[1:]] == [
+    written = script.bodies(MemberOpened)
+    assert [(body.member_id, body.joined_at - T0, body.subscriptions) for body in written[1:]] == [
         ("i-1", 10, ("t", "u")),
         ("i-2", 20, ("t",)),
     ]
@@ -161,8 +161,8 @@ def test_a_static_member_that_left_and_was_back_at_the_time_of_its_new_id_never_
     script.join(20, "i-2", ("t", "u"), instance_id="i")
     script.run(30)
     assert script.decided()[1:] == ["20 #2 1->1 subscription_changed:i-2"]
-    told = [change.body for change in script.written if isinstance(change.body, MemberOpened)]
-    assert [(body.member_id, body.former_member_id, body.subscriptions) for body in told[1:]] == [
+    written = script.bodies(MemberOpened)
+    assert [(body.member_id, body.former_member_id, body.subscriptions) for body in written[1:]] == [
         ("i-2", "i-1", ("t", "u"))
     ]
 

@@ -23,7 +23,7 @@ def causes(script: Script) -> list[list[tuple[str, str | None]]]:
 
 
 def opened(script: Script) -> list[str]:
-    return [one.body.finding for one in script.written if isinstance(one.body, FindingOpened)]
+    return [one.finding for one in script.bodies(FindingOpened)]
 
 
 def test_a_member_that_joins_again_before_it_has_released_its_queues_makes_a_generation_of_its_own() -> None:
