@@ -16,7 +16,7 @@ from streaming.setup.errors import SetupError
 _PREFIX = "rebalance-monitor-"
 _LOCK, _UNHELD_LOCK = "lock", "lock.unheld"
 # How long the JVM may take to clean up behind itself.
-_JVM_END_S = 20.0
+_JVM_END_S = 60.0
 
 
 @cache

@@ -16,6 +16,7 @@ from streaming.settings.conf_files import conf_file
 from streaming.setup.errors import SetupError
 from streaming.setup.jars import spark_jars, store_jars
 from streaming.setup.java import find_java
+from streaming.spark.class_archive import archive_options
 from streaming.spark.executors import prepare_executors
 from streaming.spark.root_cause import reason_in
 from streaming.spark.scratch import scratch_folder
@@ -86,7 +87,7 @@ def session_conf(settings: Settings) -> dict[str, str]:
         conf["spark.driver.memory"] = settings.spark.driver_memory
         if is_local(settings.spark.master):
             conf |= _LOCAL
-            conf[_JAVA_OPTIONS] = " ".join(_LOCAL_JAVA)
+            conf[_JAVA_OPTIONS] = " ".join([*_LOCAL_JAVA, *archive_options()])
         conf |= checkpoint_conf(settings.job.checkpoint)  # behind what is for a disk; its jar is the monitor's own
     return conf | settings.spark.conf
 
