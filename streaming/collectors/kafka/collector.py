@@ -172,8 +172,14 @@ class KafkaCollector(CollectorThread):
         if len(moved) > _READ_AT_MOST:
             self._early.add(self._clock.at(now_ms()))
             return
-        times = [view.record_time(number, read[number] - 1) for number in moved]
-        for time_ms in sorted(time_ms for time_ms in times if time_ms is not None):
+        times: list[int] = []
+        for number in moved:
+            time_ms = view.record_time(number, read[number] - 1)
+            if time_ms is not None:
+                # Read sooner than the next round would: the closest bound of the brokers' clock.
+                self._clock.saw_record(time_ms, written_after_ms=None, read_ms=now_ms())
+                times.append(time_ms)
+        for time_ms in sorted(times):
             self._early.add(time_ms)
 
     def _ends_now(self, view: ClusterView) -> Mapping[int, int]:

@@ -216,3 +216,28 @@ def test_what_the_query_has_read_gets_a_clock_once_the_lateness_has_passed(
     collector.write_early_clock()
     collector.write_early_clock()
     assert sum(isinstance(event, Clock) for event in events_in(tmp_path)) == clocks
+
+
+def test_a_record_that_the_query_has_just_read_bounds_the_brokers_clock_closer_than_the_last_round(
+    tmp_path: Path,
+) -> None:
+    class Written(LosingView):
+        """What its last round saw was written three seconds before, what the query reads just now."""
+
+        def record_time(self, partition: int, offset: int) -> int | None:
+            return now_ms() - (3_000 if offset == 99 else 0)
+
+    read = {0: 100}
+    collector = KafkaCollector(
+        KafkaOptions("h:1", "c"),
+        EventFiles(tmp_path, "kafka"),
+        lambda: read,
+        view=lambda _options: Written(first=0),  # type: ignore[arg-type,return-value]
+    )
+    assert collector.observe_once()
+    collector.write_early_clock()
+    assert collector.status().ahead_ms >= 3_000
+    read[0] = 101
+    collector.write_early_clock()
+    assert collector.observe_once()
+    assert collector.status().ahead_ms < 1_000
