@@ -11,6 +11,7 @@ the batch that reads it; that batch, and in it the commit of the tables.
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import statistics
 import sys
@@ -38,7 +39,9 @@ GROUPS = int(os.environ.get("BENCH_LIVE_GROUPS", "3"))
 _GOAL_S = 3.0
 _WARM_UP_S = 30.0
 _COMMITS_EVERY_S = 0.5
-_STAYS_S = (4.0, 6.0)  # the guest of a group: joined, away
+# For how long the guest of a group stays joined, and away: by chance, or the next change would come just when the
+# lateness has passed.
+_STAYS_S = ((3.0, 5.0), (5.0, 7.0))
 
 
 def main() -> None:
@@ -120,7 +123,8 @@ def _play(broker: Broker, number: int, stop: threading.Event) -> None:
     host, guest = Consumer(settings), None
     host.subscribe(["orders"])
     joined_s, away_s = _STAYS_S
-    changes_at = time.monotonic() + away_s * (1 + number / GROUPS)
+    chance = random.Random(number)
+    changes_at = time.monotonic() + chance.uniform(*away_s)
     while not stop.is_set():
         host.poll(0.05)
         if guest is not None:
@@ -130,11 +134,11 @@ def _play(broker: Broker, number: int, stop: threading.Event) -> None:
         if guest is None:
             guest = Consumer(settings)
             guest.subscribe(["orders"])
-            changes_at = time.monotonic() + joined_s
+            changes_at = time.monotonic() + chance.uniform(*joined_s)
         else:
             guest.close()
             guest = None
-            changes_at = time.monotonic() + away_s
+            changes_at = time.monotonic() + chance.uniform(*away_s)
     for consumer in filter(None, (guest, host)):
         try:
             consumer.close()

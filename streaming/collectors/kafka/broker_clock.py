@@ -29,12 +29,18 @@ class BrokerClock:
         self._close_ms = 2 * round_ms
         self._bounds: deque[tuple[int, int | None, int]] = deque()  # when, at least, at most
         self._ahead_ms = 0
+        self._uncertain_ms: int | None = None
         self._newest = 0
 
     @property
     def ahead_ms(self) -> int:
         """The estimate by which this machine's clock is ahead of the brokers'."""
         return self._ahead_ms
+
+    @property
+    def uncertain_ms(self) -> int | None:
+        """By how much the two bounds differ; None: no record was seen yet."""
+        return self._uncertain_ms
 
     def saw_record(self, record_ms: int, *, written_after_ms: int | None, read_ms: int) -> None:
         """Add the evidence of one record.
@@ -51,6 +57,7 @@ class BrokerClock:
         at_most = min(most for _, _, most in self._bounds)
         at_least = max((least for _, least, _ in self._bounds if least is not None), default=0)
         proven = max(0, at_least)
+        self._uncertain_ms = at_most - proven
         self._ahead_ms = max(0, at_most) if at_most - proven <= self._close_ms else proven
 
     def at(self, local_ms: int) -> int:

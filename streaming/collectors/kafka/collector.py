@@ -27,7 +27,7 @@ from streaming.collectors.kafka.broker_clock import BrokerClock
 from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.early_clock import EarlyClock
 from streaming.collectors.kafka.end_offsets import EndDiff
-from streaming.collectors.kafka.metadata_client import REFUSALS, ClusterView
+from streaming.collectors.kafka.metadata_client import OFFSETS_TOPIC, REFUSALS, ClusterView
 from streaming.collectors.kafka.topic_diff import TopicDiff
 from streaming.collectors.kafka.under_way import GroupsUnderWay
 from streaming.machine.clock import now_ms
@@ -42,6 +42,8 @@ _LOOK_EVERY_S = 0.1  # whether the query has read what a round noted
 _LONGEST_PAUSE_S = 30.0
 _STOP_S = 8.0
 LATENESS_MS = default("time", "allowed_lateness_ms")
+_SEEK_EVERY_S = 0.3  # a new record, while the brokers' clock is not known closely
+_CLOSE_MS = 200
 _READ_AT_MOST = 4  # times of records, after each batch of the query; of more partitions none is read
 _MAX_WAITING_ROUNDS = 10_000  # about half a day of a query that is behind; then the oldest are dropped
 _log = logger("kafka")
@@ -107,6 +109,8 @@ class KafkaCollector(CollectorThread):
         self._owed: deque[Round] = deque(maxlen=_MAX_WAITING_ROUNDS)
         self._ends: Mapping[int, int] = {}
         self._ends_at_ms = 0
+        self._sought: Mapping[int, int] = {}
+        self._sought_at_ms = 0
         self._status = KafkaStatus(cluster=options.cluster, since_ms=now_ms())
         super().__init__("kafka-collector")
 
@@ -164,6 +168,29 @@ class KafkaCollector(CollectorThread):
             except OSError as error:
                 self._cannot_write(error)
 
+    def seek_new_record(self) -> None:
+        """Look for a record that was just written, while the brokers' clock is not known closely: it bounds it."""
+        began_ms = now_ms()
+        with self._turn:
+            uncertain_ms = self._clock.uncertain_ms
+            is_close = uncertain_ms is not None and uncertain_ms <= _CLOSE_MS
+            is_recent = began_ms - self._sought_at_ms < _SEEK_EVERY_S * 1_000
+            if self._view is None or self._status.state != "connected" or is_close or is_recent:
+                return
+            try:
+                self._see_newest(self._view, began_ms)
+            except KafkaException as error:
+                self._failed(error.args[0])
+
+    def _see_newest(self, view: ClusterView, began_ms: int) -> None:
+        ends = {number: end for (_, number), end in view.ends({OFFSETS_TOPIC: len(self._ends)}).items()}
+        moved = [number for number, end in sorted(ends.items()) if end > self._sought.get(number, end)]
+        since_ms, self._sought, self._sought_at_ms = self._sought_at_ms, ends, began_ms
+        if moved:
+            record_ms = view.record_time(moved[0], ends[moved[0]] - 1)
+            if record_ms is not None:
+                self._clock.saw_record(record_ms, written_after_ms=since_ms, read_ms=now_ms())
+
     def _note_read_records(self, view: ClusterView) -> None:
         """Note the times of the newest records that the query has read since the last call."""
         read, before = dict(self._offsets_read()), self._read_before
@@ -195,6 +222,7 @@ class KafkaCollector(CollectorThread):
                 pause_s = max(0.0, self._interval_s - (time.monotonic() - began)) if not failures else _pause(failures)
             self.flush_clock()
             self.write_early_clock()
+            self.seek_new_record()
             step = min(_LOOK_EVERY_S, max(pause_s, 0.0))
             self._stopping.wait(step)
             pause_s -= step

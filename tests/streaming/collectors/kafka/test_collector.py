@@ -241,3 +241,42 @@ def test_a_record_that_the_query_has_just_read_bounds_the_brokers_clock_closer_t
     collector.write_early_clock()
     assert collector.observe_once()
     assert collector.status().ahead_ms < 1_000
+
+
+def test_while_the_brokers_clock_is_not_known_closely_a_new_record_is_looked_for_between_rounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1_000_000
+
+    class Growing(LosingView):
+        """Another record with each look, just written by a broker whose clock is 40 ms behind."""
+
+        looks = 0
+
+        def ends(self, partitions: Mapping[str, int]) -> dict[tuple[str, int], int]:
+            self.looks += 1
+            return {(topic, 0): 100 + self.looks for topic in partitions}
+
+        def record_time(self, partition: int, offset: int) -> int | None:
+            return now - 40 if offset > 100 else now - 3_000
+
+    view = Growing(first=0)
+    monkeypatch.setattr("streaming.collectors.kafka.collector.now_ms", lambda: now)
+    collector = KafkaCollector(
+        KafkaOptions("h:1", "c"),
+        EventFiles(tmp_path, "kafka"),
+        dict,
+        view=lambda _options: view,  # type: ignore[arg-type,return-value]
+    )
+    assert collector.observe_once()
+    looks, ahead = [], []
+    for _ in range(6):
+        now += 150
+        collector.seek_new_record()
+        looks.append(view.looks)
+        assert collector.observe_once()
+        ahead.append(collector.status().ahead_ms)
+    # Every 300 ms at most, and no more once the bounds are close.
+    assert looks == [1, 1, 2, 2, 2, 2]
+    assert ahead[0] > 1_000 > ahead[2]
+    assert ahead[2:] == [40] * 4
