@@ -21,6 +21,7 @@ from udfs.group.state.group import (
 )
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.view import Settings
 from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
 from udfs.model.events import GroupSnapshot, Mode
@@ -61,7 +62,7 @@ class GroupContext(GroupHistory):
         """Record that the group was deleted at a time: what is older and comes later is of the group before."""
         self.group.deleted_at = max(own, self.group.deleted_at or own)
 
-    def note_settings(self, at: int) -> tuple[object, ...]:
+    def note_settings(self, at: int) -> Settings:
         """Keep and return the group's settings before the first event of this event time that changes them."""
         self.group.touched_at = max(at, self.group.touched_at or at)
         if self.before.settings is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from udfs.group.state.group import Group, Member
+from udfs.group.state.view import Settings
 from udfs.model.journal import Trigger, TriggerKind
 
 # What a description changes -> the field that says it.
@@ -33,7 +34,7 @@ class BeforeEventTime:
         self._group = group
         self.members: dict[str, Member | None] = {}
         self.objects: dict[str, Member] = {}
-        self.settings: tuple[object, ...] | None = None
+        self.settings: Settings | None = None
         self.exempt: set[str] = set()
         self.renamed: dict[str, str] = {}
         self.new_ids: set[str] = set()

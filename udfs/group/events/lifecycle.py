@@ -36,7 +36,7 @@ def change_settings(context: GroupContext, due: DueEvent, event: GroupSettings, 
     Returns: whether some are older than what stays in their place.
     """
     group = context.group
-    in_use, *_ = context.note_settings(at)
+    (in_use, _), *_ = context.note_settings(at)
     if due.late:  # what came late before it counts
         in_use = context.strategy_now()
     strategy = False

@@ -66,11 +66,13 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
             late_told = True
         outdated |= arrive_by_snapshot(context, member_id, info, own, at)
         context.cause(at, "member_joined", member_id, event_id=event_id)
-    before = group.reported_strategy or group.last_strategy
+    if snapshot.strategy:
+        context.note_settings(at)
+    before = context.polled_strategy()
     context.note_poll(snapshot.leader, snapshot.strategy)
     if snapshot.strategy:
         named = qualified_name(snapshot.strategy, context.system)
-        if group.members_decided and group.members and before and qualified_name(before, context.system) != named:
+        if group.members_decided and group.members and before and before != named:
             context.cause(at, "strategy_changed", event_id=event_id, detail=named)
     return outdated
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Mapping
 from operator import attrgetter
+from typing import Any, TypeAlias
 
 from udfs.group.state.assignment_diff import Changed, changed_queues
 from udfs.group.state.group import Group, Member, Owners
@@ -18,6 +20,9 @@ from udfs.strategies.allocate import own_strategies
 from udfs.strategies.registry import qualified_name
 
 _SHOWN = attrgetter(*SHOWN)
+
+# A group's strategies, its own and the one that polls show, its mode, and its strategy's settings.
+Settings: TypeAlias = tuple[tuple[str | None, str | None], str, Mapping[str, Any]]
 
 
 class GroupView:
@@ -39,10 +44,15 @@ class GroupView:
         self.seen: dict[str, int] = dict(facts.last_heartbeat)
         self._compared: list[tuple[Owners, Owners, list[Changed]]] = []
 
-    def settings_now(self) -> tuple[object, ...]:
-        """Return the settings of the group: its strategy, and all others."""
+    def settings_now(self) -> Settings:
+        """Return the settings of the group: its strategies, its own and the one that polls show, and all others."""
         group = self.group
-        return (self.strategy_now(), self.mode, group.strategy_settings or {})
+        return ((self.strategy_now(), self.polled_strategy()), self.mode, group.strategy_settings or {})
+
+    def polled_strategy(self) -> str | None:
+        """Return the strategy that the last poll has shown, else the one last used."""
+        name = self.group.reported_strategy or self.group.last_strategy
+        return None if name is None else qualified_name(name, self.system)
 
     def strategy_now(self) -> str | None:
         """Return the group's own strategy, else the one last used; None: its members' vote failed.

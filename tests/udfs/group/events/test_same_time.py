@@ -230,3 +230,23 @@ def test_a_cause_that_comes_again_while_changes_settle_moves_them() -> None:
     script.settings(10, strategy="AVG_BY_CIRCLE")
     script.settings(30, strategy="AVG")
     assert script.run(500).decided()[1:] == ["30 #2 1->1 strategy_changed"]
+
+
+def test_another_strategy_in_a_poll_is_a_cause_beside_settings_of_its_event_time() -> None:
+    script = Script()
+    script.queues(0, "t", 4)
+    script.snapshot(10, None, {"a": ["t"]}, strategy="range")
+    script.snapshot(20, None, {"a": ["t"]}, strategy="roundrobin")
+    script.settings(20, strategy_settings={"x": 1})
+    script.run(30)
+    assert script.decided()[1:] == ["20 #2 1->1 strategy_changed settings_changed"]
+
+
+def test_another_strategy_in_a_poll_that_the_next_one_of_its_event_time_takes_back_is_none() -> None:
+    script = Script()
+    script.queues(0, "t", 4)
+    script.snapshot(10, None, {"a": ["t"]}, strategy="range")
+    script.snapshot(20, None, {"a": ["t"]}, strategy="roundrobin")
+    script.snapshot(20, None, {"a": ["t"]}, strategy="range")
+    script.run(30)
+    assert len(script.decided()) == 1
