@@ -169,7 +169,7 @@ class KafkaCollector(CollectorThread):
                 self._cannot_write(error)
 
     def seek_new_record(self) -> None:
-        """Look for a record that was just written, while the brokers' clock is not known closely: it bounds it."""
+        """Seek a record that was just written, while the brokers' clock is not known closely: it bounds it."""
         began_ms = now_ms()
         with self._turn:
             uncertain_ms = self._clock.uncertain_ms

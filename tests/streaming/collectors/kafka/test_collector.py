@@ -243,7 +243,7 @@ def test_a_record_that_the_query_has_just_read_bounds_the_brokers_clock_closer_t
     assert collector.status().ahead_ms < 1_000
 
 
-def test_while_the_brokers_clock_is_not_known_closely_a_new_record_is_looked_for_between_rounds(
+def test_a_new_record_is_sought_between_rounds_while_the_brokers_clock_has_no_close_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1_000_000
