@@ -49,6 +49,7 @@ class GroupContext(GroupHistory):
         super().__init__(group, facts, topics, rules)
         self.queue = EventQueue()
         self.work = 0
+        self._ends_not_before: dict[str, int] = {}
         self._caused: set[tuple[str, str | None, str | None]] = set()  # what is pending names already
 
     # ---- what the group remembers of its events
@@ -131,7 +132,15 @@ class GroupContext(GroupHistory):
             return
         deadline = self.deadline_of(member)
         if deadline < self.facts.clock:
-            self.queue.push_expiry(self.not_before_applied(deadline), deadline, member_id)
+            self.queue.push_expiry(self.end_of_session(member_id, deadline), deadline, member_id)
+
+    def end_of_session(self, member_id: str, deadline: int) -> int:
+        """Return when a session of this deadline ends: not before what was applied already."""
+        return max(self.not_before_applied(deadline), self._ends_not_before.get(member_id, deadline))
+
+    def end_not_before(self, member_id: str, at: int) -> None:
+        """Have a member's session end at this time at the earliest: what was applied then continued it."""
+        self._ends_not_before[member_id] = at
 
     def await_heartbeat(self, member_id: str, after: int) -> None:
         """Have the next heartbeat of a departed member apply: it is a join, or takes the departure back."""

@@ -32,7 +32,7 @@ def apply_expiry(context: GroupContext, due: MemberDue, deadline: int) -> None:
     if now > deadline:
         context.watch(member_id)
     elif now == deadline:
-        _expire(context, member_id, context.not_before_applied(deadline))
+        _expire(context, member_id, context.end_of_session(member_id, deadline))
 
 
 def _expire(context: GroupContext, member_id: str, deadline: int) -> None:

@@ -72,6 +72,8 @@ def on_join(context: GroupContext, due: DueEvent, event: MemberJoined | Heartbea
         return Applied(True, _arrive(context, member_id, name, event, at, own, due))
     context.begin_heartbeats(member, own)
     described = apply_description(context, member, event, at, due)
+    if due.late and described.changed:
+        context.end_not_before(member_id, at)
     if group.revoked_pending and isinstance(event, MemberJoined) and event.owned is not None and not due.late:
         # It released its queues, and rejoins for the second generation of a cooperative rebalance.
         detail = counted(len(group.revoked_pending), "queue") + " released"

@@ -31,6 +31,8 @@ def end_event_time(context: GroupContext, at: int) -> None:
     if pending is None or context.kind is GroupKind.REPORTED:
         return
     first = context.before.triggers
+    if not first:  # nothing was pending before: what was replaced is split now, whatever came first
+        settle_replaced(context)
     kept = [
         trigger for place, trigger in enumerate(pending.triggers) if place < first or not _cancels_out(context, trigger)
     ]

@@ -44,3 +44,14 @@ def test_a_member_that_left_does_not_expire_before_a_generation_shows_its_depart
         script.run(clock)
     assert script.decided()[1:] == ["2000 #2 2->1 member_left:a"]
     assert script.sessions() == ["a 5..500 left", "b 5.."]
+
+
+def test_a_late_heartbeat_that_changes_a_description_ends_no_session_before_it_was_applied() -> None:
+    script = Script(session_timeouts_ms={"kafka": 1_000})
+    script.poll(10, "a", "b")
+    script.beat(20, "b")
+    script.run(5_000)
+    script.beat(30, "a", rack="r")
+    script.run(6_000)
+    assert script.sessions() == ["a 10..5000 expired", "b 10..1020 expired"]
+    assert script.decided()[1:] == ["1020 #2 2->1 session_expired:b", "5000 #3 1->0 session_expired:a"]

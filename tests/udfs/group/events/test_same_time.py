@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.udfs.group.group_script import T0, Script
 from udfs.model.journal import MemberChanged, MemberClosed, MemberOpened
 
@@ -250,3 +252,17 @@ def test_another_strategy_in_a_poll_that_the_next_one_of_its_event_time_takes_ba
     script.snapshot(20, None, {"a": ["t"]}, strategy="range")
     script.run(30)
     assert len(script.decided()) == 1
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_spans_move_to_a_new_id_at_once_whatever_else_of_its_event_time_begins_a_rebalance(is_first: bool) -> None:
+    script = Script(settle_ms=500)
+    script.queues(0, "t", 1)
+    script.join(10, "i-1", instance_id="i")
+    script.run(1_000)
+    if is_first:
+        script.settings(1_000, strategy="roundrobin")
+    script.join(1_000, "i-2", instance_id="i")
+    if not is_first:
+        script.settings(1_000, strategy="roundrobin")
+    assert script.run(1_001).spans() == ["t/0 i-1 10..1000", "t/0 i-2 1000.."]
