@@ -199,6 +199,7 @@ class ReportedGroup(Group):
                 self.join(at, name, "snapshots")
             self.members[name].shown_at = at
             self.describe(self.members[name], info, at)
+        self.members = {name: self.members[name] for name in told}  # ties of strategies depend on the leader's list
         return triggers
 
     def departure(self, member: Member, at: int) -> tuple[str, int, str]:
