@@ -27,7 +27,9 @@ def check_story(job: RunningJob, story: Story) -> None:
         assert row["generation_source"] == "reported"
         assert row["members_after"] == len(step.given)
         assert held_at(reported, row["event_time"]) == _given(step), step.what
-        if step.given:
+        if step.is_stale:
+            assert (row["agrees"], row["agrees_reason"]) == (None, "leader_metadata_stale"), (step.what, row)
+        elif step.given:
             assert row["agrees"] is True, (step.what, row)
             assert held_at(computed, row["event_time"]) == _given(step), step.what
 

@@ -30,12 +30,14 @@ class Step:
         what: For people. generation: As the members know it.
         triggers: Kinds, and the client id of whom they name (None = nobody), in any order.
         given: What each member holds in it, by member id, as the members themselves say.
+        is_stale: Its leader had no metadata of a topic.
     """
 
     what: str
     generation: int
     triggers: frozenset[tuple[str, str | None]]
     given: dict[str, tuple[Partition, ...]]
+    is_stale: bool = False
 
 
 @dataclass
@@ -117,7 +119,8 @@ def dynamic_members(broker: Broker, group: str, start: StartMember) -> Story:
     if a.generation == story.steps[-1].generation + 2:
         # On a busy machine it assigns before it has metadata of the second topic, and joins again with it.
         before = story.steps[-1]
-        story.steps.append(Step("not knowing it yet", before.generation + 1, frozenset({subscribed}), before.given))
+        stale = Step("not knowing it yet", before.generation + 1, frozenset({subscribed}), before.given, is_stale=True)
+        story.steps.append(stale)
         subscribed = ("queue_count_changed", None)
     story.record("it subscribes to a second topic", [a], subscribed)
     wait_for_commits(broker, group, orders + bills)
