@@ -214,7 +214,7 @@ def _read_commit(value: bytes) -> _Commit:
     offset = reader.int64()
     if version >= 3:
         reader.int32()  # leader epoch
-    reader.nullable_string()  # the client's own metadata
+    reader.skip_string()  # the client's own metadata: any bytes
     committed_at = reader.int64()
     if version == 1:
         reader.int64()  # when it expires

@@ -201,9 +201,9 @@ def _have_valid_lengths(values: pa.BinaryArray, rows: Int64) -> Booleans:
     versions = _int16(content, starts)
     plain = (versions >= 0) & (versions < FIRST_FLEXIBLE_VERSION)
     version = versions[plain]
+    text = _int16(content, starts[plain] + _TEXT_AT[version])
     # Null (-1) has no bytes either.
-    text = np.maximum(_int16(content, starts[plain] + _TEXT_AT[version]), 0)
-    valid[measured[plain]] = lengths[plain] == _BYTES_BESIDE_TEXT[version] + text
+    valid[measured[plain]] = (text >= -1) & (lengths[plain] == _BYTES_BESIDE_TEXT[version] + np.maximum(text, 0))
     flexible = versions == FIRST_FLEXIBLE_VERSION
     valid[measured[flexible]] = _are_valid_flexible(content, starts[flexible], lengths[flexible])
     return valid

@@ -84,13 +84,19 @@ class WireReader:
 
     def nullable_string(self) -> str | None:
         """Read a text or null."""
-        length = self.uvarint() - 1 if self.flexible else self.int16()
-        if length == -1:
-            return None
+        text = self._text()
         try:
-            return self._take(length).decode()
+            return None if text is None else text.decode()
         except UnicodeDecodeError as error:
             raise WireError(f"a text before byte {self._place} is not UTF-8") from error
+
+    def skip_string(self) -> None:
+        """Pass over a text or null, whatever its bytes."""
+        self._text()
+
+    def _text(self) -> bytes | None:
+        length = self.uvarint() - 1 if self.flexible else self.int16()
+        return None if length == -1 else self._take(length)
 
     def data(self) -> bytes:
         """Read bytes that are not null."""

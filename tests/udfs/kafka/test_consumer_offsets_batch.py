@@ -51,6 +51,8 @@ def columns_of(records: list[Record]) -> tuple[pa.BinaryArray, pa.BinaryArray, n
 @example([])
 @example([(None, None, AT)])
 @example([(GOLDEN["key-1"], GOLDEN["commit-4"], AT), (GOLDEN["key-1"], None, AT), (GOLDEN["key-0"], b"", AT)])
+@example([(GOLDEN["key-1"], GOLDEN["commit-1"].replace("é".encode(), b"\0\xa9"), AT)])
+@example([(GOLDEN["key-1"], GOLDEN["commit-1"].replace("\0\x07who: é".encode(), b"\xff\0"), AT)])
 def test_columns_hold_the_same_as_records_one_by_one(records: list[Record]) -> None:
     commits, others = [], []
     names = {}
