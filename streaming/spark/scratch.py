@@ -15,7 +15,7 @@ from streaming.setup.errors import SetupError
 
 _PREFIX = "rebalance-monitor-"
 _LOCK, _UNHELD_LOCK = "lock", "lock.unheld"
-# How long the JVM may take to clean up behind itself.
+# How long the JVM may take to clean up behind itself, or to write the archive of its classes.
 _JVM_END_S = 60.0
 
 

@@ -58,7 +58,7 @@ class BrokerClock:
         at_least = max((least for _, least, _ in self._bounds if least is not None), default=0)
         proven = max(0, at_least)
         self._uncertain_ms = at_most - proven
-        self._ahead_ms = max(0, at_most) if at_most - proven <= self._close_ms else proven
+        self._ahead_ms = max(0, at_most) if self._uncertain_ms <= self._close_ms else proven
 
     def at(self, local_ms: int) -> int:
         """Return the brokers' time at a time of this machine; never less than a previous result."""

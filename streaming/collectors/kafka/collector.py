@@ -187,9 +187,16 @@ class KafkaCollector(CollectorThread):
         moved = [number for number, end in sorted(ends.items()) if end > self._sought.get(number, end)]
         since_ms, self._sought, self._sought_at_ms = self._sought_at_ms, ends, began_ms
         if moved:
-            record_ms = view.record_time(moved[0], ends[moved[0]] - 1)
-            if record_ms is not None:
-                self._clock.saw_record(record_ms, written_after_ms=since_ms, read_ms=now_ms())
+            self._see_record(view, moved[0], ends[moved[0]] - 1, written_after_ms=since_ms)
+
+    def _see_record(
+        self, view: ClusterView, partition: int, offset: int, *, written_after_ms: int | None = None
+    ) -> int | None:
+        """Bound the brokers' clock by a record; return its time, if there is one."""
+        record_ms = view.record_time(partition, offset)
+        if record_ms is not None:
+            self._clock.saw_record(record_ms, written_after_ms=written_after_ms, read_ms=now_ms())
+        return record_ms
 
     def _note_read_records(self, view: ClusterView) -> None:
         """Note the times of the newest records that the query has read since the last call."""
@@ -199,14 +206,8 @@ class KafkaCollector(CollectorThread):
         if len(moved) > _READ_AT_MOST:
             self._early.add(self._clock.at(now_ms()))
             return
-        times: list[int] = []
-        for number in moved:
-            time_ms = view.record_time(number, read[number] - 1)
-            if time_ms is not None:
-                # Read sooner than the next round would: the closest bound of the brokers' clock.
-                self._clock.saw_record(time_ms, written_after_ms=None, read_ms=now_ms())
-                times.append(time_ms)
-        for time_ms in sorted(times):
+        times = [self._see_record(view, number, read[number] - 1) for number in moved]
+        for time_ms in sorted(time_ms for time_ms in times if time_ms is not None):
             self._early.add(time_ms)
 
     def _ends_now(self, view: ClusterView) -> Mapping[int, int]:
@@ -278,12 +279,8 @@ class KafkaCollector(CollectorThread):
         if moved:
             number = moved[0]
             if self._ends_at_ms and number in self._ends:
-                record_ms = view.record_time(number, self._ends[number])
-                if record_ms is not None:
-                    self._clock.saw_record(record_ms, written_after_ms=self._ends_at_ms, read_ms=now_ms())
-            record_ms = view.record_time(number, ends[number] - 1)
-            if record_ms is not None:
-                self._clock.saw_record(record_ms, written_after_ms=None, read_ms=now_ms())
+                self._see_record(view, number, self._ends[number], written_after_ms=self._ends_at_ms)
+            self._see_record(view, number, ends[number] - 1)
         self._ends, self._ends_at_ms = dict(ends), before_ms
 
     def _write_allowed_clock(self) -> bool:

@@ -49,7 +49,7 @@ class GroupContext(GroupHistory):
         super().__init__(group, facts, topics, rules)
         self.queue = EventQueue()
         self.work = 0
-        self._ends_not_before: dict[str, int] = {}
+        self._ends_not_before: dict[str, int] = {}  # member -> when its session ends at the earliest
         self._caused: set[tuple[str, str | None, str | None]] = set()  # what is pending names already
 
     # ---- what the group remembers of its events

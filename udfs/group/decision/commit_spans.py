@@ -125,7 +125,7 @@ def _release_shared(context: GroupContext, origin: Origin, owners: Owners, renam
 
 
 def settle_replaced(context: GroupContext) -> None:
-    """Split the spans of all static members that were replaced: no rebalance is pending."""
+    """Split the spans of all static members that were replaced: nothing from before waits for its commit."""
     split_replaced(context, None)
     if context.group.awaited is None:
         context.group.replaced = []

@@ -71,7 +71,6 @@ def end_event_time(context: GroupContext, at: int) -> None:
         pending.changed_at = context.before.changed_at
         return
     context.cancel_pending()
-    settle_replaced(context)
     if pending.reported is not None and group.last_rebalance_id is not None:
         take_reported_assignment(context, dict(pending.reported), at)
 
