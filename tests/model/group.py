@@ -170,7 +170,7 @@ class Group(Reports):
     def alive(self, at: int, name: str, event: Event) -> None:
         member = self.members.get(name)
         if member is None:
-            if self.gone_at.get(name) == at and (event["type"] == "heartbeat" or name in self.replaced):
+            if self.gone_at.get(name, 0) >= at and (event["type"] == "heartbeat" or name in self.replaced):
                 # Sent before it went: only a later one is a join, but what it says is known when it comes back.
                 gone = Member(at, "heartbeats", dict(self.departed.get(name, {})))
                 self.describe(gone, event, event["event_time"])

@@ -212,7 +212,7 @@ class Coordinator:
         if self.event_time is None:
             self.event_time = at
             context.begin_event_time()
-            context.first_change = len(context.output.changes)
+            context.begin_spans(at)
         if at in self.generation_times and context.kind is GroupKind.REPORTED:
             # What was learned at the very time of a new generation may be its cause: it goes first.
             self.generation_times.discard(at)

@@ -25,13 +25,16 @@ class GroupHistory(GroupView):
     Attributes:
         output: What is written.
         before: The group before the events of this time.
-        first_change: How many changes had been written then, even if the group is deleted at that time.
+        awaited_before: The generation that waited for topics when the batch began.
     """
 
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
         super().__init__(group, facts, topics, rules)
         self.output = GroupOutput()
-        self.first_change = 0
+        self.awaited_before = group.awaited
+        self._spans_at: int | None = None
+        self._first_change = 0  # of this time, even if the group is deleted at it
+        self._earlier_spans: list[QueuesReassigned | MemberReplaced] = []
         self.begin_event_time()
 
     def begin_event_time(self) -> None:
@@ -52,10 +55,19 @@ class GroupHistory(GroupView):
             )
         )
 
+    def begin_spans(self, at: int) -> None:
+        """Record how many changes were written before the spans of one time."""
+        if at != self._spans_at:
+            self._spans_at, self._first_change, self._earlier_spans = at, len(self.output.changes), []
+
+    def note_earlier_spans(self, bodies: list[QueuesReassigned | MemberReplaced]) -> None:
+        """Keep what became of computed spans at this time in batches before."""
+        self._earlier_spans = bodies
+
     def computed_spans_of_now(self) -> list[QueuesReassigned | MemberReplaced]:
-        """Return what became of computed spans at this event time so far."""
-        bodies = [change.body for change in self.output.changes[self.first_change :]]
-        return [
+        """Return what became of computed spans at this time so far."""
+        bodies = [change.body for change in self.output.changes[self._first_change :]]
+        return self._earlier_spans + [
             body
             for body in bodies
             if isinstance(body, MemberReplaced) or (isinstance(body, QueuesReassigned) and body.origin == "computed")

@@ -15,7 +15,14 @@ import msgspec
 from udfs.group.assignment.queue_handover import latest_pulls, resumed
 from udfs.group.audit.audit_commit import commit_audit, end_audits
 from udfs.group.batch.context import GroupContext
-from udfs.group.decision.commit_spans import commit_spans, end_spans, note_holdings, settle_replaced, split_span_of
+from udfs.group.decision.commit_spans import (
+    commit_spans,
+    end_spans,
+    note_holdings,
+    provisional_spans,
+    settle_replaced,
+    split_span_of,
+)
 from udfs.group.decision.rebalance import RebalanceResult
 from udfs.group.members.static_members import ids_at
 from udfs.group.state.assignment_diff import by_owner, owners_of, without_topics
@@ -64,7 +71,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
             commit_spans(context, "reported", without_topics(group.reported, plan.made_again), at)
         commit_spans(context, "reported", result.reported, at, costs=result.costs, paused=plan.step_pauses)
         group.has_reported = True
-    overtake_awaited(context)
+    overtake_awaited(context, at)
     group.exists = True
     if plan.awaited is None:
         _forget_owned(group)
@@ -95,8 +102,11 @@ def _forget_owned(group: Group) -> None:
 # ---- reported generations
 
 
-def overtake_awaited(context: GroupContext) -> None:
+def overtake_awaited(context: GroupContext, at: int) -> None:
     """Forget what the current generation still needs: another one takes its place, under the present ids."""
+    awaited = context.group.awaited
+    if awaited is not None and awaited is context.awaited_before and awaited.since == at:
+        context.note_earlier_spans([*awaited.again, *provisional_spans(context, awaited)])
     context.group.awaited = None
     settle_replaced(context)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from udfs.group.assignment.move_costs import MoveCost, move_costs
 from udfs.group.assignment.queue_handover import Handover, hand_over
@@ -10,10 +10,10 @@ from udfs.group.assignment.span_runs import Pauses, pack_reassignment
 from udfs.group.batch.context import GroupContext
 from udfs.group.members.static_members import ids_at
 from udfs.group.state.assignment_diff import Changed
-from udfs.group.state.group import MAX_REPLACEMENTS, Group, Owners, Queue, Replacement
+from udfs.group.state.group import MAX_REPLACEMENTS, Awaited, Group, Owners, Queue, Replacement
 from udfs.group.state.state_machine import GroupKind
 from udfs.model.journal import MemberReplaced
-from udfs.model.spans import Origin
+from udfs.model.spans import Origin, QueuesReassigned
 
 
 def commit_spans(
@@ -48,7 +48,27 @@ def commit_spans(
     if changed and origin == "reported" and context.kind is GroupKind.CLIENT_ASSIGNED:
         handover = hand_over(context, changed, pulled or {}, at)
         group.idle_queues, group.pulls = handover.idle_queues, handover.pulls
-    body = pack_reassignment(
+    pauses = (paused or {}) if handover is None else handover.pauses
+    body = _packed(group, origin, current, changed, at, lambda topic: inferred or topic in guessed, pauses, costs)
+    if body is not None:
+        context.write(at, body)
+    if origin == "computed":
+        group.computed = owners
+    else:
+        group.reported = owners
+
+
+def _packed(
+    group: Group,
+    origin: Origin,
+    current: Owners,
+    changed: Sequence[Changed],
+    at: int,
+    inferred: Callable[[str], bool],
+    pauses: Pauses,
+    costs: Mapping[Queue, MoveCost],
+) -> QueuesReassigned | None:
+    return pack_reassignment(
         current,
         changed,
         origin=origin,
@@ -57,16 +77,21 @@ def commit_spans(
         rebalance_id=group.last_rebalance_id or "",
         names=ids_at(group, at),
         instance_ids={name: one.instance_id for name, one in group.members.items() if one.instance_id is not None},
-        inferred=lambda topic: inferred or topic in guessed,
-        pauses=(paused or {}) if handover is None else handover.pauses,
+        inferred=inferred,
+        pauses=pauses,
         costs=costs,
     )
-    if body is not None:
-        context.write(at, body)
-    if origin == "computed":
-        group.computed = owners
-    else:
-        group.reported = owners
+
+
+def provisional_spans(context: GroupContext, awaited: Awaited) -> list[QueuesReassigned]:
+    """Return what the current generation changed while it waits for its topics, as it was written."""
+    group = context.group
+    if awaited.before is None:
+        return []
+    changed = context.changed_queues(awaited.before, group.computed)
+    guessed = group.topics_without_metadata
+    body = _packed(group, "computed", awaited.before, changed, awaited.since, lambda topic: topic in guessed, {}, {})
+    return [] if body is None else [body]
 
 
 def end_spans(context: GroupContext, at: int) -> None:

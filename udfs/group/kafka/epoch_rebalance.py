@@ -49,7 +49,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     """
     group, at = context.group, outcome.at
     context.follow()
-    context.first_change = len(context.output.changes)
+    context.begin_spans(at)
     lives = lives_in(group.recorded, outcome, names)
     snapshot = _snapshot(context, outcome, lives)
     due = DueEvent(snapshot, outcome.event_id)
@@ -57,7 +57,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     if outcome.epoch == group.generation:
         update_existing(context, snapshot, at)
         return
-    overtake_awaited(context)
+    overtake_awaited(context, at)
     told = lives.owners(outcome.owned)
     published = None if outcome.target is None else lives.owners(outcome.target)
     # A target names queues that its coordinator knew, whether or not anybody has taken them.

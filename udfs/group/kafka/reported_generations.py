@@ -106,7 +106,7 @@ def _take_new_generation(
     group = context.group
     current = group.generation if _counts_on(context, snapshot) else None
     generation = snapshot.generation or 0
-    overtake_awaited(context)
+    overtake_awaited(context, at)
     told = reported_owners(context, snapshot)
     subscribed_before = group.current_topics()
     after = topics_after(context, snapshot, told, at)

@@ -175,3 +175,19 @@ def test_metadata_that_is_older_than_a_generation_takes_none_of_its_queues_away(
     script.run(60)
     assert [row.queues_after for row in script.rebalances] == [2, 0, 4, 4]
     assert script.decided()[3:] == ["50 #4 1->2 member_joined:b"]
+
+
+def test_what_a_generation_of_the_same_time_ended_stays_ended_when_a_later_batch_brings_the_next_one() -> None:
+    spans = []
+    for is_cut in (False, True):
+        script = Script()
+        held = assigned(a="1", b="2", c="0")
+        script.snapshot(10, 6, {one: ["t"] for one in "abcd"}, held, strategy="cooperative-sticky")
+        script.snapshot(50, 7, {"b": ["t"]}, assigned(b="0 1 2"), strategy="cooperative-sticky")
+        if is_cut:
+            script.run(51)
+        script.snapshot(50, 8, {"c": ["t"]}, assigned(c="0 1 2 3"), strategy="cooperative-sticky")
+        script.queues(500, "t", 7)
+        spans.append(script.run(600).spans())
+    assert spans[1] == spans[0]
+    assert {"t/2 c 10..50 inferred", "t/2 c 50.. inferred"} <= set(spans[1])
