@@ -31,21 +31,19 @@ if TYPE_CHECKING:
 
     from streaming.tables.materializer import Materializer
 
-# More rows than this come in slices. A rejected input may be long, so fewer of them.
+# More rows than this come in slices. A rejected input may be long, so fewer of them; one decided row of progress is up
+# to a hundred rows of the table.
 DRIVER_ROWS = 20_000
 DRIVER_REJECTED = 500
-SLICE_ROWS = 100_000
-SLICE_REJECTED = 500
-# One decided row of progress is up to a hundred rows of the table.
 DRIVER_PROGRESS = 500
-SLICE_PROGRESS = 1_000
+# Of decided rows, as text. Each slice is a job of Spark over all of them.
+SLICE_BYTES = 32_000_000
 # This many rows come to the driver with the job that computes the batch.
 FIRST_ROWS = 2_000
 # At most this many rebalances of one batch are listed in the live view.
 NEWEST_REBALANCES = 200
 
 
-_SLICES = {"rejected": SLICE_REJECTED, "progress": SLICE_PROGRESS}
 _begun = msgspec.json.Decoder(ClusterBegun)
 _unfinished = msgspec.json.Decoder(Unfinished)
 
@@ -152,7 +150,7 @@ class Sink:
         self._append_progress([body for kind, body in few if kind == "progress"], decided, batch_id)
         rejected = sum(kind == "rejected" for kind, _ in few)
         if rejected > DRIVER_REJECTED:
-            self._append_large(self._rejected, decided, "rejected", rejected, batch_id)
+            self._append_large(self._rejected, decided, _sizes(decided)["rejected"], batch_id)
         elif rejected:
             found = decided.where("kind = 'rejected'").collect()
             self._append(
@@ -173,7 +171,8 @@ class Sink:
 
     def _append_progress(self, bodies: Sequence[str], decided: DataFrame, batch_id: int) -> None:
         if len(bodies) > DRIVER_PROGRESS:
-            self._append_large(self._progress, decided, "progress", len(bodies), batch_id)
+            size = _Size("progress", len(bodies), sum(map(len, bodies)))
+            self._append_large(self._progress, decided, size, batch_id)
             return
         rows = [row for body in bodies for row in progress_rows(body)]
         self._append(
@@ -196,7 +195,8 @@ class Sink:
             self._commit(table, to_arrow(table.table, ordered), batch_id)
 
     def _write_large(self, decided: DataFrame, batch_id: int) -> bool:
-        counts = {row["kind"]: row["count"] for row in decided.groupBy("kind").count().collect()}
+        sizes = _sizes(decided)
+        counts = {kind: size.rows for kind, size in sizes.items()}
         for kind, table in (
             ("rebalance", self._rebalances),
             ("change", self._changes),
@@ -204,7 +204,7 @@ class Sink:
             ("rejected", self._rejected),
         ):
             if counts.get(kind):
-                self._append_large(table, decided, kind, counts[kind], batch_id)
+                self._append_large(table, decided, sizes[kind], batch_id)
         if counts and self._report is not None:
             self._report(_of_large(decided, counts))
         if counts.get("begun"):
@@ -213,13 +213,14 @@ class Sink:
             self._make_another_batch({row["cluster"] for row in decided.where("kind = 'unfinished'").collect()})
         return bool(counts.get("change"))
 
-    def _append_large(self, table: TableWriter, decided: DataFrame, kind: str, rows: int, batch_id: int) -> None:
+    def _append_large(self, table: TableWriter, decided: DataFrame, size: _Size, batch_id: int) -> None:
+        kind = size.kind
         of_kind = decided.where(f"kind = '{kind}'")
         if isinstance(table, DeltaSparkTable):
             with self._clock.writing():
-                table.append_frame(rows_frame(of_kind, kind, batch_id), rows, self._mark(table, batch_id))
+                table.append_frame(rows_frame(of_kind, kind, batch_id), size.rows, self._mark(table, batch_id))
             return
-        slices = -(-rows // _SLICES.get(kind, SLICE_ROWS))
+        slices = -(-size.bytes // SLICE_BYTES)
 
         def batches() -> Iterator[pa.RecordBatch]:
             for number in range(slices):
@@ -239,6 +240,21 @@ class Sink:
 
     def _mark(self, table: TableWriter, batch_id: int) -> Mark:
         return Mark(self._app_id, batch_id, self._clock.take() if table is self._changes else "")
+
+
+class _Size(NamedTuple):
+    """How much was decided of one kind; bytes: of text."""
+
+    kind: str
+    rows: int
+    bytes: int
+
+
+def _sizes(decided: DataFrame) -> dict[str, _Size]:
+    from pyspark.sql import functions
+
+    found = decided.groupBy("kind").agg(functions.count("*"), functions.sum(functions.octet_length("body")))
+    return {row[0]: _Size(*row) for row in found.collect()}
 
 
 def _first(decided: DataFrame, rows: int) -> list[_Decision]:

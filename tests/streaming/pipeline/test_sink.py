@@ -140,6 +140,7 @@ def test_few_rows_and_many_rows_give_equal_tables(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Sink(tmp_path / "few", "app", Materializer(tmp_path / "few", 0))(everything(spark), 0)
+    monkeypatch.setattr(sink, "SLICE_BYTES", 1_000)  # several
     Sink(tmp_path / "many", "app", Materializer(tmp_path / "many", 0), large_above=0)(everything(spark), 0)
     Sink(tmp_path / "many", "app", Materializer(tmp_path / "many", 0), large_above=0)(everything(spark), 0)
     monkeypatch.setattr(sink, "DRIVER_REJECTED", 0)
