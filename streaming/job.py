@@ -19,6 +19,7 @@ from streaming.machine.stop_request import StopRequest
 from streaming.pipeline.idle_ticks import Ticker
 from streaming.pipeline.progress import ProgressListener, caught_up
 from streaming.pipeline.query import decisions, packets, start_query
+from streaming.pipeline.query_position import QueryPosition
 from streaming.pipeline.sink import Sink
 from streaming.pipeline.source_order import QuerySource, names_of, query_sources, rows_of
 from streaming.settings.locations import absolute, hand_on
@@ -37,7 +38,7 @@ from udfs.ingest.combiner import FollowedCluster
 from udfs.kafka.consumer_offsets import GroupPatterns
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
 _LOOK_EVERY_S = 0.25
@@ -62,7 +63,8 @@ class Job:
         self.stop = stop or StopRequest()
         self._rules = settings.rules()
         self._checkpoint = Checkpoint(settings.job.checkpoint)
-        self._watch = ProgressListener(self.status)
+        self._position = QueryPosition(self._checkpoint.query, "__consumer_offsets")
+        self._watch = ProgressListener(self.status, self._position)
         self._when_running: Callable[[], None] = lambda: None
         self._unfinished = False
         self._clusters: frozenset[str] = frozenset()  # of which there is a state
@@ -84,7 +86,7 @@ class Job:
         check_events_topic(self.settings, was_read=self._checkpoint.read() is not None)
         if self.settings.followed():
             self.status.state = "checking clusters"
-        followers = attached_clusters(self.settings, self._checkpoint.collected, self._watch.offsets_read)
+        followers = attached_clusters(self.settings, self._checkpoint.collected, self._position.offsets)
         self._watch.clock.sources = dict(one.group_source for one in followers if one.group_source is not None)
         self._sources = list(query_sources(self.settings, self._checkpoint, followers))
         identity = self._checkpoint.open(
@@ -176,6 +178,10 @@ class Job:
     def _starter(self, spark: SparkSession, sink: Sink, losses: LossWatch) -> Callable[[bool], StreamingQuery]:
         """Return what starts the query, or starts it again."""
 
+        def write(decided: DataFrame, batch_id: int) -> None:
+            self._position.began(batch_id)
+            sink(decided, batch_id)
+
         def start(once: bool) -> StreamingQuery:
             kafka = self.settings.kafka
             patterns = GroupPatterns(kafka.include_groups, kafka.exclude_groups)
@@ -184,7 +190,7 @@ class Job:
             packed = packets(found, self._rules, followed=followed, access=access_variables())
             return start_query(
                 decisions(packed, self._rules, checkpoint=self._checkpoint.root),
-                sink,
+                write,
                 checkpoint=self._checkpoint.query,
                 once=once,
                 trigger_interval_ms=self.settings.job.trigger_interval_ms,

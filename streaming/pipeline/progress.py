@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
 from streaming.pipeline.batch_clock import BatchClock
+from streaming.pipeline.query_position import QueryPosition
 from streaming.pipeline.totals import Totals
 from streaming.settings.locations import Location
 from streaming.terminal.live_view import ClusterStatus, LiveStatus
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from streaming.pipeline.sink import Decided
     from streaming.tables.schema import Table
 
-_OFFSETS_TOPIC = "__consumer_offsets"
 _log = logger("job")
 
 
@@ -29,15 +27,18 @@ class ProgressListener:
     """Fills the live status from what the query, the sink and the tables report.
 
     It holds a few numbers for each cluster and the newest rebalances, nothing for each group.
+
+    Args:
+        position: Of the query in a topic; it is kept up to date.
     """
 
-    def __init__(self, status: LiveStatus) -> None:
+    def __init__(self, status: LiveStatus, position: QueryPosition | None = None) -> None:
         self._status = status
+        self._position = position
         self.clock = BatchClock()
         self._totals = Totals()
         self._changed_ms: dict[str, int] = {}
         self._progress: tuple[int, str] | None = None
-        self._offsets: dict[int, int] = {}
         self.progressed = False
 
     def begin(self, tables: Location) -> None:
@@ -84,7 +85,8 @@ class ProgressListener:
             return
         # Also when nothing came: after a start, and behind the ends of transactions, which are no rows.
         for source in last["sources"]:
-            self._note_offsets(source.get("endOffset"))
+            if self._position is not None:
+                self._position.ended(last["batchId"], source.get("endOffset"))
         if last["numInputRows"] == 0:
             return
         self.progressed = True
@@ -104,20 +106,6 @@ class ProgressListener:
             duration_ms=self._status.batch_ms,
             rebalances=self._status.rebalances_seen,
         )
-
-    def offsets_read(self) -> dict[int, int]:
-        """Return up to where each partition of ``__consumer_offsets`` has been read and decided."""
-        return self._offsets
-
-    def _note_offsets(self, end: object) -> None:
-        # Spark reports offsets as the JSON of its own log.
-        if isinstance(end, str):
-            try:
-                end = msgspec.json.decode(end)
-            except msgspec.DecodeError:
-                return
-        if isinstance(end, dict) and _OFFSETS_TOPIC in end:
-            self._offsets = {int(partition): int(offset) for partition, offset in end[_OFFSETS_TOPIC].items()}
 
 
 def caught_up(query: StreamingQuery) -> bool:

@@ -18,8 +18,8 @@ import msgspec
 from streaming.stores.places import Place
 
 
-class Committed(NamedTuple):
-    """The newest finished batch.
+class BatchOffsets(NamedTuple):
+    """Up to where a batch reads.
 
     Attributes:
         offsets: Of each source, as Spark writes them; None where nothing of it was read yet.
@@ -37,18 +37,25 @@ class _Entry(msgspec.Struct):
 _ENTRIES = msgspec.json.Decoder(_Entry)
 
 
-def read_committed(query: Place) -> Committed | None:
+def read_committed(query: Place) -> BatchOffsets | None:
     """Return up to where finished batches have read; None before the first has finished."""
     batch = max(_numbers(query / "commits"), default=None)
-    if batch is None:
-        return None
+    return None if batch is None else read_planned(query, batch)
+
+
+def read_planned(query: Place, batch: int) -> BatchOffsets:
+    """Return up to where a batch that has begun reads, or has read.
+
+    Raises:
+        OSError, ValueError: It cannot be read.
+    """
     _version, _metadata, *offsets = (query / "offsets" / str(batch)).read_text().splitlines()
-    return Committed(batch, [None if line == "-" else msgspec.json.decode(line) for line in offsets])
+    return BatchOffsets(batch, [None if line == "-" else msgspec.json.decode(line) for line in offsets])
 
 
-def topic_offsets(committed: Committed, topic: str) -> dict[int, int]:
-    """Return up to where a topic has been read: partition -> next offset; empty when nothing was."""
-    for offset in committed.offsets:
+def topic_offsets(batch: BatchOffsets, topic: str) -> dict[int, int]:
+    """Return up to where a batch reads a topic: partition -> next offset; empty when nothing of it."""
+    for offset in batch.offsets:
         if offset is not None and topic in offset:
             return {int(partition): int(number) for partition, number in offset[topic].items()}
     return {}
@@ -66,7 +73,7 @@ class ListedFiles:
         self._source = source
         self._read = -1
 
-    def advance(self, committed: Committed) -> Iterator[str]:
+    def advance(self, committed: BatchOffsets) -> Iterator[str]:
         """Return the names of files of batches that finished since."""
         offset = committed.offsets[self._source]
         upto = -1 if offset is None else int(offset["logOffset"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.pipeline.query_log import Committed, ListedFiles, read_committed, topic_offsets
+from streaming.pipeline.query_log import BatchOffsets, ListedFiles, read_committed, topic_offsets
 from streaming.pipeline.sources import folder_source
 from tests.streaming.pipeline.test_sources import drain, write
 
@@ -19,8 +19,8 @@ def entry(folder: Path, name: str, files: Iterable[tuple[str, int]]) -> None:
     (folder / name).write_text("\n".join(["v1", *lines]))
 
 
-def committed(*log_offsets: int | None) -> Committed:
-    return Committed(0, [None if number is None else {"logOffset": number} for number in log_offsets])
+def committed(*log_offsets: int | None) -> BatchOffsets:
+    return BatchOffsets(0, [None if number is None else {"logOffset": number} for number in log_offsets])
 
 
 def test_each_file_is_named_once_from_small_entries_and_from_joined_ones(tmp_path: Path) -> None:

@@ -1,0 +1,62 @@
+"""Shell: up to where the running query reads a topic of Kafka.
+
+What a batch reads is planned before it begins. What is written while it runs is read by a later batch, also after a
+kill: Spark repeats a batch with the offsets that it had. So what a batch has planned counts as read once it has begun.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+
+import msgspec
+
+from streaming.pipeline.query_log import read_planned, topic_offsets
+from streaming.stores.places import Place
+
+
+class QueryPosition:
+    """The position in one topic: from the plan of the batch that runs, and from what Spark reports of finished ones.
+
+    Args:
+        query: Spark's checkpoint of the query.
+    """
+
+    def __init__(self, query: Place, topic: str) -> None:
+        self._query = query
+        self._topic = topic
+        self._lock = threading.Lock()
+        self._begun = self._looked_at = self._batch = -1
+        self._offsets: dict[int, int] = {}
+
+    def began(self, batch: int) -> None:
+        """Note a batch that begins; its plan is read when it is asked for."""
+        self._begun = batch
+
+    def ended(self, batch: int, end: object) -> None:
+        """Note the end offset of one source, as Spark reports it; also when nothing came."""
+        # Spark reports offsets as the JSON of its own log.
+        if isinstance(end, str):
+            try:
+                end = msgspec.json.decode(end)
+            except msgspec.DecodeError:
+                return
+        if isinstance(end, dict) and self._topic in end:
+            with self._lock:
+                self._note(batch, {int(partition): int(offset) for partition, offset in end[self._topic].items()})
+
+    def offsets(self) -> Mapping[int, int]:
+        """Return up to where each partition was read: partition -> next offset."""
+        with self._lock:
+            begun = self._begun
+            if begun not in (self._looked_at, self._batch):
+                self._looked_at = begun
+                # Where it cannot be read now, its end will show it.
+                with suppress(OSError, ValueError):
+                    self._note(begun, topic_offsets(read_planned(self._query, begun), self._topic))
+            return self._offsets
+
+    def _note(self, batch: int, offsets: dict[int, int]) -> None:
+        if batch >= self._batch and offsets:
+            self._batch, self._offsets = batch, offsets
