@@ -47,7 +47,8 @@ _GOAL = 0.7
 _TOPIC = "offsets-like"
 _QUEUES = 10  # of a group's topic
 _MEMBERS = 5
-_COMMITS_A_GENERATION = 200  # of one group: a rebalance in a quarter of an hour, with commits every five seconds
+_COMMITS_A_GENERATION = 1_800  # of one group: a rebalance in a quarter of an hour, ten queues every five seconds
+_COMMITTED_EVERY_MS = 500  # by one group
 _CLUSTER = "bench"
 
 
@@ -86,7 +87,7 @@ def fill(broker: Broker) -> int:
             "acks": 1,
         }
     )
-    start_ms = int(time.time() * 1_000) - 3_600_000
+    start_ms = int(time.time() * 1_000) - COMMITS // GROUPS * _COMMITTED_EVERY_MS
     names = [f"group-{number:05d}" for number in range(GROUPS)]
     places = [java_hash(name) % PARTITIONS for name in names]
     keys = [[_commit_key(name, f"topic-{name}", queue) for queue in range(_QUEUES)] for name in names]
@@ -94,7 +95,7 @@ def fill(broker: Broker) -> int:
     for number in range(COMMITS):
         # Members commit all their queues in turn; groups take turns, so that a partition holds many of them.
         turn, group = divmod(number, GROUPS)
-        at_ms = start_ms + turn * 3_600_000 * GROUPS // max(COMMITS, 1)
+        at_ms = start_ms + turn * _COMMITTED_EVERY_MS
         if turn % _COMMITS_A_GENERATION == 0:
             generation = 1 + turn // _COMMITS_A_GENERATION
             value = _generation(names[group], generation, at_ms)
