@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote_plus
@@ -12,16 +13,18 @@ from urllib.parse import quote, unquote_plus
 from streaming.setup.java import find_java
 from tests.kit.allocation_cases import Case, colliding_ids, member_ids
 from tests.kit.differential import Held, batches
+from tests.kit.jars import kit_jars
 from tests.kit.oracles import ORACLES, Oracle, Running
 
 FOLDER = Path(__file__).resolve().parent.parent / "golden"
 EDGES = FOLDER / "edges"
 HASH_MAPS = FOLDER / "java" / "hash_map_orders.jsonl"
+TIMELINE_MAPS = FOLDER / "java" / "timeline_map_orders.jsonl"
 _SEED = 20
 _CASES = 60
 _KEPT = 24
 _LONGEST = 2_500  # characters of a case: golden answers are read by people, too
-_SOURCE = Path(__file__).resolve().parent / "java" / "oracle" / "HashMapOrder.java"
+_ORACLES = Path(__file__).resolve().parent / "java" / "oracle"
 
 
 def record(oracle: Oracle, strategy: str) -> None:
@@ -90,12 +93,7 @@ def record_hash_maps() -> None:
             rng.shuffle(mixed)
             keys.append(mixed)
     keys += [_keys_of_few_hashes(rng) for _ in range(30)]
-    with tempfile.TemporaryDirectory() as classes:
-        subprocess.run([find_java().javac, "-d", classes, _SOURCE], check=True)
-        lines = "".join("\t".join(quote(key, safe="") for key in each) + "\n" for each in keys)
-        run = [find_java().java, "-Dfile.encoding=UTF-8", "-cp", classes, "HashMapOrder"]
-        said = subprocess.run(run, input=lines.encode(), stdout=subprocess.PIPE, check=True).stdout.decode()
-    orders = [[unquote_plus(token) for token in line.split("\t")] for line in said.splitlines()]
+    orders = _iterated("HashMapOrder", [[quote(key, safe="") for key in each] for each in keys])
     HASH_MAPS.parent.mkdir(parents=True, exist_ok=True)
     HASH_MAPS.write_text(
         "".join(
@@ -103,6 +101,37 @@ def record_hash_maps() -> None:
             for put, order in zip(keys, orders, strict=True)
         )
     )
+
+
+def record_timeline_maps() -> None:
+    """Keep the iteration orders of real maps of Kafka's coordinator, from which members go, too."""
+    rng = random.Random(_SEED)
+    changes = []
+    for count in (1, 2, 3, 5, 6, 10, 11, 21, 22, 42, 43, 85, 86, 120):
+        keys = [f"k{number}" for number in rng.sample(range(10**6), count)]
+        changes.append([f"+{key}" for key in keys])
+        gone = rng.sample(keys, count // 2)
+        changes.append([f"+{key}" for key in keys] + [f"-{key}" for key in gone] + [f"+n{key}" for key in gone[::3]])
+    changes.append([f"+{key}" for key in _keys_of_few_hashes(rng)])
+    quoted = [[one[0] + quote(one[1:], safe="") for one in made] for made in changes]
+    orders = _iterated("TimelineMapOrder", quoted, str(kit_jars("kafka-4.1.1")[0].parent / "*"))
+    TIMELINE_MAPS.write_text(
+        "".join(
+            json.dumps({"changes": made, "iterated": order}, separators=(",", ":")) + "\n"
+            for made, order in zip(changes, orders, strict=True)
+        )
+    )
+
+
+def _iterated(program: str, lines: Sequence[Sequence[str]], jars: str = "") -> list[list[str]]:
+    """Return what an oracle of maps says to each line of quoted tokens."""
+    with tempfile.TemporaryDirectory() as classes:
+        path = f"{classes}:{jars}"
+        subprocess.run([find_java().javac, "-cp", path, "-d", classes, _ORACLES / f"{program}.java"], check=True)
+        text = "".join("\t".join(line) + "\n" for line in lines)
+        run = [find_java().java, "-Dfile.encoding=UTF-8", "-cp", path, program]
+        said = subprocess.run(run, input=text.encode(), stdout=subprocess.PIPE, check=True).stdout.decode()
+    return [[unquote_plus(token) for token in line.split("\t")] for line in said.splitlines()]
 
 
 def _keys_of_few_hashes(rng: random.Random) -> list[str]:
@@ -120,6 +149,8 @@ def main() -> None:
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
     if wanted in "java hash maps":
         record_hash_maps()
+    if wanted in "timeline maps":
+        record_timeline_maps()
     if wanted in "edges":
         for file in sorted(EDGES.glob("*.jsonl")):
             record_edges(file.stem)

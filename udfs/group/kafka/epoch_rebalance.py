@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import islice
 
 import msgspec
 
@@ -36,7 +37,7 @@ from udfs.group.state.view import GroupView
 from udfs.model.comparability import MEMBERS_UNKNOWN, NO_TARGET, NOT_RECOMPUTABLE, OWNERSHIP_UNKNOWN
 from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueRef
 from udfs.model.group_api import DueEvent
-from udfs.strategies.kafka.server import other_orders
+from udfs.strategies.kafka.server import coordinator_orders
 from udfs.strategies.problem import Problem
 from udfs.strategies.registry import qualified_name
 
@@ -66,6 +67,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     topics = subscribed_after(context, snapshot)
     known, guessed = queues_shown(context, topics, named, at, outcome.assigned_at)
     known = queues_in_target(context, lives, known, published or {}, outcome.assigned_at or at)
+    guessed = [topic for topic in guessed if not lives.has_no_queues(topic)]
     resized = {topic: sizes(context, topic, known, guessed, named) for topic in topics & before}
     _learn_arrivals(context, outcome)
     causes = compare(context, snapshot, due.event_id, at, resized, made_again=lives.made_again, infers=False)
@@ -194,7 +196,7 @@ def _target(
         return TargetAssignment(owners=owners, strategy=strategy, incomparable=NO_TARGET), None
     spans = context.computed_spans_of_now()
     previous = _previous(outcome, lives)
-    former, altered = outcome.former, partial(_with_patterns, outcome)
+    former, altered = outcome.former, partial(_in_order, outcome, next(_orders(context, outcome)))
     return compute_generation(
         context, known, guessed, told, strategy, outcome.at, spans, previous, former=former, altered=altered
     )
@@ -209,14 +211,10 @@ def _previous(outcome: EpochOutcome, lives: TopicLives) -> Owners:
 def _in_another_order(
     view: GroupView, outcome: EpochOutcome, lives: TopicLives, known: QueuesByTopic, published: Owners
 ) -> TargetAssignment | None:
-    """Return the published target where the coordinator computes it from members in another order; else None.
-
-    Its assignors go through members as a ``HashMap`` has them: those of one slot as they were put there, which the
-    records do not tell.
-    """
+    """Return the published target where the coordinator computes it from members in another order; else None."""
     strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, view.system)
     previous, former = _previous(outcome, lives), outcome.former
-    for order in other_orders([former.get(one, one) for one in view.group.members]):
+    for order in islice(_orders(view, outcome), 1, None):
         altered = partial(_in_order, outcome, order)
         target = compute_target_assignment(
             view, known, strategy, outcome.at, outcome.epoch, previous, altered=altered, former=former
@@ -224,6 +222,14 @@ def _in_another_order(
         if target.owners == published:
             return target
     return None
+
+
+def _orders(view: GroupView, outcome: EpochOutcome) -> Iterator[list[str]]:
+    """Return the orders in which the coordinator's assignor may go through the members, the likeliest one first."""
+    former = outcome.former
+    newest = [info.member_id for info in outcome.members if info.joined_at == outcome.assigned_at]
+    ids = [former.get(one, one) for one in view.group.members]
+    return coordinator_orders(ids, [former.get(one, one) for one in newest])
 
 
 def _with_patterns(outcome: EpochOutcome, problem: Problem) -> Problem:

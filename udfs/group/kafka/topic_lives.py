@@ -31,6 +31,10 @@ class TopicLives(NamedTuple):
     ids: Mapping[str, str] | None
     made_again: frozenset[str]
 
+    def has_no_queues(self, topic: str) -> bool:
+        """Return whether the coordinator knew no queue of a topic that its members subscribe to."""
+        return self.ids is not None and topic not in self.ids and all(one in self.names for one in self.ids.values())
+
     def is_current(self, topic_id: str) -> bool:
         """Return whether an id is of a topic that exists, as far as the target shows it."""
         ids = self.ids or {}
@@ -64,7 +68,7 @@ def lives_in(recorded: RecordedGroup | None, outcome: EpochOutcome, names: Mappi
 def queues_in_target(
     view: GroupView, lives: TopicLives, known: QueuesByTopic, published: Owners, at: int
 ) -> dict[str, tuple[QueueInfo, ...]]:
-    """Return the queues of each topic as its coordinator knew them, where metadata as of then is of another topic.
+    """Return the queues of each topic as its coordinator knew them, where metadata as of then shows it otherwise.
 
     Args:
         known: As metadata shows them. published: The target.
@@ -77,6 +81,8 @@ def queues_in_target(
     found: dict[str, tuple[QueueInfo, ...]] = {}
     for topic, queues in known.items():
         shown = topic_id_at(view, topic, at)
+        if lives.has_no_queues(topic):
+            continue
         if shown is None or shown == lives.ids.get(topic):
             found[topic] = queues
         elif topic in named:

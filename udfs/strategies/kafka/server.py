@@ -15,6 +15,7 @@ from udfs.jvm.collections import (
     sorted_strings,
     table_size_for,
 )
+from udfs.jvm.timeline_map import timeline_map_order
 from udfs.model.errors import StrategyError
 from udfs.model.events import QueueRef
 from udfs.strategies.kafka.client_library import by_member
@@ -25,19 +26,48 @@ from udfs.strategies.subscriptions import kinds_of
 _UNSPREAD = 1 << 16
 
 
-# So many orders of members with equal places in a hash table are tried.
+# Orders of members with equal places in a hash table that are tried, and doublings of the coordinator's own table.
 _MAX_ORDERS = 24
+_MAX_DOUBLINGS = 3
 
 
-def other_orders(member_ids: Sequence[str]) -> Iterator[list[str]]:
-    """Return the other orders in which the coordinator's ``HashMap`` may have these members; at most 24.
+def coordinator_orders(joined: Sequence[str], newest: Sequence[str] = ()) -> Iterator[list[str]]:
+    """Return the orders in which the coordinator may put members into its assignor's map, the likeliest one first.
 
-    Members with one slot stand in the order in which they were put there, which the records do not tell.
+    It goes through its own map of them, and puts the member last whose request it handles. How many it had at most is
+    not recorded: its table may be larger than these need. Where it was loaded anew, members of one slot stand in any
+    order: so many of those are tried as orders that the assignor sees.
+
+    Args:
+        joined: All members, in the order in which they joined.
+        newest: Those that joined at the time of the assignment: one of them may be the one that asked.
+    Source: kafka-group-coordinator 4.1 ``TargetAssignmentBuilder#build``.
 
     Example:
-        >>> list(other_orders(["Aa", "BB", "c"]))
-        [['BB', 'Aa', 'c']]
+        >>> list(coordinator_orders(["Aa", "BB", "c"]))
+        [['c', 'BB', 'Aa'], ['Aa', 'BB', 'c']]
     """
+    seen = set[tuple[str, ...]]()
+    for order in _likely_orders(joined, newest):
+        iterated = tuple(hash_map_order(order))
+        if iterated not in seen:
+            seen.add(iterated)
+            yield order
+    for order in islice(_orders_within_slots(joined), _MAX_ORDERS):
+        if tuple(order) not in seen:
+            seen.add(tuple(order))
+            yield order
+
+
+def _likely_orders(joined: Sequence[str], newest: Sequence[str]) -> Iterator[list[str]]:
+    for doublings in range(_MAX_DOUBLINGS + 1):
+        most = len(joined) << doublings
+        for asking in reversed(newest):
+            yield [*timeline_map_order([one for one in joined if one != asking], most - 1), asking]
+        yield timeline_map_order(joined, most)
+
+
+def _orders_within_slots(member_ids: Sequence[str]) -> Iterator[list[str]]:
     order, reverse = hash_map_order(member_ids), hash_map_order(member_ids[::-1])
     slots: list[list[str]] = []
     open_slot: set[str] = set()
@@ -47,8 +77,7 @@ def other_orders(member_ids: Sequence[str]) -> Iterator[list[str]]:
         slots[-1].append(one)
         open_slot ^= {one}
         open_slot ^= {other}
-    orders = product(*map(permutations, slots))
-    return ([one for slot in found for one in slot] for found in islice(orders, 1, _MAX_ORDERS + 1))
+    return ([one for slot in found for one in slot] for found in product(*map(permutations, slots)))
 
 
 def copied_set_table(size: int) -> int:
