@@ -139,6 +139,6 @@ def _read(combiner: Combiner, source: str, batch: pa.RecordBatch, followed: Foll
         if followed is None:
             raise InvariantError("records of __consumer_offsets", "a followed cluster", None)
         timestamps = batch.column("timestamp_ms").fill_null(NO_TIMESTAMP)
-        combiner.read_records(rows, batch.column("key"), np.asarray(timestamps), followed)
+        combiner.read_records(rows, batch.column("key"), np.asarray(timestamps), followed, numbers)
     else:
         combiner.read_lines(rows)

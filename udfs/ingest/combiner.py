@@ -123,11 +123,18 @@ class Combiner:
                 outcome = admit(event, raw, self._batch_ms, self._rules)
             self._take(outcome, raw, rows, int(indexes[place]))
 
-    def read_records(self, rows: RawRows, keys: pa.BinaryArray, timestamps: Int64, followed: FollowedCluster) -> None:
+    def read_records(
+        self,
+        rows: RawRows,
+        keys: pa.BinaryArray,
+        timestamps: Int64,
+        followed: FollowedCluster,
+        numbers: pa.Int64Array | None = None,
+    ) -> None:
         """Add rows that are records of ``__consumer_offsets``.
 
         Args:
-            timestamps: Of the records, epoch ms; -1 where one has none.
+            timestamps: Of the records, epoch ms; -1 where one has none. numbers: Their offsets; None: not known.
         """
         found = read_offsets(
             keys,
@@ -136,6 +143,7 @@ class Combiner:
             cluster=followed.cluster,
             patterns=followed.patterns,
             latest_ms=self._latest_ms(),
+            numbers=numbers,
         )
         columns = ProgressColumns.of_commits(found.group_keys, found.queue_keys, found.times, found.offsets)
         self._commits.append(CommitColumns(followed.cluster, columns, found.groups, found.queues))

@@ -97,12 +97,14 @@ def events_of(
     cluster: str,
     patterns: GroupPatterns = EVERY_GROUP,
     latest_ms: int = LATEST_MS,
+    offset: int | None = None,
 ) -> list[Outcome]:
     """Decode one record.
 
     Args:
         timestamp_ms: The record's own; none or -1 (message format 0): the time inside the value, where there is one.
         latest_ms: A later time is rejected.
+        offset: The record's own; None: not known.
     Returns: at most one event; and what could not be decoded, beside the event when only a member's own bytes
         could not.
     """
@@ -122,7 +124,7 @@ def events_of(
             outcomes = _commit(reader, group, value, timestamp_ms, cluster)
         elif key_type in RECORD_TYPES:
             time_ms = _time(timestamp_ms, NO_TIMESTAMP)
-            outcomes = [read_group_record(key_type, group, reader, value, time_ms, cluster)]
+            outcomes = [read_group_record(key_type, group, reader, value, time_ms, cluster, offset)]
         elif value is None:
             time_ms = _time(timestamp_ms, NO_TIMESTAMP)
             outcomes = [

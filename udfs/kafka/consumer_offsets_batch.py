@@ -76,11 +76,12 @@ def read_offsets(
     cluster: str,
     patterns: GroupPatterns = EVERY_GROUP,
     latest_ms: int = LATEST_MS,
+    numbers: pa.Int64Array | None = None,
 ) -> OffsetColumns:
     """Decode many records of one cluster; the same outcome as ``events_of`` of each.
 
     Args:
-        timestamps: Of the records; -1 where one has none.
+        timestamps: Of the records; -1 where one has none. numbers: Their offsets; None: not known.
     """
     types = _key_types(keys)
     commits = np.isin(types, COMMIT_TYPES) & (timestamps >= EARLIEST_MS) & (timestamps <= latest_ms)
@@ -99,7 +100,8 @@ def read_offsets(
     others: list[tuple[int, Outcome]] = []
     for row in np.flatnonzero(alone).tolist():
         key, value = keys[row].as_py(), values[row].as_py()
-        for outcome in events_of(key, value, int(timestamps[row]), cluster, patterns, latest_ms):
+        number = None if numbers is None else numbers[row].as_py()
+        for outcome in events_of(key, value, int(timestamps[row]), cluster, patterns, latest_ms, number):
             if isinstance(outcome, Progress):
                 commits_alone.append(outcome)
             else:

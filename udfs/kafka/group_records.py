@@ -60,7 +60,7 @@ Fields: TypeAlias = dict[str, Any]
 
 
 def read_group_record(
-    key_type: int, group: str, key: WireReader, value: bytes | None, time_ms: int, cluster: str
+    key_type: int, group: str, key: WireReader, value: bytes | None, time_ms: int, cluster: str, offset: int | None
 ) -> GroupRecord:
     """Decode one record.
 
@@ -87,6 +87,7 @@ def read_group_record(
         group=group,
         protocol=protocol,
         record=kind,
+        offset=offset,
         **fields,
     )
 

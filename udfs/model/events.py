@@ -272,8 +272,8 @@ class TopicPartitions(msgspec.Struct, frozen=True, order=True):
 class GroupRecord(Event, kw_only=True, tag_field="type", tag="group_record"):
     """One record of Kafka's coordinator about a consumer (KIP-848), share or streams group.
 
-    Records of one event time apply in the order of their kinds, then of their epochs; a tombstone (``deleted``) comes
-    last among those of its key.
+    Records of one event time apply in the order of their offsets. Where one has none, they apply in the order of their
+    kinds, then of their epochs; a tombstone (``deleted``) comes last among those of its key.
 
     Attributes:
         record: ``group``: its epoch. ``topics``: the names of topics by id. ``pattern``: what a pattern matches.
@@ -283,6 +283,7 @@ class GroupRecord(Event, kw_only=True, tag_field="type", tag="group_record"):
         epoch: Of the group, the target or the member; a static member that is away has -2.
         classic_strategies: Of a member that speaks the classic protocol.
         partitions: Of a streams group: active tasks.
+        offset: Of the record in its partition of ``__consumer_offsets``: all records of a group are in one.
     """
 
     group: Name
@@ -303,6 +304,7 @@ class GroupRecord(Event, kw_only=True, tag_field="type", tag="group_record"):
     standby: tuple[TopicPartitions, ...] | None = None
     warmup: tuple[TopicPartitions, ...] | None = None
     subtopologies: dict[str, tuple[Name, ...]] | None = None
+    offset: Offset | None = None
 
 
 # All but heartbeats, which have a fast path of their own.

@@ -134,7 +134,9 @@ class RecordReader:
         kind, time_ms = message.timestamp()
         timestamp_ms = NO_TIMESTAMP if kind == TIMESTAMP_NOT_AVAILABLE else time_ms
         self._report_missing(partition, None if timestamp_ms == NO_TIMESTAMP else timestamp_ms)
-        for outcome in events_of(message.key(), message.value(), timestamp_ms, self._cluster, self._patterns):
+        for outcome in events_of(
+            message.key(), message.value(), timestamp_ms, self._cluster, self._patterns, offset=offset
+        ):
             if isinstance(outcome, Rejection):
                 self._append(outcome, message)
             else:

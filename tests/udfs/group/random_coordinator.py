@@ -33,11 +33,13 @@ class RandomCoordinator:
     """Makes requests up and handles them.
 
     Attributes:
-        at: The time of the next request. most_members, subscriptions: What members there may be.
+        at: The time of the next request. at_once: The share of requests at the time of the one before.
+        most_members, subscriptions: What members there may be.
     """
 
-    def __init__(self, seed: int, script: RecordScript, most_members: int = 5) -> None:
+    def __init__(self, seed: int, script: RecordScript, most_members: int = 5, at_once: float = 0.0) -> None:
         self.dice, self.script, self.most_members = random.Random(seed), script, most_members
+        self.at_once = at_once
         self.at = 10
         self.members: dict[str, Consumer] = {}
         self.target: dict[str, set[Partition]] = {}
@@ -59,7 +61,7 @@ class RandomCoordinator:
                 self.join()
             elif request != self.join:
                 request()
-            self.at += self.dice.randrange(1, 40)
+            self.at += self.dice.randrange(1, 40) * (self.at_once == 0 or self.dice.random() >= self.at_once)
             if self.dice.random() < 0.03:
                 self.grow()
         for _ in range(60):

@@ -13,15 +13,23 @@ IDS = {"t": T_ID, "u": U_ID}
 
 
 class RecordScript(Script):
-    """One consumer group; ``t`` has four partitions from the beginning."""
+    """One consumer group; ``t`` has four partitions from the beginning.
 
-    def __init__(self, partitions: int | None = 4, **told: Any) -> None:
+    Args:
+        has_offsets: Records say in which order they were written.
+    """
+
+    def __init__(self, partitions: int | None = 4, has_offsets: bool = False, **told: Any) -> None:
         super().__init__(**told)
+        self.next_offset = 0 if has_offsets else None
         if partitions is not None:
             self.queues(0, "t", partitions, topic_id=T_ID)
 
     def record(self, at: int, kind: str, **fields: Any) -> None:
         """Have one record wait for the next batch."""
+        if self.next_offset is not None:
+            fields["offset"] = self.next_offset
+            self.next_offset += 1
         self.event(GroupRecord, at, **{"protocol": "consumer", "record": kind, **fields})
 
     def epoch(self, at: int, epoch: int) -> None:

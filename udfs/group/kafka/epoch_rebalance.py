@@ -32,7 +32,7 @@ from udfs.group.kafka.topic_lives import TopicLives, lives_in, ownership_steps, 
 from udfs.group.kafka.triggers import Causes, compare
 from udfs.group.state.assignment_diff import held_only_by
 from udfs.group.state.group import Awaited, Evidence, Owners, Queue
-from udfs.group.state.recorded_group import EpochOutcome
+from udfs.group.state.recorded_group import SERVER_ASSIGNORS, EpochOutcome
 from udfs.group.state.view import GroupView
 from udfs.model.comparability import MEMBERS_UNKNOWN, NO_TARGET, NOT_RECOMPUTABLE, OWNERSHIP_UNKNOWN
 from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueRef
@@ -66,7 +66,8 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     before = set(group.subscribed_topics())
     topics = subscribed_after(context, snapshot)
     known, guessed = queues_shown(context, topics, named, at, outcome.assigned_at)
-    known = queues_in_target(context, lives, known, published or {}, outcome.assigned_at or at)
+    is_whole = outcome.strategy in SERVER_ASSIGNORS
+    known = queues_in_target(context, lives, known, published or {}, outcome.assigned_at or at, is_whole=is_whole)
     guessed = [topic for topic in guessed if not lives.has_no_queues(topic)]
     resized = {topic: sizes(context, topic, known, guessed, named) for topic in topics & before}
     _learn_arrivals(context, outcome)
@@ -228,7 +229,7 @@ def _orders(view: GroupView, outcome: EpochOutcome) -> Iterator[list[str]]:
     """Return the orders in which the coordinator's assignor may go through the members, the likeliest one first."""
     former = outcome.former
     newest = [info.member_id for info in outcome.members if info.joined_at == outcome.assigned_at]
-    ids = [former.get(one, one) for one in view.group.members]
+    ids = [former.get(one, one) for one in outcome.added or view.group.members]
     return coordinator_orders(ids, [former.get(one, one) for one in newest])
 
 

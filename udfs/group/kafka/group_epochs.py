@@ -21,7 +21,7 @@ from udfs.group.kafka.reported_generations import update_existing
 from udfs.group.kafka.topic_names import has_names, learn_names
 from udfs.group.state.assignment_diff import by_owner
 from udfs.group.state.group import Evidence
-from udfs.group.state.record_fold import Folded, fold, new_epochs
+from udfs.group.state.record_fold import Folded, by_epoch, fold, new_epochs
 from udfs.group.state.recorded_group import (
     AWAY,
     EpochOutcome,
@@ -47,39 +47,40 @@ _EVIDENCE: Final[dict[str, TriggerKind]] = {"left": "member_left", "expired": "s
 
 def apply_records(context: GroupContext, records: Sequence[DueEvent], at: int) -> bool:
     """Apply all records of one time, and decide what follows; return whether they delete the group."""
-    _apply_records(context, records, at)
+    told = [(due.event, due.event_id) for due in records if isinstance(due.event, GroupRecord)]
+    for part in by_epoch(told):
+        _apply_records(context, part, at)
     is_deleted = context.group.recorded is not None and context.group.recorded.is_deleted
     if is_deleted:
         _end_records(context, at)
     return is_deleted
 
 
-def _apply_records(context: GroupContext, records: Sequence[DueEvent], at: int) -> None:
-    told = [(due.event, due.event_id) for due in records if isinstance(due.event, GroupRecord)]
+def _apply_records(context: GroupContext, records: Sequence[tuple[GroupRecord, str]], at: int) -> None:
     recorded = context.group.recorded
     if recorded is None:
         # Of a group that was listed only, records of some members may be behind.
         is_listed = context.group.row is not None and context.kind is GroupKind.NOT_FOLLOWED
-        recorded = RecordedGroup(told[0][0].protocol, incomplete=is_listed)
+        recorded = RecordedGroup(records[0][0].protocol, incomplete=is_listed)
         context.follow_records(recorded)
-    context.work += len(told)
+    context.work += len(records)
     context.applied(at)
     if recorded.protocol != "consumer":
-        fold(recorded, told)
+        fold(recorded, records)
         decide_waiting(context, at)
         return
-    event_id = min(due.event_id for due in records)
-    epochs = new_epochs(recorded, [record for record, _ in told])
+    event_id = min(event_id for _, event_id in records)
+    epochs = new_epochs(recorded, [record for record, _ in records])
     if recorded.epoch is None and context.group.generation in epochs and context.group.exists:
         # Taken over from the classic protocol with its members: its generations go on.
         recorded.decided = context.group.generation
         epochs = [epoch for epoch in epochs if epoch > recorded.decided]
     if epochs and recorded.is_open:
         _finish(context, recorded, event_id, at, epochs[0])
-    touched = {record.member_id for record, _ in told}
+    touched = {record.member_id for record, _ in records}
     owned = recorded.owned(touched if len(epochs) <= 1 else None)
     infos = _infos(recorded) if len(epochs) > 1 else ()
-    folded = fold(recorded, told)
+    folded = fold(recorded, records)
     _note_departures(context, recorded, folded, at)
     if epochs:
         recorded.began_at = at
@@ -185,6 +186,7 @@ def _finish(view: GroupView, recorded: RecordedGroup, event_id: str, at: int, ov
         former=dict(recorded.former) if has_target else {},
         follows_unrecorded=has_target and recorded.follows_unrecorded,
         patterns={one: member.pattern for one, member in recorded.present.items() if member.pattern is not None},
+        added=recorded.added(),
     )
     recorded.finish_epoch(outcome)
 

@@ -66,12 +66,12 @@ def lives_in(recorded: RecordedGroup | None, outcome: EpochOutcome, names: Mappi
 
 
 def queues_in_target(
-    view: GroupView, lives: TopicLives, known: QueuesByTopic, published: Owners, at: int
+    view: GroupView, lives: TopicLives, known: QueuesByTopic, published: Owners, at: int, *, is_whole: bool
 ) -> dict[str, tuple[QueueInfo, ...]]:
     """Return the queues of each topic as its coordinator knew them, where metadata as of then shows it otherwise.
 
     Args:
-        known: As metadata shows them. published: The target.
+        known: As metadata shows them. published: The target. is_whole: Of an assignor that gives out every queue.
     """
     if lives.ids is None:
         return dict(known)
@@ -83,10 +83,12 @@ def queues_in_target(
         shown = topic_id_at(view, topic, at)
         if lives.has_no_queues(topic):
             continue
-        if shown is None or shown == lives.ids.get(topic):
+        is_same = shown is None or shown == lives.ids.get(topic)
+        count = max(named[topic]) + 1 if topic in named else None
+        if is_same and (count is None or not is_whole or count >= len(queues)):
             found[topic] = queues
-        elif topic in named:
-            found[topic] = numbered(max(named[topic]) + 1)
+        elif count is not None:
+            found[topic] = queues[:count] if is_same else numbered(count)
     return found
 
 

@@ -1,7 +1,8 @@
 """Core: the records of one time, folded into what is known of a consumer, share or streams group. No I/O.
 
-Each record sets one thing, the newest time wins, and what records of one time make does not depend on the order in
-which they were read: of two of one kind, the one that says what was so before comes first.
+Each record sets one thing, and the newest wins: by time, then by offset. Where records of one time have no offsets,
+what they make does not depend on the order in which they were read: of two of one kind, the one that says what was so
+before comes first.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ _KINDS: Final = {
         ("group", "topics", "pattern", "topology", "target", "member", "member_target", "member_current")
     )
 }
+_LEADING: Final = frozenset(("member", "pattern", "topics", "topology"))
 # A member that has nothing to wait for becomes stable; it is told to revoke when the target changes.
 _STATES: Final = {"unreleased": 0, "stable": 1, "unrevoked": 2, None: 0}
 _EPOCH_BITS, _STATE_BITS = 33, 2
@@ -53,6 +55,29 @@ class Folded(msgspec.Struct):
     renamed: dict[str, str] = msgspec.field(default_factory=dict)
 
 
+def by_epoch(records: Sequence[tuple[GroupRecord, str]]) -> list[list[tuple[GroupRecord, str]]]:
+    """Return the records of one time in their order, those of each new group epoch apart; all together without offsets.
+
+    The coordinator writes what leads to a new epoch before it: a description, what a pattern matches, tombstones. What
+    follows from it comes after it.
+    """
+    if any(record.offset is None for record, _ in records):
+        return [list(records)]
+    ordered = sorted(records, key=lambda one: (one[0].offset or 0, one[1]))
+    parts: list[list[tuple[GroupRecord, str]]] = [[]]
+    leading = 0  # how many at the end of the last part may lead to the next epoch
+    for one in ordered:
+        record = one[0]
+        if record.record == "group" and not record.deleted:
+            begin = len(parts[-1]) - leading
+            if begin:
+                parts.append(parts[-1][begin:])
+                del parts[-2][begin:]
+        parts[-1].append(one)
+        leading = leading + 1 if record.deleted or record.record in _LEADING else 0
+    return parts
+
+
 def new_epochs(recorded: RecordedGroup, records: Iterable[GroupRecord]) -> list[int]:
     """Return the group epochs that begin with records of one time, ascending."""
     told = {one.epoch for one in records if one.record == "group" and not one.deleted and one.epoch is not None}
@@ -61,7 +86,7 @@ def new_epochs(recorded: RecordedGroup, records: Iterable[GroupRecord]) -> list[
 
 
 def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) -> Folded:
-    """Apply the records of one time, each with the id of its event."""
+    """Apply records of one time, each with the id of its event."""
     folded, assigned = Folded(), recorded.assignment_epoch
     touched = {record.member_id for record, _ in records}
     known = [(member_id, one) for member_id, one in recorded.present.items() if member_id in touched]
@@ -77,7 +102,10 @@ def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) ->
         known = None if former is None or former.info is None else (former.info.subscriptions, former.pattern)
         return known != (record.member.subscriptions, record.pattern)
 
-    for record, event_id in sorted(records, key=lambda one: (record_order(one[0]), is_news(one[0]), one[1])):
+    is_ordered = all(record.offset is not None for record, _ in records)
+    if not is_ordered:
+        records = sorted(records, key=lambda one: (record_order(one[0]), is_news(one[0]), one[1]))
+    for record, event_id in records:
         if record.record == "member_target" and record.member_id is not None:
             targets.setdefault(record.member_id, []).append(record)
         elif record.member_id is not None:
@@ -88,6 +116,9 @@ def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) ->
         newer = {one.epoch for one, _ in records if one.record == "target" and (one.epoch or 0) > (assigned or 0)}
         recorded.follows_unrecorded = len(newer) > 1
     for member_id, several in targets.items():
+        if is_ordered:
+            _fold_targets(recorded, member_id, several)
+            continue
         _fold_target(recorded, member_id, several, _replaced(recorded, before, member_id))
     recorded.__dict__.pop("present", None)
     present = recorded.present
@@ -95,7 +126,8 @@ def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) ->
     folded.gone = {member_id: one for member_id, one in before.items() if member_id not in present}
     for member_id in recorded.members.keys() - present.keys():
         del recorded.members[member_id]
-    folded.renamed = _renamed(recorded, folded, is_computed=recorded.assignment_epoch != assigned)
+    computed = [record.offset for record, _ in records if record.record == "target"]
+    folded.renamed = _renamed(recorded, folded, computed if recorded.assignment_epoch != assigned else [])
     recorded.__dict__.pop("present", None)
     return folded
 
@@ -127,7 +159,7 @@ def _fold_group(recorded: RecordedGroup, record: GroupRecord) -> None:
 
 def _fold_member(recorded: RecordedGroup, record: GroupRecord, member_id: str, event_id: str) -> None:
     at = record.event_time
-    member = recorded.members.setdefault(member_id, RecordedMember(at))
+    member = recorded.members.setdefault(member_id, RecordedMember(at, joined_offset=record.offset or 0))
     if record.record == "member":
         if at < (member.described_at or at):
             return
@@ -148,6 +180,18 @@ def _replaced(recorded: RecordedGroup, before: Mapping[str, RecordedMember], mem
         return None
     same = (one for one in before.values() if one.info is not None and one.info.instance_id == info.instance_id)
     return next(same, None)
+
+
+def _fold_targets(recorded: RecordedGroup, member_id: str, records: Sequence[GroupRecord]) -> None:
+    """Apply a member's new targets of one epoch, in their order: before the last one it may get what it replaces."""
+    *before, newest = records
+    first = RecordedMember(records[0].event_time, joined_offset=records[0].offset or 0)
+    member = recorded.members.setdefault(member_id, first)
+    if newest.event_time < (member.target_at or newest.event_time):
+        return
+    if before:
+        recorded.previous[member_id] = before[-1].partitions or ()
+    member.target, member.target_at = newest.partitions or (), newest.event_time
 
 
 def _fold_target(
@@ -177,11 +221,11 @@ def _fold_target(
     member.target, member.target_at = member.owned if has_all and member.owned in several else min(several), newest
 
 
-def _renamed(recorded: RecordedGroup, folded: Folded, *, is_computed: bool) -> dict[str, str]:
+def _renamed(recorded: RecordedGroup, folded: Folded, computed: Sequence[int | None]) -> dict[str, str]:
     """Give static members that came back under another id what they had.
 
     Args:
-        is_computed: A target was computed at that very time.
+        computed: The offsets of targets of that very time.
     """
     left = {one.info.instance_id: member_id for member_id, one in folded.gone.items() if one.info is not None}
     renamed: dict[str, str] = {}
@@ -191,7 +235,8 @@ def _renamed(recorded: RecordedGroup, folded: Folded, *, is_computed: bool) -> d
             renamed[left.pop(info.instance_id)] = member_id
     for former, member_id in renamed.items():
         recorded.members[member_id].joined_at = folded.gone[former].joined_at
-        if not is_computed:  # else the target is that of the new id
+        back_at = recorded.members[member_id].joined_offset
+        if not any(one is None or one > back_at for one in computed):  # else the target is that of the new id
             recorded.former[member_id] = recorded.former.pop(former, former)
         if former in recorded.previous:
             recorded.previous[member_id] = recorded.previous.pop(former)

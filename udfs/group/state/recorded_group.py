@@ -21,13 +21,16 @@ Held: TypeAlias = dict[str, Partitions]
 # kafka-group-coordinator ``ModernGroupMember``: a static member that left, and may come back until its session ends.
 AWAY: Final = -2
 DEFAULT_ASSIGNOR: Final = "server.uniform"
+# Those of Kafka itself: they give out every partition.
+SERVER_ASSIGNORS: Final = frozenset((DEFAULT_ASSIGNOR, "server.range"))
 
 
 class RecordedMember(msgspec.Struct, array_like=True):
     """One member.
 
     Attributes:
-        joined_at: The time of its first record. described_at, target_at, current_at: Of those that count.
+        joined_at: The time of its first record. joined_offset: Its offset; 0: unknown.
+        described_at, target_at, current_at: Of the records that count.
         event_id: Of its description.
         owned: What it may consume, or has yet to give up (``revoking``).
         standby, warmup: Tasks of a member of a streams recorded.
@@ -48,6 +51,7 @@ class RecordedMember(msgspec.Struct, array_like=True):
     current_at: int | None = None
     standby: Partitions = ()
     warmup: Partitions = ()
+    joined_offset: int = 0
 
     @property
     def is_present(self) -> bool:
@@ -69,6 +73,7 @@ class EpochOutcome(msgspec.Struct, array_like=True):
         former: The ids for which the target was computed, of static members that have come back under others since.
         follows_unrecorded: Another target was computed at the same time, and this one from it.
         patterns: Of members that subscribe by one.
+        added: The members in the order in which the coordinator added them, static ones under their present ids.
     """
 
     epoch: int
@@ -89,6 +94,7 @@ class EpochOutcome(msgspec.Struct, array_like=True):
     former: dict[str, str] = msgspec.field(default_factory=dict)
     follows_unrecorded: bool = False
     patterns: dict[str, str] = msgspec.field(default_factory=dict)
+    added: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -143,8 +149,14 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
     @cached_property
     def present(self) -> dict[str, RecordedMember]:
         """Return the members in the order in which they joined; ``fold`` makes it anew."""
-        there = [(one.joined_at, member_id) for member_id, one in self.members.items() if one.is_present]
-        return {member_id: self.members[member_id] for _, member_id in sorted(there)}
+        there = [
+            (one.joined_at, one.joined_offset, member_id) for member_id, one in self.members.items() if one.is_present
+        ]
+        return {member_id: self.members[member_id] for _, _, member_id in sorted(there)}
+
+    def added(self) -> tuple[str, ...]:
+        """Return the members in the order in which the coordinator added them to its map."""
+        return tuple(sorted(self.present, key=lambda one: self.present[one].joined_offset))
 
     def owned(self, members: Collection[str | None] | None = None) -> Held:
         """Return what each of these members owns, what it has yet to give up included; without those with nothing."""

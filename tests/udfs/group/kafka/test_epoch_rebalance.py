@@ -129,6 +129,18 @@ def test_every_target_of_a_random_history_is_recomputed_from_the_one_before(firs
     assert agreed > 100
 
 
+@pytest.mark.parametrize("first", [0, 1_000])
+def test_targets_of_one_millisecond_are_recomputed_in_the_order_of_their_offsets(first: int) -> None:
+    agreed = 0
+    for seed in range(first, first + 20):
+        script = RecordScript(partitions=None, has_offsets=True)
+        RandomCoordinator(seed, script, at_once=0.4).run(60)
+        found = [(row.generation, row.agrees, row.agrees_reason) for row in script.run(10**6).rebalances]
+        assert {one[1:] for one in found} <= {(True, None), (None, "no_members"), (None, "no_target")}, (seed, found)
+        agreed += sum(agrees is True for _, agrees, _ in found)
+    assert agreed > 100
+
+
 def test_a_target_that_follows_one_of_the_same_millisecond_is_not_held_against_the_group() -> None:
     script = RecordScript()
     script.first_member()
