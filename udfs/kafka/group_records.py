@@ -24,6 +24,7 @@ from udfs.model.events import (
     RecordProtocol,
     TopicPartitions,
 )
+from udfs.model.queues import ascending
 
 # The type of a key, and of which group protocol and kind the record is.
 RECORD_TYPES: dict[int, tuple[RecordProtocol, RecordKind]] = {
@@ -119,7 +120,8 @@ def _read_fields(protocol: RecordProtocol, kind: RecordKind, known: Fields, read
     if protocol == "streams":
         return _streams_target(reader) if kind == "member_target" else _streams_current(reader)
     if kind == "member_target":
-        return {"partitions": _partitions(reader, _topic_id)}
+        # The coordinator's sets of them iterate in an order that depends on it.
+        return {"partitions": _partitions_as_written(reader, _topic_id)}
     return _current(reader, may_revoke=protocol == "consumer")
 
 
@@ -244,18 +246,23 @@ def _streams_current(reader: WireReader) -> Fields:
 
 def _partitions(reader: WireReader, name: Callable[[WireReader], str]) -> tuple[TopicPartitions, ...]:
     """Read partitions by topic or subtopology; both sorted and distinct."""
+    return ascending(_partitions_as_written(reader, name))
+
+
+def _partitions_as_written(reader: WireReader, name: Callable[[WireReader], str]) -> tuple[TopicPartitions, ...]:
+    """Read partitions by topic or subtopology, distinct: sorted by topic, and as the record has them within one."""
 
     def one() -> tuple[str, tuple[int, ...]]:
         found = name(reader), reader.int32_array()
         reader.skip_tagged_fields()
         return found
 
-    held: dict[str, set[int]] = {}
+    held: dict[str, dict[int, None]] = {}
     for topic, numbers in reader.array(one):
         if any(number < 0 for number in numbers):
             raise WireError("a partition below 0")
-        held.setdefault(topic, set()).update(numbers)
-    return tuple(TopicPartitions(topic, tuple(sorted(held[topic]))) for topic in sorted(held) if held[topic])
+        held.setdefault(topic, {}).update(dict.fromkeys(numbers))
+    return tuple(TopicPartitions(topic, tuple(held[topic])) for topic in sorted(held) if held[topic])
 
 
 def _topic_id(reader: WireReader) -> str:

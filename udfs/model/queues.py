@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
-from udfs.model.events import QueueInfo, TopicQueues
+from udfs.model.events import QueueInfo, TopicPartitions, TopicQueues
 
 Queues: TypeAlias = tuple[QueueInfo, ...]
 
@@ -37,3 +38,8 @@ def shortened(queues: Queues) -> int | Queues:
 def spelled(queues: int | Queues | None) -> Queues | None:
     """Return queues as they are, where only their count is stored."""
     return numbered(queues) if isinstance(queues, int) else queues
+
+
+def ascending(held: Sequence[TopicPartitions]) -> tuple[TopicPartitions, ...]:
+    """Return partitions in ascending order within each topic."""
+    return tuple(TopicPartitions(one.topic, tuple(sorted(one.partitions))) for one in held)

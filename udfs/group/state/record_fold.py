@@ -14,6 +14,7 @@ import msgspec
 
 from udfs.group.state.recorded_group import RecordedGroup, RecordedMember
 from udfs.model.events import GroupRecord
+from udfs.model.queues import ascending
 
 _KINDS: Final = {
     kind: place
@@ -210,11 +211,12 @@ def _fold_target(
     member = recorded.members.setdefault(member_id, RecordedMember(newest))
     if newest < (member.target_at or newest):
         return
-    several = {one.partitions or (): one.deleted for one in records if one.event_time == newest}
+    several = {ascending(one.partitions or ()): one.deleted for one in records if one.event_time == newest}
     if any(several.values()):
         several = {(): True}
     has_all = member.epoch == recorded.assignment_epoch and member.state == "stable"
-    for former in (*([] if replaced is None else [replaced.target]), member.target, member.owned):
+    of_replaced = [] if replaced is None else [ascending(replaced.target)]
+    for former in (*of_replaced, ascending(member.target), member.owned):
         if len(several) > 1 and former in several and not (has_all and former == member.owned):
             del several[former]
             recorded.previous[member_id] = former

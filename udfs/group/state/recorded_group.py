@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from udfs.model.events import Departure, MemberInfo, MemberState, RecordProtocol, TopicPartitions
+from udfs.model.queues import ascending
 
 Partitions: TypeAlias = tuple[TopicPartitions, ...]
 # Of each member what it has.
@@ -203,7 +204,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
 
     def _has_converged(self, member: RecordedMember) -> bool:
         if member.epoch == AWAY:
-            return member.owned == member.target
+            return member.owned == ascending(member.target)
         return member.epoch == self.epoch and member.state == "stable"
 
     @property
