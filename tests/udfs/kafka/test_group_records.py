@@ -11,6 +11,7 @@ from tests.udfs.kafka.golden_records import AT, GOLDEN
 from udfs.kafka.consumer_offsets import events_of
 from udfs.kafka.group_records import RECORD_TYPES
 from udfs.model.events import GroupRecord, MemberInfo, TopicPartitions
+from udfs.model.queues import ascending
 from udfs.model.rejection import Rejection
 
 RECORDED = [line for line in LINES if int.from_bytes(line.key[:2], "big") in RECORD_TYPES]
@@ -57,7 +58,12 @@ def test_each_record_of_a_broker_reads_as_kafka_shows_it(line: Line) -> None:
         case "member":
             check_member(record, shown)
         case "member_target":
-            assert record.partitions == held(shown.get("topicPartitions", shown.get("activeTasks")))
+            listed = shown.get("topicPartitions", shown.get("activeTasks"))
+            assert ascending(record.partitions or ()) == held(listed)
+            if protocol == "consumer":
+                assert [list(one.partitions) for one in sorted(record.partitions or ())] == [
+                    one["partitions"] for one in sorted(listed, key=lambda one: one["topicId"])
+                ]
         case _:
             states = STREAMS_STATES if protocol == "streams" else STATES[protocol]
             told = (record.epoch, record.previous_epoch, record.state)
@@ -99,6 +105,25 @@ def test_topics_with_their_ids_as_brokers_up_to_4_0_write_them() -> None:
     (record,) = events_of(GOLDEN["key-4"], GOLDEN["partition-metadata"], AT, "c")
     assert isinstance(record, GroupRecord)
     assert record.topic_ids == {"AAAAAAAAAAEAAAAAAAAAAg": "orders", "AAAAAAAAAAMAAAAAAAAABA": "bills"}
+
+
+def test_a_target_keeps_the_order_in_which_its_partitions_are_written() -> None:
+    line = next(
+        line
+        for line in RECORDED
+        if [one["partitions"] for one in (line.shown or {}).get("topicPartitions", [])] == [[0, 1]]
+    )
+    assert line.value is not None
+    turned = line.value.replace(b"\x00\x00\x00\x00\x00\x00\x00\x01", b"\x00\x00\x00\x01\x00\x00\x00\x00")
+    (held,) = read(line._replace(value=turned)).partitions or ()
+    assert held.partitions == (1, 0)
+
+
+def test_records_have_the_offset_at_which_they_were_read() -> None:
+    line = RECORDED[0]
+    (record,) = events_of(line.key, line.value, line.at, "c", offset=17)
+    assert isinstance(record, GroupRecord)
+    assert record.offset == 17
 
 
 def test_fields_of_later_versions_are_skipped() -> None:

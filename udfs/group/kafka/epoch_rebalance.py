@@ -32,7 +32,7 @@ from udfs.group.kafka.topic_lives import TopicLives, lives_in, ownership_steps, 
 from udfs.group.kafka.triggers import Causes, compare
 from udfs.group.state.assignment_diff import held_only_by
 from udfs.group.state.group import Awaited, Evidence, Owners, Queue
-from udfs.group.state.recorded_group import SERVER_ASSIGNORS, EpochOutcome
+from udfs.group.state.recorded_group import SERVER_ASSIGNORS, EpochOutcome, Held
 from udfs.group.state.view import GroupView
 from udfs.model.comparability import MEMBERS_UNKNOWN, NO_TARGET, NOT_RECOMPUTABLE, OWNERSHIP_UNKNOWN
 from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueRef
@@ -196,17 +196,16 @@ def _target(
         owners = current_owners(context, known, outcome.at)
         return TargetAssignment(owners=owners, strategy=strategy, incomparable=NO_TARGET), None
     spans = context.computed_spans_of_now()
-    previous = _previous(outcome, lives)
-    former, altered = outcome.former, partial(_in_order, outcome, next(_orders(context, outcome)))
+    previous = lives.owners(_held_before(outcome, lives))
+    former, altered = outcome.former, partial(_as_in_coordinator, outcome, lives, next(_orders(context, outcome)))
     return compute_generation(
         context, known, guessed, told, strategy, outcome.at, spans, previous, former=former, altered=altered
     )
 
 
-def _previous(outcome: EpochOutcome, lives: TopicLives) -> Owners:
+def _held_before(outcome: EpochOutcome, lives: TopicLives) -> Held:
     """Return the target from which that of the epoch was computed, by the ids that members had then."""
-    held = {outcome.former.get(one, one): partitions for one, partitions in outcome.previous.items()}
-    return lives.owners(lives.current(held))
+    return lives.current({outcome.former.get(one, one): partitions for one, partitions in outcome.previous.items()})
 
 
 def _in_another_order(
@@ -214,9 +213,9 @@ def _in_another_order(
 ) -> TargetAssignment | None:
     """Return the published target where the coordinator computes it from members in another order; else None."""
     strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, view.system)
-    previous, former = _previous(outcome, lives), outcome.former
+    previous, former = lives.owners(_held_before(outcome, lives)), outcome.former
     for order in islice(_orders(view, outcome), 1, None):
-        altered = partial(_in_order, outcome, order)
+        altered = partial(_as_in_coordinator, outcome, lives, order)
         target = compute_target_assignment(
             view, known, strategy, outcome.at, outcome.epoch, previous, altered=altered, former=former
         )
@@ -242,7 +241,16 @@ def _with_patterns(outcome: EpochOutcome, problem: Problem) -> Problem:
     return msgspec.structs.replace(problem, members=tuple(members))
 
 
-def _in_order(outcome: EpochOutcome, order: list[str], problem: Problem) -> Problem:
+def _as_in_coordinator(outcome: EpochOutcome, lives: TopicLives, order: list[str], problem: Problem) -> Problem:
+    """Have members, and what each has in the target before, stand in the orders that the coordinator has."""
     problem = _with_patterns(outcome, problem)
     members = {member.member_id: member for member in problem.members}
-    return msgspec.structs.replace(problem, members=tuple(members[one] for one in order if one in members))
+    previous = {
+        member: tuple(QueueRef(topic, number) for topic, _, number in lives.queues(partitions))
+        for member, partitions in _held_before(outcome, lives).items()
+    }
+    return msgspec.structs.replace(
+        problem,
+        members=tuple(members[one] for one in order if one in members),
+        previous=None if problem.previous is None else previous,
+    )

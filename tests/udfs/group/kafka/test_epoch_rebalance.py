@@ -141,6 +141,51 @@ def test_targets_of_one_millisecond_are_recomputed_in_the_order_of_their_offsets
     assert agreed > 100
 
 
+def test_a_target_without_queues_shows_that_the_coordinator_had_no_metadata_of_the_topic() -> None:
+    script = RecordScript(partitions=None)
+    script.member(10, "a")
+    script.epoch(10, 1)
+    script.target(10, 1, {"a": ""})
+    script.current(10, "a", 1, "")
+    script.queues(15, "t", 2, topic_id=T_ID)  # a poll, before the coordinator has it
+    script.member(20, "b")
+    script.epoch(20, 2)
+    script.target(20, 2, {"b": ""})
+    script.current(20, "b", 2, "")
+    script.epoch(30, 3)
+    script.target(30, 3, {"a": "0", "b": "1"})
+    script.current(31, "a", 3, "0")
+    script.current(32, "b", 3, "1")
+    rows = script.run(60).rebalances
+    causes = [[(one.kind, one.detail) for one in row.triggers if one.kind != "group_created"] for row in rows]
+    assert causes == [[("member_joined", None)], [("member_joined", None)], [("queue_count_changed", "0 -> 2")]]
+    assert [(row.agrees, row.queues_before, row.queues_after) for row in rows] == [
+        (True, 0, 0), (True, 0, 0), (True, 0, 2),
+    ]  # fmt: skip
+    assert script.spans() == ["t/0 a 32..", "t/1 b 32.."]
+
+
+def test_a_target_that_gives_out_fewer_queues_is_older_than_the_metadata_that_shows_more() -> None:
+    script = RecordScript(partitions=2)
+    script.member(10, "a")
+    script.epoch(10, 1)
+    script.target(10, 1, {"a": "0 1"})
+    script.current(10, "a", 1, "0 1")
+    script.queues(20, "t", 3, topic_id=T_ID)
+    script.member(20, "b")
+    script.epoch(20, 2)
+    script.target(20, 2, {"a": "0", "b": "1"})
+    script.current(21, "a", 2, "0")
+    script.current(22, "b", 2, "1")
+    script.epoch(30, 3)
+    script.target(30, 3, {"a": "0", "b": "1 2"})
+    script.current(31, "a", 3, "0")
+    script.current(32, "b", 3, "1 2")
+    rows = script.run(60).rebalances
+    assert [(row.agrees, row.queues_after) for row in rows] == [(True, 2), (True, 2), (True, 3)]
+    assert [one.detail for one in rows[2].triggers] == ["2 -> 3"]
+
+
 def test_a_target_that_follows_one_of_the_same_millisecond_is_not_held_against_the_group() -> None:
     script = RecordScript()
     script.first_member()

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.udfs.group.record_script import partitions
-from udfs.group.state.record_fold import fold, new_epochs
+from udfs.group.state.record_fold import by_epoch, fold, new_epochs
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.model.events import GroupRecord, MemberInfo
 
@@ -140,3 +140,31 @@ def test_the_ids_of_a_target_are_those_that_static_members_had_when_it_was_compu
     assert folded(*there, *returned(7, "a", "b"), record(8, "target", epoch=2)).former == {}
     # The heartbeat with which it returns may compute a target: for its new id.
     assert folded(*there, *returned(7, "a", "b"), record(7, "target", epoch=2)).former == {}
+
+
+def test_records_of_one_time_are_parted_where_what_leads_to_the_next_epoch_begins() -> None:
+    written = [
+        member(5, "a", subscriptions=("t",)),
+        record(5, "group", epoch=1),
+        record(5, "member_target", member_id="a", partitions=partitions("0 1")),
+        record(5, "target", epoch=1),
+        current(5, 1, "stable", "0 1"),
+        member(5, "b", subscriptions=("t",)),
+        record(5, "group", epoch=2),
+        record(5, "member", member_id="a", deleted=True),
+        record(5, "group", epoch=3),
+        current(5, 3, "stable"),
+    ]
+    placed = [(msgspec.structs.replace(one, offset=offset), f"e{offset}") for offset, one in enumerate(written)]
+    parts = by_epoch([*placed[::2], *placed[1::2]])
+    assert [[one.offset for one, _ in part] for part in parts] == [[0, 1, 2, 3, 4], [5, 6], [7, 8, 9]]
+    without = [(one, "e") for one in written]
+    assert by_epoch(without) == [without]
+
+
+def test_of_two_targets_of_one_time_the_one_that_was_written_last_counts() -> None:
+    targets = [record(5, "member_target", member_id="a", partitions=partitions(text)) for text in ("0 1", "2", "0")]
+    for order in itertools.permutations(range(3)):
+        group = folded(member(1), current(1, 1, "stable"))
+        fold(group, [(msgspec.structs.replace(targets[place], offset=rank), "e") for rank, place in enumerate(order)])
+        assert group.members["a"].target == targets[order[-1]].partitions

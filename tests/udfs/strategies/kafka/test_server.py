@@ -7,10 +7,12 @@ import msgspec
 import pytest
 
 from tests.udfs.strategies.groups import group, queue
+from udfs.jvm.collections import hash_map_order
 from udfs.model.errors import StrategyError
 from udfs.model.events import QueueInfo
 from udfs.strategies.kafka.server import (
     ServerGroup,
+    coordinator_orders,
     copied_set_table,
     integers_in_set_order,
     uuid_hashes,
@@ -121,3 +123,19 @@ def test_partitions_are_those_of_the_topic_by_number() -> None:
     server = ServerGroup(msgspec.structs.replace(group({"a": ["t"]}, {}), topics={"t": topic}))
     assert server.counts == [2]
     assert [ref.queue_id for ref in server.queues[0]] == [0, 1]
+
+
+def test_the_coordinator_puts_members_in_the_order_of_its_own_map_and_the_one_that_asks_last() -> None:
+    # "Aa", "BB" and "C#" have one hash code: in its map the newest of a slot comes first.
+    joined = ["Aa", "BB", "C#"]
+    assert next(coordinator_orders(joined)) == ["C#", "BB", "Aa"]
+    assert next(coordinator_orders(joined, ["C#"])) == ["BB", "Aa", "C#"]
+    assert ["C#", "BB", "Aa"] in list(coordinator_orders(joined, ["C#"]))
+
+
+def test_as_many_orders_as_are_tried_are_different_ones() -> None:
+    members = [f"{start}{number}" for number in range(6) for start in ("Aa", "BB", "C#")]
+    orders = [tuple(hash_map_order(order)) for order in coordinator_orders(members, members[-1:])]
+    assert len(orders) == len(set(orders))
+    assert 24 <= len(orders) <= 24 + 2 * 4
+    assert all(sorted(order) == sorted(members) for order in orders)
