@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from streaming.collectors.event_log import EventFiles
 from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
 from tests.kit.brokers import Broker
-from tests.kit.java_members import wait_until
+from tests.kit.java_members import WAIT_S
 from tests.kit.topics import create_topic
 from tests.simulation.core_run import run_of
 from udfs.model.journal import Rebalance
@@ -22,6 +23,7 @@ from udfs.model.journal import Rebalance
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 MEMBERS, PARTITIONS = 25, 53
 ASSIGNORS = ("uniform", "range")
+_POLL_S, _IN_A_ROW = 0.1, 10
 
 
 class Crowd:
@@ -88,7 +90,12 @@ def collecting(broker: Broker, folder: Path) -> Iterator[StandaloneKafkaCollecto
 
 
 def wait(holds: Callable[[], bool]) -> None:
-    wait_until((), holds)
+    """Wait until it holds, and goes on to: a consumer that is closed while it joins may wait for its session's end."""
+    deadline, times = time.monotonic() + WAIT_S, 0
+    while times < _IN_A_ROW:
+        times = times + 1 if holds() else 0
+        assert time.monotonic() < deadline
+        time.sleep(_POLL_S)
 
 
 def test_targets_of_many_members_are_recomputed(kafka41: Broker, tmp_path: Path) -> None:
