@@ -57,8 +57,11 @@ def spark() -> Iterator[SparkSession]:
     """The job's own session, on two cores, one for each test process."""
     from streaming.settings.model import load
     from streaming.spark.session import start_session
+    from tests.kit.processes import QUICK_START
 
-    session = start_session(load(None, {"spark.master": "local[2]", "spark.driver_memory": "1g"}), name="tests")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", " ".join(QUICK_START))
+        session = start_session(load(None, {"spark.master": "local[2]", "spark.driver_memory": "1g"}), name="tests")
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streaming.setup.java import find_java
+from tests.kit.processes import QUICK_START
 
 PASSWORD = "of-the-kit"
 _TIMEOUT_S = 120
 _KEY_TOOL = Path(__file__).parent / "java" / "KeyTool.java"
 _KEY = ("-keyalg", "EC", "-validity", "2")
 _OPTIONS = (
-    *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+    *QUICK_START,
     *("--add-exports", "java.base/sun.security.tools.keytool=ALL-UNNAMED"),
 )
 

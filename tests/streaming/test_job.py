@@ -17,7 +17,7 @@ AWAY = "org.apache.kafka.common.errors.DisconnectException"
 
 
 class FakeQuery:
-    """A query that runs until it fails or is stopped."""
+    """A query that runs until it fails or is stopped; without batches none of its batches is running."""
 
     def __init__(self, error: Exception | None = None, batches: Sequence[int] = ()) -> None:
         self.isActive = True
@@ -28,7 +28,7 @@ class FakeQuery:
 
     @property
     def status(self) -> dict[str, bool]:
-        return {"isTriggerActive": True}
+        return {"isTriggerActive": bool(self.batches)}
 
     @property
     def lastProgress(self) -> dict[str, int] | None:  # noqa: N802 - as Spark names it
