@@ -29,6 +29,8 @@ from streaming.settings.model import Dashboard, Metrics, load
 
 # Queries that run at the same time; others wait.
 THREADS = 8
+# A store that is slower than this lets the server answer before it is warm.
+MAX_WARM_UP_S = 5.0
 ROUTERS: Sequence[APIRouter] = (
     stream.router,
     pages.router,
@@ -64,6 +66,8 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
         warming = asyncio.create_task(run_sync(warm_up, reading, app.state.templates, abandon_on_cancel=True))
+        # The server answers after it: the first request would compute it, too, and both would share the cores.
+        await asyncio.wait({warming}, timeout=MAX_WARM_UP_S)
         async with Poller(reading.tables, settings.poll_interval_ms / 1000) as poller:
             app.state.poller = poller
             yield

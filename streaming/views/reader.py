@@ -71,7 +71,8 @@ class Reader:
         names = list(columns or TABLES[name].names)
         schema = pa.schema([TABLES[name].schema.field(column) for column in names])
         blocks = list(self.blocks(name, columns=names, where=where))
-        rows = pa.concat_tables(blocks) if blocks else schema.empty_table()
+        # Not empty_table(): it imports pandas.
+        rows = pa.concat_tables(blocks) if blocks else pa.Table.from_batches([], schema)
         return rows if keep is None else rows.filter(keep(rows))
 
     def blocks(
@@ -86,14 +87,18 @@ class Reader:
         there = {field.name for field in delta.schema().fields}
         tests = [_test(column, value) for column, value in (where or {}).items() if value is not None]
         found = delta.scan(columns=[one for one in columns if one in there], predicate=" AND ".join(tests) or None)
-        # Not pa.table(), and no empty_table() where there are rows: they import pandas.
+        # Not pa.table(): it imports pandas.
         for batch in pa.RecordBatchReader.from_stream(found):
             yield as_schema(pa.Table.from_batches([batch]), schema)
 
     def newest_ms(self, name: str, column: str) -> int | None:
         """Return the newest time of a column, by the statistics of the files; None where there is none."""
         delta = self._table(name)
-        return None if delta is None else newest_time(pa.table(delta.get_add_actions(flatten=True)), column)
+        if delta is None:
+            return None
+        # Not pa.table(): it imports pandas.
+        listing = pa.RecordBatchReader.from_stream(delta.get_add_actions(flatten=True)).read_all()
+        return newest_time(listing, column)
 
     def history(self, name: str, limit: int) -> list[dict[str, Any]]:
         """Return the newest commits to a table as Delta describes them, newest first."""
