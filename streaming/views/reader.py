@@ -35,6 +35,13 @@ class Within(NamedTuple):
     or_null: bool = False
 
 
+class Between(NamedTuple):
+    """A condition on a text: first <= T <= last, in the order of their bytes."""
+
+    first: str
+    last: str
+
+
 class Reader:
     """The tables below one root folder.
 
@@ -65,7 +72,8 @@ class Reader:
         """Read a table, or the rows that match; a table that does not exist yet is empty.
 
         Args:
-            where: Column -> the value that it must have, a set of those that it may have, or ``Within``; None = any.
+            where: Column -> the value that it must have, a set of those that it may have, ``Within`` or
+                ``Between``; None = any.
             keep: A further condition.
         """
         names = list(columns or TABLES[name].names)
@@ -145,6 +153,8 @@ def _test(column: str, value: object) -> str:
         ]
         inside = " AND ".join(bounds) or "TRUE"
         return f"({column} IS NULL OR ({inside}))" if value.or_null else inside
+    if isinstance(value, Between):
+        return f"{column} BETWEEN {_literal(value.first)} AND {_literal(value.last)}"
     if isinstance(value, set):
         if not value:
             return "FALSE"
