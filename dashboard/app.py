@@ -15,6 +15,7 @@ from dashboard.api import routes as api
 from dashboard.live import stream
 from dashboard.live.poller import Poller
 from dashboard.metrics import router as metrics_router
+from dashboard.metrics.file_sums import FileSums
 from dashboard.pages import columns, login, question_pages, static_files
 from dashboard.pages import routes as pages
 from dashboard.pages.errors import add_errors
@@ -50,7 +51,7 @@ def create_app(
     """Return the application over the tables below a folder.
 
     Routers find in ``request.app.state``: ``reading`` (what the tables answer), ``settings``, ``metrics`` (settings of
-    metrics), ``poller``, ``templates``.
+    metrics), ``sums`` (what metrics have read of tables), ``poller``, ``templates``.
 
     Args:
         root: Folder of the tables.
@@ -81,7 +82,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.reading, app.state.settings, app.state.streams = reading, settings, 0
-    app.state.metrics = metrics or load().metrics
+    app.state.metrics, app.state.sums = metrics or load().metrics, FileSums()
     app.state.templates = environment()
     app.state.templates.globals["columns_of"] = columns
     add_errors(app)

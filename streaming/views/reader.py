@@ -113,6 +113,10 @@ class Reader:
         delta = self._table(name)
         return [] if delta is None else delta.history(limit)
 
+    def snapshot(self, name: str) -> DeltaTable | None:
+        """Return a table at the version that is read; None = there is none yet."""
+        return self._table(name)
+
     def _table(self, name: str) -> DeltaTable | None:
         """Return a table as it is now; None = there is none yet."""
         return DeltaTable(table_uri(self._root, name)) if is_table(self._root, name) else None
