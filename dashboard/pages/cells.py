@@ -44,6 +44,8 @@ def table_rows(columns: Sequence[Column], rows: Sequence[Row], cluster: str = ""
         )
         for column in columns
     ]
+    # A phone does not show the wide column; groups of several clusters may share a name.
+    is_named = any(column.name == "cluster" and column.wide for column in columns)
     parts = []
     for row in rows:
         where = row.get("cluster") or cluster
@@ -51,7 +53,10 @@ def table_rows(columns: Sequence[Column], rows: Sequence[Row], cluster: str = ""
         for name, opening, write, takes_nothing in plan:
             value = row.get(name)
             is_nothing = (value is None or value == "") and not takes_nothing
-            parts.append(f"{opening}{DASH if is_nothing else write(Cell(value, row, where))}</td>")
+            parts.append(f"{opening}{DASH if is_nothing else write(Cell(value, row, where))}")
+            parts.append(
+                f'<small class="narrow">{shown(where)}</small></td>' if is_named and name == "group_id" else "</td>"
+            )
         parts.append("</tr>\n")
     return Markup("".join(parts))
 

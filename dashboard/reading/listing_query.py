@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from dashboard.reading.listing_places import Order, span_of
 from dashboard.reading.listings import Listing
+from dashboard.reading.queries import UNFIT_VALUES
 from dashboard.reading.questions import Reading
 from streaming.tables.schema import Row
+from udfs.model.timestamps import LATEST_MS
 
 # Parameters of an address that are no filter of rows by equality.
 SINCE, UNTIL, SEARCH = "since", "until", "q"
@@ -68,18 +70,38 @@ def piece(
         raise BadQuestionError(f"sort: {name!r} is not one of {', '.join(listing.orders)}")
     order = Order(listing.orders[name], is_descending)
     place = read_cursor(cursor, sort, len(listing.key)) if cursor else []
+    try:
+        return _piece(reading, listing, asked, conditions, values, order, sort, limit, offset, place)
+    except UNFIT_VALUES as error:
+        if not place:
+            raise
+        raise BadQuestionError("cursor: it belongs to another question") from error
+
+
+def _piece(
+    reading: Reading,
+    listing: Listing,
+    asked: Mapping[str, str],
+    conditions: list[str],
+    values: list[object],
+    order: Order,
+    sort: str,
+    limit: int,
+    offset: int,
+    place: list[Any],
+) -> Piece:
     span = span_of(reading, listing, asked, conditions, values, order, limit=limit + 1, offset=offset, place=place)
     if span is not None:
         rows = listing.rows(reading, asked, bounds=span.bounds)
         found = _ordered(reading, listing, rows, conditions, values, order, limit + 1, offset - span.before, place)
         # Fewer than were counted: the table changed between.
         if found.num_rows >= min(limit + 1, span.rows - (offset - span.before)):
-            return _piece(found, span.total, listing, sort, limit)
+            return _cut(found, span.total, listing, sort, limit)
     rows = listing.rows(reading, asked)
     where = " and ".join(conditions) or "true"
     (count,) = reading.sql(f"select count(*) as n from listed where {where}", {"listed": rows}, values).to_pylist()
     found = _ordered(reading, listing, rows, conditions, values, order, limit + 1, offset, place)
-    return _piece(found, count["n"], listing, sort, limit)
+    return _cut(found, count["n"], listing, sort, limit)
 
 
 def _ordered(
@@ -109,7 +131,7 @@ def _ordered(
     return reading.sql(sql, {"listed": rows}, [*values, limit, offset])
 
 
-def _piece(found: pa.Table, total: int, listing: Listing, sort: str, limit: int) -> Piece:
+def _cut(found: pa.Table, total: int, listing: Listing, sort: str, limit: int) -> Piece:
     rows = plain_rows(found)
     places = [[row.pop(f"cursor_{number}") for number in range(len(listing.key) + 1)] for row in rows]
     return Piece(rows[:limit], total, write_cursor(sort, places[limit - 1]) if len(rows) > limit else None)
@@ -124,8 +146,9 @@ def _conditions(listing: Listing, asked: Mapping[str, str]) -> tuple[list[str], 
         if name == SEARCH:
             conditions.append(f"contains(lower(concat_ws(' ', {', '.join(listing.searched)})), lower(?))")
         elif name in (SINCE, UNTIL):
-            if not value.isascii() or not value.isdecimal() or len(value) > 15:
-                raise BadQuestionError(f"{name}: {value!r} is not a time in epoch milliseconds")
+            # Beyond it files cannot be compared with a time: Arrow's nanoseconds end in 2262.
+            if not value.isascii() or not value.isdecimal() or len(value) > 15 or int(value) > LATEST_MS:
+                raise BadQuestionError(f"{name}: {value!r} is not a time in epoch milliseconds, up to the year 2100")
             continue
         elif name in listing.filters:
             conditions.append(listing.filters[name])
