@@ -16,7 +16,7 @@ from streaming.terminal.escape import printable
 from streaming.views.phases import phases_text
 
 # How much of a text a cell shows.
-CAUSE_LENGTH, PROSE_LENGTH, SUMMARY_LENGTH, RAW_LENGTH = 90, 400, 40, 4_000
+CAUSE_LENGTH, PROSE_LENGTH, SUMMARY_LENGTH, RAW_LENGTH, CLUSTER_LENGTH = 90, 400, 40, 4_000, 60
 
 
 class Cell(NamedTuple):
@@ -54,9 +54,12 @@ def table_rows(columns: Sequence[Column], rows: Sequence[Row], cluster: str = ""
             value = row.get(name)
             is_nothing = (value is None or value == "") and not takes_nothing
             parts.append(f"{opening}{DASH if is_nothing else write(Cell(value, row, where))}")
-            parts.append(
-                f'<small class="narrow">{shown(where)}</small></td>' if is_named and name == "group_id" else "</td>"
-            )
+            if is_named and name == "group_id":
+                # The style writes it, so that the text of the cell stays the group's name.
+                parts.append(
+                    f'<small class="narrow" data-cluster="{escape(printable(where[:CLUSTER_LENGTH]))}"></small>'
+                )
+            parts.append("</td>")
         parts.append("</tr>\n")
     return Markup("".join(parts))
 
