@@ -15,6 +15,7 @@ from dashboard.api import routes as api
 from dashboard.live import stream
 from dashboard.live.poller import Poller
 from dashboard.metrics import router as metrics_router
+from dashboard.metrics.file_sums import FileSums
 from dashboard.pages import columns, login, question_pages, static_files
 from dashboard.pages import routes as pages
 from dashboard.pages.errors import add_errors
@@ -29,6 +30,8 @@ from streaming.settings.model import Dashboard, Metrics, load
 
 # Queries that run at the same time; others wait.
 THREADS = 8
+# A store that is slower than this lets the server answer before it is warm.
+MAX_WARM_UP_S = 5.0
 ROUTERS: Sequence[APIRouter] = (
     stream.router,
     pages.router,
@@ -48,7 +51,7 @@ def create_app(
     """Return the application over the tables below a folder.
 
     Routers find in ``request.app.state``: ``reading`` (what the tables answer), ``settings``, ``metrics`` (settings of
-    metrics), ``poller``, ``templates``.
+    metrics), ``sums`` (what metrics have read of tables), ``poller``, ``templates``.
 
     Args:
         root: Folder of the tables.
@@ -64,6 +67,8 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
         warming = asyncio.create_task(run_sync(warm_up, reading, app.state.templates, abandon_on_cancel=True))
+        # The server answers after it: the first request would compute it, too, and both would share the cores.
+        await asyncio.wait({warming}, timeout=MAX_WARM_UP_S)
         async with Poller(reading.tables, settings.poll_interval_ms / 1000) as poller:
             app.state.poller = poller
             yield
@@ -77,7 +82,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.reading, app.state.settings, app.state.streams = reading, settings, 0
-    app.state.metrics = metrics or load().metrics
+    app.state.metrics, app.state.sums = metrics or load().metrics, FileSums()
     app.state.templates = environment()
     app.state.templates.globals["columns_of"] = columns
     add_errors(app)

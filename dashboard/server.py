@@ -73,9 +73,15 @@ class PageServer:
         )
         self._server.application = app
 
-    def run(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
-        """Serve until SIGINT or SIGTERM, or not at all if it was stopped before it took signals itself."""
-        self._server.is_stopped = is_stopped
+    def run(
+        self, is_stopped: Callable[[], bool] = lambda: False, when_ready: Callable[[], None] = lambda: None
+    ) -> None:
+        """Serve until SIGINT or SIGTERM, or not at all if it was stopped before it took signals itself.
+
+        Args:
+            when_ready: Called once, when the server answers; not if it was stopped before.
+        """
+        self._server.is_stopped, self._server.when_ready = is_stopped, when_ready
         try:
             self._server.run([self._socket])
         finally:
@@ -98,9 +104,12 @@ class _Server(uvicorn.Server):
 
     application: SecurityFrame
     is_stopped: Callable[[], bool]
+    when_ready: Callable[[], None]
 
     async def main_loop(self) -> None:
         self.should_exit |= self.is_stopped()
+        if not self.should_exit:
+            self.when_ready()
         await super().main_loop()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from dashboard.metrics.file_sums import Summing, Sums, whole
 from dashboard.metrics.labels import OTHER, GroupLabels, label
 from dashboard.metrics.lag import lag_by_group
 from streaming.settings.model import Metrics
@@ -33,13 +34,27 @@ _GAUGES = (
 )
 _LARGEST = frozenset({"spread"})
 
+_DECIDED = ("cluster", "group_id", "trigger", "status")
+_REBALANCES = (
+    *(*_DECIDED, "event_time", "detected_at", "queues_moved"),
+    *("queue_pause_ms", "queue_pause_estimated_ms"),
+)
+_AUDITS = ["cluster", "group_id", "verdict", "queues_differing"]
+
 Values = dict[tuple[str, ...], float]
+Summed = Callable[[Reader, str, Sequence[str], Summing], Sums]
 
 
-def families(reader: Reader, settings: Metrics) -> list[Metric]:
-    """Return all families, their samples in the order of their labels."""
-    rebalances = _rebalances(reader)
-    decided = _decided(rebalances)
+def families(reader: Reader, settings: Metrics, summed: Summed = whole) -> list[Metric]:
+    """Return all families, their samples in the order of their labels.
+
+    Args:
+        reader: The tables.
+        settings: Of labels.
+        summed: Sums the tables that grow for ever.
+    """
+    rebalances = summed(reader, "rebalances", _REBALANCES, _of_rows)
+    decided = _decided(rebalances["decided"])
     current = reader.read(
         "groups", columns=["cluster", "group_id", "system", "state", "strategy_verdict", *(one[1] for one in _GAUGES)]
     )
@@ -51,44 +66,60 @@ def families(reader: Reader, settings: Metrics) -> list[Metric]:
     groups = GroupLabels(first, clusters, settings)
     return [
         *_of_rebalances(decided, groups),
-        _of_delays(rebalances, groups),
+        _of_delays(rebalances["newest"], groups),
         *_of_groups(current, groups),
         _gauge(
             "group_lag_messages", "Messages between commits and ends of queues.", GROUP, lag_by_group(reader, groups)
         ),
         *_of_findings(found, groups),
-        _of_rejected(reader),
-        *_of_audits(reader, current, groups),
+        _of_rejected(summed(reader, "rejected_events", ["reason"], _of_reasons)["rejected"]),
+        *_of_audits(summed(reader, "audits", _AUDITS, _of_verdicts)["audits"], current, groups),
     ]
 
 
-def _rebalances(reader: Reader) -> pa.Table:
-    columns = ["cluster", "group_id", "trigger", "status", "event_time", "detected_at", "queues_moved"]
-    columns += ["queue_pause_ms", "queue_pause_estimated_ms"]
-    rows = reader.read("rebalances", columns=columns)
+def _of_rows(rows: pa.Table) -> Sums:
+    """Return rebalances summed by group, cause and status, and each cluster's newest decisions."""
     # An estimate counts only where nothing was observed.
     estimated = pc.if_else(rows["queue_pause_ms"].is_null(), rows["queue_pause_estimated_ms"], None)
-    rows = rows.set_column(columns.index("queue_pause_estimated_ms"), "queue_pause_estimated_ms", estimated)
-    return rows
+    times = {"first_decided_at": rows["detected_at"], "last_event_time": rows["event_time"]}
+    names = [*_DECIDED, "number", "queues_moved", "queue_pause_ms", "queue_pause_estimated_ms", *times]
+    columns = [rows[name] for name in (*_DECIDED, "queues_moved", "queue_pause_ms")]
+    columns.insert(len(_DECIDED), pc.cast(pc.true_unless_null(rows["cluster"]), pa.int64()))
+    each = pa.Table.from_arrays([*columns, estimated, *times.values()], names=names)
+    return {"decided": _decided(each), "newest": _newest(rows.select(["cluster", "detected_at", "event_time"]))}
 
 
-def _decided(rebalances: pa.Table) -> pa.Table:
-    """Return rebalances, summed over those of one group with one cause and status."""
-    return rebalances.group_by(["cluster", "group_id", "trigger", "status"]).aggregate(
-        [
-            ([], "count_all"),
-            ("queues_moved", "sum"),
-            ("queue_pause_ms", "sum"),
-            ("queue_pause_estimated_ms", "sum"),
-            ("detected_at", "min"),
-            ("event_time", "max"),
-        ]
+def _decided(parts: pa.Table) -> pa.Table:
+    """Return sums of rebalances, summed over those of one group with one cause and status."""
+    sums = ("number", "queues_moved", "queue_pause_ms", "queue_pause_estimated_ms")
+    found = parts.group_by([*_DECIDED]).aggregate(
+        [*((name, "sum") for name in sums), ("first_decided_at", "min"), ("last_event_time", "max")]
     )
+    return found.select(
+        [*_DECIDED, *(f"{name}_sum" for name in sums), "first_decided_at_min", "last_event_time_max"]
+    ).rename_columns(parts.column_names)
+
+
+def _newest(times: pa.Table) -> pa.Table:
+    """Return of each cluster the event times of what was decided last."""
+    last = times.group_by("cluster").aggregate([("detected_at", "max")])
+    times = times.join(last, "cluster")
+    times = times.filter(pc.equal(times["detected_at"], times["detected_at_max"]))
+    found = times.group_by(["cluster", "detected_at"]).aggregate([("event_time", "max")])
+    return found.rename_columns(["cluster", "detected_at", "event_time"])
+
+
+def _of_reasons(rows: pa.Table) -> Sums:
+    return {"rejected": rows.group_by(["reason"]).aggregate([([], "count_all")])}
+
+
+def _of_verdicts(rows: pa.Table) -> Sums:
+    return {"audits": rows.group_by(_AUDITS[:3]).aggregate([([], "count_all"), ("queues_differing", "sum")])}
 
 
 def _first_decided(decided: pa.Table) -> list[tuple[str, str]]:
     first: dict[tuple[str, str], int] = {}
-    for cluster, group, at in _rows(decided, "cluster", "group_id", "detected_at_min"):
+    for cluster, group, at in _rows(decided, "cluster", "group_id", "first_decided_at"):
         first[cluster, group] = min(first.get((cluster, group), at), at)
     return sorted(first, key=lambda key: (first[key], key))
 
@@ -99,8 +130,8 @@ def _of_rebalances(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     moved: Values = defaultdict(float)
     paused: Values = defaultdict(float)
     last: Values = {}
-    names = ("cluster", "group_id", "trigger", "status", "count_all", "queues_moved_sum", "event_time_max")
-    pauses = ("queue_pause_ms_sum", "queue_pause_estimated_ms_sum")
+    names = (*_DECIDED, "number", "queues_moved", "last_event_time")
+    pauses = ("queue_pause_ms", "queue_pause_estimated_ms")
     for cluster, group, trigger, status, number, queues, at, seen, estimated in _rows(decided, *names, *pauses):
         key = groups.of(cluster, group)
         rebalances[*key, trigger or ""] += number
@@ -121,11 +152,7 @@ def _of_rebalances(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     yield _gauge("last_rebalance_timestamp_seconds", "Event time of the last rebalance.", GROUP, last)
 
 
-def _of_delays(rebalances: pa.Table, groups: GroupLabels) -> Metric:
-    times = rebalances.select(["cluster", "detected_at", "event_time"])
-    last = times.group_by("cluster").aggregate([("detected_at", "max")])
-    times = times.join(last, "cluster")
-    times = times.filter(pc.equal(times["detected_at"], times["detected_at_max"]))
+def _of_delays(times: pa.Table, groups: GroupLabels) -> Metric:
     newest: dict[str, tuple[int, int]] = {}
     for cluster, detected, at in _rows(times, "cluster", "detected_at", "event_time"):
         name = groups.cluster(cluster)
@@ -173,22 +200,17 @@ def _of_findings(found: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     yield _counter("findings_closed", "Findings that closed.", ("cluster", *names), closed)
 
 
-def _of_rejected(reader: Reader) -> Metric:
+def _of_rejected(counted: pa.Table) -> Metric:
     rejected: Values = defaultdict(float)
-    counted = reader.read("rejected_events", columns=["reason"]).group_by(["reason"]).aggregate([([], "count_all")])
     for reason, number in _rows(counted, "reason", "count_all"):
         rejected[(label(reason),)] += number
     return _counter("rejected_events", "Inputs that were not applied as sent, by reason.", ("reason",), rejected)
 
 
-def _of_audits(reader: Reader, current: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
+def _of_audits(counted: pa.Table, current: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     audits: Values = defaultdict(float)
     differing: Values = defaultdict(float)
-    names = ["cluster", "group_id", "verdict"]
-    found = reader.read("audits", columns=[*names, "queues_differing"]).group_by(names)
-    for cluster, group, verdict, number, queues in _rows(
-        found.aggregate([([], "count_all"), ("queues_differing", "sum")]), *names, "count_all", "queues_differing_sum"
-    ):
+    for cluster, group, verdict, number, queues in _rows(counted, *_AUDITS[:3], "count_all", "queues_differing_sum"):
         audits[*groups.of(cluster, group), verdict or ""] += number
         differing[groups.of(cluster, group)] += queues or 0
     by_verdict: Values = defaultdict(float)

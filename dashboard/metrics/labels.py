@@ -50,6 +50,8 @@ class GroupLabels:
         self._clusters = set(list(dict.fromkeys(clusters))[: settings.max_clusters])
         matching = [re.compile(pattern, re.DOTALL) for pattern in settings.groups]
         self._own: set[Key] = set()
+        # A label is made once: some families have a row for each queue or rebalance.
+        self._labels: dict[tuple[str, str | None], tuple[str, str]] = {}
         for key in groups:
             if len(self._own) >= settings.max_groups:
                 break
@@ -62,6 +64,13 @@ class GroupLabels:
 
     def of(self, cluster: str, group_id: str | None) -> tuple[str, str]:
         """Return the labels of a group; of a cluster's own rows, without a group, an empty one."""
+        key = (cluster, group_id)
+        found = self._labels.get(key)
+        if found is None:
+            found = self._labels[key] = self.cluster(cluster), self._group(cluster, group_id)
+        return found
+
+    def _group(self, cluster: str, group_id: str | None) -> str:
         if group_id is None:
-            return self.cluster(cluster), ""
-        return self.cluster(cluster), label(group_id) if (cluster, group_id) in self._own else OTHER
+            return ""
+        return label(group_id) if (cluster, group_id) in self._own else OTHER

@@ -35,7 +35,7 @@ def metrics(request: Request) -> Response:
     encode, content_type = choose_encoder(request.headers.get("accept", ""))
 
     def compute() -> bytes:
-        encoded: bytes = encode(_Families(families(reading.tables, settings)))
+        encoded: bytes = encode(_Families(families(reading.tables, settings, request.app.state.sums)))
         return encoded
 
     return Response(reading.kept(("metrics", content_type), TABLES_READ, compute), media_type=content_type)

@@ -16,7 +16,7 @@ from streaming.terminal.escape import printable
 from streaming.views.phases import phases_text
 
 # How much of a text a cell shows.
-CAUSE_LENGTH, PROSE_LENGTH, SUMMARY_LENGTH, RAW_LENGTH = 90, 400, 40, 4_000
+CAUSE_LENGTH, PROSE_LENGTH, SUMMARY_LENGTH, RAW_LENGTH, CLUSTER_LENGTH = 90, 400, 40, 4_000, 60
 
 
 class Cell(NamedTuple):
@@ -44,6 +44,8 @@ def table_rows(columns: Sequence[Column], rows: Sequence[Row], cluster: str = ""
         )
         for column in columns
     ]
+    # A phone does not show the wide column; groups of several clusters may share a name.
+    is_named = any(column.name == "cluster" and column.wide for column in columns)
     parts = []
     for row in rows:
         where = row.get("cluster") or cluster
@@ -51,7 +53,13 @@ def table_rows(columns: Sequence[Column], rows: Sequence[Row], cluster: str = ""
         for name, opening, write, takes_nothing in plan:
             value = row.get(name)
             is_nothing = (value is None or value == "") and not takes_nothing
-            parts.append(f"{opening}{DASH if is_nothing else write(Cell(value, row, where))}</td>")
+            parts.append(f"{opening}{DASH if is_nothing else write(Cell(value, row, where))}")
+            if is_named and name == "group_id":
+                # The style writes it, so that the text of the cell stays the group's name.
+                parts.append(
+                    f'<small class="narrow" data-cluster="{escape(printable(where[:CLUSTER_LENGTH]))}"></small>'
+                )
+            parts.append("</td>")
         parts.append("</tr>\n")
     return Markup("".join(parts))
 

@@ -16,6 +16,7 @@ QUEUES = 200
 HOSTS = 10
 # A client id may be in very many groups: its queues are looked up in those that it joined last.
 GROUPS = 100
+_SPAN = ("cluster", "group_id", "topic", "broker", "queue_id", "origin", "valid_from", "valid_to")
 _SESSION = ("cluster", "group_id", "host", "joined_at", "left_at")
 
 
@@ -58,14 +59,8 @@ def member_page(reading: Reading, member: str, cluster: str) -> dict[str, Any]:
 def _held(reading: Reading, member: str, groups: set[tuple[str, str]]) -> list[Row]:
     """Return the open spans of a member in these groups, each a (cluster, group), by cluster, group and queue."""
     clusters, names = {cluster for cluster, _ in groups}, {name for _, name in groups}
-    spans = [
-        span
-        for span in reading.tables.rows(
-            "assignments",
-            where={"cluster": clusters, "group_id": names, "member_id": member},
-            keep=lambda rows: rows["valid_to"].is_null(),
-        )
-        if (span["cluster"], span["group_id"]) in groups
-    ]
+    where = {"cluster": clusters, "group_id": names, "member_id": member}
+    found = reading.tables.read("assignments", columns=_SPAN, where=where, keep=lambda rows: rows["valid_to"].is_null())
+    spans = [span for span in plain_rows(found) if (span["cluster"], span["group_id"]) in groups]
     spans.sort(key=lambda one: (one["cluster"], one["group_id"], one["topic"], one["broker"] or "", one["queue_id"]))
     return [one | {"queue": queue_name(one["topic"], one["broker"], one["queue_id"])} for one in spans]

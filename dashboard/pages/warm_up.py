@@ -1,4 +1,4 @@
-"""Dashboard: what the first request after the start would wait for, done before it comes."""
+"""Dashboard: what the first request would wait for, done before the server answers."""
 
 from __future__ import annotations
 

@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from dashboard.reading.listing_places import Order, span_of
 from dashboard.reading.listings import Listing
+from dashboard.reading.queries import UNFIT_VALUES
 from dashboard.reading.questions import Reading
 from streaming.tables.schema import Row
+from udfs.model.timestamps import LATEST_MS
 
 # Parameters of an address that are no filter of rows by equality.
 SINCE, UNTIL, SEARCH = "since", "until", "q"
@@ -65,26 +68,73 @@ def piece(
     is_descending, name = sort.startswith("-"), sort.removeprefix("-")
     if name not in listing.orders:
         raise BadQuestionError(f"sort: {name!r} is not one of {', '.join(listing.orders)}")
-    order, keys = listing.orders[name], listing.key
-    key = f"row({', '.join(keys)})"
+    order = Order(listing.orders[name], is_descending)
+    place = read_cursor(cursor, sort, len(listing.key)) if cursor else []
+    try:
+        return _piece(reading, listing, asked, conditions, values, order, sort, limit, offset, place)
+    except UNFIT_VALUES as error:
+        if not place:
+            raise
+        raise BadQuestionError("cursor: it belongs to another question") from error
+
+
+def _piece(
+    reading: Reading,
+    listing: Listing,
+    asked: Mapping[str, str],
+    conditions: list[str],
+    values: list[object],
+    order: Order,
+    sort: str,
+    limit: int,
+    offset: int,
+    place: list[Any],
+) -> Piece:
+    span = span_of(reading, listing, asked, conditions, values, order, limit=limit + 1, offset=offset, place=place)
+    if span is not None:
+        rows = listing.rows(reading, asked, bounds=span.bounds)
+        found = _ordered(reading, listing, rows, conditions, values, order, limit + 1, offset - span.before, place)
+        # Fewer than were counted: the table changed between.
+        if found.num_rows >= min(limit + 1, span.rows - (offset - span.before)):
+            return _cut(found, span.total, listing, sort, limit)
     rows = listing.rows(reading, asked)
     where = " and ".join(conditions) or "true"
     (count,) = reading.sql(f"select count(*) as n from listed where {where}", {"listed": rows}, values).to_pylist()
-    if cursor:
-        first, *rest = read_cursor(cursor, sort, len(keys))
-        sign, marks = "<" if is_descending else ">", ", ".join("?" * len(rest))
-        where += f" and ({order} {sign} ? or ({order} = ? and {key} > row({marks})))"
-        values = [*values, first, first, *rest]
+    found = _ordered(reading, listing, rows, conditions, values, order, limit + 1, offset, place)
+    return _cut(found, count["n"], listing, sort, limit)
+
+
+def _ordered(
+    reading: Reading,
+    listing: Listing,
+    rows: pa.Table,
+    conditions: list[str],
+    values: list[object],
+    order: Order,
+    limit: int,
+    offset: int,
+    place: list[Any],
+) -> pa.Table:
+    """Return the rows that fit, in order, after a place; with each one's own place as cursor_0, cursor_1, ..."""
+    keys = listing.key
+    if place:
+        first, *rest = place
+        sign, marks = "<" if order.is_descending else ">", ", ".join("?" * len(rest))
+        after = f"({order.expression} {sign} ? or ({order.expression} = ? and row({', '.join(keys)}) > row({marks})))"
+        conditions, values = [*conditions, after], [*values, first, first, *rest]
     columns = ", ".join(f'"{column}"' for column in listing.columns)
-    inner = ", ".join(f"{expression} as cursor_{number}" for number, expression in enumerate((order, *keys)))
+    inner = ", ".join(f"{expression} as cursor_{number}" for number, expression in enumerate((order.expression, *keys)))
     sql = (
-        f"select {columns}, {inner} from listed where {where}"
-        f" order by {order} {'desc' if is_descending else 'asc'}, {', '.join(keys)} limit ? offset ?"
+        f"select {columns}, {inner} from listed where {' and '.join(conditions) or 'true'}"
+        f" order by {order.expression} {order.direction}, {', '.join(keys)} limit ? offset ?"
     )
-    found = plain_rows(reading.sql(sql, {"listed": rows}, [*values, limit + 1, offset]))
-    places = [[row.pop(f"cursor_{number}") for number in range(len(keys) + 1)] for row in found]
-    more = write_cursor(sort, places[limit - 1]) if len(found) > limit else None
-    return Piece(found[:limit], count["n"], more)
+    return reading.sql(sql, {"listed": rows}, [*values, limit, offset])
+
+
+def _cut(found: pa.Table, total: int, listing: Listing, sort: str, limit: int) -> Piece:
+    rows = plain_rows(found)
+    places = [[row.pop(f"cursor_{number}") for number in range(len(listing.key) + 1)] for row in rows]
+    return Piece(rows[:limit], total, write_cursor(sort, places[limit - 1]) if len(rows) > limit else None)
 
 
 def _conditions(listing: Listing, asked: Mapping[str, str]) -> tuple[list[str], list[object]]:
@@ -96,8 +146,9 @@ def _conditions(listing: Listing, asked: Mapping[str, str]) -> tuple[list[str], 
         if name == SEARCH:
             conditions.append(f"contains(lower(concat_ws(' ', {', '.join(listing.searched)})), lower(?))")
         elif name in (SINCE, UNTIL):
-            if not value.isascii() or not value.isdecimal() or len(value) > 15:
-                raise BadQuestionError(f"{name}: {value!r} is not a time in epoch milliseconds")
+            # Beyond it files cannot be compared with a time: Arrow's nanoseconds end in 2262.
+            if not value.isascii() or not value.isdecimal() or len(value) > 15 or int(value) > LATEST_MS:
+                raise BadQuestionError(f"{name}: {value!r} is not a time in epoch milliseconds, up to the year 2100")
             continue
         elif name in listing.filters:
             conditions.append(listing.filters[name])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -22,23 +22,45 @@ class Listing:
 
     Attributes:
         name: As in addresses.
-        rows: Reads them; what files can be skipped by, it uses itself.
+        table: Whose rows they are; empty = ``made`` makes them.
+        where: The conditions by which files are skipped, as ``Reader.read`` takes them.
         columns: Names, in order; all others stay inside.
         filters: Parameter -> condition with one ``?``.
         searched: Columns that the parameter ``q`` looks in.
         orders: Name of an order -> expression that is never null; ``-name`` descends.
         default: The order of whoever names none.
         key: Expressions that tell rows apart, never null.
+        made: Makes the rows where they are no table's.
     """
 
     name: str
-    rows: Callable[[Reading, Asked], pa.Table]
+    table: str
+    where: Callable[[Reading, Asked], dict[str, object]]
     columns: tuple[str, ...]
     filters: Mapping[str, str]
     searched: tuple[str, ...]
     orders: Mapping[str, str]
     default: str
     key: tuple[str, ...]
+    made: Callable[[Reading], pa.Table] | None = None
+
+    def rows(
+        self,
+        reading: Reading,
+        asked: Asked,
+        *,
+        columns: Sequence[str] | None = None,
+        bounds: Mapping[str, object] | None = None,
+    ) -> pa.Table:
+        """Read the rows among which those are that are asked for.
+
+        Args:
+            columns: Only these; None = all.
+            bounds: Further conditions, of columns for which ``where`` has none.
+        """
+        if self.made is not None:
+            return self.made(reading)
+        return reading.tables.read(self.table, columns=columns, where=self.where(reading, asked) | dict(bounds or {}))
 
 
 def _equal(*names: str) -> dict[str, str]:
@@ -61,41 +83,25 @@ def time_span(reading: Reading, asked: Asked, *, is_bounded: bool = True) -> Wit
     return Within(None if since is None else int(since), None if until is None else int(until))
 
 
-def _rebalances(reading: Reading, asked: Asked) -> pa.Table:
-    # A group's own history is short enough to be read from its beginning.
-    span = time_span(reading, asked, is_bounded="group_id" not in asked)
-    return reading.tables.read("rebalances", where=_where(asked) | {"event_time": span})
+def _within(column: str) -> Callable[[Reading, Asked], dict[str, object]]:
+    """Return the conditions of rows with a time: the last day, but a group's own history from its beginning."""
+
+    def where(reading: Reading, asked: Asked) -> dict[str, object]:
+        return _where(asked) | {column: time_span(reading, asked, is_bounded="group_id" not in asked)}
+
+    return where
 
 
-def _findings(reading: Reading, asked: Asked) -> pa.Table:
-    return reading.tables.read("findings", where={"cluster": asked.get("cluster"), "group_id": asked.get("group_id")})
+def _of_group(_: Reading, asked: Asked) -> dict[str, object]:
+    return {name: asked.get(name) for name in ("cluster", "group_id")}
 
 
-def _members(reading: Reading, asked: Asked) -> pa.Table:
-    return reading.tables.read("members", where=_where(asked))
+def _of_member(_: Reading, asked: Asked) -> dict[str, object]:
+    return _where(asked)
 
 
-def _assignments(reading: Reading, asked: Asked) -> pa.Table:
-    return reading.tables.read("assignments", where=_where(asked))
-
-
-def _rejected(reading: Reading, asked: Asked) -> pa.Table:
-    return reading.tables.read("rejected_events", where={"seen_at": time_span(reading, asked, is_bounded=False)})
-
-
-def _audits(reading: Reading, asked: Asked) -> pa.Table:
-    span = time_span(reading, asked, is_bounded="group_id" not in asked)
-    return reading.tables.read("audits", where=_where(asked) | {"event_time": span})
-
-
-def _minutes(reading: Reading, asked: Asked) -> pa.Table:
-    span = time_span(reading, asked, is_bounded="group_id" not in asked)
-    return reading.tables.read("group_minutes", where=_where(asked) | {"minute": span})
-
-
-def _progress(reading: Reading, asked: Asked) -> pa.Table:
-    span = time_span(reading, asked, is_bounded="group_id" not in asked)
-    return reading.tables.read("queue_progress", where=_where(asked) | {"event_time": span})
+def _of_rejected_events(reading: Reading, asked: Asked) -> dict[str, object]:
+    return {"seen_at": time_span(reading, asked, is_bounded=False)}
 
 
 _GROUP_ORDERS = {"cluster": "cluster", "group_id": "group_id"}
@@ -103,7 +109,8 @@ _QUEUE = ("topic", "coalesce(broker, '')", "queue_id")
 
 GROUPS = Listing(
     "groups",
-    lambda reading, _: overview(reading),
+    "",
+    _of_group,
     (
         *("cluster", "system", "group_id", "health", "state", "open_findings", "finding_kinds"),
         *("rebalances_hour", "rebalances_day", "queues_moved_day", "members", "queues", "idle_members"),
@@ -127,10 +134,12 @@ GROUPS = Listing(
     },
     "health",
     ("cluster", "group_id"),
+    made=overview,
 )
 REBALANCES = Listing(
     "rebalances",
-    _rebalances,
+    "rebalances",
+    _within("event_time"),
     TABLES["rebalances"].names,
     _equal("cluster", "group_id", "system", "status", "rebalance_id")
     | {
@@ -154,7 +163,8 @@ REBALANCES = Listing(
 )
 FINDINGS = Listing(
     "findings",
-    _findings,
+    "findings",
+    _of_group,
     TABLES["findings"].names,
     _equal("cluster", "group_id", "kind", "severity", "finding_id")
     | {"open": "(case when closed_at is null then 'yes' else 'no' end) = ?"},
@@ -172,7 +182,8 @@ FINDINGS = Listing(
 )
 MEMBERS = Listing(
     "members",
-    _members,
+    "members",
+    _of_member,
     TABLES["members"].names,
     _equal("cluster", "group_id", "member_id", "client_id", "host", "instance_id")
     | {"open": "(case when left_at is null then 'yes' else 'no' end) = ?"},
@@ -190,7 +201,8 @@ MEMBERS = Listing(
 )
 ASSIGNMENTS = Listing(
     "assignments",
-    _assignments,
+    "assignments",
+    _of_member,
     TABLES["assignments"].names,
     _equal("cluster", "group_id", "topic", "member_id", "origin")
     | {"open": "(case when valid_to is null then 'yes' else 'no' end) = ?"},
@@ -201,7 +213,8 @@ ASSIGNMENTS = Listing(
 )
 REJECTED = Listing(
     "rejected-events",
-    _rejected,
+    "rejected_events",
+    _of_rejected_events,
     TABLES["rejected_events"].names,
     _equal("cluster", "group_id", "reason", "source"),
     ("cluster", "group_id", "reason", "detail", "raw"),
@@ -211,7 +224,8 @@ REJECTED = Listing(
 )
 MINUTES = Listing(
     "group-minutes",
-    _minutes,
+    "group_minutes",
+    _within("minute"),
     TABLES["group_minutes"].names,
     _equal("cluster", "group_id"),
     ("group_id",),
@@ -221,7 +235,8 @@ MINUTES = Listing(
 )
 PROGRESS = Listing(
     "queue-progress",
-    _progress,
+    "queue_progress",
+    _within("event_time"),
     TABLES["queue_progress"].names,
     _equal("cluster", "group_id", "topic"),
     ("topic",),
@@ -231,7 +246,8 @@ PROGRESS = Listing(
 )
 AUDITS = Listing(
     "audits",
-    _audits,
+    "audits",
+    _within("event_time"),
     TABLES["audits"].names,
     _equal("cluster", "group_id", "system", "verdict", "reason", "rebalance_id"),
     ("group_id", "cluster", "reason", "detail"),

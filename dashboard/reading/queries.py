@@ -9,6 +9,15 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+# A value of the wrong type, or one that no column can have.
+UNFIT_VALUES = (
+    duckdb.BinderException,
+    duckdb.ConversionException,
+    duckdb.InvalidInputException,
+    duckdb.OutOfRangeException,
+    duckdb.TypeMismatchException,
+)
+
 
 class QueryTimeoutError(Exception):
     """A query took longer than it may."""

@@ -78,6 +78,14 @@ class TableSnapshots(Reader):
     def _table(self, name: str) -> DeltaTable | None:
         return self._handles.get(name)
 
+    def row_count(self, name: str) -> int | None:
+        """Return how many rows a table has as of its last refresh, by its log; None = a file does not tell."""
+        handle = self._handles.get(name)
+        if handle is None:
+            return 0
+        counts = handle.get_add_actions(flatten=True)["num_records"].to_pylist()
+        return None if None in counts else sum(counts)
+
     def size(self, name: str) -> dict[str, int | None]:
         """Return version, files and bytes of a table as of its last refresh; None = there is no such table yet."""
         handle = self._handles.get(name)

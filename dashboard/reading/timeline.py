@@ -72,18 +72,20 @@ def timeline(
         "until": until,
         "queues": [
             queue_name(topic, broker, queue_id)
-            for topic, broker, queue_id in _named(found, "queue", ("topic", "broker", "queue_id"))
+            for topic, broker, queue_id in _named(reading, found, "queue", ("topic", "broker", "queue_id"))
         ],
-        "members": [member for (member,) in _named(found, "member", ("member_id",))],
+        "members": [member for (member,) in _named(reading, found, "member", ("member_id",))],
         "spans": [list(span) for span in zip(*columns, strict=True)],
         "is_cut": counts.get(shown, 0) > MAX_SPANS,
         "marks": _marks(reading, where, since, until),
     }
 
 
-def _named(found: pa.Table, number: str, names: tuple[str, ...]) -> list[tuple[Any, ...]]:
+def _named(reading: Reading, found: pa.Table, number: str, names: tuple[str, ...]) -> list[tuple[Any, ...]]:
     """Return the names behind numbers from 0 on, each once, in the order of the numbers."""
-    distinct = found.select([number, *names]).group_by([number, *names]).aggregate([]).sort_by(number)
+    # By DuckDB: Arrow's group_by imports pandas.
+    sql = f"select distinct {number}, {', '.join(names)} from found order by {number}"
+    distinct = reading.sql(sql, {"found": found})
     return list(zip(*(distinct[name].to_pylist() for name in names), strict=True))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dashboard.reading.questions import Reading
 from streaming.machine.clock import now_ms
@@ -14,6 +13,10 @@ HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 # Now moves on in such steps: what depends on it is kept that long.
 STEP_MS = 5 * 60_000
+_NEWEST = """
+select max(epoch_ms(seen_at)) as newest
+from (select last_rebalance_at as seen_at from groups union all select opened_at from findings)
+"""
 
 
 class Window(NamedTuple):
@@ -52,12 +55,9 @@ def newest_ms(reading: Reading) -> int | None:
     """Return the event time of the newest rebalance or change of a group; None = there is none."""
 
     def compute() -> pa.Table:
-        found = [
-            pc.max(reading.columns("groups", ["last_rebalance_at"])["last_rebalance_at"]),
-            pc.max(reading.columns("findings", ["opened_at"])["opened_at"]),
-        ]
-        times = [one.value // 1_000 for one in found if one.is_valid]
-        return pa.table({"newest": pa.array([max(times, default=None)], pa.int64())})
+        # By DuckDB: making a table of Python's values imports pandas, a third of a second of the first request.
+        found = {"groups": reading.columns("groups", ["last_rebalance_at"])}
+        return reading.sql(_NEWEST, found | {"findings": reading.columns("findings", ["opened_at"])})
 
     newest: int | None = reading.kept("newest", ["groups", "findings"], compute)["newest"][0].as_py()
     return newest

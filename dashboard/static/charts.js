@@ -74,7 +74,10 @@ const KINDS = {
     const all = [];
     for (let at = Number(since); at < Number(until); at += 3_600_000) all.push(at);
     const most = Math.max(1, ...rows.map((row) => row.rebalances));
-    const names = groups.map((name) => name.split("\n")[0]);
+    const pairs = groups.map((name) => name.split("\n")), count = new Map();
+    for (const [group] of pairs) count.set(group, (count.get(group) ?? 0) + 1);
+    // Groups of several clusters may share a name.
+    const names = pairs.map(([group, cluster]) => (count.get(group) > 1 ? `${group} · ${cluster}` : group));
     return {
       ...frame("heat"),
       tooltip: { ...frame("heat").tooltip, formatter: ({ value }) => `${clean(short(names[value[1]], 60))}\n${timeText(new Date(all[value[0]])).slice(0, 16)}: ${value[2]} rebalances` },

@@ -255,7 +255,8 @@ class Lanes {
       button.type = "button";
       button.setAttribute("aria-pressed", String(member === this.chosen));
       chip.style.background = this.colour(member);
-      text.textContent = clean(short(name, 40));
+      text.textContent = clean(short(name, 30));
+      button.title = clean(short(name, 200));
       button.append(chip, text);
       button.addEventListener("click", () => this.choose(member));
       return button;

@@ -35,8 +35,12 @@ def serve(
     logs.configure(settings.log.level, settings.log.format)
     with answering():
         server = PageServer(settings.job.tables, settings.dashboard, metrics=settings.metrics)
-    sys.stderr.write(f"pages: {server.url}\n")
     # The server gives a signal on to whoever took it before: alerts end what they send, and then the process ends.
     stop = StopRequest()
     with stop.by_signals(), alerts.in_background(settings.job.tables, settings.alerts):
-        server.run(lambda: stop.is_requested)
+        server.run(lambda: stop.is_requested, lambda: _announce(server.url))
+
+
+def _announce(url: str) -> None:
+    sys.stderr.write(f"pages: {url}\n")
+    sys.stderr.flush()

@@ -35,6 +35,13 @@ class Within(NamedTuple):
     or_null: bool = False
 
 
+class Between(NamedTuple):
+    """A condition on a text: first <= T <= last, in the order of their bytes."""
+
+    first: str
+    last: str
+
+
 class Reader:
     """The tables below one root folder.
 
@@ -65,13 +72,15 @@ class Reader:
         """Read a table, or the rows that match; a table that does not exist yet is empty.
 
         Args:
-            where: Column -> the value that it must have, a set of those that it may have, or ``Within``; None = any.
+            where: Column -> the value that it must have, a set of those that it may have, ``Within`` or
+                ``Between``; None = any.
             keep: A further condition.
         """
         names = list(columns or TABLES[name].names)
         schema = pa.schema([TABLES[name].schema.field(column) for column in names])
         blocks = list(self.blocks(name, columns=names, where=where))
-        rows = pa.concat_tables(blocks) if blocks else schema.empty_table()
+        # Not empty_table(): it imports pandas.
+        rows = pa.concat_tables(blocks) if blocks else pa.Table.from_batches([], schema)
         return rows if keep is None else rows.filter(keep(rows))
 
     def blocks(
@@ -86,19 +95,27 @@ class Reader:
         there = {field.name for field in delta.schema().fields}
         tests = [_test(column, value) for column, value in (where or {}).items() if value is not None]
         found = delta.scan(columns=[one for one in columns if one in there], predicate=" AND ".join(tests) or None)
-        # Not pa.table(), and no empty_table() where there are rows: they import pandas.
+        # Not pa.table(): it imports pandas.
         for batch in pa.RecordBatchReader.from_stream(found):
             yield as_schema(pa.Table.from_batches([batch]), schema)
 
     def newest_ms(self, name: str, column: str) -> int | None:
         """Return the newest time of a column, by the statistics of the files; None where there is none."""
         delta = self._table(name)
-        return None if delta is None else newest_time(pa.table(delta.get_add_actions(flatten=True)), column)
+        if delta is None:
+            return None
+        # Not pa.table(): it imports pandas.
+        listing = pa.RecordBatchReader.from_stream(delta.get_add_actions(flatten=True)).read_all()
+        return newest_time(listing, column)
 
     def history(self, name: str, limit: int) -> list[dict[str, Any]]:
         """Return the newest commits to a table as Delta describes them, newest first."""
         delta = self._table(name)
         return [] if delta is None else delta.history(limit)
+
+    def snapshot(self, name: str) -> DeltaTable | None:
+        """Return a table at the version that is read; None = there is none yet."""
+        return self._table(name)
 
     def _table(self, name: str) -> DeltaTable | None:
         """Return a table as it is now; None = there is none yet."""
@@ -140,6 +157,8 @@ def _test(column: str, value: object) -> str:
         ]
         inside = " AND ".join(bounds) or "TRUE"
         return f"({column} IS NULL OR ({inside}))" if value.or_null else inside
+    if isinstance(value, Between):
+        return f"{column} BETWEEN {_literal(value.first)} AND {_literal(value.last)}"
     if isinstance(value, set):
         if not value:
             return "FALSE"

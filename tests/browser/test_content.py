@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from streaming.settings.locations import location_of
 from streaming.tables.schema import Row
@@ -166,3 +167,18 @@ def test_what_is_shown_can_be_downloaded(page: Page, day_url: str) -> None:
         page.locator(".pager").get_by_role("link", name="CSV").click()
     lines = Path(downloading.value.path()).read_text(encoding="utf-8").splitlines()
     assert [line.split(",")[2] for line in lines[1:]] == shown
+
+
+def test_a_phone_shows_the_cluster_below_the_name_of_a_group(
+    open_context: Callable[..., BrowserContext], day_url: str
+) -> None:
+    shown = {}
+    for width in (390, 1360):
+        page = open_context(viewport={"width": width, "height": 844}).new_page()
+        page.goto(f"{day_url}/?sort=cluster")
+        cluster = page.locator('[aria-label="Groups"] td.k-group .narrow').first
+        shown[width] = cluster.evaluate(
+            "one => [getComputedStyle(one).display, getComputedStyle(one, '::after').content]"
+        )
+    assert shown[390] == ["block", '"kafka-main"']
+    assert shown[1360][0] == "none"

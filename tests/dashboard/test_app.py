@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
+from dashboard import app as application
 from dashboard.app import create_app
 from streaming.settings.model import Dashboard, load
 from streaming.tables.errors import NoTablesError
@@ -30,3 +35,51 @@ def test_more_pages_than_the_limit_are_refused(story_tables: Path) -> None:
     with TestClient(app) as client:
         app.state.streams = 1
         assert client.get("/live").status_code == 503
+
+
+def test_the_first_request_finds_the_server_warm(
+    story_tables: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = []
+
+    def slow(*_: object) -> None:
+        time.sleep(0.3)
+        done.append("warm")
+
+    monkeypatch.setattr(application, "warm_up", slow)
+    with TestClient(create_app(story_tables, settings)):
+        assert done == ["warm"]
+
+
+def test_a_slow_store_does_not_keep_the_server_from_answering(
+    story_tables: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_read = threading.Event()
+    monkeypatch.setattr(application, "warm_up", lambda *_: is_read.wait(60))
+    monkeypatch.setattr(application, "MAX_WARM_UP_S", 0.01)
+    with TestClient(create_app(story_tables, settings), base_url="http://127.0.0.1") as client:
+        assert client.get("/healthz").status_code == 200
+        is_read.set()
+
+
+_VISITS = """
+import sys
+from pathlib import Path
+from fastapi.testclient import TestClient
+from dashboard.app import create_app
+from streaming.settings.model import load
+app = create_app(Path(sys.argv[1]), load().dashboard)
+with TestClient(app, base_url="http://127.0.0.1") as client:
+    for path in sys.argv[2:]:
+        print(client.get(path).status_code, "pandas" in sys.modules)
+"""
+
+
+def test_pages_import_no_pandas_which_would_take_a_third_of_a_second(story_tables: Path) -> None:
+    group = "cluster=c1&group"
+    paths = ["/", f"/group?{group}=orders", "/rebalances?since=0", "/member?member=b", "/members", "/findings"]
+    paths += ["/rejected-events", "/job", "/questions/most-rebalances", f"/api/v1/timeline?{group}_id=orders"]
+    paths += [f"/api/v1/progress?{group}_id=orders", "/api/v1/assignments", "/api/v1/groups", "/api/v1/churn"]
+    command = [sys.executable, "-c", _VISITS, str(story_tables), *paths]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert found == ["200 False"] * len(paths)

@@ -36,6 +36,6 @@ def test_a_host_that_is_not_this_machines_is_named(story_tables: Path) -> None:
 @pytest.mark.timeout(60)
 def test_one_that_was_stopped_before_it_took_signals_ends_at_once(story_tables: Path) -> None:
     server = PageServer(story_tables, load(overrides={"dashboard.port": 0}).dashboard)
-    server.run(lambda: True)
+    server.run(lambda: True, lambda: pytest.fail("it never answered"))
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(server.url, trust_env=False)

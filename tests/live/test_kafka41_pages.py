@@ -6,23 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from dashboard.server import PageServer
-from streaming.settings.model import load
 from tests.browser.conftest import Watch
-from tests.browser.page_paths import KINDS, paths
 from tests.job.commands import ManyRuns
 from tests.kit.brokers import Broker
 from tests.kit.chromium import chromium
 from tests.kit.members import Member, wait_until_assigned
 from tests.kit.topics import create_topic
 from tests.live.job import CLUSTER, running_job
+from tests.live.pages import WAIT_MS, LivePages, server_over
 from tests.live.story import partitions
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(600)]
 
-WAIT_MS = 120_000  # for a batch, on a busy machine
 # Far apart, so that the time from a batch to the page can be counted in batches.
 _SLOWLY = {"REBALANCE_MONITOR_JOB__TRIGGER_INTERVAL_MS": "5000"}
 
@@ -61,7 +58,10 @@ def test_rebalances_of_a_real_group_appear_on_an_open_page_also_when_its_server_
                 held = owners.filter(has=page.locator(f'a[href*="{member.member_id}"]'))
                 expect(held).to_have_count(len(member.owned), timeout=WAIT_MS)
             assert generation in job.generations("watching")
-            every_page(browser.new_page(), server.url.rstrip("/"), watch)
+            other = browser.new_page()
+            watch.page(other)
+            LivePages(other, server.url.rstrip("/"), job.tables, (CLUSTER, "watching")).every_page()
+            other.close()
         watch.allows_lost_connections = True
         expect(page.locator("#live-state")).to_have_text("reconnecting")
         shown = rebalances.count()
@@ -72,20 +72,3 @@ def test_rebalances_of_a_real_group_appear_on_an_open_page_also_when_its_server_
             assert page.evaluate("window.isTheSamePage") is True
         assert job.stop() == 0
     assert watch.wrong == []
-
-
-def server_over(tables: Path, port: int = 0) -> PageServer:
-    return PageServer(tables, load(overrides={"dashboard.port": port}).dashboard)
-
-
-def every_page(page: Page, url: str, watch: Watch) -> None:
-    """Open one page of each kind over what the broker's groups did."""
-    watch.page(page)
-    found = paths(url)
-    assert tuple(found) == KINDS
-    for path in found.values():
-        answer = page.goto(url + path)
-        assert answer is not None
-        assert answer.status < 400, path
-        expect(page.locator("h1")).to_be_visible()
-    page.close()

@@ -12,8 +12,9 @@ import pytest
 from tests.job.commands import ManyRuns
 from tests.kit.metaq import MetaqCluster, metaq_cluster
 from tests.kit.metaq_members import MetaqMember, partitions_of, wait_until, wait_until_shared
-from tests.live.job import RunningJob, job_that_follows
+from tests.live.job import CLUSTER, RunningJob, job_that_follows
 from tests.live.metaq_story import QUICK, Story, collecting, details
+from tests.live.pages import live_pages
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
 StartMember = Callable[..., MetaqMember]
@@ -149,7 +150,7 @@ def test_a_collector_that_is_killed_continues_and_reports_what_happened_meanwhil
 
 @pytest.mark.spark
 @pytest.mark.timeout(1_200)
-def test_the_job_follows_a_cluster_and_continues_after_a_stop(
+def test_the_job_and_an_open_page_follow_a_cluster_and_continue_after_a_stop(
     new_metaq_member: StartMember, runs: ManyRuns, tmp_path: Path
 ) -> None:
     with metaq_cluster(tmp_path, {"orders": 5}) as cluster:
@@ -164,7 +165,10 @@ def test_the_job_follows_a_cluster_and_continues_after_a_stop(
         wait_until_shared([a], partitions_of("orders", 5))
         with _following(runs, cluster, tmp_path / "job") as job:
             job.wait_for_generation("tables", 3)
-            job.wait_for(lambda: _holds(job) == {"tables_a": 5}, "what one holds")
+            with live_pages(job.tables, CLUSTER, "tables") as pages:
+                job.wait_for(lambda: _holds(job) == {"tables_a": 5}, "what one holds")
+                pages.wait_until_shown({"tables_a"})
+                pages.every_page()
             assert job.stop() == 0
         rows = [job.generations("tables")[number] for number in (1, 2, 3)]
         assert sorted(job.generations("tables")) == [1, 2, 3]

@@ -12,6 +12,7 @@ import pytest
 from tests.job.commands import CONFIG, ManyRuns
 from tests.kit.rocketmq import RocketMq
 from tests.kit.rocketmq_members import RocketMqMember, queues_of, wait_until_assigned, wait_until_held
+from tests.live.pages import live_pages
 from tests.live.tables import Owners, owners, rows_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
@@ -34,7 +35,7 @@ def causes(tables: Path, group: str) -> list[tuple[str, str | None]]:
     return [one for one in named if not (one[1] or "").startswith("%RETRY%")]
 
 
-def test_the_tables_have_of_several_groups_what_their_members_report(
+def test_tables_and_pages_have_of_several_groups_what_their_members_report(
     rocketmq55: RocketMq, new_rocketmq_member: Callable[..., RocketMqMember], runs: ManyRuns, tmp_path: Path
 ) -> None:
     cluster = rocketmq55
@@ -69,10 +70,14 @@ def test_the_tables_have_of_several_groups_what_their_members_report(
     cluster.set_queues("job-orders", 7)
     wait_until_assigned([a, b], queues_of("job-orders", 7))
     wait_until_reported("job-steady", [a, b], "job-orders", "queues come")
-    b.freeze()
-    # What a hanging member holds it cannot say; the other holds all when its broker has given it up.
-    wait_until_assigned([a], queues_of("job-orders", 7))
-    wait_until_reported("job-steady", [a], "job-orders", "one hangs")
+    with live_pages(tables, CLUSTER, "job-steady") as pages:
+        pages.wait_until_shown({A, B})
+        b.freeze()
+        # What a hanging member holds it cannot say; the other holds all when its broker has given it up.
+        wait_until_assigned([a], queues_of("job-orders", 7))
+        wait_until_reported("job-steady", [a], "job-orders", "one hangs")
+        pages.wait_until_shown({A})
+        pages.every_page()
     a.kill()
     running.wait_until(lambda: causes(tables, "job-steady")[-1] == ("member_gone", A), "the last is killed")
     wait_until_held(

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dashboard.metrics.families import families
+from dashboard.metrics.families import Summed, families
+from dashboard.metrics.file_sums import whole
 from streaming.settings.model import Metrics
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.schema import TABLES, Row
@@ -33,9 +34,9 @@ class GivenRows:
         return max((row[column] for row in self._rows.get(name, ())), default=None)
 
 
-def samples(reader: Any, settings: Metrics) -> Samples:
+def samples(reader: Any, settings: Metrics, summed: Summed = whole) -> Samples:
     found: dict[str, dict[tuple[str, ...], float]] = {}
-    for family in families(reader, settings):
+    for family in families(reader, settings, summed):
         for one in family.samples:
             mine = found.setdefault(one.name.removeprefix("rebalance_monitor_"), {})
             key = tuple(one.labels.values())

@@ -99,3 +99,10 @@ def test_every_kind_of_the_columns_is_shown_as_such_or_is_text() -> None:
     tables = [value for value in vars(columns).values() if isinstance(value, tuple)]
     named = {one.kind for table in tables for one in table if isinstance(one, Column)}
     assert named - KINDS == {"text", "name"}
+
+
+def test_where_a_phone_hides_the_cluster_the_group_names_it() -> None:
+    columns = [Column("group_id", "Group", "group"), Column("cluster", "Cluster", "name", wide=True)]
+    rows = table_rows(columns, [{"group_id": "g", "cluster": "<b>"}])
+    assert '<small class="narrow" data-cluster="&lt;b&gt;"></small></td>' in rows
+    assert "narrow" not in table_rows(columns[:1], [{"group_id": "g", "cluster": "c"}])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from bench.pages_tables import PagesFleet, write_tables
+from dashboard.reading import listing_places
 from dashboard.reading.listing_query import BadQuestionError, piece, read_cursor, write_cursor
 from dashboard.reading.listings import FINDINGS, GROUPS, LISTINGS, REBALANCES
 from dashboard.reading.questions import Reading
@@ -52,7 +55,16 @@ def test_filters_and_search_hold_together(reading: Reading) -> None:
 
 @pytest.mark.parametrize(
     "asked",
-    [{"colour": "red"}, {"since": "yesterday"}, {"since": "²"}, {"until": "9" * 20}, {"group_id or 1=1 --": "x"}],
+    [
+        {"colour": "red"},
+        {"since": "yesterday"},
+        {"since": "²"},
+        {"until": "9" * 20},
+        {"since": "4102444800001"},
+        {"until": "9223372036855"},
+        {"until": "253402300800000"},
+        {"group_id or 1=1 --": "x"},
+    ],
 )
 def test_what_is_unknown_is_refused(reading: Reading, asked: dict[str, str]) -> None:
     with pytest.raises(BadQuestionError):
@@ -75,3 +87,16 @@ def test_a_cursor_of_another_question_is_refused(text: str) -> None:
 
 def test_a_cursor_is_read_as_it_was_written() -> None:
     assert read_cursor(write_cursor("members", [3, "日本", "\0"]), "members", 2) == [3, "日本", "\0"]
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+@pytest.mark.parametrize("part", ["a", "\0", 1, -1, 10**30, 10**400])
+def test_a_cursor_with_values_of_other_columns_is_refused_or_finds_rows(
+    many: Reading, name: str, part: str | int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing_places, "LARGE_ROWS", 0)
+    listing = LISTINGS[name]
+    for order in listing.orders:
+        cursor = write_cursor(order, [part] * (1 + len(listing.key)))
+        with suppress(BadQuestionError):
+            piece(many, listing, {}, sort=order, limit=5, cursor=cursor)

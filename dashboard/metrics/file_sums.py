@@ -1,0 +1,79 @@
+"""Dashboard: what rows of a table are summed to, file by file: files never change, so each is read once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.fs as pa_fs
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.fs import DeltaStorageHandler
+
+from streaming.tables.arrow_rows import as_schema
+from streaming.tables.schema import TABLES
+from streaming.views.reader import Reader
+
+# What a table's rows are summed to. Sums of parts, summed alike, are those of the whole.
+Sums: TypeAlias = Mapping[str, pa.Table]
+Summing: TypeAlias = Callable[[pa.Table], Sums]
+# Of the sums of all files of a table together; those of further files are made anew each time.
+MOST_ROWS = 1_000_000
+
+
+def whole(reader: Reader, name: str, columns: Sequence[str], sum_rows: Summing) -> Sums:
+    """Return the sums of a table that is read as a whole."""
+    return sum_rows(reader.read(name, columns=columns))
+
+
+class FileSums:
+    """Sums of tables; of each file they are kept as long as the table has it.
+
+    So a new version costs its new files: those that were appended, or that replaced others.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, dict[str, Sums]] = {}
+        self._summing = threading.Lock()
+
+    def __call__(self, reader: Reader, name: str, columns: Sequence[str], sum_rows: Summing) -> Sums:
+        """Return for each name the sums of all files, one below the other.
+
+        Args:
+            reader: The tables.
+            name: Of the table.
+            columns: That are summed; for one table always the same.
+            sum_rows: How.
+        """
+        table = reader.snapshot(name)
+        if table is None or not _is_plain(table):
+            return whole(reader, name, columns, sum_rows)
+        with self._summing:
+            before, now, held = self._kept.get(name, {}), dict[str, Sums](), 0
+            parts: list[Sums] = []
+            for path in table.get_add_actions(flatten=True)["path"].to_pylist():
+                sums = before.get(path) or sum_rows(_rows_of(table, name, path, columns))
+                parts.append(sums)
+                held += sum(part.num_rows for part in sums.values())
+                if held <= MOST_ROWS:
+                    now[path] = sums
+            self._kept[name] = now
+        if not parts:
+            return whole(reader, name, columns, sum_rows)
+        return {key: pa.concat_tables([sums[key] for sums in parts]) for key in parts[0]}
+
+
+def _is_plain(table: DeltaTable) -> bool:
+    """Return whether the rows of a file are those that are in it: no deletion vectors, mapped columns, partitions."""
+    return table.protocol().min_reader_version == 1 and not table.metadata().partition_columns
+
+
+def _rows_of(table: DeltaTable, name: str, path: str, columns: Sequence[str]) -> pa.Table:
+    """Return columns of one file; those that it does not have are null."""
+    files = pa_fs.PyFileSystem(DeltaStorageHandler(table.table_uri))
+    with files.open_input_file(path) as opened:
+        file = pq.ParquetFile(opened)
+        there = [one for one in columns if one in file.schema_arrow.names]
+        return as_schema(file.read(columns=there), pa.schema([TABLES[name].schema.field(one) for one in columns]))

@@ -1,0 +1,188 @@
+"""Dashboard: which rows of a large table hold a piece of a listing, so that only their files and columns are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from dashboard.reading.listings import Asked, Listing
+from dashboard.reading.questions import Reading
+from streaming.tables.schema import TABLES
+from streaming.views.reader import Between, Within
+
+# A smaller table is read as a whole.
+LARGE_ROWS = 20_000
+_TIME = re.compile(r"coalesce\(epoch_ms\((\w+)\), 0\)")
+_WORD = re.compile(r"\w+")
+
+
+class Order(NamedTuple):
+    """An order of a listing: by an expression, then by the listing's key.
+
+    Attributes:
+        expression: As SQL.
+        is_descending: The expression descends; the key always ascends.
+    """
+
+    expression: str
+    is_descending: bool
+
+    @property
+    def direction(self) -> str:
+        """Return it as SQL."""
+        return "desc" if self.is_descending else "asc"
+
+
+class Span(NamedTuple):
+    """A span of rows, in their order, that a piece lies in.
+
+    Attributes:
+        total: How many rows of the listing fit.
+        bounds: Conditions that leave out most rows outside of the span.
+        before: How many rows that fit come before the span; 0 after a cursor.
+        rows: How many in the span fit at least, beyond those before the cursor.
+    """
+
+    total: int
+    bounds: Mapping[str, object]
+    before: int
+    rows: int
+
+
+def span_of(
+    reading: Reading,
+    listing: Listing,
+    asked: Asked,
+    conditions: Sequence[str],
+    values: Sequence[object],
+    order: Order,
+    *,
+    limit: int,
+    offset: int,
+    place: Sequence[Any] = (),
+) -> Span | None:
+    """Return where a piece lies; None = the listing is small, or its files are in another order.
+
+    Args:
+        reading: The tables.
+        listing: What is listed.
+        asked: The parameters behind the conditions.
+        conditions, values: As SQL with ``?``, all of which hold.
+        order: The order.
+        limit: How many rows at most; offset: How many rows are skipped.
+        place: The cursor's: the value of the order's expression and of each part of the key; empty = from the first.
+    """
+    columns = _leading(listing, order.expression)
+    if not columns or "group_id" in asked or "member_id" in asked or _is_small(reading, listing.table):
+        return None
+    table = _places(reading, listing, asked, conditions, values, order, columns)
+    total = int(table["upto"][-1].as_py()) if table.num_rows else 0
+    sql, parameters = "upto > ? and upto - n < ?", [offset, offset + limit]
+    if place:
+        parts = [place[0], *(place[1 + listing.key.index(column)] for column in columns[1:])]
+        names = [f"place_{number}" for number in range(1, len(parts))]
+        rest = f"row({', '.join(names)}) >= row({', '.join('?' * len(names))})" if names else "true"
+        sign = "<" if order.is_descending else ">"
+        sql = f"(place_0 {sign} ? or (place_0 = ? and {rest}))"
+        parameters = [parts[0], *parts]
+    found = reading.sql(f"select * from places where {sql} order by upto", {"places": table}, parameters)
+    if not found.num_rows:
+        return Span(total, {}, 0, 0)
+    upto = found["upto"].to_pylist()
+    # The first may lie before the cursor, in part or as a whole.
+    last = next((at for at, rows in enumerate(upto) if rows >= upto[0] + limit), len(upto) - 1) if place else -1
+    first_place, last_place = (
+        [found[f"place_{number}"][at].as_py() for number in range(len(columns))] for at in (0, last)
+    )
+    bounds = _bounds(columns, order, first_place, last_place)
+    joined = _joined(listing.where(reading, asked), bounds)
+    if place:
+        return Span(total, joined, 0, upto[last] - upto[0])
+    # The bounds begin where the first of their columns that differs begins.
+    same = " and ".join(f"place_{number} = ?" for number in range(len(bounds)))
+    begin = reading.sql(
+        f"select min(upto - n) as before from places where {same}", {"places": table}, first_place[: len(bounds)]
+    )
+    before = begin["before"][0].as_py()
+    return Span(total, joined, before, upto[last] - before)
+
+
+def _is_small(reading: Reading, table: str) -> bool:
+    rows = reading.tables.row_count(table)
+    return rows is not None and rows < LARGE_ROWS
+
+
+def _leading(listing: Listing, expression: str) -> tuple[str, ...]:
+    """Return the columns that come first in an order, if the table's files are more or less in that order; else none.
+
+    Files are clustered by some columns, and those that are only appended to are as old as their rows.
+    """
+    if listing.made is not None:
+        return ()
+    time = _TIME.fullmatch(expression)
+    first, table = time[1] if time else expression, TABLES[listing.table]
+    if first not in table.cluster_by and not (time and table.append_only):
+        return ()
+    rest = [part for part in listing.key if part in ("cluster", "group_id") and part != first]
+    return (first, *rest)
+
+
+def _places(
+    reading: Reading,
+    listing: Listing,
+    asked: Asked,
+    conditions: Sequence[str],
+    values: Sequence[object],
+    order: Order,
+    columns: Sequence[str],
+) -> pa.Table:
+    """Return how many rows fit at each place of an order, and up to it: place_0, place_1, ..., n, upto."""
+    where = " and ".join(conditions) or "true"
+    used = set(_WORD.findall(where)).union(columns)
+    shown = ", ".join(
+        f"{expression} as place_{number}" for number, expression in enumerate((order.expression, *columns[1:]))
+    )
+    by = ", ".join([f"place_0 {order.direction}", *(f"place_{number}" for number in range(1, len(columns)))])
+    sql = f"""
+        with counted as (select {shown}, count(*) as n from listed where {where} group by all)
+        select *, (sum(n) over (order by {by} rows unbounded preceding))::bigint as upto from counted order by upto
+    """
+    narrow = [name for name in TABLES[listing.table].names if name in used]
+
+    def compute() -> pa.Table:
+        return reading.sql(sql, {"listed": listing.rows(reading, asked, columns=narrow)}, values)
+
+    key = ("places", listing.name, order, where, tuple(values), str(listing.where(reading, asked)))
+    return reading.kept(key, [listing.table], compute)
+
+
+def _bounds(columns: Sequence[str], order: Order, first: list[Any], last: list[Any]) -> dict[str, object]:
+    """Return conditions that hold from the first to the last place: of the columns in which they are equal, and one."""
+    found: dict[str, object] = {}
+    is_time = _TIME.fullmatch(order.expression) is not None
+    for number, column in enumerate(columns):
+        one, other = first[number], last[number]
+        if number == 0 and order.is_descending:
+            one, other = other, one
+        # A time that is null counts as 0.
+        found[column] = Within(one, other + 1, one <= 0) if number == 0 and is_time else Between(one, other)
+        if one != other:
+            break
+    return found
+
+
+def _joined(where: Mapping[str, object], bounds: Mapping[str, object]) -> dict[str, object]:
+    """Return bounds that hold with the conditions that there are: of one column the narrower span, or theirs."""
+    found = dict(bounds)
+    for column in bounds:
+        there, one = where.get(column), bounds[column]
+        if isinstance(there, Within) and isinstance(one, Within):
+            since = max((ms for ms in (there.since_ms, one.since_ms) if ms is not None), default=None)
+            until = min((ms for ms in (there.until_ms, one.until_ms) if ms is not None), default=None)
+            found[column] = Within(since, until, there.or_null and one.or_null)
+        elif there is not None:
+            del found[column]
+    return found
