@@ -125,7 +125,7 @@ def test_partitions_are_those_of_the_topic_by_number() -> None:
     assert [ref.queue_id for ref in server.queues[0]] == [0, 1]
 
 
-def test_the_coordinator_puts_members_in_the_order_of_its_own_map_and_the_one_that_asks_last() -> None:
+def test_the_coordinator_puts_members_in_the_order_of_its_own_map_and_the_requesting_one_last() -> None:
     # "Aa", "BB" and "C#" have one hash code: in its map the newest of a slot comes first.
     joined = ["Aa", "BB", "C#"]
     assert next(coordinator_orders(joined)) == ["C#", "BB", "Aa"]
