@@ -54,11 +54,12 @@ def story_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The job's own session, on two cores, one for each test process."""
+    """The job's own session, on two cores, one for each test process; it has a client of S3."""
     from streaming.settings.model import load
     from streaming.spark.session import start_session
 
-    session = start_session(load(None, {"spark.master": "local[2]", "spark.driver_memory": "1g"}), name="tests")
+    wanted = {"spark.master": "local[2]", "spark.driver_memory": "1g", "events.folder": "s3://lake/events"}
+    session = start_session(load(None, wanted), name="tests")
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
