@@ -22,15 +22,23 @@ from streaming.pipeline.query import decisions, packets, start_query
 from streaming.pipeline.query_position import QueryPosition
 from streaming.pipeline.sink import Sink
 from streaming.pipeline.source_order import QuerySource, names_of, query_sources, rows_of
-from streaming.settings.locations import absolute, hand_on
+from streaming.settings.locations import Location, absolute, hand_on
 from streaming.settings.model import Settings
 from streaming.spark.checkpoint import Checkpoint, ControlFolder, Identity
 from streaming.spark.session import end_session, start_session
 from streaming.stores.access import require_stores
-from streaming.stores.locks import Guard
+from streaming.stores.locks import Guard, all_of
 from streaming.stores.places import Place, hadoop_uri
 from streaming.stores.store_path import access_variables
-from streaming.tables.engine import DELTA_RS, DELTA_SPARK, DeltaRsEngine, DeltaSparkEngine, Engine, writer_of
+from streaming.tables.engine import (
+    DELTA_RS,
+    DELTA_SPARK,
+    DeltaRsEngine,
+    DeltaSparkEngine,
+    Engine,
+    exclusive_commits,
+    writer_of,
+)
 from streaming.tables.materializer import Materializer
 from streaming.tables.takeover import take_over
 from streaming.terminal.live_view import LiveStatus
@@ -94,14 +102,24 @@ class Job:
             shuffle_partitions=self.settings.state.shuffle_partitions,
             sources=names_of(self._sources),
         )
-        with self._checkpoint.exclusive_lock() as self._guard:
-            self._run_alone(identity, followers, once=once, flush=flush)
+        tables = absolute(job.tables)
+        writer = writer_of(self.settings.tables.writer, tables)
+        with self._checkpoint.exclusive_lock() as state_guard, exclusive_commits(tables, writer) as tables_guard:
+            self._guard = all_of(state_guard, tables_guard)
+            self._run_alone(identity, followers, tables, writer, once=once, flush=flush)
         _log.info("stopped", rebalances=self.status.rebalances_seen, events=self.status.events)
 
-    def _run_alone(self, identity: Identity, followers: Sequence[AttachedCluster], *, once: bool, flush: bool) -> None:
-        tables = absolute(self.settings.job.tables)
+    def _run_alone(
+        self,
+        identity: Identity,
+        followers: Sequence[AttachedCluster],
+        tables: Location,
+        writer: str,
+        *,
+        once: bool,
+        flush: bool,
+    ) -> None:
         self.status.tables = str(self.settings.job.tables)
-        writer = writer_of(self.settings.tables.writer, tables)
         take_over(tables, writer)  # before Spark starts, which takes longer than to find out that they are not writable
         engine: Engine = DeltaRsEngine()
         interval_ms = self.settings.job.materialize_interval_ms

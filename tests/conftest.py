@@ -54,14 +54,16 @@ def story_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The job's own session, on two cores, one for each test process."""
+    """The job's own session, on two cores, one for each test process; it has a client of S3."""
     from streaming.settings.model import load
     from streaming.spark.session import start_session
     from tests.kit.processes import QUICK_START
 
+    # With the jars of a store, which stand behind Spark's own.
+    wanted = {"spark.master": "local[2]", "spark.driver_memory": "1g", "events.folder": "s3://lake/events"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JDK_JAVA_OPTIONS", " ".join(QUICK_START))
-        session = start_session(load(None, {"spark.master": "local[2]", "spark.driver_memory": "1g"}), name="tests")
+        session = start_session(load(None, wanted), name="tests")
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()

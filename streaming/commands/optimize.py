@@ -35,11 +35,14 @@ def optimize(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compact small files, drop old rows of the journal and unneeded files; may run beside the job."""
+    """Compact small files, drop old rows of the journal and unneeded files.
+
+    It may run beside the job, except where Spark writes tables on S3.
+    """
     from streaming.settings.locations import absolute, catalog_schema
     from streaming.settings.model import load
     from streaming.tables import maintenance as upkeep
-    from streaming.tables.engine import WRITERS, change_writer, stored_writer
+    from streaming.tables.engine import WRITERS, change_writer, exclusive_commits, stored_writer
     from streaming.terminal.output import answering, field, show_rows, write_json_lines
     from streaming.views.reader import Reader
 
@@ -52,17 +55,20 @@ def optimize(
     with answering():
         if not catalog_schema(root):
             Reader(root)
+        before = stored_writer(root)
+    with exclusive_commits(root, before, writer):
         if writer is not None:
-            change_writer(root, writer)
-    with _engine(settings, stored_writer(root)) as engine:
-        done = upkeep.optimize(
-            root,
-            engine=engine,
-            journal_retention_ms=settings.tables.journal_retention_hours * _HOUR_MS,
-            progress_retention_ms=settings.tables.progress_retention_hours * _HOUR_MS,
-            vacuum_after_ms=settings.tables.vacuum_after_hours * _HOUR_MS,
-            told=_progress if sys.stderr.isatty() else lambda _: None,
-        )
+            with answering():
+                change_writer(root, writer)
+        with _engine(settings, stored_writer(root)) as engine:
+            done = upkeep.optimize(
+                root,
+                engine=engine,
+                journal_retention_ms=settings.tables.journal_retention_hours * _HOUR_MS,
+                progress_retention_ms=settings.tables.progress_retention_hours * _HOUR_MS,
+                vacuum_after_ms=settings.tables.vacuum_after_hours * _HOUR_MS,
+                told=_progress if sys.stderr.isatty() else lambda _: None,
+            )
     rows = [each._asdict() for each in done]
     if as_json:
         write_json_lines(rows, frozenset())
@@ -88,7 +94,8 @@ def _engine(settings: Settings, writer: str) -> Iterator[Engine]:
     if writer != DELTA_SPARK:
         yield DeltaRsEngine()
         return
-    spark = start_session(settings)
+    # Which stores Spark is to reach depends on it.
+    spark = start_session(settings.model_copy(update={"tables": settings.tables.model_copy(update={"writer": writer})}))
     try:
         yield DeltaSparkEngine(spark)
     finally:

@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,6 +69,7 @@ _LOCAL = {
 _LOCAL_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
 
 _CLASS_PATH = "spark.driver.extraClassPath"
+_LAST_CLASS_PATH = "SPARK_DIST_CLASSPATH"
 _JARS = "spark.jars"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
@@ -143,6 +144,7 @@ def start_session(
         os.environ["PYSPARK_PYTHON"] = conf["spark.pyspark.python"]
     if master:
         builder = builder.master(master)
+    last_jars: Sequence[Path] = ()
     if not _is_submitted():
         os.environ["JAVA_HOME"] = str(find_java().home)
         _name_files_in_utf8()
@@ -150,7 +152,8 @@ def start_session(
         if is_local(master):
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             _drop_foreign_spark_home()
-            conf |= _local_places(conf, scratch_folder(), schemes)
+            last_jars = store_jars(schemes)
+            conf |= _local_places(conf, scratch_folder())
         else:
             jars = [*spark_jars(), *store_jars(schemes)]
             conf[_JARS] = ",".join([*map(str, jars), *filter(None, [conf.get(_JARS)])])
@@ -158,7 +161,7 @@ def start_session(
     for key, value in conf.items():
         builder = builder.config(key, value)
     try:
-        with _stderr_into(log_file), _handler_of_sigint_kept():
+        with _stderr_into(log_file), _handler_of_sigint_kept(), _read_last(last_jars):
             spark = builder.getOrCreate()
             if is_local(spark.conf.get("spark.master") or ""):
                 _write_no_checksums(spark)
@@ -201,15 +204,31 @@ def _remedy(log_file: Path | None) -> str:
     return remedy if log_file is None else f"{remedy};\nthe full log is in {log_file}"
 
 
-def _local_places(conf: Mapping[str, str], scratch: Path, schemes: Iterable[str]) -> dict[str, str]:
+@contextmanager
+def _read_last(jars: Sequence[Path]) -> Iterator[None]:
+    """Have a JVM that starts inside read these jars behind all others: its archive of classes is of the others alone.
+
+    Java accepts an archive where jars were added at the end. Only a variable of Spark's adds there, not a setting.
+    """
+    before = os.environ.get(_LAST_CLASS_PATH)
+    if jars:
+        os.environ[_LAST_CLASS_PATH] = os.pathsep.join([*filter(None, [before]), *map(str, jars)])
+    try:
+        yield
+    finally:
+        os.environ.pop(_LAST_CLASS_PATH, None)
+        if before is not None:
+            os.environ[_LAST_CLASS_PATH] = before
+
+
+def _local_places(conf: Mapping[str, str], scratch: Path) -> dict[str, str]:
     """Return what keeps a local session's files together: nothing in the working folder, nothing left in /tmp.
 
     Args:
         conf: The other settings, with the user's own, which go before these.
-        schemes: Of the stores that are used.
     """
     # The one JVM reads jars in place; named by spark.jars they would be copied for every session.
-    class_path = [*map(str, [*spark_jars(), *store_jars(schemes)]), *filter(None, [conf.get(_CLASS_PATH)])]
+    class_path = [*map(str, spark_jars()), *filter(None, [conf.get(_CLASS_PATH)])]
     return {
         "spark.local.dir": conf.get("spark.local.dir", str(scratch)),
         "spark.sql.warehouse.dir": conf.get("spark.sql.warehouse.dir", str(scratch / "warehouse")),

@@ -39,3 +39,13 @@ def exclusive_use(lock: Place, *, problem: str, remedy: str) -> Iterator[Guard]:
         yield lease.check
     finally:
         lease.release()
+
+
+def all_of(*guards: Guard) -> Guard:
+    """Return what raises when one of these does."""
+
+    def check() -> None:
+        for guard in guards:
+            guard()
+
+    return check

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from deltalake import DeltaTable
 
 from streaming.settings.locations import Location, catalog_schema
+from streaming.stores.locks import Guard, exclusive_use
+from streaming.stores.store_path import StorePath
 from streaming.tables import delta_rs
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.errors import TableError
@@ -122,3 +125,24 @@ def writer_of(setting: str, root: Location) -> str:
             " name a folder or URI with --tables."
         )
     return setting if setting != AUTO else DELTA_SPARK if schema else DELTA_RS
+
+
+@contextmanager
+def exclusive_commits(root: Location, *writers: str | None) -> Iterator[Guard]:
+    """Keep other drivers from committing while inside, where a commit would replace one of theirs.
+
+    Spark puts a commit on S3 without a condition: Delta's own ``S3SingleDriverLogStore`` knows the commits of its
+    process alone. Everywhere else, and by delta-rs, the second of two commits of one version is refused.
+
+    Raises:
+        SetupError: Another commits to these tables.
+    """
+    if DELTA_SPARK not in writers or not str(root).startswith("s3:"):
+        yield lambda: None
+        return
+    with exclusive_use(
+        StorePath(str(root)) / ".writer.lock",
+        problem=f"another process writes {root} by {DELTA_SPARK}, whose commits on S3 keep no other driver's",
+        remedy="stop that one first, or let delta-rs write these tables",
+    ) as guard:
+        yield guard

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.job.commands import CONFIG, ManyRuns, Running, once
-from tests.job.recordings import cut, disordered, fleet_lines, write_files
+from tests.job.recordings import Line, cut, disordered, fleet_lines, write_files
 from tests.kit.s3 import S3Server
 from tests.kit.spark_cluster import SparkCluster
 
@@ -24,10 +24,15 @@ ON_CLUSTER = """
 
 
 @pytest.fixture(scope="session")
-def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def lines() -> list[Line]:
     """What happened to a small fleet in a minute."""
+    return fleet_lines(seed=11, duration_ms=60_000, groups=6)
+
+
+@pytest.fixture(scope="session")
+def events(lines: list[Line], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as files."""
     folder = tmp_path_factory.mktemp("fleet") / "events"
-    lines = fleet_lines(seed=11, duration_ms=60_000, groups=6)
     write_files(folder, cut(disordered(lines, seed=1), _FILES))
     return folder
 

@@ -15,6 +15,7 @@ import pytest
 
 from streaming.stores.store_path import StorePath
 from tests.job.commands import Running
+from tests.job.recordings import Line, cut, disordered, write_files
 from tests.job.table_bags import bags_of, differences, rows_of
 from tests.kit.processes import QUICK_START
 from tests.kit.spark_cluster import SPARK_HOME, SparkCluster
@@ -82,22 +83,27 @@ def test_a_worker_that_is_killed_within_a_batch_changes_nothing(
 @pytest.mark.usefixtures("one_executor")
 @pytest.mark.parametrize("kills", [1, pytest.param(10, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])])
 def test_a_driver_killed_at_random_times_changes_nothing(
-    kills: int, expected: Path, start: Callable[[], Running], tables: str, tmp_path: Path
+    kills: int, expected: Path, lines: list[Line], start: Callable[[Path], Running], tables: str, tmp_path: Path
 ) -> None:
     chance = random.Random(SEED)
-    offsets = tmp_path / "checkpoint/query/offsets"
-    for _ in range(kills):
-        # From the start of Spark to the last batch.
-        begun = chance.randrange(4)
-        running = start()
+    files, checkpoint = 2 * kills + 2, tmp_path / "checkpoint"
+    write_files(tmp_path / "events", cut(disordered(lines, seed=1), files))
+    within_batches = 0
+    for kill in range(kills):
+        # From the start of Spark on; so far it must come, so that each life brings the whole forward.
+        begun = kill + chance.randrange(2)
+        running = start(tmp_path / "events")
         try:
-            running.wait_until(lambda begun=begun: not begun or (offsets / str(begun - 1)).exists(), "a batch")
-            time.sleep(chance.uniform(0, 3))
+            offsets = checkpoint / f"query/offsets/{begun - 1}"
+            running.wait_until(lambda begun=begun, offsets=offsets: not begun or offsets.exists(), "a batch")
+            time.sleep(chance.uniform(0, 1.5))
         finally:
             running.kill()
-    ended = start().wait()
+        within_batches += any(is_in_batch(checkpoint, number) for number in range(files + 1))
+    ended = start(tmp_path / "events").wait()
     assert ended.exit_code == 0, ended.stderr[-3000:]
     assert_same_rows(expected, tables)
+    assert within_batches or kills == 1
 
 
 def test_spark_submit_runs_the_packed_files_with_all_of_its_files_on_a_store(

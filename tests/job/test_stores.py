@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from deltalake import DeltaTable
 
 from streaming.stores.store_path import StorePath
 from tests.job.commands import CONFIG, Running, follow, once
@@ -69,6 +70,30 @@ def test_a_job_that_is_killed_on_a_store_writes_what_an_undisturbed_one_writes_o
     assert last.exit_code == 0, last.stderr[-3000:]
     assert differences(bags_of(whole), bags_of(str(lake / "tables"))) == []
     assert repeated_keys(str(lake / "tables")) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_spark_writes_tables_on_a_store_and_keeps_them_up(
+    whole: Path, lines: list[Line], lake: StorePath, tmp_path: Path
+) -> None:
+    for number, text in enumerate(cut(disordered(lines, seed=6), 2)):
+        (lake / "events" / f"{number:04d}.jsonl").write_bytes(text)
+    (tmp_path / "spark.toml").write_text(f'{CONFIG}\n[tables]\nwriter = "delta-spark"\nspark_interval_ms = 0\n')
+    arguments = [*once(lake / "events", lake, tmp_path / "spark.toml"), "--flush", *_ONE_FILE_A_BATCH]
+    ended = Running(arguments, tmp_path / "said.txt").wait()
+    assert ended.exit_code == 0, ended.stderr[-3000:]
+    expected = bags_of(whole)
+    assert differences(expected, bags_of(str(lake / "tables"))) == []
+    # The writer is the one that the tables have; rows are kept for ninety years.
+    kept = "journal_retention_hours = 800000\nprogress_retention_hours = 800000\n"
+    (tmp_path / "upkeep.toml").write_text(f"[tables]\n{kept}")
+    upkeep = ["optimize", "--tables", lake / "tables", "--config", tmp_path / "upkeep.toml"]
+    before = DeltaTable(f"{lake}/tables/changes").file_uris()
+    ended = Running(upkeep, tmp_path / "said.txt").wait()
+    assert ended.exit_code == 0, ended.stderr[-3000:]
+    assert len(DeltaTable(f"{lake}/tables/changes").file_uris()) < len(before)
+    assert differences(expected, bags_of(str(lake / "tables"))) == []
 
 
 @pytest.mark.timeout(300)

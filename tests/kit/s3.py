@@ -1,14 +1,21 @@
 """A real server of the S3 protocol (S3Proxy 4.1.0) on a loopback port, its buckets in a folder."""
 
+from __future__ import annotations
+
 import contextlib
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from streaming.stores.hadoop import hadoop_conf
 from tests.kit.jars import class_path
 from tests.kit.processes import JavaServer, free_port, listens
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _START_TIMEOUT_S = 120
 _KEY, _SECRET = "test-key", "test-secret"
@@ -57,6 +64,14 @@ class S3Server:
         for name, value in self.options.items():
             monkeypatch.setenv(name, value)
         return f"{self.uri}/{uuid.uuid4().hex}"
+
+    def connect(self, spark: SparkSession) -> None:
+        """Let a session that runs already read and write it; the job's own finds the same in its environment."""
+        conf = spark.sparkContext._jsc.hadoopConfiguration()
+        for name, value in hadoop_conf([self.uri], self.options).items():
+            conf.set(name.removeprefix("spark.hadoop."), value)
+        conf.set("fs.s3a.access.key", _KEY)
+        conf.set("fs.s3a.secret.key", _SECRET)
 
     def files(self, uri: str) -> list[Path]:
         """Return what a folder holds."""

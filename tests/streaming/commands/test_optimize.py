@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from deltalake import DeltaTable
 
+from streaming.settings.model import Settings
+from streaming.setup.errors import SetupError
+from streaming.tables.engine import DELTA_SPARK, DeltaRsEngine, change_writer, exclusive_commits
+from streaming.tables.schema import GROUPS
 from tests.streaming.views.story import json_of, run, write_story
+
+if TYPE_CHECKING:
+    from tests.kit.s3 import S3Server
 
 
 @pytest.fixture
@@ -48,3 +56,32 @@ def test_a_writer_that_there_is_not_is_refused(own_tables: Path) -> None:
 
 def test_the_writer_that_tables_have_may_be_named(own_tables: Path) -> None:
     assert json_of(own_tables, "optimize", "--writer", "delta-rs")
+
+
+def test_spark_starts_with_what_it_needs_where_the_tables_are(
+    own_tables: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Settings] = []
+
+    def start(settings: Settings) -> None:
+        started.append(settings)
+        raise SetupError("no Spark here", "none")
+
+    monkeypatch.setattr("streaming.spark.session.start_session", start)
+    change_writer(own_tables, DELTA_SPARK)
+    assert isinstance(run(own_tables, "optimize").exception, SetupError)
+    assert [settings.tables.writer for settings in started] == [DELTA_SPARK]
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("change", [(), ("--writer", "delta-rs")])
+def test_tables_on_s3_that_spark_writes_are_left_alone_beside_the_job(
+    change: tuple[str, ...], s3: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = s3.folder(monkeypatch)
+    before = DeltaRsEngine().table(root, GROUPS).version
+    change_writer(root, DELTA_SPARK)
+    with exclusive_commits(root, DELTA_SPARK):
+        ended = run(root, "optimize", *change)
+    assert "another process writes s3://" in str(ended.exception)
+    assert DeltaTable(f"{root}/groups").version() == before + 1

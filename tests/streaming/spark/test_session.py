@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
+from pyspark.errors import PySparkException
 
 from streaming.settings.model import load
 from streaming.setup.errors import SetupError
+from streaming.setup.jars import store_jars
 from streaming.spark.session import session_conf, start_session
 
 if TYPE_CHECKING:
@@ -109,6 +112,26 @@ def test_files_of_a_checkpoint_on_s3_are_put_and_not_renamed(monkeypatch: pytest
     # The jars are then those of the platform.
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     assert _MANAGER not in session_conf(load(None, on_s3))
+
+
+def test_the_jars_of_a_store_come_behind_all_others_of_one_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the others, the JVM would not accept its archive of classes."""
+    seen: list[str | None] = []
+
+    def launch() -> None:
+        seen.append(os.environ.get("SPARK_DIST_CLASSPATH"))
+        raise PySparkException("no Java here")
+
+    monkeypatch.setattr("pyspark.sql.SparkSession.Builder.getOrCreate", lambda _: launch())
+    for mine in (None, "mine"):
+        if mine is not None:
+            monkeypatch.setenv("SPARK_DIST_CLASSPATH", mine)
+        for folder in ("here", "s3://lake/events"):
+            with pytest.raises(SetupError):
+                start_session(load(None, {"spark.master": "local[2]", "events.folder": folder}))
+        assert os.environ.get("SPARK_DIST_CLASSPATH") == mine
+    jars = ":".join(map(str, store_jars({"s3"})))
+    assert seen == [None, jars, "mine", f"mine:{jars}"]
 
 
 def test_a_users_own_setting_precedes_ours() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streaming.setup.errors import SetupError
-from streaming.stores.locks import exclusive_use
+from streaming.stores.locks import all_of, exclusive_use
 from streaming.stores.places import Place
 
 
@@ -19,3 +19,15 @@ def test_a_second_use_is_refused_until_the_first_ends(either_place: Place) -> No
             ):
                 pass
             guard()
+
+
+def test_of_several_guards_each_raises() -> None:
+    passed: list[str] = []
+
+    def lost() -> None:
+        raise OSError("lost")
+
+    all_of(lambda: passed.append("one"), lambda: passed.append("other"))()
+    assert passed == ["one", "other"]
+    with pytest.raises(OSError, match="lost"):
+        all_of(lambda: None, lost)()

@@ -19,12 +19,15 @@ from streaming.tables.location import WRITER_PROPERTY
 from streaming.tables.schema import GROUPS
 from streaming.tables.writer import Edit, Mark
 from streaming.views.reader import Reader
+from tests.streaming.tables import test_writer as contract
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+    from tests.kit.s3 import S3Server
 
 pytestmark = pytest.mark.spark
 
@@ -86,3 +89,18 @@ def test_rows_of_executors_are_one_commit_under_one_mark(spark: SparkSession, tm
     assert (len(found), found["g1"], found["new"], "g2" in found) == (100, 5, 5, False)
     assert table.version == before + 2
     assert not table.merge_frame(lambda: (source.limit(0), [], 0), Mark("present", 1))
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize(
+    "promise",
+    [
+        contract.test_rows_under_one_mark_are_written_once,
+        contract.test_the_loser_of_a_race_starts_over_and_nothing_is_lost,
+    ],
+)
+def test_on_s3_it_keeps_the_contract_of_writers(
+    promise: Callable[[contract.Open, str], None], spark: SparkSession, s3: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s3.connect(spark)
+    promise(lambda root, table: DeltaSparkTable(spark.newSession(), root, table), s3.folder(monkeypatch))

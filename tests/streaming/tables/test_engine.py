@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from deltalake import DeltaTable
 
+from streaming.setup.errors import SetupError
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.engine import (
     AUTO,
@@ -14,12 +17,16 @@ from streaming.tables.engine import (
     DELTA_SPARK,
     DeltaRsEngine,
     change_writer,
+    exclusive_commits,
     stored_writer,
     writer_of,
 )
 from streaming.tables.errors import TableError
 from streaming.tables.location import WRITER_PROPERTY
 from streaming.tables.schema import GROUPS, TOPICS
+
+if TYPE_CHECKING:
+    from tests.kit.s3 import S3Server
 
 
 @pytest.mark.parametrize(
@@ -53,3 +60,29 @@ def test_a_table_changes_its_writer_on_command_and_back(tmp_path: Path) -> None:
     DeltaRsTable(tmp_path, GROUPS)
     assert engine.exists(tmp_path, GROUPS.name)
     assert not engine.exists(tmp_path, TOPICS.name)
+
+
+@pytest.mark.parametrize(
+    ("writers", "on_disk"),
+    [((DELTA_RS,), False), ((DELTA_RS, None), False), ((DELTA_SPARK,), True), ((DELTA_RS, DELTA_SPARK), True)],
+)
+def test_where_each_commit_is_conditional_others_may_commit_too(
+    writers: tuple[str | None, ...], on_disk: bool, tmp_path: Path
+) -> None:
+    root = tmp_path if on_disk else "s3://no-such-lake/tables"
+    with exclusive_commits(root, *writers) as guard, exclusive_commits(root, *writers):
+        guard()
+
+
+@pytest.mark.broker
+def test_on_s3_only_one_process_commits_by_spark(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = s3.folder(monkeypatch)
+    with exclusive_commits(root, DELTA_SPARK) as guard:
+        guard()
+        for writers in ((DELTA_SPARK, None), (DELTA_RS, DELTA_SPARK)):
+            with pytest.raises(SetupError, match="another process writes s3://"), ExitStack() as held:
+                held.enter_context(exclusive_commits(root, *writers))
+        with exclusive_commits(root, DELTA_RS):
+            pass
+    with exclusive_commits(root, DELTA_SPARK):
+        pass

@@ -35,11 +35,14 @@ if TYPE_CHECKING:
 Open: TypeAlias = Callable[[Location, Table], TableWriter]
 
 
-# Writer and store. Spark needs a client of the store beside its jars, which the tests' session has not.
+# Writer and store. What is slow has a sample in test_delta_spark.py.
 CASES = (
     pytest.param((delta_rs.NAME, "disk"), id="delta-rs-disk"),
     pytest.param((delta_rs.NAME, "s3"), id="delta-rs-s3", marks=pytest.mark.broker),
     pytest.param((delta_spark.NAME, "disk"), id="delta-spark-disk", marks=pytest.mark.spark),
+    pytest.param(
+        (delta_spark.NAME, "s3"), id="delta-spark-s3", marks=[pytest.mark.spark, pytest.mark.broker, pytest.mark.slow]
+    ),
 )
 
 
@@ -56,6 +59,8 @@ def opened(request: pytest.FixtureRequest, case: tuple[str, str]) -> Open:
     if case[0] == delta_rs.NAME:
         return DeltaRsTable
     spark: SparkSession = request.getfixturevalue("spark")
+    if case[1] != "disk":
+        request.getfixturevalue("s3").connect(spark)
     return lambda root, table: DeltaSparkTable(spark.newSession(), root, table)
 
 

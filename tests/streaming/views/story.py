@@ -14,6 +14,7 @@ import msgspec
 from typer.testing import CliRunner, Result
 
 from streaming.commands.app import app
+from streaming.settings.locations import Location
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.materializer import Materializer
@@ -156,7 +157,7 @@ def write_static_story(root: Path) -> None:
     store(root, found, changes)
 
 
-def run(tables: Path, *arguments: str) -> Result:
+def run(tables: Location, *arguments: str) -> Result:
     """Run a command on these tables."""
     return CliRunner().invoke(app, [*arguments, "--tables", str(tables)])
 
