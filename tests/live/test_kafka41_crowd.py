@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,26 +19,28 @@ from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
 from tests.kit.brokers import Broker
 from tests.kit.java_members import WAIT_S
-from tests.kit.topics import create_topic
+from tests.kit.topics import add_partitions, create_topic
 from tests.simulation.core_run import run_of
 from udfs.model.journal import Rebalance
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 MEMBERS, PARTITIONS = 25, 53
 ASSIGNORS = ("uniform", "range")
+RANDOM_S = 120.0
 _POLL_S, _IN_A_ROW = 0.1, 10
+_SOUND = ((True, None), (None, "no_target"), (None, "no_members"))
 
 
 class Crowd:
     """Consumers in threads: they cost nothing but their connections."""
 
-    def __init__(self, broker: Broker, assignor: str) -> None:
-        self.group = f"crowd-{assignor}"
+    def __init__(self, broker: Broker, assignor: str | None, group: str) -> None:
+        self.group = group
         self._settings = {
             **broker.client_settings(),
             "group.id": self.group,
             "group.protocol": "consumer",
-            "group.remote.assignor": assignor,
+            **({} if assignor is None else {"group.remote.assignor": assignor}),
             "enable.auto.commit": False,
             "topic.metadata.refresh.interval.ms": 1_000,
             "log_level": 0,
@@ -43,22 +48,36 @@ class Crowd:
         self._stop: list[threading.Event] = []
         self._threads: list[threading.Thread] = []
         self._held: dict[int, int] = {}
+        self._wanted: dict[int, Sequence[str]] = {}
+        self.instances: dict[int, str] = {}
 
-    def join(self, instance: str | None = None) -> None:
+    def join(self, instance: str | None = None, topics: Sequence[str] = ()) -> None:
         settings = self._settings if instance is None else {**self._settings, "group.instance.id": instance}
         stop, place = threading.Event(), len(self._threads)
         self._stop.append(stop)
+        if instance is not None:
+            self.instances[place] = instance
+        self._wanted[place] = topics or [self.group]
         thread = threading.Thread(target=self._live, args=(Consumer(settings), stop, place))
         self._threads.append(thread)
         thread.start()
 
     def _live(self, consumer: Consumer, stop: threading.Event, place: int) -> None:
-        consumer.subscribe([self.group])
+        subscribed: Sequence[str] = ()
         while not stop.is_set():
+            if subscribed is not self._wanted[place]:
+                subscribed = self._wanted[place]
+                consumer.subscribe(list(subscribed))
             consumer.poll(0.2)
             self._held[place] = len(consumer.assignment())
         consumer.close()
         self._held.pop(place, None)
+
+    def present(self) -> list[int]:
+        return [place for place, stop in enumerate(self._stop) if not stop.is_set()]
+
+    def subscribe(self, place: int, topics: Sequence[str]) -> None:
+        self._wanted[place] = topics
 
     def leave(self, place: int) -> None:
         self._stop[place].set()
@@ -99,7 +118,7 @@ def wait(holds: Callable[[], bool]) -> None:
 
 
 def test_targets_of_many_members_are_recomputed(kafka41: Broker, tmp_path: Path) -> None:
-    crowds = [Crowd(kafka41, assignor) for assignor in ASSIGNORS]
+    crowds = [Crowd(kafka41, assignor, f"crowd-{assignor}") for assignor in ASSIGNORS]
     with collecting(kafka41, tmp_path) as collector:
         try:
             for crowd in crowds:
@@ -120,15 +139,77 @@ def test_targets_of_many_members_are_recomputed(kafka41: Broker, tmp_path: Path)
             for crowd in crowds:
                 crowd.close()
         assert collector.observe_once()
-    run = run_of(line for file in sorted(tmp_path.glob("*.jsonl")) for line in file.read_bytes().splitlines())
+    rows = rebalances(tmp_path)
     for crowd in crowds:
-        check([row for row in run.rebalances if row.group_id == crowd.group])
+        mine = [row for row in rows if row.group_id == crowd.group]
+        check(mine)
+        assert sum(row.agrees is True and row.queues_after == PARTITIONS for row in mine) >= 2
 
 
-def check(rows: list[Rebalance]) -> None:
-    shown = [(row.generation, row.agrees, row.agrees_reason, [one.kind for one in row.triggers]) for row in rows]
-    assert {(row.agrees, row.agrees_reason) for row in rows} <= {
-        (True, None), (None, "no_target"), (None, "no_members"),
-    }, shown  # fmt: skip
-    assert sum(row.agrees is True and row.queues_after == PARTITIONS for row in rows) >= 2, shown
-    assert not any(one.kind == "unexplained" for row in rows for one in row.triggers), shown
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(3))
+def test_targets_of_random_groups_are_recomputed(kafka41: Broker, tmp_path: Path, seed: int) -> None:
+    """Members come, go, return and subscribe otherwise, many at once; topics come and grow."""
+    assignors = (*ASSIGNORS, None, *ASSIGNORS, "uniform")
+    crowds = [Crowd(kafka41, assignor, f"random-{seed}-{place}") for place, assignor in enumerate(assignors)]
+    with collecting(kafka41, tmp_path) as collector:
+        try:
+            with ThreadPoolExecutor(len(crowds)) as pool:
+                list(pool.map(play, crowds, [kafka41] * len(crowds), range(seed * 100, seed * 100 + len(crowds))))
+        finally:
+            for crowd in crowds:
+                crowd.close()
+        assert collector.observe_once()
+    rows = rebalances(tmp_path)
+    check(rows)
+    assert sum(row.agrees is True for row in rows) > 200
+
+
+def play(crowd: Crowd, broker: Broker, seed: int) -> None:
+    chance, until, instances = random.Random(seed), time.monotonic() + RANDOM_S, itertools.count()
+    topics = [f"{crowd.group}-{number}" for number in range(chance.choice((1, 3, 6)))]
+    counts = {topic: chance.randint(1, 20) for topic in topics if chance.random() < 0.7}
+    for topic, count in counts.items():
+        create_topic(broker, topic, count)
+    most, are_equal = chance.choice((4, 14, 28)), chance.random() < 0.4
+
+    def some() -> list[str]:
+        return list(topics) if are_equal else chance.sample(topics, chance.randint(1, len(topics)))
+
+    while time.monotonic() < until:
+        present, kind = crowd.present(), chance.random()
+        if not present or (kind < 0.45 and len(present) < most):
+            for _ in range(chance.choice((1, 1, 2, 5))):
+                crowd.join(f"i{next(instances)}" if chance.random() < 0.3 else None, some())
+        elif kind < 0.65:
+            place = chance.choice(present)
+            crowd.leave(place)
+            if place in crowd.instances and chance.random() < 0.5:
+                crowd.join(crowd.instances[place], some())
+        elif kind < 0.75:
+            crowd.subscribe(chance.choice(present), some())
+        elif kind < 0.85:
+            topic = chance.choice(topics)
+            if topic in counts:
+                counts[topic] += chance.randint(1, 4)
+                add_partitions(broker, topic, counts[topic])
+            else:
+                counts[topic] = chance.randint(1, 20)
+                create_topic(broker, topic, counts[topic])
+        time.sleep(chance.choice((0, 0.1, 1, 4)))
+
+
+def rebalances(folder: Path) -> list[Rebalance]:
+    run = run_of(line for file in sorted(folder.glob("*.jsonl")) for line in file.read_bytes().splitlines())
+    return run.rebalances
+
+
+def check(rows: Sequence[Rebalance]) -> None:
+    """No target is another one than is recomputed, and each epoch has a cause."""
+    shown = [
+        (row.group_id, row.generation, row.agrees, row.agrees_reason, [one.kind for one in row.triggers])
+        for row in rows
+        if (row.agrees, row.agrees_reason) not in _SOUND or any(one.kind == "unexplained" for one in row.triggers)
+    ]
+    assert shown == []
