@@ -78,6 +78,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
         settings: The strategy's settings, e.g. ``virtual_nodes``.
         leader: The leader's member id, if reported.
         previous: For server-side strategies: the target assignment before.
+        member_slots: For them: of the map of members, where it has more than they need.
     """
 
     group: str
@@ -86,6 +87,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     settings: Mapping[str, object] = msgspec.field(default_factory=dict)
     leader: str | None = None
     previous: Mapping[str, tuple[QueueRef, ...]] | None = None
+    member_slots: int | None = None
 
 
 # member_id -> its queues; every member of the problem is a key. Two members may hold one queue only where the

@@ -37,7 +37,7 @@ from udfs.group.state.view import GroupView
 from udfs.model.comparability import MEMBERS_UNKNOWN, NO_TARGET, NOT_RECOMPUTABLE, OWNERSHIP_UNKNOWN
 from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueRef
 from udfs.model.group_api import DueEvent
-from udfs.strategies.kafka.server import coordinator_orders
+from udfs.strategies.kafka.server import MembersPut, coordinator_orders
 from udfs.strategies.problem import Problem
 from udfs.strategies.registry import qualified_name
 
@@ -214,8 +214,8 @@ def _in_another_order(
     """Return the published target where the coordinator computes it from members in another order; else None."""
     strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, view.system)
     previous, former = lives.owners(_held_before(outcome, lives)), outcome.former
-    for order in islice(_orders(view, outcome), 1, None):
-        altered = partial(_as_in_coordinator, outcome, lives, order)
+    for put in islice(_orders(view, outcome), 1, None):
+        altered = partial(_as_in_coordinator, outcome, lives, put)
         target = compute_target_assignment(
             view, known, strategy, outcome.at, outcome.epoch, previous, altered=altered, former=former
         )
@@ -224,8 +224,8 @@ def _in_another_order(
     return None
 
 
-def _orders(view: GroupView, outcome: EpochOutcome) -> Iterator[list[str]]:
-    """Return the orders in which the coordinator's assignor may go through the members, the likeliest one first."""
+def _orders(view: GroupView, outcome: EpochOutcome) -> Iterator[MembersPut]:
+    """Return how the coordinator may have put the members into its assignor's map, the likeliest way first."""
     former = outcome.former
     newest = [info.member_id for info in outcome.members if info.joined_at == outcome.assigned_at]
     ids = [former.get(one, one) for one in outcome.added or view.group.members]
@@ -241,7 +241,7 @@ def _with_patterns(outcome: EpochOutcome, problem: Problem) -> Problem:
     return msgspec.structs.replace(problem, members=tuple(members))
 
 
-def _as_in_coordinator(outcome: EpochOutcome, lives: TopicLives, order: list[str], problem: Problem) -> Problem:
+def _as_in_coordinator(outcome: EpochOutcome, lives: TopicLives, put: MembersPut, problem: Problem) -> Problem:
     """Have members, and what each has in the target before, stand in the orders that the coordinator has."""
     problem = _with_patterns(outcome, problem)
     members = {member.member_id: member for member in problem.members}
@@ -251,6 +251,7 @@ def _as_in_coordinator(outcome: EpochOutcome, lives: TopicLives, order: list[str
     }
     return msgspec.structs.replace(
         problem,
-        members=tuple(members[one] for one in order if one in members),
+        members=tuple(members[one] for one in put.members if one in members),
+        member_slots=put.slots,
         previous=None if problem.previous is None else previous,
     )

@@ -5,10 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, permutations, product
+from itertools import chain, islice, permutations, product
+from typing import NamedTuple
 
 from udfs.jvm.collections import (
     INITIAL_CAPACITY,
+    LOAD_DENOMINATOR,
+    LOAD_NUMERATOR,
     TREEIFY_THRESHOLD,
     hash_map_order,
     hashed_order,
@@ -31,40 +34,52 @@ _MAX_ORDERS = 24
 _MAX_DOUBLINGS = 3
 
 
-def coordinator_orders(joined: Sequence[str], newest: Sequence[str] = ()) -> Iterator[list[str]]:
-    """Return the orders in which the coordinator may put members into its assignor's map, the likeliest one first.
+class MembersPut(NamedTuple):
+    """Members in the order in which the coordinator puts them into its assignor's map, and the slots of that map."""
+
+    members: list[str]
+    slots: int = INITIAL_CAPACITY
+
+
+def coordinator_orders(joined: Sequence[str], newest: Sequence[str] = ()) -> Iterator[MembersPut]:
+    """Return how the coordinator may put members into its assignor's map, the likeliest way first.
 
     It goes through its own map of them, and puts the member last whose request it handles. How many it had at most is
-    not recorded: its table may be larger than these need. Where it was loaded anew, members of one slot stand in any
+    not recorded: its table may be larger than these need. One that takes a static member's place is put before that one
+    is taken out: a map that was full has grown. Where the coordinator was loaded anew, members of one slot stand in any
     order: so many of those are tried as orders that the assignor sees.
 
     Args:
-        joined: All members, in the order in which they joined.
+        joined: All members, in the order in which the coordinator added them.
         newest: Those that joined at the time of the assignment: one of them may be the one that asked.
     Source: kafka-group-coordinator 4.1 ``TargetAssignmentBuilder#build``.
 
     Example:
-        >>> list(coordinator_orders(["Aa", "BB", "c"]))
+        >>> [put.members for put in coordinator_orders(["Aa", "BB", "c"])]
         [['c', 'BB', 'Aa'], ['Aa', 'BB', 'c']]
     """
     seen = set[tuple[str, ...]]()
-    for order in _likely_orders(joined, newest):
-        iterated = tuple(hash_map_order(order))
+    within_slots = map(MembersPut, islice(_orders_within_slots(joined), _MAX_ORDERS))
+    for put in chain(_likely_orders(joined, newest), within_slots):
+        iterated = tuple(hash_map_order(put.members, put.slots))
         if iterated not in seen:
             seen.add(iterated)
-            yield order
-    for order in islice(_orders_within_slots(joined), _MAX_ORDERS):
-        if tuple(order) not in seen:
-            seen.add(tuple(order))
-            yield order
+            yield put
 
 
-def _likely_orders(joined: Sequence[str], newest: Sequence[str]) -> Iterator[list[str]]:
+def _likely_orders(joined: Sequence[str], newest: Sequence[str]) -> Iterator[MembersPut]:
+    count, last = len(joined), joined[-1:]
+    full = LOAD_DENOMINATOR * count // LOAD_NUMERATOR
+    is_full = full >= INITIAL_CAPACITY and full.bit_count() == 1 and full * LOAD_NUMERATOR == count * LOAD_DENOMINATOR
     for doublings in range(_MAX_DOUBLINGS + 1):
-        most = len(joined) << doublings
-        for asking in reversed(newest):
-            yield [*timeline_map_order([one for one in joined if one != asking], most - 1), asking]
-        yield timeline_map_order(joined, most)
+        most = count << doublings
+        for asking in dict.fromkeys([*reversed(newest), None, *last]):
+            others = [one for one in joined if one != asking]
+            order = timeline_map_order(others, most - len(joined) + len(others))
+            put = order if asking is None else [*order, asking]
+            yield MembersPut(put)
+            if is_full and asking is not None:
+                yield MembersPut(put, 2 * full)
 
 
 def _orders_within_slots(member_ids: Sequence[str]) -> Iterator[list[str]]:
@@ -116,7 +131,8 @@ class ServerGroup:
     def __init__(self, problem: Problem) -> None:
         by_id = {member.member_id: member for member in problem.members}
         self._problem = problem
-        self.members: list[Participant] = [by_id[member_id] for member_id in hash_map_order(list(by_id))]
+        order = hash_map_order(list(by_id), problem.member_slots or INITIAL_CAPACITY)
+        self.members: list[Participant] = [by_id[member_id] for member_id in order]
         self.owned = _reported_before(problem, self.members)
         topics = problem.topics
         self.topics: list[Topic] = [topics[name] for name in sorted_strings(topics) if topics[name].queues]

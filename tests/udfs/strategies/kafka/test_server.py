@@ -11,6 +11,7 @@ from udfs.jvm.collections import hash_map_order
 from udfs.model.errors import StrategyError
 from udfs.model.events import QueueInfo
 from udfs.strategies.kafka.server import (
+    MembersPut,
     ServerGroup,
     coordinator_orders,
     copied_set_table,
@@ -128,14 +129,20 @@ def test_partitions_are_those_of_the_topic_by_number() -> None:
 def test_the_coordinator_puts_members_in_the_order_of_its_own_map_and_the_requesting_one_last() -> None:
     # "Aa", "BB" and "C#" have one hash code: in its map the newest of a slot comes first.
     joined = ["Aa", "BB", "C#"]
-    assert next(coordinator_orders(joined)) == ["C#", "BB", "Aa"]
-    assert next(coordinator_orders(joined, ["C#"])) == ["BB", "Aa", "C#"]
-    assert ["C#", "BB", "Aa"] in list(coordinator_orders(joined, ["C#"]))
+    assert next(coordinator_orders(joined)) == MembersPut(["C#", "BB", "Aa"])
+    assert next(coordinator_orders(joined, ["C#"])) == MembersPut(["BB", "Aa", "C#"])
+    assert MembersPut(["C#", "BB", "Aa"]) in list(coordinator_orders(joined, ["C#"]))
+
+
+@pytest.mark.parametrize(("count", "slots"), [(11, {16}), (12, {16, 32}), (13, {16}), (24, {16, 64}), (48, {16, 128})])
+def test_a_map_that_was_full_when_a_static_member_took_anothers_place_has_grown(count: int, slots: set[int]) -> None:
+    joined = [f"member-{number * 7919}" for number in range(count)]
+    assert {put.slots for put in coordinator_orders(joined)} == slots
 
 
 def test_as_many_orders_as_are_tried_are_different_ones() -> None:
     members = [f"{start}{number}" for number in range(6) for start in ("Aa", "BB", "C#")]
-    orders = [tuple(hash_map_order(order)) for order in coordinator_orders(members, members[-1:])]
+    orders = [tuple(hash_map_order(put.members, put.slots)) for put in coordinator_orders(members, members[-1:])]
     assert len(orders) == len(set(orders))
     assert 24 <= len(orders) <= 24 + 2 * 4
     assert all(sorted(order) == sorted(members) for order in orders)
