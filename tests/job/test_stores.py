@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 README = Path(__file__).parents[2] / "README.md"
 _ONE_FILE_A_BATCH = ("--max-files-per-batch", "1")
+# Spark's own choice where nothing is set, as below spark-submit: files of the checkpoint are renamed.
+_RENAMING = """
+[spark.conf]
+"spark.sql.streaming.checkpointFileManagerClass" = \
+  "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
+"""
 
 
 @pytest.fixture
@@ -32,23 +38,24 @@ def lake(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Sto
 
 
 @pytest.mark.parametrize(
-    ("lake", "kills"),
+    ("lake", "kills", "more"),
     [
-        pytest.param("s3", 1, marks=pytest.mark.timeout(900)),
-        pytest.param("s3", 10, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
-        pytest.param("hdfs", 2, marks=[pytest.mark.slow, pytest.mark.timeout(1800)]),
+        pytest.param("s3", 1, "", marks=pytest.mark.timeout(900), id="s3-1"),
+        pytest.param("s3", 10, "", marks=[pytest.mark.slow, pytest.mark.timeout(3600)], id="s3-10"),
+        pytest.param("s3", 3, _RENAMING, marks=[pytest.mark.slow, pytest.mark.timeout(1800)], id="s3-renaming-3"),
+        pytest.param("hdfs", 2, "", marks=[pytest.mark.slow, pytest.mark.timeout(1800)], id="hdfs-2"),
     ],
     indirect=["lake"],
 )
 def test_a_job_that_is_killed_on_a_store_writes_what_an_undisturbed_one_writes_on_a_disk(
-    kills: int, whole: Path, lines: list[Line], lake: StorePath, tmp_path: Path
+    kills: int, more: str, whole: Path, lines: list[Line], lake: StorePath, tmp_path: Path
 ) -> None:
     chance = random.Random(kills)
     texts = cut(disordered(lines, seed=4), 2 * kills + 2)
     (lake / "events").mkdir()
     for number, text in enumerate(texts):
         (lake / "events" / f"{number:04d}.jsonl").write_bytes(text)
-    (tmp_path / "monitor.toml").write_text(CONFIG)
+    (tmp_path / "monitor.toml").write_text(CONFIG + more)
     arguments = follow(lake / "events", lake, tmp_path / "monitor.toml")
     commits = lake / "checkpoint" / "query" / "commits"
     for kill in range(kills):
