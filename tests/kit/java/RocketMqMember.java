@@ -28,7 +28,7 @@ import org.apache.rocketmq.remoting.exception.RemotingException;
 /**
  * One real push consumer that says which queues it holds.
  *
- * Commands: subscribe TOPIC [EXPRESSION] | unsubscribe TOPIC | suspend | resume | shutdown.
+ * Commands: subscribe TOPIC [EXPRESSION] | unsubscribe TOPIC | suspend | resume | persist | shutdown.
  * What it holds is what its own RebalanceImpl has in its tables, looked at every 100 ms: the same tables that it
  * shows to brokers as its running info. One source for the clients 4.9 and 5: what only 5 has is reached by reflection.
  */
@@ -93,6 +93,9 @@ public final class RocketMqMember {
                 break;
             case "resume":
                 consumer.resume();
+                break;
+            case "persist":
+                consumer.getDefaultMQPushConsumerImpl().persistConsumerOffset();
                 break;
             case "shutdown":
                 consumer.shutdown();
