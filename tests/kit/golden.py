@@ -93,7 +93,7 @@ def record_hash_maps() -> None:
             rng.shuffle(mixed)
             keys.append(mixed)
     keys += [_keys_of_few_hashes(rng) for _ in range(30)]
-    orders = _iterated("HashMapOrder", [[quote(key, safe="") for key in each] for each in keys])
+    orders = _iterated("hash", [[f"+{key}" for key in each] for each in keys])
     HASH_MAPS.parent.mkdir(parents=True, exist_ok=True)
     HASH_MAPS.write_text(
         "".join(
@@ -113,8 +113,7 @@ def record_timeline_maps() -> None:
         gone = rng.sample(keys, count // 2)
         changes.append([f"+{key}" for key in keys] + [f"-{key}" for key in gone] + [f"+n{key}" for key in gone[::3]])
     changes.append([f"+{key}" for key in _keys_of_few_hashes(rng)])
-    quoted = [[one[0] + quote(one[1:], safe="") for one in made] for made in changes]
-    orders = _iterated("TimelineMapOrder", quoted, str(kit_jars("kafka-4.1.1")[0].parent / "*"))
+    orders = _iterated("timeline", changes)
     TIMELINE_MAPS.write_text(
         "".join(
             json.dumps({"changes": made, "iterated": order}, separators=(",", ":")) + "\n"
@@ -123,13 +122,14 @@ def record_timeline_maps() -> None:
     )
 
 
-def _iterated(program: str, lines: Sequence[Sequence[str]], jars: str = "") -> list[list[str]]:
-    """Return what an oracle of maps says to each line of quoted tokens."""
+def _iterated(kind: str, changes: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the order of each map, ``hash`` or ``timeline``, after its changes: +KEY is put, -KEY is removed."""
     with tempfile.TemporaryDirectory() as classes:
-        path = f"{classes}:{jars}"
-        subprocess.run([find_java().javac, "-cp", path, "-d", classes, _ORACLES / f"{program}.java"], check=True)
-        text = "".join("\t".join(line) + "\n" for line in lines)
-        run = [find_java().java, "-Dfile.encoding=UTF-8", "-cp", path, program]
+        path = f"{classes}:{kit_jars('kafka-4.1.1')[0].parent}/*"
+        subprocess.run([find_java().javac, "-cp", path, "-d", classes, _ORACLES / "MapOrder.java"], check=True)
+        quoted = ([one[0] + quote(one[1:], safe="") for one in made] for made in changes)
+        text = "".join("\t".join(line) + "\n" for line in quoted)
+        run = [find_java().java, "-Dfile.encoding=UTF-8", "-cp", path, "MapOrder", kind]
         said = subprocess.run(run, input=text.encode(), stdout=subprocess.PIPE, check=True).stdout.decode()
     return [[unquote_plus(token) for token in line.split("\t")] for line in said.splitlines()]
 

@@ -7,18 +7,28 @@ import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Map;
 
-/** Puts each line's keys into a HashMap and says the order in which it iterates over them. */
-public final class HashMapOrder {
-    private HashMapOrder() {
+import org.apache.kafka.common.utils.LogContext;
+import org.apache.kafka.timeline.SnapshotRegistry;
+import org.apache.kafka.timeline.TimelineHashMap;
+
+/** Puts each line's keys into a HashMap, or a coordinator's map; those with a minus out of it; and says its order. */
+public final class MapOrder {
+    private MapOrder() {
     }
 
     public static void main(String[] arguments) throws Exception {
         PrintStream out = new PrintStream(System.out, false, "UTF-8");
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
-            Map<String, Boolean> map = new HashMap<>();
+            Map<String, Boolean> map = arguments[0].equals("timeline")
+                    ? new TimelineHashMap<>(new SnapshotRegistry(new LogContext()), 0) : new HashMap<>();
             for (String token : line.split("\t")) {
-                map.put(URLDecoder.decode(token, StandardCharsets.UTF_8), true);
+                String key = URLDecoder.decode(token.substring(1), StandardCharsets.UTF_8);
+                if (token.charAt(0) == '-') {
+                    map.remove(key);
+                } else {
+                    map.put(key, true);
+                }
             }
             StringBuilder said = new StringBuilder();
             for (String key : map.keySet()) {
