@@ -58,28 +58,43 @@ def coordinator_orders(joined: Sequence[str], newest: Sequence[str] = ()) -> Ite
         >>> [put.members for put in coordinator_orders(["Aa", "BB", "c"])]
         [['c', 'BB', 'Aa'], ['Aa', 'BB', 'c']]
     """
-    seen = set[tuple[str, ...]]()
     within_slots = map(MembersPut, islice(_orders_within_slots(joined), _MAX_ORDERS))
-    for put in chain(_likely_orders(joined, newest), within_slots):
-        iterated = tuple(hash_map_order(put.members, put.slots))
+    puts = chain(_likely_orders(joined, newest), within_slots)
+    # The first is nearly always the one: what tells it from others is computed when another is needed.
+    first = next(puts)
+    yield first
+    seen = {_as_iterated(first)}
+    for put in puts:
+        iterated = _as_iterated(put)
         if iterated not in seen:
             seen.add(iterated)
             yield put
 
 
+def _as_iterated(put: MembersPut) -> tuple[str, ...]:
+    return tuple(hash_map_order(put.members, put.slots))
+
+
 def _likely_orders(joined: Sequence[str], newest: Sequence[str]) -> Iterator[MembersPut]:
-    count, last = len(joined), joined[-1:]
-    full = LOAD_DENOMINATOR * count // LOAD_NUMERATOR
-    is_full = full >= INITIAL_CAPACITY and full.bit_count() == 1 and full * LOAD_NUMERATOR == count * LOAD_DENOMINATOR
+    grown = _slots_once_full(len(joined))
     for doublings in range(_MAX_DOUBLINGS + 1):
-        most = count << doublings
-        for asking in dict.fromkeys([*reversed(newest), None, *last]):
-            others = [one for one in joined if one != asking]
-            order = timeline_map_order(others, most - len(joined) + len(others))
-            put = order if asking is None else [*order, asking]
-            yield MembersPut(put)
-            if is_full and asking is not None:
-                yield MembersPut(put, 2 * full)
+        for requesting in dict.fromkeys([*reversed(newest), None, *joined[-1:]]):
+            others = [one for one in joined if one != requesting]
+            put = timeline_map_order(others, len(others) << doublings)
+            if requesting is None:
+                yield MembersPut(put)
+                continue
+            yield MembersPut([*put, requesting])
+            if grown is not None:
+                yield MembersPut([*put, requesting], grown)
+
+
+def _slots_once_full(count: int) -> int | None:
+    """Return the slots of a map that so many members have filled, once one more was put; None: they do not fill it."""
+    slots = INITIAL_CAPACITY
+    while slots * LOAD_NUMERATOR < count * LOAD_DENOMINATOR:
+        slots *= 2
+    return 2 * slots if slots * LOAD_NUMERATOR == count * LOAD_DENOMINATOR else None
 
 
 def _orders_within_slots(member_ids: Sequence[str]) -> Iterator[list[str]]:
@@ -92,7 +107,8 @@ def _orders_within_slots(member_ids: Sequence[str]) -> Iterator[list[str]]:
         slots[-1].append(one)
         open_slot ^= {one}
         open_slot ^= {other}
-    return ([one for slot in found for one in slot] for found in product(*map(permutations, slots)))
+    orders = (islice(permutations(slot), _MAX_ORDERS) for slot in slots)
+    yield from ([one for slot in found for one in slot] for found in product(*orders))
 
 
 def copied_set_table(size: int) -> int:
