@@ -66,9 +66,11 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     before = set(group.subscribed_topics())
     topics = subscribed_after(context, snapshot)
     known, guessed = queues_shown(context, topics, named, at, outcome.assigned_at)
+    empty = lives.without_queues(topics)
+    known = {topic: queues for topic, queues in known.items() if topic not in empty}
+    guessed = [topic for topic in guessed if topic not in empty]
     is_whole = outcome.strategy in SERVER_ASSIGNORS
     known = queues_in_target(context, lives, known, published or {}, outcome.assigned_at or at, is_whole=is_whole)
-    guessed = [topic for topic in guessed if not lives.has_no_queues(topic)]
     resized = {topic: sizes(context, topic, known, guessed, named) for topic in topics & before}
     _learn_arrivals(context, outcome)
     causes = compare(context, snapshot, due.event_id, at, resized, made_again=lives.made_again, infers=False)

@@ -31,9 +31,12 @@ class TopicLives(NamedTuple):
     ids: Mapping[str, str] | None
     made_again: frozenset[str]
 
-    def has_no_queues(self, topic: str) -> bool:
-        """Return whether the coordinator knew no queue of a topic that its members subscribe to."""
-        return self.ids is not None and topic not in self.ids and all(one in self.names for one in self.ids.values())
+    def without_queues(self, topics: Iterable[str]) -> set[str]:
+        """Return those of the topics to which members subscribe of which the coordinator knew no queue."""
+        # An id without a name may be of any of them.
+        if self.ids is None or not self.names.keys() >= set(self.ids.values()):
+            return set()
+        return set(topics) - self.ids.keys()
 
     def is_current(self, topic_id: str) -> bool:
         """Return whether an id is of a topic that exists, as far as the target shows it."""
@@ -81,8 +84,6 @@ def queues_in_target(
     found: dict[str, tuple[QueueInfo, ...]] = {}
     for topic, queues in known.items():
         shown = topic_id_at(view, topic, at)
-        if lives.has_no_queues(topic):
-            continue
         is_same = shown is None or shown == lives.ids.get(topic)
         count = max(named[topic]) + 1 if topic in named else None
         if is_same and (count is None or not is_whole or count >= len(queues)):
