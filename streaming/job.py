@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
 
 from streaming.collectors.collector import AttachedCluster
@@ -18,7 +17,7 @@ from streaming.machine.logs import logger
 from streaming.machine.stop_request import StopRequest
 from streaming.pipeline.idle_ticks import Ticker
 from streaming.pipeline.progress import ProgressListener, caught_up
-from streaming.pipeline.query import decisions, packets, start_query
+from streaming.pipeline.query import decisions, packets, start_query, stop_query
 from streaming.pipeline.query_position import QueryPosition
 from streaming.pipeline.sink import Sink
 from streaming.pipeline.source_order import QuerySource, names_of, query_sources, rows_of
@@ -353,12 +352,7 @@ class Job:
                 break
             time.sleep(_LOOK_EVERY_S / 5)
         self._watch.progress(query)
-        try:
-            query.stop()
-        except Py4JJavaError as error:
-            # Spark's reader waits for a broker that is away, and cannot be interrupted; it ends with the process.
-            if "java.util.concurrent.TimeoutException" not in str(error):
-                raise
+        if not stop_query(query):
             _log.warning("the source does not close while a broker is unavailable; the job ends without it")
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JJavaError
+
 from streaming.allocation.plugins import installed_user_strategies
 from streaming.pipeline.combine import PACKET_SCHEMA, combine
 from streaming.stores.places import Place, hadoop_uri
@@ -83,3 +85,21 @@ def start_query(
     if once:
         return writer.trigger(availableNow=True).start()
     return writer.trigger(processingTime=f"{trigger_interval_ms} milliseconds").start()
+
+
+def stop_query(query: StreamingQuery) -> bool:
+    """Stop a query at once.
+
+    Returns: whether its sources are closed: a reader that waits for a broker that is away cannot be interrupted, and
+        ends with the process.
+
+    Raises:
+        Py4JJavaError: Spark cannot stop it for another reason.
+    """
+    try:
+        query.stop()
+    except Py4JJavaError as error:
+        if "java.util.concurrent.TimeoutException" not in str(error):
+            raise
+        return False
+    return True

@@ -294,20 +294,16 @@ class ManyRuns(Command):
 
 def _keep_spark() -> None:
     """Let a session that is stopped leave Spark itself and its Python workers to the next command."""
-    from py4j.protocol import Py4JJavaError
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
+
+    from streaming.pipeline.query import stop_query
 
     stop = SparkSession.stop
 
     def end_session(session: SparkSession) -> None:
         for query in session.streams.active:
-            try:
-                query.stop()
-            except Py4JJavaError as error:
-                # As the job itself: a reader that waits for a broker that is away ends when it gives up.
-                if "java.util.concurrent.TimeoutException" not in str(error):
-                    raise
+            stop_query(query)
         with mock.patch.object(SparkContext, "stop"):
             stop(session)
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from unittest.mock import MagicMock, call
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
-from streaming.pipeline.query import decisions, packets, start_query
+from streaming.pipeline.query import decisions, packets, start_query, stop_query
 from streaming.pipeline.sources import control_source, folder_source
 from tests.core_config import core_config
 from tests.streaming.pipeline.test_sources import LONG_AGO, drain, write
@@ -87,3 +88,29 @@ def test_a_query_runs_once_or_in_its_interval(once: bool, trigger: dict[str, obj
     start_query(frame, print, checkpoint=Path("/c"), once=once, trigger_interval_ms=250)
     writer = call.writeStream.outputMode("append").option("checkpointLocation", "/c").foreachBatch(print)
     assert frame.mock_calls == writer.trigger(**trigger).start().call_list()
+
+
+class JavaError(Py4JJavaError):  # type: ignore[misc]
+    """An error of Spark's with a text of its own."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@pytest.mark.parametrize(("cause", "closes"), [(None, True), ("java.util.concurrent.TimeoutException", False)])
+def test_a_query_is_stopped_also_where_its_reader_waits_for_a_broker(cause: str | None, closes: bool) -> None:
+    query = MagicMock()
+    if cause is not None:
+        query.stop.side_effect = JavaError(cause)
+    assert stop_query(query) is closes
+    query.stop.assert_called_once()
+
+
+def test_another_error_of_a_stop_is_raised() -> None:
+    query = MagicMock()
+    query.stop.side_effect = JavaError("java.lang.IllegalStateException: no space left on device")
+    with pytest.raises(Py4JJavaError):
+        stop_query(query)
