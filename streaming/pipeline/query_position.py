@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import msgspec
 
-from streaming.pipeline.query_log import read_planned, topic_offsets
+from streaming.pipeline.query_log import BatchOffsets, read_planned, topic_offsets
 from streaming.stores.places import Place
 
 
@@ -42,9 +42,9 @@ class QueryPosition:
                 end = msgspec.json.decode(end)
             except msgspec.DecodeError:
                 return
-        if isinstance(end, dict) and self._topic in end:
+        if isinstance(end, dict):
             with self._lock:
-                self._note(batch, {int(partition): int(offset) for partition, offset in end[self._topic].items()})
+                self._note(batch, topic_offsets(BatchOffsets(batch, [end]), self._topic))
 
     def offsets(self) -> Mapping[int, int]:
         """Return up to where each partition was read: partition -> next offset."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from deltalake import DeltaTable
 
 from streaming.settings.locations import Location, catalog_schema
+from streaming.stores.hadoop import schemes_of
 from streaming.stores.locks import Guard, exclusive_use
 from streaming.stores.store_path import StorePath
 from streaming.tables import delta_rs
@@ -137,7 +138,7 @@ def exclusive_commits(root: Location, *writers: str | None) -> Iterator[Guard]:
     Raises:
         SetupError: Another commits to these tables.
     """
-    if DELTA_SPARK not in writers or not str(root).startswith("s3:"):
+    if DELTA_SPARK not in writers or "s3" not in schemes_of([root]):
         yield lambda: None
         return
     with exclusive_use(
