@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from operator import attrgetter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from udfs.group.state.group import Member
@@ -16,32 +15,62 @@ _FIRST = (
     *("owned", "owned_generation"),
 )
 DESCRIBED = (*_FIRST, *(name for name in FIELDS if name not in _FIRST))
-_VALUES = attrgetter(*DESCRIBED)
 
 
-def pack_field_times(member: Member, base: int, number: Callable[[Any, Any], int]) -> list[Any] | None:
+class PresentFields:
+    """Which fields of their description members have, found once for all that share a kind."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int | bool, ...], tuple[str, ...]] = {}
+
+    def of(self, member: Member, kind: int) -> tuple[str, ...]:
+        """Return the fields that are not None.
+
+        Args:
+            kind: The number of what a member shares with others: of all fields but those that are each member's own.
+        """
+        key = (
+            kind,
+            member.client_id is None,
+            member.host is None,
+            member.instance_id is None,
+            member.rack is None,
+            member.owned is None,
+            member.owned_generation is None,
+        )
+        names = self._found.get(key)
+        if names is None:
+            names = self._found[key] = tuple(name for name in DESCRIBED if getattr(member, name) is not None)
+        return names
+
+
+def pack_field_times(
+    member: Member, present: Sequence[str], base: int, number: Callable[[Any, Any], int]
+) -> list[Any] | None:
     """Encode when each field was reported; None where all known fields were reported at the join.
 
     One time where one event reported all fields; else also the other times by field, which polled members share.
 
     Args:
+        present: Its fields that are not None.
         number: Returns the number under which a value that members share is written.
     """
-    known = [name for name, value in zip(DESCRIBED, _VALUES(member), strict=True) if value is not None]
-    if member.told_at == dict.fromkeys(known, member.joined_at):
+    if member.told_at == dict.fromkeys(present, member.joined_at):
         return None
     newest = max(member.told_at.values(), default=None)
-    if newest is not None and member.told_at == dict.fromkeys(known, newest):
+    if newest is not None and member.told_at == dict.fromkeys(present, newest):
         return [base - newest]
     told = map(member.told_at.get, DESCRIBED)
     ages = tuple(None if at is None else base - at for at in told)
     return [0, number(("told", ages), ages)]
 
 
-def unpack_field_times(member: Member, times: list[Any], values: list[Any], base: int) -> dict[str, int]:
+def unpack_field_times(
+    member: Member, present: Sequence[str], times: list[Any], values: list[Any], base: int
+) -> dict[str, int]:
     """Read back what ``pack_field_times`` wrote."""
     if len(times) == 2:
         ages = zip(DESCRIBED, values[times[1]], strict=False)  # an older release knew fewer
         return {name: base - age for name, age in ages if age is not None}
     at = base - times[0] if times else member.joined_at
-    return {name: at for name in DESCRIBED if getattr(member, name) is not None}
+    return dict.fromkeys(present, at)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from udfs.group.format.field_times import pack_field_times, unpack_field_times
+from udfs.group.format.field_times import PresentFields, pack_field_times, unpack_field_times
 from udfs.group.format.owners_format import SharedValues
 from udfs.group.state.group import Member
 from udfs.model.events import QueueRef
@@ -31,6 +31,7 @@ class Kinds:
 
     def __init__(self, table: SharedValues) -> None:
         self.table = table
+        self.present = PresentFields()
         # Identical list objects are not compared element by element: thousands of members share them.
         self._known: dict[tuple[Any, ...], int] = {}
 
@@ -52,12 +53,13 @@ class Kinds:
 
 def pack_member(member: Member, kinds: Kinds, base: int) -> list[Any]:
     """Return a member as plain values; times as how long before ``base``."""
-    times = pack_field_times(member, base, kinds.table.number)
+    kind = kinds.number(member)
+    times = pack_field_times(member, kinds.present.of(member, kind), base, kinds.table.number)
     packed: list[Any] = [
         member.member_id,
         base - member.joined_at,
         int(member.by_heartbeats) if times is None else [int(member.by_heartbeats), *times],
-        kinds.number(member),
+        kind,
         None if member.client_id is None else _shortened(member.client_id, member.member_id),
         member.host,
         None if member.holds_since == member.joined_at else time_before(member.holds_since, base),
@@ -119,6 +121,7 @@ class KindsRead:
 
     def __init__(self, values: list[Any]) -> None:
         self.values = values
+        self.present = PresentFields()
         self._read: dict[int, Member] = {}
 
     def member(self, number: int) -> Member:
@@ -149,5 +152,5 @@ def unpack_members(packed: list[Any], kinds: KindsRead, base: int) -> Iterator[M
         member.owned_generation = one.owned_generation
         member.timeout_since = None if one.timeout_ago is None else base - one.timeout_ago
         member.reported_at = None if one.reported_ago is None else base - one.reported_ago
-        member.told_at = unpack_field_times(member, times, kinds.values, base)
+        member.told_at = unpack_field_times(member, kinds.present.of(member, one.kind), times, kinds.values, base)
         yield member

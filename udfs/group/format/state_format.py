@@ -6,6 +6,7 @@ once and referred to by number; owners of queues are run-length coded; default v
 
 from __future__ import annotations
 
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Final
 
@@ -116,7 +117,7 @@ def encode_group(group: Group) -> bytes:
     # A member that departed within the settling time still owns its queues, until the rebalance.
     awaited = group.awaited
     kept = (group.computed, group.reported, *((awaited.before, awaited.previous) if awaited else ()))
-    holding = {one for owners in kept for held in (owners or {}).values() for one in held}
+    holding = set(chain.from_iterable(chain.from_iterable((owners or {}).values() for owners in kept)))
     others = sorted(holding - group.members.keys())
     body: list[Any] = [
         base,

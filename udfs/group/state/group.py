@@ -334,7 +334,12 @@ def queue_order(queue: Queue) -> tuple[str, str, int]:
 def by_place(owners: Owners) -> list[tuple[str, str | None, dict[int, tuple[str, ...]]]]:
     """Return the owners of each topic's and broker's queues by id; topics and brokers in order."""
     places: dict[tuple[str, str | None], dict[int, tuple[str, ...]]] = {}
+    place: tuple[str | None, str | None] = (None, None)
     for (topic, broker, queue_id), holders in owners.items():
-        places.setdefault((topic, broker), {})[queue_id] = holders
+        # Queues of one topic mostly follow each other.
+        if topic is not place[0] or broker is not place[1]:
+            place = (topic, broker)
+            of_place = places.setdefault((topic, broker), {})
+        of_place[queue_id] = holders
     ordered = sorted(places, key=lambda place: (place[0], place[1] or ""))
     return [(topic, broker, places[topic, broker]) for topic, broker in ordered]

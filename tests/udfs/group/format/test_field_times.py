@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from udfs.group.format.field_times import DESCRIBED, pack_field_times, unpack_field_times
+from udfs.group.format.field_times import DESCRIBED, PresentFields, pack_field_times, unpack_field_times
 from udfs.group.format.owners_format import SharedValues
 from udfs.group.state.group import Member
 from udfs.model.events import MemberFields
@@ -35,17 +35,28 @@ def member(told_at: dict[str, int], **fields: Any) -> Member:
 )
 def test_one_time_is_stored_for_all_fields_where_one_event_reported_them(one: Member, packed: list[int] | None) -> None:
     table = SharedValues()
-    times = pack_field_times(one, BASE, table.number)
+    present = PresentFields().of(one, 0)
+    times = pack_field_times(one, present, BASE, table.number)
     assert times == packed
-    assert unpack_field_times(one, times or [], table.values, BASE) == one.told_at
+    assert unpack_field_times(one, present, times or [], table.values, BASE) == one.told_at
 
 
 def test_members_of_one_poll_share_their_times() -> None:
     table = SharedValues()
     told = {"host": 700, "rack": 800}
-    packed = [pack_field_times(member(told, host=f"h{number}", rack="r"), BASE, table.number) for number in range(3)]
+    members = [member(told, host=f"h{number}", rack="r") for number in range(3)]
+    packed = [pack_field_times(one, ["host", "rack"], BASE, table.number) for one in members]
     assert packed == [[0, 0]] * 3
     assert len(table.values) == 1
+
+
+def test_members_of_one_kind_have_other_fields_only_where_these_are_their_own() -> None:
+    present = PresentFields()
+    assert present.of(member({}, language="JAVA", host="h"), 7) == ("host", "language")
+    assert present.of(member({}, language="GO", rack="r"), 7) == ("language", "rack")
+    assert present.of(member({}, host="h", rack="r"), 8) == ("host", "rack")
+    for name in ("client_id", "host", "instance_id", "rack", "owned", "owned_generation"):
+        assert present.of(member({}, **{name: 1}), 9) == (name,)
 
 
 def test_every_field_that_an_event_may_carry_has_its_time_and_its_place_for_ever() -> None:
