@@ -1,4 +1,4 @@
-"""Dashboard: what browsers are told to do with every answer."""
+"""Dashboard: what every response lets a browser do."""
 
 from __future__ import annotations
 

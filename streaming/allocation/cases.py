@@ -124,14 +124,14 @@ def answer_case(case: Case, number: int = 1) -> Answer:
         problem = read_problem(case)
         system, answer.strategy = _chosen(case, problem)
         mode = _mode(case)
-        dealt = allocate(
+        allocated = allocate(
             system=system, mode=mode, strategy=answer.strategy, problem=problem, tie_order=_tie_order(problem)
         )
     except StrategyError as error:
         answer.error = AnsweredError(error.code, error.message)
         return answer
-    answer.assignments = _by_name(problem, dealt.assignment)
-    answer.unassigned = _unassigned(problem, dealt.assignment)
+    answer.assignments = _by_name(problem, allocated.assignment)
+    answer.unassigned = _unassigned(problem, allocated.assignment)
     return answer
 
 
@@ -226,8 +226,8 @@ def _unassigned(problem: Problem, assignment: Assignment) -> list[AnsweredQueue]
 
 def _id_of(line: bytes, number: int) -> Any:
     try:
-        told = msgspec.json.decode(line)
+        case = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return number
-    found = told.get("id") if isinstance(told, dict) else None
+    found = case.get("id") if isinstance(case, dict) else None
     return number if found is None else found

@@ -78,17 +78,17 @@ def _within(limit_s: float, work: Callable[[], _T]) -> _T:
     Raises:
         TimeoutError: It took too long. RuntimeError: It raised no ``Exception``, but e.g. ``SystemExit``.
     """
-    told: SimpleQueue[tuple[_T, None] | tuple[None, BaseException]] = SimpleQueue()
+    results: SimpleQueue[tuple[_T, None] | tuple[None, BaseException]] = SimpleQueue()
 
     def run() -> None:
         try:
-            told.put((work(), None))
+            results.put((work(), None))
         except BaseException as error:  # noqa: BLE001 - a sys.exit of custom code must not end the job
-            told.put((None, error))
+            results.put((None, error))
 
     Thread(target=run, name="user-strategy", daemon=True).start()
     try:
-        answer, error = told.get(timeout=limit_s)
+        answer, error = results.get(timeout=limit_s)
     except Empty:
         raise TimeoutError(f"it did not return within {limit_s:g} s") from None
     if isinstance(error, Exception):

@@ -21,8 +21,8 @@ def explain(
     from streaming.views.reader import Reader, time_columns
 
     with answering():
-        told = views.explain(Reader(tables_root(tables)), rebalance_id)
+        explanation = views.explain(Reader(tables_root(tables)), rebalance_id)
     if as_json:
-        write_json_lines([told], time_columns("rebalances") | time_columns("members"))
+        write_json_lines([explanation], time_columns("rebalances") | time_columns("members"))
     else:
-        sys.stdout.write(views.story(told) + "\n")
+        sys.stdout.write(views.story(explanation) + "\n")

@@ -67,7 +67,7 @@ def optimize(
                 journal_retention_ms=settings.tables.journal_retention_hours * _HOUR_MS,
                 progress_retention_ms=settings.tables.progress_retention_hours * _HOUR_MS,
                 vacuum_after_ms=settings.tables.vacuum_after_hours * _HOUR_MS,
-                told=_progress if sys.stderr.isatty() else lambda _: None,
+                report=_progress if sys.stderr.isatty() else lambda _: None,
             )
     rows = [each._asdict() for each in done]
     if as_json:

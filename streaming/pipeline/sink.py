@@ -84,7 +84,7 @@ class Sink:
         large_above: Rows of one batch above which they come in slices.
         engine: What writes the tables; None = delta-rs. Tables of Spark are written by the executors.
         guard: Called before a batch is written; raises when another job may write instead.
-        clock: Is told how long writing took; what it has of the batches before goes into the journal's commit.
+        clock: Gets how long writing took; what it has of the batches before goes into the journal's commit.
     """
 
     def __init__(

@@ -48,13 +48,13 @@ class GroupOfCluster(Protocol):
 
 
 class Topic:
-    """One topic; ``count`` is its queues, ``told`` those that the source has reported."""
+    """One topic; ``count`` is its queues, ``reported`` those that the source has reported."""
 
     def __init__(self, name: str, brokers: tuple[str | None, ...], count: int) -> None:
         self.name = name
         self.brokers = brokers
         self.count = count  # of each broker
-        self.told: int | None = None
+        self.reported: int | None = None
 
     def queues(self, count: int) -> tuple[QueueInfo, ...]:
         """Return this many queues for each broker, by broker and id."""
@@ -90,7 +90,7 @@ class Cluster:
         self._held: dict[str, int] = {}
         self._post = post
         self._ids = 0
-        self._last_told = timeline.now
+        self._last_reported = timeline.now
         self.silent_from, self.silent_to = self._next_silence(timeline.now)
 
     @property
@@ -159,7 +159,7 @@ class Cluster:
         if delay_ms is None:
             often = dice.random() < 0.85 or not self.disorder
             delay_ms = dice.randrange(USUAL_DELAY_MS if often else LONGEST_DELAY_MS)
-        self._last_told = max(self._last_told, self.now)
+        self._last_reported = max(self._last_reported, self.now)
         self.truth.reported(self.name, self.now)
         otherwise = dice.random() < 0.3
         self._post.send(Delivery(self.now + delay_ms, event, otherwise, self._envelope))
@@ -178,7 +178,7 @@ class Cluster:
 
     def steady(self, topics: list[str]) -> bool:
         """Return whether these topics are reported, have queues, and have no pending change."""
-        return all(self.topics[name].told == self.topics[name].count != 0 for name in topics)
+        return all(self.topics[name].reported == self.topics[name].count != 0 for name in topics)
 
     def hold_topics(self, topics: list[str], until_ms: int) -> None:
         """Keep these topics as they are until then."""
@@ -189,8 +189,8 @@ class Cluster:
         if self.is_silent():
             self._at_topic_time(self.silent_to + 1_000, lambda: self._emit_topic(topic))
             return
-        changed = topic.told != topic.count
-        topic.told = topic.count
+        changed = topic.reported != topic.count
+        topic.reported = topic.count
         if topic.brokers == (None,) or not topic.count:
             event = TopicQueues(**self.common(with_id=True), topic=topic.name, queue_count=topic.count)
         else:
@@ -206,7 +206,7 @@ class Cluster:
 
     def _change_some_topic(self) -> None:
         topic = self.rng.choice(sorted(self.topics.values(), key=lambda one: one.name))
-        if self.is_silent() or topic.told is None or self._held.get(topic.name, 0) > self.now:
+        if self.is_silent() or topic.reported is None or self._held.get(topic.name, 0) > self.now:
             pass
         elif self.rng.random() < 0.25 or topic.count >= 24:
             self._emit_topic(topic)  # the same again: no change
@@ -237,7 +237,7 @@ class Cluster:
         return start, start + self.rng.choice((8_000, 25_000, 70_000, 140_000))
 
     def _fall_silent(self) -> None:
-        last = self._last_told
+        last = self._last_reported
         for group in self.groups:
             group.source_falls_silent()
         self.timeline.at(self.silent_to, lambda: self._speak_again(last))

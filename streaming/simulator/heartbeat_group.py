@@ -249,7 +249,7 @@ class HeartbeatGroup(HeartbeatMembers):
         """One member is silent until a millisecond before its deadline, until exactly then, or until one after."""
         member = self.rng.choice(self.settled())
         self.crash(member)
-        moment = member.told_at + self.timeout_ms + self.rng.choice((-1, 0, 1))
+        moment = member.heartbeat_at + self.timeout_ms + self.rng.choice((-1, 0, 1))
         self.cluster.timeline.at(moment, lambda: self._beat_again(member), HEARTBEAT)
         self.busy_for(moment - self.now + 1)
 
@@ -291,8 +291,8 @@ class HeartbeatGroup(HeartbeatMembers):
         member = self.rng.choice(self.settled())
         member.alive = True
         member.life += 1
-        deadline = member.told_at + self.timeout_ms
-        first = max(self.now, member.told_at + 1)
+        deadline = member.heartbeat_at + self.timeout_ms
+        first = max(self.now, member.heartbeat_at + 1)
         arrive = deadline + self.rng.randrange(*LATE_BY_MS)
         times = list(range(first, arrive, self.interval_ms))
         for time_ms in times:
@@ -306,7 +306,7 @@ class HeartbeatGroup(HeartbeatMembers):
 
     def _held_up(self, member: Member, arrive: int) -> None:
         self.beat(member, delay_ms=arrive - self.now)
-        member.told_at = self.now
+        member.heartbeat_at = self.now
 
     def _expect_late(self, kind: str, member: Member, time_ms: int, until: int | None, required: bool) -> None:
         self.cluster.truth.forget_generation(self.cluster.name, self.group_id)

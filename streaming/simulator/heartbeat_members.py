@@ -48,7 +48,7 @@ class Member:
         self.strategies: tuple[str, ...] | None = None
         self.alive = False
         self.present = False
-        self.told_at = 0  # its last reported heartbeat
+        self.heartbeat_at = 0  # its last reported heartbeat
         self.life = 0  # heartbeats of an earlier life fall silent
         self.timeout_ms = 0  # as far as readers know
         self.bound = False  # has a twin, or is one: nothing else may happen to it
@@ -67,7 +67,7 @@ class HeartbeatMembers(GroupLife):
     ) -> None:
         super().__init__(cluster, group_id, topics, rng)
         self.size = size
-        self.told_timeout_ms = timeout_ms
+        self.reported_timeout_ms = timeout_ms
         self.timeout_ms = timeout_ms or default_session_timeout_ms(cluster.system)
         self.interval_ms = min(HEARTBEAT_INTERVAL_MS[cluster.system], self.timeout_ms // 4)
         self.members: dict[str, Member] = {}
@@ -107,12 +107,14 @@ class HeartbeatMembers(GroupLife):
 
     def watch(self, member: Member) -> None:
         """Have the member's session end in time unless a heartbeat is reported before."""
-        told_at = member.told_at
+        heartbeat_at = member.heartbeat_at
         if member.present:
-            self.cluster.timeline.at(told_at + member.timeout_ms, lambda: self._expire(member, told_at), EXPIRY)
+            self.cluster.timeline.at(
+                heartbeat_at + member.timeout_ms, lambda: self._expire(member, heartbeat_at), EXPIRY
+            )
 
-    def _expire(self, member: Member, told_at: int) -> None:
-        if member.present and member.told_at == told_at:
+    def _expire(self, member: Member, heartbeat_at: int) -> None:
+        if member.present and member.heartbeat_at == heartbeat_at:
             member.present = False
             self.caused("session_expired", member.member_id)
 
@@ -151,7 +153,7 @@ class HeartbeatMembers(GroupLife):
             "host": member.host,
             "subscriptions": member.subscriptions,
             "strategies": member.strategies,
-            "session_timeout_ms": self.told_timeout_ms,
+            "session_timeout_ms": self.reported_timeout_ms,
         }
 
     def describes_in_heartbeats(self) -> bool:
@@ -196,7 +198,7 @@ class HeartbeatMembers(GroupLife):
         self.cluster.emit(event, delay_ms=delay_ms, may_repeat=self.may_repeat, rng=self.rng)
 
     def _sign_of_life(self, member: Member) -> None:
-        member.told_at = self.now
+        member.heartbeat_at = self.now
         if not member.present:
             member.present = True
             self.caused("member_joined", member.member_id)

@@ -28,7 +28,7 @@ class PolledGroup(GroupLife):
         super().__init__(cluster, group_id, topics, rng)
         self.size = size
         self.members: dict[str, tuple[str, tuple[str, ...]]] = {}  # id -> host, topics
-        self.told: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self.reported: dict[str, tuple[str, tuple[str, ...]]] = {}
         self.went: dict[str, Departure] = {}  # since the last poll, where the source could report how
         self.known = False
 
@@ -42,7 +42,7 @@ class PolledGroup(GroupLife):
         """Nothing: its members assign the queues that the source reports."""
 
     def on_topic_changed(self, topic: str) -> None:
-        if any(topic in topics for _, topics in self.told.values()):
+        if any(topic in topics for _, topics in self.reported.values()):
             self._caused(Cause("queue_count_changed", topic=topic))
 
     def source_falls_silent(self) -> None:
@@ -52,22 +52,22 @@ class PolledGroup(GroupLife):
         place = (self.cluster.name, self.cluster.system, self.group_id, self.now)
         if not self.known:
             self.known = True
-            self.cluster.truth.counted(*place, Cause("group_created"), len(self.told))
-        self.cluster.truth.counted(*place, cause, len(self.told))
+            self.cluster.truth.counted(*place, Cause("group_created"), len(self.reported))
+        self.cluster.truth.counted(*place, cause, len(self.reported))
 
     def _poll(self) -> None:
-        before, self.told = self.told, dict(self.members)
-        for member_id in sorted(before.keys() - self.told.keys()):
+        before, self.reported = self.reported, dict(self.members)
+        for member_id in sorted(before.keys() - self.reported.keys()):
             how = self.went[member_id].kind if member_id in self.went else "gone"
             self._caused(Cause(_TRIGGERS[how], member_id))
-        for member_id in sorted(self.told.keys() - before.keys()):
+        for member_id in sorted(self.reported.keys() - before.keys()):
             self._caused(Cause("member_joined", member_id))
-        for member_id in sorted(self.told.keys() & before.keys()):
-            if self.told[member_id] != before[member_id]:
+        for member_id in sorted(self.reported.keys() & before.keys()):
+            if self.reported[member_id] != before[member_id]:
                 self._caused(Cause("subscription_changed", member_id))
         members = tuple(
             MemberInfo(member_id=member_id, client_id=member_id, host=host, subscriptions=topics)
-            for member_id, (host, topics) in sorted(self.told.items())
+            for member_id, (host, topics) in sorted(self.reported.items())
         )
         departures = tuple(self.went[member_id] for member_id in sorted(before.keys() & self.went.keys()))
         self.went.clear()

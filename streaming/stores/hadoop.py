@@ -1,4 +1,4 @@
-"""Shell: what Spark's file systems must be told of a store, from the variables that delta-rs reads itself.
+"""Shell: what Spark's file systems must have of a store, from the variables that delta-rs reads itself.
 
 Secrets are not written into Spark's settings, which a command line shows: Hadoop reads them from the environment.
 """

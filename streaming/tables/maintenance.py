@@ -25,7 +25,7 @@ def optimize(
     journal_retention_ms: int,
     progress_retention_ms: int,
     vacuum_after_ms: int,
-    told: Callable[[Upkeep], None] = lambda _upkeep: None,
+    report: Callable[[Upkeep], None] = lambda _upkeep: None,
     now_ms: int | None = None,
     engine: Engine | None = None,
 ) -> list[Upkeep]:
@@ -36,7 +36,7 @@ def optimize(
         progress_retention_ms: Rows of ``queue_progress`` older than this go.
         vacuum_after_ms: Files go that no version of this age or younger needs; at least an hour, for a file that the
             log does not name may belong to a commit that is being made.
-        told: Is called for each finished table.
+        report: Is called for each finished table.
         engine: What writes the tables; None = delta-rs.
     """
     now = clock.now_ms() if now_ms is None else now_ms
@@ -50,7 +50,7 @@ def optimize(
         if table is CHANGES and _all_have_passed(root, engine, writer, now - journal_retention_ms):
             drop_before = now - journal_retention_ms
         upkeep = writer.maintain(vacuum_after_ms=vacuum_after_ms, drop_before_ms=drop_before)
-        told(upkeep)
+        report(upkeep)
         done.append(upkeep)
     return done
 

@@ -109,7 +109,7 @@ def _described(body: journal.MemberOpened) -> Row:
     for name in _LISTS:
         described[name] = None if described[name] is None else list(described[name])
     if described["former_member_id"] is None:
-        # Once told, it stays: later descriptions do not repeat it.
+        # Once reported, it stays: later descriptions do not repeat it.
         del described["former_member_id"]
     return described
 
@@ -253,9 +253,9 @@ def _apply_to_findings(entries: Sequence[Entry], rows: RowEdits, _present: Prese
         if isinstance(body, journal.FindingOpened):
             if body.finding_id not in findings:
                 findings[body.finding_id] = rows.add({})
-            told = msgspec.structs.asdict(body)
-            told["kind"] = told.pop("finding")
-            findings[body.finding_id].now = {"cluster": cluster, "group_id": group_id, "closed_at": None, **told}
+            fields = msgspec.structs.asdict(body)
+            fields["kind"] = fields.pop("finding")
+            findings[body.finding_id].now = {"cluster": cluster, "group_id": group_id, "closed_at": None, **fields}
         elif isinstance(body, journal.FindingClosed):
             slot = findings.get(body.finding_id)
             if slot is not None and slot.now is not None:

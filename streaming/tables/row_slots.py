@@ -73,12 +73,12 @@ class OpenSpans:
         group_id: str | None,
     ) -> None:
         """Open or end one span."""
-        told = msgspec.structs.asdict(body)
-        members = self._by_queue.setdefault(_queue_key(told), {})
+        fields = msgspec.structs.asdict(body)
+        members = self._by_queue.setdefault(_queue_key(fields), {})
         if isinstance(body, QueueAssigned):
             # A span that is open goes on, as after a restored state.
             if body.member_id not in members:
-                row = {"cluster": cluster, "group_id": group_id, "valid_to": None, **told}
+                row = {"cluster": cluster, "group_id": group_id, "valid_to": None, **fields}
                 members[body.member_id] = rows.add(row)
             return
         slot = members.pop(body.member_id, None)

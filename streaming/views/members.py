@@ -50,10 +50,10 @@ def departures(reader: Reader, group: str, cluster: str) -> list[Row]:
     ended = reader.rows("members", where=where, keep=lambda rows: pc.is_valid(rows["left_at"]))
     last = sorted(ended, key=lambda row: (-row["left_at"], row["member_id"]))[:LAST_DEPARTURES]
     since = min((row["left_at"] for row in last), default=None)
-    told: dict[str, str | None] = {}
+    details: dict[str, str | None] = {}
     if since is not None:
         within = {"event_time": Within(since_ms=since)}
         for rebalance in sorted(reader.rows("rebalances", where=where | within), key=lambda row: row["event_time"]):
             causes = [cause for cause in rebalance["triggers"] or [] if cause["kind"] in DEPARTURES]
-            told |= {cause["member_id"]: cause["detail"] for cause in causes if cause["member_id"]}
-    return [row | {"detail": told.get(row["member_id"])} for row in last]
+            details |= {cause["member_id"]: cause["detail"] for cause in causes if cause["member_id"]}
+    return [row | {"detail": details.get(row["member_id"])} for row in last]

@@ -123,7 +123,7 @@ def _kafka(rng: random.Random, strategy: str) -> Case:
     most = rng.choice((1, 3, 8, 8, 20, 40))
     topics = {name: _kafka_topic(rng, rng.randint(0, most), racks) for name in names}
     if rng.random() < 0.3:
-        # Topics of one size are dealt together where racks count.
+        # Topics of one size are assigned together where racks count.
         for name in names:
             topics[name] = _kafka_topic(rng, most, racks)
     names = [*names, *rng.sample(["missing", "gone"], rng.choice((0, 0, 1)))]

@@ -45,7 +45,7 @@ class Backlog:
         self._waiting: deque[_Append | bytes] = deque()
         self._waiting_bytes = 0
         self._trouble: str | None = None
-        self._told_full = False
+        self._full_reported = False
         self._turn = threading.RLock()
 
     def append(self, events: Sequence[AnyEvent]) -> None:
@@ -126,14 +126,14 @@ class Backlog:
         if self._trouble is not None:
             _log.info("the log of events is writable again; no events wait", log=self._log_name)
         self._trouble = None
-        self._told_full = False
+        self._full_reported = False
 
     def _refuse(self) -> None:
-        if not self._told_full:
+        if not self._full_reported:
             _log.warning(
                 "the memory for waiting events is full; the collector polls again later",
                 log=self._log_name,
                 waiting_bytes=self._waiting_bytes,
             )
-        self._told_full = True
+        self._full_reported = True
         raise LogFull(f"{self._trouble}; {self._waiting_bytes} bytes of events wait")

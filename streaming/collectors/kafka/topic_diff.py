@@ -35,19 +35,19 @@ class TopicDiff:
 
     def __init__(self, cluster: str, memory: bytes | None = None) -> None:
         self._cluster = cluster
-        self._told: dict[str, ObservedTopic] = {}
+        self._reported: dict[str, ObservedTopic] = {}
         self._doubted: dict[str, ObservedTopic | None] = {}
         if memory is not None:
-            self._told = msgspec.json.decode(memory, type=dict[str, ObservedTopic])
+            self._reported = msgspec.json.decode(memory, type=dict[str, ObservedTopic])
 
     def memory(self) -> bytes:
         """Return the state from which a new instance continues."""
-        return msgspec.json.encode(self._told, order="sorted")
+        return msgspec.json.encode(self._reported, order="sorted")
 
     @property
     def reported(self) -> Mapping[str, ObservedTopic]:
         """The topics as last reported."""
-        return self._told
+        return self._reported
 
     def diff(self, seen: Mapping[str, ObservedTopic | None], time_ms: int) -> list[TopicQueues]:
         """Compare a read with the reported topics.
@@ -58,10 +58,10 @@ class TopicDiff:
         """
         events = []
         doubted: dict[str, ObservedTopic | None] = {}
-        for topic in sorted(seen.keys() | self._told.keys()):
+        for topic in sorted(seen.keys() | self._reported.keys()):
             if topic in INTERNAL_TOPICS or (topic in seen and seen[topic] is None):
                 continue
-            now, before = seen.get(topic), self._told.get(topic)
+            now, before = seen.get(topic), self._reported.get(topic)
             if now == before:
                 continue
             shrunk = before is not None and (now is None or now.partitions < before.partitions)
@@ -74,9 +74,9 @@ class TopicDiff:
                 events.append(self._event(topic, None, time_ms - 1))
             events.append(self._event(topic, now, time_ms))
             if now is None:
-                del self._told[topic]
+                del self._reported[topic]
             else:
-                self._told[topic] = now
+                self._reported[topic] = now
         self._doubted = doubted
         return events
 

@@ -103,20 +103,20 @@ class RocketMqCollector(CollectorThread):
 
     def _take(self, survey: Survey) -> bool:
         """Report the result of a round; return whether there was one, and it could be written."""
-        told = diff_cluster(self._known, self._passing, survey, self._options)
-        if not told.events:
-            self._known = told.known
+        diff = diff_cluster(self._known, self._passing, survey, self._options)
+        if not diff.events:
+            self._known = diff.known
             self._set(_state_of(survey), survey)
             return False
         try:
-            self._log.append(told.events)
-            if is_news(self._known, told.known):
-                self._log.keep_memory(told.known.encoded())
+            self._log.append(diff.events)
+            if is_news(self._known, diff.known):
+                self._log.keep_memory(diff.known.encoded())
         except OSError as error:
             # Events that could not be written are not reported: the next round compares with the same state.
             self._set("unwritable", survey, str(error))
             return False
-        self._known, self._passing = told.known, told.passing
+        self._known, self._passing = diff.known, diff.passing
         self._set("connected", survey, clock_ms=survey.ended_ms)
         return True
 

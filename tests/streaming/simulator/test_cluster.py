@@ -59,7 +59,7 @@ def test_a_topic_grows_at_once_and_its_source_reports_it_at_its_next_poll(alone:
     topic = alone.cluster.topics["t"]
     assert alone.cluster.steady(["t"])
     alone.cluster.grow(topic, 6, poll_delay_ms=3_000)
-    assert (topic.count, topic.told, alone.cluster.steady(["t"])) == (6, 4, False)
+    assert (topic.count, topic.reported, alone.cluster.steady(["t"])) == (6, 4, False)
     found = [one.event for one in alone.live(5_000) if isinstance(one.event, TopicQueues)]
     assert [(event.event_time - START_MS, event.queue_count) for event in found] == [(4_500, 6)]
     assert alone.cluster.steady(["t"])

@@ -68,7 +68,7 @@ def test_a_member_that_crashes_expires_a_timeout_after_its_last_heartbeat(
     alone.live(10_000)
     assert member.present
     members.crash(member)
-    last = member.told_at - START_MS
+    last = member.heartbeat_at - START_MS
     alone.live(20_000)
     alone.truth.reported("c", alone.timeline.now)
     assert alone.causes() == [(0, ["group_created", "member_joined"]), (last + 6_000, ["session_expired"])]
@@ -90,7 +90,7 @@ def test_heartbeats_of_a_silent_source_are_not_reported_and_its_members_expire(
     member = members.new_member()
     members.join(member)
     alone.live(10_000)
-    last = member.told_at - START_MS
+    last = member.heartbeat_at - START_MS
     alone.silence(30_000)
     during = [one.event.event_time for one in alone.live(29_000)]
     assert all(time <= START_MS + 10_000 for time in during)

@@ -23,8 +23,8 @@ def with_strategies(problem: Problem, **own: list[str]) -> Problem:
 
 def test_a_named_strategy_is_taken_without_a_vote() -> None:
     problem = with_strategies(group({"a": ["t"], "b": ["t"]}, {"t": 4}), a=["range"], b=["range"])
-    dealt = allocate(system="kafka", mode=None, strategy="roundrobin", problem=problem)
-    assert (dealt.strategy, as_text(dealt.assignment)) == ("kafka.roundrobin", {"a": "t-0 t-2", "b": "t-1 t-3"})
+    found = allocate(system="kafka", mode=None, strategy="roundrobin", problem=problem)
+    assert (found.strategy, as_text(found.assignment)) == ("kafka.roundrobin", {"a": "t-0 t-2", "b": "t-1 t-3"})
 
 
 def test_kafka_members_that_list_nothing_use_range() -> None:
@@ -40,8 +40,11 @@ def test_kafka_members_without_a_common_strategy_are_an_error_of_the_group() -> 
 
 def test_a_kafka_member_that_lists_nothing_yet_has_no_voice_among_others() -> None:
     problem = with_strategies(group({"a": ["t"], "b": []}, {"t": 4}), a=["roundrobin"])
-    dealt = allocate(system="kafka", mode=None, strategy=None, problem=problem)
-    assert (dealt.strategy, as_text(dealt.assignment)) == ("kafka.roundrobin", {"a": "t-0 t-1 t-2 t-3", "b": ""})
+    found = allocate(system="kafka", mode=None, strategy=None, problem=problem)
+    assert (found.strategy, as_text(found.assignment)) == (
+        "kafka.roundrobin",
+        {"a": "t-0 t-1 t-2 t-3", "b": ""},
+    )
 
 
 def test_the_tie_order_decides_a_tied_vote() -> None:
@@ -53,31 +56,31 @@ def test_the_tie_order_decides_a_tied_vote() -> None:
 
 def test_rocketmq_members_with_different_strategies_each_take_what_their_own_gives() -> None:
     problem = with_strategies(group({"a": ["t"], "b": ["t"]}, {"t": 4}), b=["AVG_BY_CIRCLE", "AVG"])
-    dealt = allocate(system="rocketmq", mode="clustering", strategy=None, problem=problem)
+    found = allocate(system="rocketmq", mode="clustering", strategy=None, problem=problem)
     # Queue 1 has two owners, queue 2 none.
-    assert as_text(dealt.assignment) == {"a": "t-0 t-1", "b": "t-1 t-3"}
-    assert dealt.strategy == "rocketmq.AVG, rocketmq.AVG_BY_CIRCLE"
+    assert as_text(found.assignment) == {"a": "t-0 t-1", "b": "t-1 t-3"}
+    assert found.strategy == "rocketmq.AVG, rocketmq.AVG_BY_CIRCLE"
 
 
 def test_the_result_of_a_custom_strategy_is_not_guessed_and_the_rest_is_assigned() -> None:
     problem = with_strategies(group({"a": ["t"], "b": ["t"]}, {"t": 4}), b=["com.example.Nearest"])
-    dealt = allocate(system="rocketmq", mode=None, strategy=None, problem=problem)
-    assert (as_text(dealt.assignment), dealt.recomputable) == ({"a": "t-0 t-1", "b": ""}, False)
-    assert dealt.strategy == "rocketmq.AVG, rocketmq.com.example.Nearest"
+    found = allocate(system="rocketmq", mode=None, strategy=None, problem=problem)
+    assert (as_text(found.assignment), found.recomputable) == ({"a": "t-0 t-1", "b": ""}, False)
+    assert found.strategy == "rocketmq.AVG, rocketmq.com.example.Nearest"
 
 
 @pytest.mark.parametrize("name", ["CONFIG", "MACHINE_ROOM", "MACHINE_ROOM_NEARBY", "MACHINE_ROOM_NEARBY-com.example.X"])
 def test_a_class_without_its_settings_cannot_be_computed(name: str) -> None:
     problem = with_strategies(group({"a": ["t"]}, {"t": 4}), a=[name])
-    dealt = allocate(system="rocketmq", mode=None, strategy=None, problem=problem)
-    assert (as_text(dealt.assignment), dealt.recomputable) == ({"a": ""}, False)
+    found = allocate(system="rocketmq", mode=None, strategy=None, problem=problem)
+    assert (as_text(found.assignment), found.recomputable) == ({"a": ""}, False)
 
 
 def test_a_class_with_its_settings_is_computed() -> None:
     problem = with_strategies(group({"a": ["t"]}, {"t": 2}, settings={"inner": "AVG"}), a=["MACHINE_ROOM_NEARBY"])
     problem = msgspec.structs.replace(problem, settings={"inner": "AVG", "broker_rooms": {"": "r"}})
-    dealt = allocate(system="rocketmq", mode=None, strategy=None, problem=problem)
-    assert (as_text(dealt.assignment), dealt.recomputable) == ({"a": "t-0 t-1"}, True)
+    found = allocate(system="rocketmq", mode=None, strategy=None, problem=problem)
+    assert (as_text(found.assignment), found.recomputable) == ({"a": "t-0 t-1"}, True)
 
 
 def test_a_strategy_that_was_set_for_the_group_must_exist() -> None:
@@ -91,8 +94,8 @@ def test_a_members_own_settings_go_before_the_groups() -> None:
     first, second = problem.members
     second = msgspec.structs.replace(second, settings={"queues": [{"topic": "t", "queue_id": 1}]})
     problem = msgspec.structs.replace(problem, members=(first, second))
-    dealt = allocate(system="rocketmq", mode=None, strategy="CONFIG", problem=problem)
-    assert as_text(dealt.assignment) == {"a": "t-0", "b": "t-1"}
+    found = allocate(system="rocketmq", mode=None, strategy="CONFIG", problem=problem)
+    assert as_text(found.assignment) == {"a": "t-0", "b": "t-1"}
 
 
 def test_a_share_number_that_is_no_number_is_an_error_of_the_group() -> None:
@@ -104,8 +107,8 @@ def test_a_share_number_that_is_no_number_is_an_error_of_the_group() -> None:
 
 def test_a_group_of_unknown_topics_is_assigned_nothing() -> None:
     for system, name in (("kafka", "sticky"), ("kafka", "server.uniform"), ("rocketmq", "AVG"), ("metaq", "default")):
-        dealt = allocate(system=system, mode=None, strategy=name, problem=group({"a": ["missing"], "b": []}, {"t": 0}))
-        assert dealt.assignment == {"a": [], "b": []}
+        found = allocate(system=system, mode=None, strategy=name, problem=group({"a": ["missing"], "b": []}, {"t": 0}))
+        assert found.assignment == {"a": [], "b": []}
 
 
 def test_a_group_without_members_is_assigned_nothing() -> None:

@@ -18,9 +18,9 @@ allocate = functools.partial(allocation.allocate, tie_order="4.x")
 
 def test_broadcasting_gives_every_subscriber_every_queue() -> None:
     problem = group({"a": ["t"], "b": ["t"], "c": []}, {"t": 2})
-    dealt = allocate(system="rocketmq", mode="broadcasting", strategy=None, problem=problem, tie_order="4.x")
-    assert as_text(dealt.assignment) == {"a": "t-0 t-1", "b": "t-0 t-1", "c": ""}
-    assert dealt.strategy is None
+    allocated = allocate(system="rocketmq", mode="broadcasting", strategy=None, problem=problem, tie_order="4.x")
+    assert as_text(allocated.assignment) == {"a": "t-0 t-1", "b": "t-0 t-1", "c": ""}
+    assert allocated.strategy is None
 
 
 def test_message_mode_gives_every_subscriber_queue_minus_one_of_each_broker() -> None:

@@ -55,7 +55,7 @@ def observe(
         *_disagreeing(passing, lists, trusted, holders),
         *_flapping(group, passing, now_ms),
         *_unseen(members, passing, lists),
-        *_untold(members),
+        *_unreported(members),
         *_twice(members),
         *_kept(members, trusted, lists),
         *_unpolled(passing),
@@ -191,7 +191,7 @@ def _unseen(
         )
 
 
-def _untold(members: Sequence[RememberedMember]) -> Iterable[Observation]:
+def _unreported(members: Sequence[RememberedMember]) -> Iterable[Observation]:
     silent = [member.client_id for member in members if member.failures >= _FAILURES and member.is_silent]
     unable = [member.client_id for member in members if member.failures >= _FAILURES and not member.is_silent]
     if silent:

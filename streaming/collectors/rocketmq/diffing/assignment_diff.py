@@ -26,7 +26,7 @@ _FIRST_PULL_WITHIN_MS: Final = 90_000
 
 
 def diff_assignments(
-    name: str, known: RememberedGroup, seen: ObservedGroup, at_ms: int, options: RocketMqOptions, *, may_tell: bool
+    name: str, known: RememberedGroup, seen: ObservedGroup, at_ms: int, options: RocketMqOptions, *, may_report: bool
 ) -> tuple[list[AnyEvent], RememberedGroup]:
     """Report the queues of members whose queues changed.
 
@@ -35,22 +35,22 @@ def diff_assignments(
 
     Args:
         at_ms: When the group was polled: members' reports have this time, or a later one.
-        may_tell: The group itself has been reported; otherwise the assignments wait.
+        may_report: The group itself has been reported; otherwise the assignments wait.
     """
     events: list[AnyEvent] = []
     members = list(known.members)
     answered: set[str] = set()
     for place, member in enumerate(known.members):
-        told = seen.members.get(member.client_id)
+        answer = seen.members.get(member.client_id)
         time_ms = at_ms
         if member.client_id in answered:
             continue
         answered.add(member.client_id)
-        if told is not None and told.info is not None:
-            held = _held(told.info, options, is_ordered=bool(member.info.ordered))
-            time_ms = max(at_ms, told.at_ms)
-        elif member.untold is not None and may_tell:
-            held = member.untold
+        if answer is not None and answer.info is not None:
+            held = _held(answer.info, options, is_ordered=bool(member.info.ordered))
+            time_ms = max(at_ms, answer.at_ms)
+        elif member.unreported is not None and may_report:
+            held = member.unreported
         else:
             continue
         if known.mode == "message":
@@ -60,8 +60,8 @@ def diff_assignments(
         after = _reported(member, held, time_ms)
         if after is None:
             continue
-        if not may_tell:
-            members[place] = msgspec.structs.replace(member, untold=held)
+        if not may_report:
+            members[place] = msgspec.structs.replace(member, unreported=held)
             continue
         members[place] = after
         is_one = sum(other.client_id == member.client_id for other in known.members) == 1
@@ -95,7 +95,7 @@ def _reported(member: RememberedMember, held: tuple[HeldQueue, ...], time_ms: in
         return msgspec.structs.replace(
             member,
             held=held,
-            untold=None,
+            unreported=None,
             awaited=tuple(_ref(queue) for queue in held if _ref(queue) not in before) if is_rebalanced else (),
             awaited_until_ms=time_ms + _FIRST_PULL_WITHIN_MS if is_rebalanced else 0,
         )

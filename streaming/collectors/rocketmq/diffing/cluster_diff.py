@@ -62,8 +62,8 @@ def diff_cluster(
     groups: dict[str, RememberedGroup] = {}
     passing_groups: dict[str, VolatileGroup] = {}
     for name in sorted(survey.groups):
-        told, group, passing_group = _diff_group(name, known, passing, survey.groups[name], context, survey)
-        events += told
+        group_events, group, passing_group = _diff_group(name, known, passing, survey.groups[name], context, survey)
+        events += group_events
         if group != _NOTHING:
             groups[name] = group
         if passing_group != _NOTHING_VOLATILE:
@@ -174,7 +174,7 @@ def _diff_group(
         passing_group = msgspec.structs.replace(passing_group, absent=absent)
     if absent < _ABSENT_ROUNDS:
         return events, group, passing_group
-    if group.told is not None:
+    if group.snapshot_hash is not None:
         event = GroupDeleted(
             schema_version=SCHEMA_VERSION,
             event_time=survey.ended_ms,

@@ -84,7 +84,7 @@ def diff_group(
 
     Returns: The events, and the remembered state once they are reported.
     """
-    if not seen.lists and not known.members and known.told is None:
+    if not seen.lists and not known.members and known.snapshot_hash is None:
         return [], known, passing
     # Not before its offsets were read: what a departed member had committed last is part of what is known then.
     at_ms = max(context.floor_ms + 1, seen.at_ms or context.now_ms, seen.offsets_at_ms)
@@ -100,8 +100,8 @@ def diff_group(
     known = _changed(known, tables_seen=watch_tables(known, seen.lists, at_ms, is_same=is_same))
     known = _watched(known, seen, context)
     known = _by_table(known, seen, at_ms, context)
-    offsets_told, looked = compare_offsets(passing, seen, context.options, is_alone=not known.members)
-    positions_told, looked = compare_positions(looked, seen, context.options)
+    new_offsets, looked = compare_offsets(passing, seen, context.options, is_alone=not known.members)
+    new_positions, looked = compare_positions(looked, seen, context.options)
     counted = _counted(known, looked, seen, evidence, context, is_same=is_same)
     if known is not before or counted is not passing or not is_same or context.topics_changed:
         known = _with_observations(known, counted, evidence, context)
@@ -110,19 +110,19 @@ def diff_group(
     mode = _mode(name, known, seen, context)
     is_news = known is not before or known.waiting_since_ms is not None or mode != (known.mode, known.settings or {})
     if is_news:
-        told, known = _emit_snapshot(name, known, mode, at_ms, context)
-        events += told
-    may_tell = known.told is not None and known.waiting_since_ms is None
-    told, known = diff_assignments(name, known, seen, at_ms, context.options, may_tell=may_tell)
-    events += told
+        emitted, known = _emit_snapshot(name, known, mode, at_ms, context)
+        events += emitted
+    may_report = known.snapshot_hash is not None and known.waiting_since_ms is None
+    emitted, known = diff_assignments(name, known, seen, at_ms, context.options, may_report=may_report)
+    events += emitted
     cluster = context.options.cluster
-    if offsets_told:
-        events.append(progress(name, offsets_told, max(context.floor_ms + 1, seen.offsets_at_ms), cluster))
-    if positions_told:
+    if new_offsets:
+        events.append(progress(name, new_offsets, max(context.floor_ms + 1, seen.offsets_at_ms), cluster))
+    if new_positions:
         # Later than the group itself: members of whom there is news have taken these queues over by then.
         answered_ms = max(member.at_ms for member in seen.members.values())
-        told_ms = min(max(at_ms + 1, answered_ms), max(at_ms, context.now_ms))
-        events.append(progress(name, positions_told, told_ms, cluster))
+        emitted_ms = min(max(at_ms + 1, answered_ms), max(at_ms, context.now_ms))
+        events.append(progress(name, new_positions, emitted_ms, cluster))
     return events, known, passing
 
 
@@ -134,7 +134,7 @@ def _evaluated(
 ) -> RememberedGroup:
     """Return a group with the members that it has by the brokers' lists."""
     members, gone = connected(known.members, evidence)
-    if known.told is not None:
+    if known.snapshot_hash is not None:
         familiar = {member.client_id for member in known.members}
         members = tuple(
             member if member.client_id in familiar else msgspec.structs.replace(member, is_newcomer=True)
@@ -142,7 +142,7 @@ def _evaluated(
         )
     present = {member.client_id for member in members}
     departures = [one for one in known.gone if one.member_id not in present]
-    if known.told is not None:
+    if known.snapshot_hash is not None:
         # Their last reports, or the lack of them, may be of this very round.
         last = [_with_report(one, seen, context) for one in gone]
         departures += [departure(one, at_ms, context.restarted & set(one.listed_by)) for one in last]
@@ -151,7 +151,7 @@ def _evaluated(
         members=members,
         gone=tuple(departures),
         sub_version=max(known.sub_version, seen.sub_version()),
-        dealt=known.dealt if members else {},
+        topic_modes=known.topic_modes if members else {},
     )
 
 
@@ -160,7 +160,7 @@ def _described(known: RememberedGroup, seen: ObservedGroup, context: Context) ->
     if not seen.members:
         return known
     members = tuple(_with_report(member, seen, context) for member in known.members)
-    return _changed(known, members=members, dealt={**known.dealt, **seen.dealt})
+    return _changed(known, members=members, topic_modes={**known.topic_modes, **seen.topic_modes})
 
 
 def _with_report(member: RememberedMember, seen: ObservedGroup, context: Context) -> RememberedMember:
@@ -260,13 +260,13 @@ def _emit_snapshot(
     name: str, known: RememberedGroup, mode: tuple[Mode, dict[str, object]], at_ms: int, context: Context
 ) -> tuple[list[AnyEvent], RememberedGroup]:
     """Report the group as a whole, and its mode, if they differ from the last report."""
-    if known.told is None and not known.members and not known.observations:
+    if known.snapshot_hash is None and not known.members and not known.observations:
         return [], known
     waiting_ms = known.waiting_since_ms if known.waiting_since_ms is not None else at_ms
     unasked = any(not member.is_described and not member.failures for member in known.members)
     unseen = bool(context.unseen_topics) and not context.unseen_topics.isdisjoint(_topics(known))
     options = context.options
-    patience_ms = _FIRST_WAIT_MS if known.told is None else _WAIT_ROUNDS * options.poll_interval_ms
+    patience_ms = _FIRST_WAIT_MS if known.snapshot_hash is None else _WAIT_ROUNDS * options.poll_interval_ms
     if ((unasked and not context.is_complete) or unseen) and at_ms - waiting_ms < patience_ms:
         return [], _changed(known, waiting_since_ms=waiting_ms)
     events: list[AnyEvent] = []
@@ -285,7 +285,7 @@ def _emit_snapshot(
         known = _changed(known, mode=mode[0], settings=mode[1] or None)
     members = tuple(member.info for member in known.members)
     digest = _digest(members, known)
-    if digest != known.told:
+    if digest != known.snapshot_hash:
         events.append(
             GroupSnapshot(
                 schema_version=SCHEMA_VERSION,
@@ -298,7 +298,7 @@ def _emit_snapshot(
                 observations=known.observations,
             )
         )
-    return events, _changed(known, told=digest, gone=(), waiting_since_ms=None)
+    return events, _changed(known, snapshot_hash=digest, gone=(), waiting_since_ms=None)
 
 
 def _digest(members: tuple[MemberInfo, ...], known: RememberedGroup) -> str:
@@ -325,7 +325,7 @@ def _mode(name: str, known: RememberedGroup, seen: ObservedGroup, context: Conte
     pops = (
         any(member.pops for member in known.members)
         or any(one is not None and one.consume_type == _CONSUME_POP for one in seen.lists.values())
-        or any(mode == _POP for mode in known.dealt.values())
+        or any(mode == _POP for mode in known.topic_modes.values())
         or (leaves_it and any(one.mode == _POP for one in asked.values()))
     )
     if not pops:

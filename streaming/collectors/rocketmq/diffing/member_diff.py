@@ -139,9 +139,9 @@ def _listed(
     version = version_name(connection.version)
     # Its previous address may be the one at a broker that cannot be polled now.
     host = info.host if doubted and info.host else connection.client_addr
-    told = {"host": host, "client_version": version, "language": connection.language}
-    if any(value is not None and getattr(info, name) != value for name, value in told.items()):
-        info = msgspec.structs.replace(info, **{name: value for name, value in told.items() if value is not None})
+    reported = {"host": host, "client_version": version, "language": connection.language}
+    if any(value is not None and getattr(info, name) != value for name, value in reported.items()):
+        info = msgspec.structs.replace(info, **{name: value for name, value in reported.items() if value is not None})
     if info is member.info and listed_by == member.listed_by:
         return member
     return msgspec.structs.replace(member, info=info, listed_by=listed_by)
@@ -164,13 +164,15 @@ def described(member: RememberedMember, seen: ObservedMember, options: RocketMqO
             failure=seen.failure,
         )
     strategy = strategy_of(info.strategy) if info.strategy is not None else None
-    told = {
+    reported = {
         "subscriptions": followed((one.topic for one in info.subscriptions), options),
         "strategies": (strategy,) if strategy is not None else None,
         "ordered": info.is_ordered,
         "client_version": member.info.client_version or info.client_version,
     }
-    changed = {name: value for name, value in told.items() if value is not None and getattr(member.info, name) != value}
+    changed = {
+        name: value for name, value in reported.items() if value is not None and getattr(member.info, name) != value
+    }
     after = msgspec.structs.replace(
         member,
         info=msgspec.structs.replace(member.info, **changed) if changed else member.info,

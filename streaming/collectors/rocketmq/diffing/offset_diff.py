@@ -22,8 +22,8 @@ def compare_offsets(
     Args:
         is_alone: The group has no member.
     """
-    told = _reported_offsets(passing, seen.offsets, options) if seen.offsets is not None else ()
-    has_moved = None if seen.offsets is None or passing.offsets is None else any(one.moved for one in told)
+    reported = _reported_offsets(passing, seen.offsets, options) if seen.offsets is not None else ()
+    has_moved = None if seen.offsets is None or passing.offsets is None else any(one.moved for one in reported)
     moves, still = alone(passing, is_alone=is_alone, moved=has_moved)
     # A group that just lost its last member counts from the next read on.
     was_alone = is_alone and (passing.was_alone or seen.offsets is not None)
@@ -35,7 +35,7 @@ def compare_offsets(
         changed["offset_brokers"] = passing.offset_brokers | seen.offset_brokers
     if (moves, still, was_alone) != (passing.moves_alone, passing.still_alone, passing.was_alone):
         changed |= {"moves_alone": moves, "still_alone": still, "was_alone": was_alone}
-    return told, msgspec.structs.replace(passing, **changed) if changed else passing
+    return reported, msgspec.structs.replace(passing, **changed) if changed else passing
 
 
 def progress(name: str, queues: tuple[QueueOffset, ...], at_ms: int, cluster: str) -> Progress:

@@ -33,13 +33,13 @@ def compare_positions(
     news = {queue: position for queue, position in found.items() if passing.positions.get(queue, 0) != position}
     if not news:
         return (), passing
-    told = tuple(
+    reported = tuple(
         QueueOffset(
             topic=queue.topic, queue_id=queue.queue_id, broker=queue.broker_name, moved=False, position=position
         )
         for queue, position in sorted(news.items())
     )
-    return told, msgspec.structs.replace(passing, positions={**passing.positions, **news})
+    return reported, msgspec.structs.replace(passing, positions={**passing.positions, **news})
 
 
 def positions_of(info: RunningInfo, offsets: Mapping[MessageQueue, QueueOffsets]) -> dict[MessageQueue, int]:

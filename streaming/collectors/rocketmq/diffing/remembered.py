@@ -40,7 +40,7 @@ class RememberedMember(msgspec.Struct, frozen=True, omit_defaults=True):
         failures, failing_since_ms, failed_ms, failure: How often in turn it did not, since when, and why, last.
         is_stuck: After it had not answered it was still listed, in a round in which it did not answer either.
         is_newcomer: It joined a group that was already reported.
-        held: Its reported queues; None: never reported. untold: Its queues since, where their report waits.
+        held: Its reported queues; None: never reported. unreported: Its queues since, where their report waits.
         awaited: Its new queues whose first pull was not reported yet. awaited_until_ms: No longer than that.
         message_model, is_client_rebalance, pops: From its own report.
     """
@@ -55,7 +55,7 @@ class RememberedMember(msgspec.Struct, frozen=True, omit_defaults=True):
     is_stuck: bool = False
     is_newcomer: bool = False
     held: tuple[HeldQueue, ...] | None = None
-    untold: tuple[HeldQueue, ...] | None = None
+    unreported: tuple[HeldQueue, ...] | None = msgspec.field(default=None, name="untold")
     awaited: tuple[QueueRef, ...] = ()
     awaited_until_ms: int = 0
     message_model: str | None = None
@@ -94,21 +94,21 @@ class RememberedGroup(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         members: Sorted by client id and address; with those whose departure has no evidence yet.
         gone: Departed members since the last reported snapshot.
-        told: A hash of that snapshot; None: there was none.
+        snapshot_hash: A hash of that snapshot; None: there was none.
         waiting_since_ms: Since when a snapshot is held back, because new members were not queried yet.
         mode, settings: As reported.
-        dealt: The mode where brokers assign the queues, ``PULL`` or ``POP``, by topic.
+        topic_modes: The mode where brokers assign the queues, ``PULL`` or ``POP``, by topic.
         sub_version: The newest observed version of a subscription.
         observations: The current ones.
     """
 
     members: tuple[RememberedMember, ...] = ()
     gone: tuple[Departure, ...] = ()
-    told: str | None = None
+    snapshot_hash: str | None = msgspec.field(default=None, name="told")
     waiting_since_ms: int | None = None
     mode: Mode | None = None
     settings: dict[str, object] | None = None
-    dealt: dict[str, str] = {}
+    topic_modes: dict[str, str] = msgspec.field(default_factory=dict, name="dealt")
     sub_version: int = 0
     tables_seen: ObservedTables = ObservedTables()
     observations: tuple[Observation, ...] = ()

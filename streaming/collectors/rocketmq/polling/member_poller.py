@@ -176,7 +176,7 @@ class MemberPoller:
             return
         for subscription in info.subscriptions:
             topic = subscription.topic
-            if topic in group.dealt or topic.startswith(RETRY_PREFIX) or not self._options.follows_topic(topic):
+            if topic in group.topic_modes or topic.startswith(RETRY_PREFIX) or not self._options.follows_topic(topic):
                 continue
             try:
                 assigned = await self._client.query_assignment(
@@ -185,7 +185,7 @@ class MemberPoller:
             except RemotingError:
                 continue
             if assigned:
-                group.dealt[topic] = assigned[0].mode
+                group.topic_modes[topic] = assigned[0].mode
 
 
 async def _acquire(room: asyncio.Semaphore, until: float | None) -> bool:

@@ -73,7 +73,7 @@ class ObservedGroup(msgspec.Struct, kw_only=True):
         members: By client id, of the queried ones.
         offsets: The group's offsets, where requested: on ``offset_brokers``. offsets_at_ms: When the
             last of it came.
-        dealt: The mode where brokers assign the queues: ``PULL`` or ``POP``, by topic.
+        topic_modes: The mode where brokers assign the queues: ``PULL`` or ``POP``, by topic.
     """
 
     lists: dict[str, ConsumerConnections | None] = msgspec.field(default_factory=dict)
@@ -83,7 +83,7 @@ class ObservedGroup(msgspec.Struct, kw_only=True):
     offsets: Mapping[MessageQueue, QueueOffsets] | None = None
     offset_brokers: frozenset[str] = frozenset()
     offsets_at_ms: int = 0
-    dealt: dict[str, str] = msgspec.field(default_factory=dict)
+    topic_modes: dict[str, str] = msgspec.field(default_factory=dict)
 
     def client_ids(self) -> set[str]:
         """Return the connections to any broker."""

@@ -126,7 +126,7 @@ class Rounds:
         topics: Mapping[str, TopicRoute | None] | None = None,
         offsets: Mapping[MessageQueue, QueueOffsets] | None = None,
         unpolled: Sequence[str] = (),
-        dealt: Mapping[str, str] | None = None,
+        topic_modes: Mapping[str, str] | None = None,
         unseen_topics: Sequence[str] = (),
         later_ms: int = 5_000,
     ) -> list[AnyEvent]:
@@ -134,8 +134,8 @@ class Rounds:
 
         Args:
             groups: By name: by broker: its list. infos: By client id, for the group ``g``: a member's own report, or
-                why there is none. offsets, unpolled, dealt: Of the group ``g``. unseen_topics: Their routes were not
-                read yet.
+                why there is none. offsets, unpolled, topic_modes: Of the group ``g``. unseen_topics: Their routes
+                were not read yet.
         """
         self.now_ms += later_ms
         seen_brokers = list(brokers or [broker("a")])
@@ -159,7 +159,7 @@ class Rounds:
             group.offsets, group.offsets_at_ms = offsets, self.now_ms - 10
             group.offset_brokers = frozenset({"a"} if offsets is not None else ())
             group.unpolled = set(unpolled)
-            group.dealt = dict(dealt or {})
+            group.topic_modes = dict(topic_modes or {})
         found = self.diff(survey)
         self.known, self.passing = found.known, found.passing
         if not found.events:

@@ -62,10 +62,10 @@ def test_pop_is_message_mode_where_members_leave_assigning_to_the_broker() -> No
 def test_a_brokers_default_mode_shows_in_its_assignments_and_is_current_until_they_change() -> None:
     rounds = Rounds()
     pulls = info(("t", "a", 0), clientRebalance="false")
-    (told,) = settings(rounds.take(ONE, infos={"c1": pulls}, dealt={"t": "POP"}))
+    (told,) = settings(rounds.take(ONE, infos={"c1": pulls}, topic_modes={"t": "POP"}))
     assert told.mode == "message"
     assert rounds.take(ONE) == []
-    events = rounds.take(ONE, infos={"c1": pulls}, dealt={"t": "PULL"})
+    events = rounds.take(ONE, infos={"c1": pulls}, topic_modes={"t": "PULL"})
     assert [told.mode for told in settings(events)] == ["clustering"]
     assert [len(report.queues) for report in reports(events)] == [1]
 

@@ -7,7 +7,7 @@ import pytest
 
 from streaming.collectors.rocketmq.diffing.remembered import Evidence, RememberedMember, RememberedState
 from tests.streaming.collectors.rocketmq.surveys import first_round
-from udfs.model.events import MemberInfo
+from udfs.model.events import HeldQueue, MemberInfo
 
 
 def test_a_state_of_another_version_is_refused() -> None:
@@ -40,6 +40,17 @@ def test_what_is_remembered_is_whole_again_and_the_process_own_state_is_not_part
     assert rounds.known.brokers
     assert RememberedState.decoded(rounds.known.encoded()) == rounds.known
     assert b"evidence" not in rounds.known.encoded()
+
+
+def test_fields_that_have_other_names_than_in_the_first_release_are_read_under_the_old_ones() -> None:
+    content = (
+        b'{"version":%d,"groups":{"g":{"told":"hash","dealt":{"t":"POP"},"members":[{"info":{"member_id":"c1"},'
+        b'"untold":[{"topic":"t","broker":"b","queue_id":1}]}]}}}' % RememberedState().version
+    )
+    group = RememberedState.decoded(content).groups["g"]
+    (member,) = group.members
+    assert (group.snapshot_hash, group.topic_modes) == ("hash", {"t": "POP"})
+    assert member.unreported == (HeldQueue(topic="t", broker="b", queue_id=1),)
 
 
 def test_only_an_unanswered_request_makes_a_member_silent() -> None:

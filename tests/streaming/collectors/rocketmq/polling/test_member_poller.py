@@ -201,7 +201,7 @@ def test_the_mode_of_a_topic_is_requested_where_members_leave_assigning_to_the_b
         assert client.assigned == {"t": "AVG"}
 
     asyncio.run(poll())
-    assert groups["g"].dealt == {"t": "POP"}
+    assert groups["g"].topic_modes == {"t": "POP"}
 
 
 def test_a_defect_is_raised_and_not_taken_for_silence() -> None:
