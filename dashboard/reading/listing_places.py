@@ -19,21 +19,40 @@ _TIME = re.compile(r"coalesce\(epoch_ms\((\w+)\), 0\)")
 _WORD = re.compile(r"\w+")
 
 
-class Order(NamedTuple):
-    """An order of a listing: by an expression, then by the listing's key.
+class PieceRequest(NamedTuple):
+    """A piece of a listing as it is looked up: by an order's expression, then by the listing's key.
 
     Attributes:
-        expression: As SQL.
+        listing: What is listed.
+        asked: The parameters behind the condition.
+        condition: As SQL with ``?``.
+        values: Of the condition.
+        order: The order's expression, as SQL.
         is_descending: The expression descends; the key always ascends.
+        limit: How many rows at most.
+        offset: How many rows are skipped.
+        place: The cursor's: the value of the order's expression and of each part of the key; empty = from the first.
     """
 
-    expression: str
+    listing: Listing
+    asked: Asked
+    condition: str
+    values: tuple[object, ...]
+    order: str
     is_descending: bool
+    limit: int
+    offset: int
+    place: Sequence[Any]
 
     @property
     def direction(self) -> str:
-        """Return it as SQL."""
+        """Return the direction of the order as SQL."""
         return "desc" if self.is_descending else "asc"
+
+    @property
+    def after(self) -> str:
+        """Return the sign between the order's expression and a place that comes before it."""
+        return "<" if self.is_descending else ">"
 
 
 class Span(NamedTuple):
@@ -52,41 +71,20 @@ class Span(NamedTuple):
     rows: int
 
 
-def span_of(
-    reading: Reading,
-    listing: Listing,
-    asked: Asked,
-    conditions: Sequence[str],
-    values: Sequence[object],
-    order: Order,
-    *,
-    limit: int,
-    offset: int,
-    place: Sequence[Any] = (),
-) -> Span | None:
-    """Return where a piece lies; None = the listing is small, or its files are in another order.
-
-    Args:
-        reading: The tables.
-        listing: What is listed.
-        asked: The parameters behind the conditions.
-        conditions, values: As SQL with ``?``, all of which hold.
-        order: The order.
-        limit: How many rows at most; offset: How many rows are skipped.
-        place: The cursor's: the value of the order's expression and of each part of the key; empty = from the first.
-    """
-    columns = _leading(listing, order.expression)
+def span_of(reading: Reading, request: PieceRequest) -> Span | None:
+    """Return where a piece lies; None = its listing is small, or the files are in another order."""
+    listing, asked, limit, place = request.listing, request.asked, request.limit, request.place
+    columns = _leading(listing, request.order)
     if not columns or "group_id" in asked or "member_id" in asked or _is_small(reading, listing.table):
         return None
-    table = _places(reading, listing, asked, conditions, values, order, columns)
+    table = _places(reading, request, columns)
     total = int(table["upto"][-1].as_py()) if table.num_rows else 0
-    sql, parameters = "upto > ? and upto - n < ?", [offset, offset + limit]
+    sql, parameters = "upto > ? and upto - n < ?", [request.offset, request.offset + limit]
     if place:
         parts = [place[0], *(place[1 + listing.key.index(column)] for column in columns[1:])]
         names = [f"place_{number}" for number in range(1, len(parts))]
         rest = f"row({', '.join(names)}) >= row({', '.join('?' * len(names))})" if names else "true"
-        sign = "<" if order.is_descending else ">"
-        sql = f"(place_0 {sign} ? or (place_0 = ? and {rest}))"
+        sql = f"(place_0 {request.after} ? or (place_0 = ? and {rest}))"
         parameters = [parts[0], *parts]
     found = reading.sql(f"select * from places where {sql} order by upto", {"places": table}, parameters)
     if not found.num_rows:
@@ -97,7 +95,7 @@ def span_of(
     first_place, last_place = (
         [found[f"place_{number}"][at].as_py() for number in range(len(columns))] for at in (0, last)
     )
-    bounds = _bounds(columns, order, first_place, last_place)
+    bounds = _bounds(columns, request, first_place, last_place)
     joined = _joined(listing.where(reading, asked), bounds)
     if place:
         return Span(total, joined, 0, upto[last] - upto[0])
@@ -130,42 +128,35 @@ def _leading(listing: Listing, expression: str) -> tuple[str, ...]:
     return (first, *rest)
 
 
-def _places(
-    reading: Reading,
-    listing: Listing,
-    asked: Asked,
-    conditions: Sequence[str],
-    values: Sequence[object],
-    order: Order,
-    columns: Sequence[str],
-) -> pa.Table:
+def _places(reading: Reading, request: PieceRequest, columns: Sequence[str]) -> pa.Table:
     """Return how many rows fit at each place of an order, and up to it: place_0, place_1, ..., n, upto."""
-    where = " and ".join(conditions) or "true"
-    used = set(_WORD.findall(where)).union(columns)
+    listing, asked, condition = request.listing, request.asked, request.condition
+    used = set(_WORD.findall(condition)).union(columns)
     shown = ", ".join(
-        f"{expression} as place_{number}" for number, expression in enumerate((order.expression, *columns[1:]))
+        f"{expression} as place_{number}" for number, expression in enumerate((request.order, *columns[1:]))
     )
-    by = ", ".join([f"place_0 {order.direction}", *(f"place_{number}" for number in range(1, len(columns)))])
+    by = ", ".join([f"place_0 {request.direction}", *(f"place_{number}" for number in range(1, len(columns)))])
     sql = f"""
-        with counted as (select {shown}, count(*) as n from listed where {where} group by all)
+        with counted as (select {shown}, count(*) as n from listed where {condition} group by all)
         select *, (sum(n) over (order by {by} rows unbounded preceding))::bigint as upto from counted order by upto
     """
     narrow = [name for name in TABLES[listing.table].names if name in used]
 
     def compute() -> pa.Table:
-        return reading.sql(sql, {"listed": listing.rows(reading, asked, columns=narrow)}, values)
+        return reading.sql(sql, {"listed": listing.rows(reading, asked, columns=narrow)}, request.values)
 
-    key = ("places", listing.name, order, where, tuple(values), str(listing.where(reading, asked)))
+    where = str(listing.where(reading, asked))
+    key = ("places", listing.name, where, condition, request.values, request.order, request.direction)
     return reading.kept(key, [listing.table], compute)
 
 
-def _bounds(columns: Sequence[str], order: Order, first: list[Any], last: list[Any]) -> dict[str, object]:
+def _bounds(columns: Sequence[str], request: PieceRequest, first: list[Any], last: list[Any]) -> dict[str, object]:
     """Return conditions that hold from the first to the last place: of the columns in which they are equal, and one."""
     found: dict[str, object] = {}
-    is_time = _TIME.fullmatch(order.expression) is not None
+    is_time = _TIME.fullmatch(request.order) is not None
     for number, column in enumerate(columns):
         one, other = first[number], last[number]
-        if number == 0 and order.is_descending:
+        if number == 0 and request.is_descending:
             one, other = other, one
         # A time that is null counts as 0.
         found[column] = Within(one, other + 1, one <= 0) if number == 0 and is_time else Between(one, other)

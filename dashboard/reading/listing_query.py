@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from dashboard.reading.listing_places import Order, span_of
+from dashboard.reading.listing_places import PieceRequest, span_of
 from dashboard.reading.listings import Listing
 from dashboard.reading.queries import UNFIT_VALUES
 from dashboard.reading.questions import Reading
@@ -63,81 +63,61 @@ def piece(
     Raises:
         BadQuestionError: A parameter, order or cursor is none.
     """
-    conditions, values = _conditions(listing, asked)
+    condition, values = _condition(listing, asked)
     sort = sort or listing.default
     is_descending, name = sort.startswith("-"), sort.removeprefix("-")
     if name not in listing.orders:
         raise BadQuestionError(f"sort: {name!r} is not one of {', '.join(listing.orders)}")
-    order = Order(listing.orders[name], is_descending)
     place = read_cursor(cursor, sort, len(listing.key)) if cursor else []
+    order = listing.orders[name]
+    # One row more than the piece shows whether another piece follows.
+    request = PieceRequest(listing, asked, condition, values, order, is_descending, limit + 1, offset, place)
     try:
-        return _piece(reading, listing, asked, conditions, values, order, sort, limit, offset, place)
+        found, total = _found(reading, request)
     except UNFIT_VALUES as error:
         if not place:
             raise
         raise BadQuestionError("cursor: it belongs to another question") from error
-
-
-def _piece(
-    reading: Reading,
-    listing: Listing,
-    asked: Mapping[str, str],
-    conditions: list[str],
-    values: list[object],
-    order: Order,
-    sort: str,
-    limit: int,
-    offset: int,
-    place: list[Any],
-) -> Piece:
-    span = span_of(reading, listing, asked, conditions, values, order, limit=limit + 1, offset=offset, place=place)
-    if span is not None:
-        rows = listing.rows(reading, asked, bounds=span.bounds)
-        found = _ordered(reading, listing, rows, conditions, values, order, limit + 1, offset - span.before, place)
-        # Fewer than were counted: the table changed between.
-        if found.num_rows >= min(limit + 1, span.rows - (offset - span.before)):
-            return _cut(found, span.total, listing, sort, limit)
-    rows = listing.rows(reading, asked)
-    where = " and ".join(conditions) or "true"
-    (count,) = reading.sql(f"select count(*) as n from listed where {where}", {"listed": rows}, values).to_pylist()
-    found = _ordered(reading, listing, rows, conditions, values, order, limit + 1, offset, place)
-    return _cut(found, count["n"], listing, sort, limit)
-
-
-def _ordered(
-    reading: Reading,
-    listing: Listing,
-    rows: pa.Table,
-    conditions: list[str],
-    values: list[object],
-    order: Order,
-    limit: int,
-    offset: int,
-    place: list[Any],
-) -> pa.Table:
-    """Return the rows that fit, in order, after a place; with each one's own place as cursor_0, cursor_1, ..."""
-    keys = listing.key
-    if place:
-        first, *rest = place
-        sign, marks = "<" if order.is_descending else ">", ", ".join("?" * len(rest))
-        after = f"({order.expression} {sign} ? or ({order.expression} = ? and row({', '.join(keys)}) > row({marks})))"
-        conditions, values = [*conditions, after], [*values, first, first, *rest]
-    columns = ", ".join(f'"{column}"' for column in listing.columns)
-    inner = ", ".join(f"{expression} as cursor_{number}" for number, expression in enumerate((order.expression, *keys)))
-    sql = (
-        f"select {columns}, {inner} from listed where {' and '.join(conditions) or 'true'}"
-        f" order by {order.expression} {order.direction}, {', '.join(keys)} limit ? offset ?"
-    )
-    return reading.sql(sql, {"listed": rows}, [*values, limit, offset])
-
-
-def _cut(found: pa.Table, total: int, listing: Listing, sort: str, limit: int) -> Piece:
     rows = plain_rows(found)
     places = [[row.pop(f"cursor_{number}") for number in range(len(listing.key) + 1)] for row in rows]
     return Piece(rows[:limit], total, write_cursor(sort, places[limit - 1]) if len(rows) > limit else None)
 
 
-def _conditions(listing: Listing, asked: Mapping[str, str]) -> tuple[list[str], list[object]]:
+def _found(reading: Reading, request: PieceRequest) -> tuple[pa.Table, int]:
+    """Return the rows of a piece, and how many rows of the listing fit."""
+    span = span_of(reading, request)
+    if span is not None:
+        rows = request.listing.rows(reading, request.asked, bounds=span.bounds)
+        inside = request._replace(offset=request.offset - span.before)
+        found = _ordered(reading, inside, rows)
+        # Fewer than were counted: the table changed between.
+        if found.num_rows >= min(request.limit, span.rows - inside.offset):
+            return found, span.total
+    rows = request.listing.rows(reading, request.asked)
+    sql = f"select count(*) as n from listed where {request.condition}"
+    (count,) = reading.sql(sql, {"listed": rows}, request.values).to_pylist()
+    return _ordered(reading, request, rows), count["n"]
+
+
+def _ordered(reading: Reading, request: PieceRequest, rows: pa.Table) -> pa.Table:
+    """Return the rows that fit, in order, after a place; with each one's own place as cursor_0, cursor_1, ..."""
+    listing, order, where, values = request.listing, request.order, request.condition, request.values
+    keys = ", ".join(listing.key)
+    if request.place:
+        first, *rest = request.place
+        marks = ", ".join("?" * len(rest))
+        where += f" and ({order} {request.after} ? or ({order} = ? and row({keys}) > row({marks})))"
+        values = (*values, first, first, *rest)
+    columns = ", ".join(f'"{column}"' for column in listing.columns)
+    inner = ", ".join(f"{expression} as cursor_{number}" for number, expression in enumerate((order, *listing.key)))
+    sql = (
+        f"select {columns}, {inner} from listed where {where}"
+        f" order by {order} {request.direction}, {keys} limit ? offset ?"
+    )
+    return reading.sql(sql, {"listed": rows}, [*values, request.limit, request.offset])
+
+
+def _condition(listing: Listing, asked: Mapping[str, str]) -> tuple[str, tuple[object, ...]]:
     conditions: list[str] = []
     values: list[object] = []
     for name, value in asked.items():
@@ -155,7 +135,7 @@ def _conditions(listing: Listing, asked: Mapping[str, str]) -> tuple[list[str], 
         else:
             raise BadQuestionError(f"{name!r} is not one of {', '.join([*listing.filters, SEARCH, SINCE, UNTIL])}")
         values.append(value)
-    return conditions, values
+    return " and ".join(conditions) or "true", tuple(values)
 
 
 def write_cursor(sort: str, place: list[Any]) -> str:
