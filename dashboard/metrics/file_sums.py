@@ -53,8 +53,10 @@ class FileSums:
         with self._summing:
             before, now, held = self._kept.get(name, {}), dict[str, Sums](), 0
             parts: list[Sums] = []
+            # Not the library's data set: it opens every file of the table, for one that is new.
+            files = pa_fs.PyFileSystem(DeltaStorageHandler(table.table_uri))
             for path in table.get_add_actions(flatten=True)["path"].to_pylist():
-                sums = before.get(path) or sum_rows(_rows_of(table, name, path, columns))
+                sums = before.get(path) or sum_rows(_rows_of(files, name, path, columns))
                 parts.append(sums)
                 held += sum(part.num_rows for part in sums.values())
                 if held <= MOST_ROWS:
@@ -70,9 +72,8 @@ def _is_plain(table: DeltaTable) -> bool:
     return table.protocol().min_reader_version == 1 and not table.metadata().partition_columns
 
 
-def _rows_of(table: DeltaTable, name: str, path: str, columns: Sequence[str]) -> pa.Table:
+def _rows_of(files: pa_fs.FileSystem, name: str, path: str, columns: Sequence[str]) -> pa.Table:
     """Return columns of one file; those that it does not have are null."""
-    files = pa_fs.PyFileSystem(DeltaStorageHandler(table.table_uri))
     with files.open_input_file(path) as opened:
         file = pq.ParquetFile(opened)
         there = [one for one in columns if one in file.schema_arrow.names]

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.fs as pa_fs
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from deltalake.fs import DeltaStorageHandler
 
 from dashboard.metrics import file_sums
 from dashboard.metrics.file_sums import FileSums
@@ -27,9 +29,9 @@ def files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     rows_of = file_sums._rows_of
 
-    def counted(table: DeltaTable, name: str, path: str, columns: Any) -> pa.Table:
+    def counted(files: pa_fs.FileSystem, name: str, path: str, columns: Any) -> pa.Table:
         found.append(path)
-        return rows_of(table, name, path, columns)
+        return rows_of(files, name, path, columns)
 
     monkeypatch.setattr(file_sums, "_rows_of", counted)
     return found
@@ -101,6 +103,22 @@ def test_a_new_version_costs_its_new_files(tmp_path: Path, files: list[str]) -> 
     samples(tables, settings, sums)
     samples(tables, settings, sums)
     assert len(files) == len(set(files)) == 6
+
+
+def test_a_version_with_many_new_files_opens_the_store_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    class CountedHandler(DeltaStorageHandler):
+        def __init__(self, uri: str) -> None:
+            super().__init__(uri)
+            opened.append(uri)
+
+    monkeypatch.setattr(file_sums, "DeltaStorageHandler", CountedHandler)
+    chosen, place = random.Random(3), str(tmp_path / REBALANCES.name)
+    for number in range(3):
+        write_deltalake(place, to_arrow(REBALANCES, some_rows(REBALANCES, chosen, number)), mode="append")
+    samples(TableSnapshots(tmp_path), metrics(), FileSums())
+    assert len(opened) == 1
 
 
 def test_beyond_the_limit_sums_are_made_anew_and_are_right(
