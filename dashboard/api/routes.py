@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 
 from dashboard.api.answers import csv_answer, json_answer
-from dashboard.reading import listings
 from dashboard.reading.job_facts import delays
-from dashboard.reading.listing_query import BadQuestionError, piece, plain_rows
+from dashboard.reading.listing_query import BadQuestionError, piece, plain_rows, refuse_others
+from dashboard.reading.listings import LISTINGS, Listing
 from dashboard.reading.overview import churn, clusters
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
@@ -20,12 +20,30 @@ from streaming.views.groups import one_group
 from streaming.views.members import members
 from streaming.views.progress import progress
 
-router = APIRouter(prefix="/api/v1", tags=["tables"])
+
+def check_parameters(request: Request) -> None:
+    """Refuse parameters that the route or the listing does not take.
+
+    Raises:
+        BadQuestionError: There is one, or one is given twice.
+    """
+    taken = [one.alias for one in request.scope["route"].dependant.query_params]
+    if (name := request.path_params.get("listing")) is not None:
+        taken = [*_listing(name).parameters, *taken]
+    refuse_others((key for key, _ in request.query_params.multi_items()), taken, request.url.path[:100])
+
+
+def _listing(name: str) -> Listing:
+    if name not in LISTINGS:
+        raise BadQuestionError(f"{name!r} is not one of {', '.join(LISTINGS)}")
+    return LISTINGS[name]
+
+
+router = APIRouter(prefix="/api/v1", tags=["tables"], dependencies=[Depends(check_parameters)])
 
 Format = Annotated[Literal["json", "csv"], Query(description="json, or csv with a heading")]
 Limit = Annotated[int, Query(ge=1, description="Rows at most; the setting dashboard.max_rows bounds it")]
 Text = Annotated[str, Query(max_length=20_000)]
-_OWN = frozenset({"format", "limit", "cursor", "sort"})
 DEFAULT_LIMIT = 1_000
 
 
@@ -113,20 +131,22 @@ def one_rebalance(request: Request, rebalance_id: Annotated[str, Path(max_length
     return json_answer(rebalance_detail(_reading(request), rebalance_id))
 
 
-@router.get("/{listing}")
+@router.get(
+    "/{listing}",
+    description="Return rows of a listing. Further parameters choose rows, `since` and `until` in epoch ms: "
+    + "; ".join(f"`{name}` takes {', '.join(one.parameters)}" for name, one in LISTINGS.items()),
+)
 def listed(
     request: Request,
-    listing: Annotated[str, Path(description=", ".join(listings.LISTINGS))],
+    listing: Annotated[str, Path(description=", ".join(LISTINGS))],
     sort: Annotated[str, Query(max_length=100, description="an order of the listing; - before it descends")] = "",
     limit: Limit = DEFAULT_LIMIT,
     cursor: Annotated[str, Query(max_length=50_000, description="next_cursor of the piece before")] = "",
     format: Format = "json",  # noqa: A002 - as above
 ) -> Response:
-    """Return rows of a listing. Further parameters are its filters, ``q``, ``since`` and ``until`` (epoch ms)."""
-    found = listings.LISTINGS.get(listing)
-    if found is None:
-        raise BadQuestionError(f"{listing!r} is not one of {', '.join(listings.LISTINGS)}")
-    asked = {name: value for name, value in request.query_params.items() if name not in _OWN}
+    """Return rows of a listing."""
+    found = _listing(listing)
+    asked = {name: value for name, value in request.query_params.items() if name in found.parameters}
     most = min(limit, request.app.state.settings.max_rows)
     rows = piece(_reading(request), found, asked, sort=sort, limit=most, cursor=cursor)
     if format == "csv":

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from dashboard.pages.addresses import API, address
 from dashboard.pages.columns import Column
-from dashboard.reading.listing_query import SEARCH, SINCE, UNTIL, BadQuestionError, piece
+from dashboard.reading.listing_query import BadQuestionError, piece, refuse_others
 from dashboard.reading.listings import Listing
 from dashboard.reading.questions import Reading
 
 PAGE_ROWS = 100
-_OWN = frozenset({"sort", "page"})
+_OWN = ("sort", "page")
 
 
 class Choice(NamedTuple):
@@ -37,10 +37,7 @@ def parameters_of(parameters: Mapping[str, str], listing: Listing) -> tuple[dict
     Raises:
         BadQuestionError: One is unknown.
     """
-    known = {*listing.filters, SEARCH, SINCE, UNTIL, *_OWN}
-    unknown = sorted(set(parameters) - known)
-    if unknown:
-        raise BadQuestionError(f"{unknown[0]!r} is not one of {', '.join(sorted(known))}")
+    refuse_others(parameters, (*listing.parameters, *_OWN), "this page")
     page = parameters.get("page", "1")
     if not page.isascii() or not page.isdecimal() or not 1 <= int(page[:7] or 0) <= 1_000_000:
         raise BadQuestionError(f"page: {page!r} is no number of a page")

@@ -5,20 +5,18 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from dashboard.reading.listing_places import PieceRequest, span_of
-from dashboard.reading.listings import Listing
+from dashboard.reading.listings import SEARCH, SINCE, UNTIL, Listing
 from dashboard.reading.queries import UNFIT_VALUES
 from dashboard.reading.questions import Reading
 from streaming.tables.schema import Row
 from udfs.model.timestamps import LATEST_MS
-
-# Parameters of an address that are no filter of rows by equality.
-SINCE, UNTIL, SEARCH = "since", "until", "q"
 
 
 class BadQuestionError(Exception):
@@ -54,8 +52,8 @@ def piece(
     Args:
         reading: The tables.
         listing: What is listed.
-        asked: Parameter -> value: the listing's filters, ``q`` (a part of a name, in any case), ``since``, ``until``
-            (epoch ms).
+        asked: Parameter -> value, of the listing's own: its filters, ``q`` (a part of a name, in any case), ``since``
+            and ``until`` (epoch ms). An empty value is none.
         sort: One of the listing's orders, with ``-`` before it to descend; empty = its default.
         limit: How many rows at most.
         offset: How many rows are skipped; cursor: the piece after the one that gave it.
@@ -63,6 +61,8 @@ def piece(
     Raises:
         BadQuestionError: A parameter, order or cursor is none.
     """
+    refuse_others(asked, listing.parameters, listing.name)
+    asked = {name: value for name, value in asked.items() if value}
     condition, values = _condition(listing, asked)
     sort = sort or listing.default
     is_descending, name = sort.startswith("-"), sort.removeprefix("-")
@@ -117,23 +117,35 @@ def _ordered(reading: Reading, request: PieceRequest, rows: pa.Table) -> pa.Tabl
     return reading.sql(sql, {"listed": rows}, [*values, request.limit, request.offset])
 
 
+def refuse_others(given: Iterable[str], taken: Sequence[str], name: str) -> None:
+    """Refuse parameters that would have no effect.
+
+    Args:
+        given: Names of parameters.
+        taken: Those that have an effect.
+        name: What is asked for, as people call it.
+
+    Raises:
+        BadQuestionError: One is not taken, or is given twice.
+    """
+    names = sorted(given)
+    if others := sorted(set(names).difference(taken)):
+        raise BadQuestionError(f"{name} does not take {others[0][:50]!r}; it takes {', '.join(taken) or 'none'}")
+    if repeated := [one for one, next_one in pairwise(names) if one == next_one]:
+        raise BadQuestionError(f"{repeated[0]} is given more than once; {name} takes one value of it")
+
+
 def _condition(listing: Listing, asked: Mapping[str, str]) -> tuple[str, tuple[object, ...]]:
     conditions: list[str] = []
     values: list[object] = []
     for name, value in asked.items():
-        if not value:
-            continue
-        if name == SEARCH:
-            conditions.append(f"contains(lower(concat_ws(' ', {', '.join(listing.searched)})), lower(?))")
-        elif name in (SINCE, UNTIL):
+        if name in (SINCE, UNTIL):
             # Beyond it files cannot be compared with a time: Arrow's nanoseconds end in 2262.
             if not value.isascii() or not value.isdecimal() or len(value) > 15 or int(value) > LATEST_MS:
                 raise BadQuestionError(f"{name}: {value!r} is not a time in epoch milliseconds, up to the year 2100")
             continue
-        elif name in listing.filters:
-            conditions.append(listing.filters[name])
-        else:
-            raise BadQuestionError(f"{name!r} is not one of {', '.join([*listing.filters, SEARCH, SINCE, UNTIL])}")
+        searched = f"contains(lower(concat_ws(' ', {', '.join(listing.searched)})), lower(?))"
+        conditions.append(searched if name == SEARCH else listing.filters[name])
         values.append(value)
     return " and ".join(conditions) or "true", tuple(values)
 

@@ -13,6 +13,10 @@ from dashboard.reading.window import last_day
 from streaming.tables.schema import TABLES
 from streaming.views.reader import Within
 
+# Parameters that are no filter by equality: a part of a name, and a span of time in epoch ms.
+SEARCH, SINCE, UNTIL = "q", "since", "until"
+# Equal to these, files without such rows are skipped.
+_SKIPPING = ("cluster", "group_id", "member_id", "rebalance_id")
 Asked = Mapping[str, str]
 
 
@@ -23,26 +27,49 @@ class Listing:
     Attributes:
         name: As in addresses.
         table: Whose rows they are; empty = ``made`` makes them.
-        where: The conditions by which files are skipped, as ``Reader.read`` takes them.
         columns: Names, in order; all others stay inside.
         filters: Parameter -> condition with one ``?``.
         searched: Columns that the parameter ``q`` looks in.
         orders: Name of an order -> expression that is never null; ``-name`` descends.
         default: The order of whoever names none.
         key: Expressions that tell rows apart, never null.
+        times: What ``since`` and ``until`` are compared with: the time of an event, or begin and end of a span, whose
+            end is null while it is open. Empty = rows are of now, and have no such parameters.
+        is_recent: Rows are of the last day, unless a time, a group or a rebalance is asked for.
         made: Makes the rows where they are no table's.
     """
 
     name: str
     table: str
-    where: Callable[[Reading, Asked], dict[str, object]]
     columns: tuple[str, ...]
     filters: Mapping[str, str]
     searched: tuple[str, ...]
     orders: Mapping[str, str]
     default: str
     key: tuple[str, ...]
+    times: tuple[str, ...] = ()
+    is_recent: bool = False
     made: Callable[[Reading], pa.Table] | None = None
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Return the parameters that choose rows."""
+        return (*self.filters, SEARCH, *((SINCE, UNTIL) if self.times else ()))
+
+    def where(self, reading: Reading, asked: Asked) -> dict[str, object]:
+        """Return the conditions by which files are skipped, as ``Reader.read`` takes them."""
+        found: dict[str, object] = {name: asked[name] for name in _SKIPPING if name in asked}
+        since, until = (int(asked[name]) if name in asked else None for name in (SINCE, UNTIL))
+        if self.is_recent and not asked.keys() & {SINCE, UNTIL, "group_id", "rebalance_id"}:
+            since = last_day(reading).since_ms
+        if len(self.times) == 1:
+            found[self.times[0]] = Within(since, until)
+        elif self.times:
+            begin, end = self.times
+            # A span that ended at ``since`` was over by then.
+            found[begin] = None if until is None else Within(until_ms=until)
+            found[end] = None if since is None else Within(since + 1, or_null=True)
+        return found
 
     def rows(
         self,
@@ -71,46 +98,12 @@ def _time(name: str) -> str:
     return f"coalesce(epoch_ms({name}), 0)"
 
 
-def _where(asked: Asked) -> dict[str, object]:
-    return {name: asked[name] for name in ("cluster", "group_id", "member_id") if asked.get(name)}
-
-
-def time_span(reading: Reading, asked: Asked, *, is_bounded: bool = True) -> Within:
-    """Return the span of event time that is asked for with ``since`` and ``until`` (epoch ms), else the last day."""
-    window = last_day(reading)
-    since = asked.get("since") or (window.since_ms if is_bounded else None)
-    until = asked.get("until") or None
-    return Within(None if since is None else int(since), None if until is None else int(until))
-
-
-def _within(column: str) -> Callable[[Reading, Asked], dict[str, object]]:
-    """Return the conditions of rows with a time: the last day, but a group's own history from its beginning."""
-
-    def where(reading: Reading, asked: Asked) -> dict[str, object]:
-        return _where(asked) | {column: time_span(reading, asked, is_bounded="group_id" not in asked)}
-
-    return where
-
-
-def _of_group(_: Reading, asked: Asked) -> dict[str, object]:
-    return {name: asked.get(name) for name in ("cluster", "group_id")}
-
-
-def _of_member(_: Reading, asked: Asked) -> dict[str, object]:
-    return _where(asked)
-
-
-def _of_rejected_events(reading: Reading, asked: Asked) -> dict[str, object]:
-    return {"seen_at": time_span(reading, asked, is_bounded=False)}
-
-
 _GROUP_ORDERS = {"cluster": "cluster", "group_id": "group_id"}
 _QUEUE = ("topic", "coalesce(broker, '')", "queue_id")
 
 GROUPS = Listing(
     "groups",
     "",
-    _of_group,
     (
         *("cluster", "system", "group_id", "health", "state", "open_findings", "finding_kinds"),
         *("rebalances_hour", "rebalances_day", "queues_moved_day", "members", "queues", "idle_members"),
@@ -139,7 +132,6 @@ GROUPS = Listing(
 REBALANCES = Listing(
     "rebalances",
     "rebalances",
-    _within("event_time"),
     TABLES["rebalances"].names,
     _equal("cluster", "group_id", "system", "status", "rebalance_id")
     | {
@@ -160,11 +152,12 @@ REBALANCES = Listing(
     },
     "-event_time",
     ("rebalance_id",),
+    times=("event_time",),
+    is_recent=True,
 )
 FINDINGS = Listing(
     "findings",
     "findings",
-    _of_group,
     TABLES["findings"].names,
     _equal("cluster", "group_id", "kind", "severity", "finding_id")
     | {"open": "(case when closed_at is null then 'yes' else 'no' end) = ?"},
@@ -179,11 +172,11 @@ FINDINGS = Listing(
     },
     "severity",
     ("-coalesce(epoch_ms(opened_at), 0)", "finding_id"),
+    times=("opened_at", "closed_at"),
 )
 MEMBERS = Listing(
     "members",
     "members",
-    _of_member,
     TABLES["members"].names,
     _equal("cluster", "group_id", "member_id", "client_id", "host", "instance_id")
     | {"open": "(case when left_at is null then 'yes' else 'no' end) = ?"},
@@ -198,11 +191,11 @@ MEMBERS = Listing(
     },
     "-joined_at",
     ("cluster", "group_id", "member_id", _time("joined_at")),
+    times=("joined_at", "left_at"),
 )
 ASSIGNMENTS = Listing(
     "assignments",
     "assignments",
-    _of_member,
     TABLES["assignments"].names,
     _equal("cluster", "group_id", "topic", "member_id", "origin")
     | {"open": "(case when valid_to is null then 'yes' else 'no' end) = ?"},
@@ -210,44 +203,46 @@ ASSIGNMENTS = Listing(
     _GROUP_ORDERS | {"topic": "topic", "member_id": "member_id", "valid_from": _time("valid_from")},
     "cluster",
     ("cluster", "group_id", *_QUEUE, "origin", "member_id", _time("valid_from")),
+    times=("valid_from", "valid_to"),
 )
 REJECTED = Listing(
     "rejected-events",
     "rejected_events",
-    _of_rejected_events,
     TABLES["rejected_events"].names,
     _equal("cluster", "group_id", "reason", "source"),
     ("cluster", "group_id", "reason", "detail", "raw"),
     {"seen_at": _time("seen_at"), "reason": "reason", "cluster": "coalesce(cluster, '')"},
     "-seen_at",
     ("source", "position", "reason", "coalesce(raw_sha256, '')"),
+    times=("seen_at",),
 )
 MINUTES = Listing(
     "group-minutes",
     "group_minutes",
-    _within("minute"),
     TABLES["group_minutes"].names,
     _equal("cluster", "group_id"),
     ("group_id",),
     _GROUP_ORDERS | {"minute": _time("minute")},
     "-minute",
     ("cluster", "group_id", _time("minute")),
+    times=("minute",),
+    is_recent=True,
 )
 PROGRESS = Listing(
     "queue-progress",
     "queue_progress",
-    _within("event_time"),
     TABLES["queue_progress"].names,
     _equal("cluster", "group_id", "topic"),
     ("topic",),
     _GROUP_ORDERS | {"event_time": _time("event_time"), "lag": "lag"},
     "-event_time",
     ("cluster", "group_id", *_QUEUE, _time("event_time"), _time("committed_at"), _time("end_at")),
+    times=("event_time",),
+    is_recent=True,
 )
 AUDITS = Listing(
     "audits",
     "audits",
-    _within("event_time"),
     TABLES["audits"].names,
     _equal("cluster", "group_id", "system", "verdict", "reason", "rebalance_id"),
     ("group_id", "cluster", "reason", "detail"),
@@ -260,6 +255,8 @@ AUDITS = Listing(
     },
     "-event_time",
     ("rebalance_id",),
+    times=("event_time",),
+    is_recent=True,
 )
 LISTINGS = {
     one.name: one for one in (GROUPS, REBALANCES, FINDINGS, MEMBERS, ASSIGNMENTS, REJECTED, MINUTES, PROGRESS, AUDITS)

@@ -44,6 +44,66 @@ def test_charts_have_their_data(client: TestClient) -> None:
     assert len(text.splitlines()) == 5
 
 
+@pytest.mark.parametrize("name", LISTINGS)
+def test_a_parameter_that_a_listing_does_not_take_is_refused_with_those_that_it_takes(
+    client: TestClient, name: str
+) -> None:
+    taken = ", ".join((*LISTINGS[name].parameters, "sort", "limit", "cursor", "format"))
+    for other in ("colour", "page", "offset", *(() if LISTINGS[name].times else ("since", "until"))):
+        for value in ("5", ""):
+            answer = client.get(f"/api/v1/{name}", params={other: value})
+            assert answer.status_code == 400
+            assert answer.json()["message"] == f"/api/v1/{name} does not take '{other}'; it takes {taken}"
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_every_parameter_of_a_listing_has_an_effect(client: TestClient, name: str) -> None:
+    wide = {} if not LISTINGS[name].times else {"since": "0"}
+    total = client.get(f"/api/v1/{name}", params=wide).json()["total"]
+    for one in LISTINGS[name].parameters:
+        value = {"since": "4102444800000", "until": "0"}.get(one, "no such value")
+        found = client.get(f"/api/v1/{name}", params=wide | {one: value}).json()["total"]
+        # What is open lasts.
+        assert found < total or not total or (one == "since" and len(LISTINGS[name].times) == 2)
+
+
+@pytest.mark.parametrize(
+    ("path", "other", "taken"),
+    [
+        ("clusters", "cluster", "format"),
+        ("churn?cluster=c1", "since", "cluster, group_id, format, limit"),
+        ("delays?limit=5", "cluster", "format, limit"),
+        ("timeline?cluster=c1&group_id=orders", "q", "cluster, group_id, since, until, origin, format"),
+        ("progress?cluster=c1&group_id=orders", "topic", "cluster, group_id, format"),
+        (f"rebalances/{THIRD}", "format", "none"),
+    ],
+)
+def test_other_addresses_refuse_what_they_do_not_take(client: TestClient, path: str, other: str, taken: str) -> None:
+    address = f"/api/v1/{path}"
+    assert client.get(address).status_code == 200
+    answer = client.get(f"{address}{'&' if '?' in path else '?'}{other}=c1")
+    assert answer.status_code == 400
+    assert answer.json()["message"] == f"{address.split('?')[0]} does not take '{other}'; it takes {taken}"
+
+
+def test_a_parameter_that_is_given_twice_is_refused(client: TestClient) -> None:
+    answer = client.get("/api/v1/groups?cluster=c1&cluster=c2")
+    assert answer.status_code == 400
+    assert answer.json()["message"] == "cluster is given more than once; /api/v1/groups takes one value of it"
+
+
+def test_a_listing_that_is_none_is_refused_with_those_that_there_are(client: TestClient) -> None:
+    answer = client.get("/api/v1/nothing?colour=red")
+    assert answer.status_code == 400
+    assert answer.json()["message"] == f"'nothing' is not one of {', '.join(LISTINGS)}"
+
+
+def test_an_old_rebalance_is_found_by_its_id(client: TestClient) -> None:
+    # A parameter without a value is none.
+    found = client.get("/api/v1/rebalances", params={"rebalance_id": FIRST, "cluster": "", "since": ""}).json()
+    assert [row["rebalance_id"] for row in found["rows"]] == [FIRST]
+
+
 def test_the_contract_names_every_route(client: TestClient) -> None:
     paths = client.get("/api/v1/openapi.json").json()["paths"]
     assert {"/api/v1/{listing}", "/api/v1/timeline", "/api/v1/rebalances/{rebalance_id}", "/v3/kafka"} <= set(paths)

@@ -9,6 +9,7 @@ from dashboard.pages.listing_page import listing_page, parameters_of
 from dashboard.reading.listing_query import BadQuestionError
 from dashboard.reading.listings import FINDINGS, GROUPS
 from dashboard.reading.questions import Reading
+from tests.streaming.tables.journals import T0
 
 
 def test_filters_order_and_page_come_from_the_address(reading: Reading) -> None:
@@ -28,7 +29,18 @@ def test_a_default_filter_holds_until_the_address_has_another(reading: Reading) 
     )
 
 
-@pytest.mark.parametrize("asked", [{"page": "0"}, {"page": "x"}, {"page": "²"}, {"page": "9" * 9}, {"colour": "red"}])
+def test_a_page_shows_what_was_open_at_its_time_and_offers_the_same_as_data(reading: Reading) -> None:
+    asked = {"open": "any", "until": str(T0 + 70_000)}
+    assert listing_page(reading, FINDINGS, columns.FINDINGS, "/findings", asked)["total"] == 0
+    asked["until"] = str(T0 + 70_001)
+    found = listing_page(reading, FINDINGS, columns.FINDINGS, "/findings", asked)
+    assert found["total"] == 1
+    assert found["data"] == f"/api/v1/findings?until={T0 + 70_001}"
+
+
+@pytest.mark.parametrize(
+    "asked", [{"page": "0"}, {"page": "x"}, {"page": "²"}, {"page": "9" * 9}, {"colour": "red"}, {"since": "0"}]
+)
 def test_what_is_unknown_is_refused(asked: dict[str, str]) -> None:
     with pytest.raises(BadQuestionError):
         parameters_of(asked, GROUPS)

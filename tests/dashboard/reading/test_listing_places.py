@@ -11,8 +11,8 @@ import pytest
 from bench.pages_tables import HOUR_MS, PagesFleet, write_tables
 from dashboard.reading import listing_places
 from dashboard.reading.cache import ResultCache
-from dashboard.reading.listing_query import Piece, piece
-from dashboard.reading.listings import ASSIGNMENTS, LISTINGS, REBALANCES, Listing
+from dashboard.reading.listing_query import Piece, piece, plain_rows
+from dashboard.reading.listings import ASSIGNMENTS, LISTINGS, MEMBERS, REBALANCES, Listing
 from dashboard.reading.questions import Reading
 from streaming.settings.model import Dashboard
 from streaming.tables.schema import TABLES
@@ -85,6 +85,25 @@ def test_times_between_two_bounds_are_kept_when_the_piece_narrows_them(
     one, other = both(many, monkeypatch, REBALANCES, asked, limit=10, offset=3)
     assert one == other
     assert 10 < one.total < FLEET.rebalances // 2
+
+
+@pytest.mark.parametrize("listing", [ASSIGNMENTS, MEMBERS], ids=lambda one: one.name)
+def test_spans_that_overlap_a_time_are_the_same_rows(
+    many: Reading, monkeypatch: pytest.MonkeyPatch, listing: Listing
+) -> None:
+    since, until = FLEET.until_ms - 9 * HOUR_MS, FLEET.until_ms - 8 * HOUR_MS
+    asked, cursor = {"since": str(since), "until": str(until)}, ""
+    begin, end = listing.times
+    spans = plain_rows(many.tables.read(listing.table, columns=[begin, end]))
+    overlapping = [one for one in spans if one[begin] < until and (one[end] is None or one[end] > since)]
+    assert 1_000 < len(overlapping) < len(spans)
+    for sort in ("group_id", "-cluster"):
+        for limit in (100, 900):
+            one, other = both(many, monkeypatch, listing, asked, sort=sort, limit=limit, cursor=cursor)
+            assert one == other
+            assert one.total == len(overlapping)
+            cursor = one.next_cursor or ""
+        cursor = ""
 
 
 def test_the_second_piece_reads_the_rows_of_a_few_groups(many: Reading, rows_read: list[tuple[int, int]]) -> None:

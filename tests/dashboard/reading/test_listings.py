@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.reading.listing_query import piece
-from dashboard.reading.listings import LISTINGS, time_span
+from dashboard.reading.listing_query import BadQuestionError, piece
+from dashboard.reading.listings import GROUPS, LISTINGS
 from dashboard.reading.questions import Reading
+from dashboard.reading.window import last_day
 from streaming.views.reader import Within
+from tests.streaming.tables.journals import T0
+from tests.streaming.views.story import FIRST, SECOND, THIRD
 
 
 @pytest.mark.parametrize("name", LISTINGS)
@@ -21,8 +24,64 @@ def test_every_order_and_filter_is_a_query(reading: Reading, name: str) -> None:
         assert piece(reading, listing, {one: "no such value"}, limit=100).rows == []
 
 
-def test_a_span_of_time_is_the_last_day_unless_it_is_given(reading: Reading) -> None:
-    assert time_span(reading, {"since": "5", "until": "9"}) == Within(5, 9)
-    assert time_span(reading, {}, is_bounded=False) == Within(None, None)
-    bounded = time_span(reading, {})
-    assert bounded.since_ms is not None
+SPANS = {
+    "assignments": ("topic", "queue_id", "member_id", "origin"),
+    "members": ("member_id",),
+    "findings": ("finding_id",),
+    "rebalances": ("rebalance_id",),
+}
+A0, A1, B0, B1 = (("orders", queue, member, "computed") for member in "ab" for queue in (0, 1))
+REPORTED, SHARED = ("orders", 1, "b", "reported"), ("events", -1, "pop", "computed")
+
+
+@pytest.mark.parametrize(
+    ("name", "since", "until", "expected"),
+    [
+        ("assignments", None, None, {A0, A1, B0, B1, REPORTED, SHARED}),
+        # A span holds its begin, and not its end.
+        ("assignments", None, 0, set()),
+        ("assignments", None, 1, {A0, A1, SHARED}),
+        ("assignments", None, 10_000, {A0, A1, SHARED}),
+        ("assignments", None, 10_001, {A0, A1, B1, REPORTED, SHARED}),
+        ("assignments", 9_999, 10_000, {A0, A1, SHARED}),
+        ("assignments", 10_000, 10_001, {A0, B1, REPORTED, SHARED}),
+        ("assignments", 10_000, None, {A0, B0, B1, REPORTED, SHARED}),
+        # What is open has no end.
+        ("assignments", 10**9, None, {B0, B1, REPORTED, SHARED}),
+        ("members", 69_999, None, {("a",), ("b",)}),
+        ("members", 70_000, None, {("b",)}),
+        ("members", None, 10_000, {("a",)}),
+        ("findings", None, 70_000, set()),
+        ("findings", None, 70_001, {("f1",)}),
+        ("findings", 10**9, None, {("f1",)}),
+        ("rebalances", 0, 10_000, {(FIRST,)}),
+        ("rebalances", 10_000, None, {(SECOND,), (THIRD,)}),
+        ("rebalances", None, 10_000, {(FIRST,)}),
+    ],
+)
+def test_rows_of_a_time_are_those_that_overlap_it(
+    reading: Reading, name: str, since: int | None, until: int | None, expected: set[tuple[object, ...]]
+) -> None:
+    asked = {bound: str(T0 + ms) for bound, ms in (("since", since), ("until", until)) if ms is not None}
+    found = piece(reading, LISTINGS[name], asked, limit=100)
+    assert {tuple(row[column] for column in SPANS[name]) for row in found.rows} == expected
+    assert found.total == len(expected)
+
+
+def test_rows_of_now_have_no_times(reading: Reading) -> None:
+    assert not GROUPS.times
+    with pytest.raises(BadQuestionError, match=r"groups does not take 'since'; it takes cluster, .*, q$"):
+        piece(reading, GROUPS, {"since": "0"}, limit=1)
+
+
+@pytest.mark.parametrize("name", [name for name, one in LISTINGS.items() if one.is_recent])
+def test_rows_are_of_the_last_day_unless_a_time_a_group_or_a_rebalance_is_given(reading: Reading, name: str) -> None:
+    (column,) = LISTINGS[name].times
+
+    def within(**asked: str) -> object:
+        return LISTINGS[name].where(reading, asked)[column]
+
+    assert within() == within(cluster="c1") == Within(last_day(reading).since_ms)
+    assert within(since="5", until="9") == Within(5, 9)
+    assert within(until="9") == Within(None, 9)
+    assert within(group_id="orders") == within(rebalance_id="x") == Within()
