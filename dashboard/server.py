@@ -89,10 +89,20 @@ class PageServer:
 
     @contextmanager
     def in_background(self) -> Iterator[PageServer]:
-        """Serve from a thread while the context is open."""
-        thread = threading.Thread(target=self.run, name="pages", daemon=True)
+        """Serve from a thread while the context is open, which begins when the server answers."""
+        ready = threading.Event()
+
+        def serve() -> None:
+            try:
+                self.run(when_ready=ready.set)
+            finally:
+                # A server that cannot start keeps nobody waiting.
+                ready.set()
+
+        thread = threading.Thread(target=serve, name="pages", daemon=True)
         thread.start()
         try:
+            ready.wait()
             yield self
         finally:
             self._server.should_exit = True

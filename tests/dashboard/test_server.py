@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import httpx2
 import pytest
 
+import dashboard.app
 from dashboard.server import PageServer
 from streaming.settings.model import load
 from streaming.setup.errors import SetupError
@@ -25,6 +27,30 @@ def test_it_answers_at_its_address_and_a_port_in_use_is_named(story_tables: Path
         answer = httpx2.get(f"{server.url}api/v1/openapi.json", trust_env=False, timeout=60)
         assert answer.json()["info"]["title"] == "Rebalance monitor"
         assert "server" not in answer.headers
+
+
+def test_in_the_background_it_is_warm_before_its_context_begins(
+    story_tables: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, was_begun = threading.Event(), list[bool]()
+    monkeypatch.setattr(dashboard.app, "warm_up", lambda *_: was_begun.append(begun.wait(1)))
+    with PageServer(story_tables, load(overrides={"dashboard.port": 0}).dashboard).in_background():
+        begun.set()
+    assert was_begun == [False]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_one_that_cannot_start_keeps_its_context_not_waiting(
+    story_tables: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = PageServer(story_tables, load(overrides={"dashboard.port": 0}).dashboard)
+
+    def fail(*_: object) -> None:
+        raise OSError("no loop of events")
+
+    monkeypatch.setattr(server._server, "run", fail)
+    with server.in_background(), pytest.raises(httpx2.ConnectError):
+        httpx2.get(server.url, trust_env=False)
 
 
 def test_a_host_that_is_not_this_machines_is_named(story_tables: Path) -> None:

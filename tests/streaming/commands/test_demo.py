@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import httpx2
 import pytest
 from typer.testing import CliRunner, Result
 
+import dashboard.app
 import streaming.job
 import streaming.simulator.live
 import streaming.supervisor
@@ -99,7 +101,7 @@ def test_a_simulator_that_failed_is_a_failure(run_demo: Any, monkeypatch: pytest
     assert result.exit_code == streaming.supervisor.FAILED_EXIT
 
 
-def test_its_pages_are_served_beside_it_at_the_address_that_it_prints(
+def test_its_pages_are_served_beside_it_at_the_address_that_it_prints_once_they_are_warm(
     run_demo: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[tuple[str, int]] = []
@@ -110,7 +112,8 @@ def test_its_pages_are_served_beside_it_at_the_address_that_it_prints(
         return supervise(job)
 
     monkeypatch.setattr(streaming.supervisor, "supervise", read_pages)
+    monkeypatch.setattr(dashboard.app, "warm_up", lambda *_: sys.stderr.write("warm\n"))
     result, _ = run_demo()
     ((url, code),) = found
-    assert f"pages: {url}" in result.output
+    assert f"warm\npages: {url}\n" in result.output
     assert code == 200
