@@ -141,7 +141,7 @@ def compute_generation(
     told: Owners | None,
     strategy: str | None,
     at: int,
-    again: list[QueuesReassigned | MemberReplaced],
+    again: list[QueuesReassigned | MemberReplaced] | None,
     previous: Owners | None = None,
     former: Mapping[str, str] | None = None,
     altered: Callable[[Problem], Problem] | None = None,
@@ -152,7 +152,7 @@ def compute_generation(
     not name the queues that its members are still to release: then nothing is computed until the topic is known.
 
     Args:
-        again: What became of computed spans at this event time so far.
+        again: What became of computed spans at this event time so far; None: it is not known.
         previous: The owners that the strategy starts from; None: the current ones.
         former, altered: As ``compute_target_assignment`` takes them.
     Returns: the assignment, and the input for computing it again once its topics are known.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.udfs.group.group_script import Script, assigned
 from udfs.model.events import QueueInfo
 
@@ -191,3 +193,40 @@ def test_what_a_generation_of_the_same_time_ended_stays_ended_when_a_later_batch
         spans.append(script.run(600).spans())
     assert spans[1] == spans[0]
     assert {"t/2 c 10..50 inferred", "t/2 c 50.. inferred"} <= set(spans[1])
+
+
+@pytest.mark.parametrize(("topic", "count"), [("t", 4), ("u", 2)])
+def test_what_a_generation_without_members_ended_stays_ended_however_late_the_next_one_of_its_time_comes(
+    topic: str, count: int
+) -> None:
+    spans = []
+    for is_cut in (False, True):
+        script = Script()
+        script.snapshot(10, 2, {"a": ["t"], "b": ["t"]}, assigned(a="0 1", b="2"), strategy="range")
+        script.snapshot(50, 3, {}, {})
+        if is_cut:
+            script.run(51)
+        script.snapshot(50, 4, {"b": [topic]}, {"b": [(topic, 0)]}, strategy="range")
+        if is_cut:
+            script.run(100)
+        script.queues(500, topic, count)
+        spans.append(script.run(600).spans())
+    assert spans[1] == spans[0]
+    assert spans[1] == sorted(
+        ["t/0 a 10..50 inferred", "t/1 a 10..50 inferred", "t/2 b 10..50 inferred"]
+        + [f"{topic}/{number} b 50.. inferred" for number in range(count)]
+    )
+
+
+def test_several_generations_of_one_time_may_come_each_in_a_batch_of_its_own() -> None:
+    spans = []
+    for is_cut in (False, True):
+        script = Script()
+        script.snapshot(10, 2, {"a": ["t"], "b": ["t"]}, assigned(a="0", b="1"), strategy="range")
+        for number, members in ((3, ""), (4, "ab"), (5, "b")):
+            script.snapshot(50, number, {one: ["t"] for one in members}, assigned(**dict.fromkeys(members, "0")))
+            if is_cut:
+                script.run(51 + number)
+        script.queues(500, "t", 3)
+        spans.append(script.run(600).spans())
+    assert spans[1] == spans[0]
