@@ -219,3 +219,19 @@ def test_what_came_before_a_generation_at_its_own_time_stays(history: list[Event
     expected = _outcome([known, later | {"t": 0}, *history, _END], cut)
 
     assert _outcome([known, *history, later, _END], cut) == expected
+
+
+@pytest.mark.parametrize("count", [0, 1])
+@pytest.mark.parametrize("cut", [in_one, one_by_one])
+def test_queues_of_an_assignment_that_the_first_metadata_lacks_are_none_in_the_next_generation(
+    count: int, cut: Cut
+) -> None:
+    held = {"p-1": [{"topic": "a", "queue_id": 0}, {"topic": "a", "queue_id": 1}]}
+    first, second, third = (_generation(1_000 * number, number, "p-1") for number in (1, 3, 4))
+    known = {"t": 2_000, "type": "topic_queues", "topic": "a", "queue_count": count}
+
+    run = CornerRun([first | {"assignments": held}, known, second, third, _END], cut)
+
+    rows = run.core.rows()
+    assert [row["queues_after"] for row in rows] == [2, count, count]
+    assert [row["trigger"] for row in rows] == ["group_created", "queue_count_changed", "unexplained"]

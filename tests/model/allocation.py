@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from udfs.model.errors import StrategyError
@@ -67,12 +67,13 @@ def allocate(
     members: Mapping[str, Mapping[str, Any]],
     topics: Mapping[str, list[dict[str, Any]]],
     owned: Mapping[str, list[Queue]],
+    stayed: Collection[str] = (),
 ) -> tuple[str | None, Held]:
     """Return the strategy and what each member shall hold.
 
     Args:
         members: Descriptions, in the order in which the members joined.
-        owned: What members that were there before held.
+        owned: What members that were there before held. stayed: Who was, of those whose generations are counted.
     """
     if mode != "clustering":
         everything = wanted_queues(members, topics)
@@ -86,7 +87,7 @@ def allocate(
     strategy = chosen_strategy(system, named, members)
     problem = Problem(
         group=group,
-        members=tuple(_participant(name, member, owned) for name, member in members.items()),
+        members=tuple(_participant(name, member, owned, name in stayed) for name, member in members.items()),
         topics={name: Topic(name=name, queues=_infos(queues)) for name, queues in topics.items()},
     )
     there = set(wanted_queues(members, topics))
@@ -103,10 +104,12 @@ def allocate(
     return strategy, held
 
 
-def _participant(name: str, member: Mapping[str, Any], owned: Mapping[str, list[Queue]]) -> Participant:
-    queues, since = owned.get(name), 1
+def _participant(name: str, member: Mapping[str, Any], owned: Mapping[str, list[Queue]], stayed: bool) -> Participant:
+    queues, since = owned.get(name) or ([] if stayed else None), 1 if stayed else None
     if member.get("owned") is not None:  # as it reports itself
-        queues, since = [(one["topic"], None, one["queue_id"]) for one in member["owned"]], None
+        queues = [(one["topic"], None, one["queue_id"]) for one in member["owned"]]
+    elif queues:
+        since = 1
     return Participant(
         member_id=name,
         name=name,

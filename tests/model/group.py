@@ -259,7 +259,7 @@ class Group(Reports):
         """End the sessions of this moment's departures; who is back within it never went."""
         for name, (member, at, reason) in sorted(self.leaving.items()):
             if name in self.members and reason != "replaced":
-                self.members[name].joined_at = member.joined_at
+                self.members[name].joined_at, self.members[name].is_new = member.joined_at, member.is_new
                 del departures[name]
             elif at > member.joined_at:
                 self.tables.members.append(self.session(name, member) | {
@@ -382,6 +382,7 @@ class Group(Reports):
             }
         for member in self.members.values():
             member.described.pop("owned", None)
+            member.is_new = False
         earlier, self.revoked = self.revoked, []
         if self.strategy == "kafka.cooperative-sticky" and status == "completed":
             free = set(wanted_queues(members, topics)) - owners(self.held).keys()
@@ -425,6 +426,7 @@ class Group(Reports):
             group=self.name, system=self.system, mode=mode, named=named, topics=topics,
             members={former.get(name, name): fields for name, fields in members.items()},
             owned={former.get(name, name): queues for name, queues in owned.items()},
+            stayed={former.get(name, name) for name in members if not self.members[name].is_new},
         )  # fmt: skip
         return strategy, {name: held[former.get(name, name)] for name in members}
 

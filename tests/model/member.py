@@ -28,6 +28,7 @@ class Member:
         self.described = described  # field -> (value, event time that carried it)
         self.said_goodbye: int | None = None
         self.shown_at = at  # the last generation that has it
+        self.is_new = True  # since the last rebalance
         self.not_before = at  # a changed timeout ends no session before the change
 
     def fields(self) -> dict[str, Any]:

@@ -299,7 +299,11 @@ class ReportedGroup(Group):
             self.revoked = [one for one in waiting if is_cooperative and one in there]
         counted = {topic: names_of(known[topic]) for topic in self.subscribed(members) & known.keys()}
         kept = {topic for topic in counted if counted[topic] == self.counted.get(topic)}
-        self.counted_at = {topic: self.counted_at.get(topic, at) if topic in kept else at for topic in counted}
+        # Queues that newer metadata lacks are not shown by what members were said to hold before.
+        held = [queue for queues in (self.reported or {}).values() for queue in queues] + self.revoked
+        gone = {topic for topic, _, number in held if topic in counted and number >= len(counted[topic])}
+        kept_at = {topic: self.counted_at.get(topic, self.since_before if topic in gone else at) for topic in counted}
+        self.counted_at = {topic: kept_at[topic] if topic in kept | gone else at for topic in counted}
         self.counted = counted
         self.last_strategy = self.strategy or self.last_strategy
         self.queues_before = queues
@@ -331,7 +335,7 @@ class ReportedGroup(Group):
             self.revoked if self.row and self.row["members_after"] else [],
         ]:  # so is what members held in the generation before, as of then
             for topic, _, number in held:
-                if number >= named_counts.get(topic, (0, 0))[0]:
+                if topic in self.subscribed(self.shown) and number >= named_counts.get(topic, (0, 0))[0]:
                     named_counts[topic] = (number + 1, self.counted_at.get(topic, self.since_before))
         for topic, (count, since) in named_counts.items():
             queues = known.get(topic, [])
@@ -416,7 +420,10 @@ class ReportedGroup(Group):
         for topic in self.subscribed(members):
             first = self.topics.first(topic, at)
             if first is not None and not self.topics.was_reported(topic, self.reported_up_to):
-                known[topic] = first
+                named = [
+                    one for one in known.get(topic, []) if one["queue_id"] not in {one["queue_id"] for one in first}
+                ]
+                known[topic] = sorted(first + named, key=lambda one: one["queue_id"])
         for topic in waited - self.unknown:
             self.counted[topic] = names_of(known[topic])
         self.queues_before = len(wanted_queues(members, known))

@@ -24,7 +24,7 @@ def replace(group: Group, at: int, former: str, name: str, lives_by: str) -> Non
     """Let a static member go on under a new id: its session and spans end, others begin, and nothing else."""
     old = group.members[former]
     fresh = Member(at, lives_by, dict(old.described))
-    fresh.not_before = old.not_before
+    fresh.not_before, fresh.is_new = old.not_before, old.is_new
     group.members = {name if one == former else one: member for one, member in group.members.items()}
     group.members[name] = fresh
     group.departed.pop(name, None)

@@ -13,9 +13,14 @@ class Topics:
     def __init__(self) -> None:
         self.floor = 0  # nothing is kept of the time before the last batch but what was known at its end
         self.told: dict[str, list[tuple[int, list[dict[str, Any]]]]] = {}
+        self.seen: set[tuple[str, str]] = set()  # topics and ids of events: a repeat has the time of the first
 
     def take(self, event: Event) -> None:
-        """Take in an event of a topic."""
+        """Take in an event of a topic, unless it repeats another one."""
+        name = event["topic"], event["event_id"]
+        if name in self.seen:
+            return
+        self.seen.add(name)
         history = self.told.setdefault(event["topic"], [])
         if history and history[-1][0] == event["event_time"]:
             history.pop()  # of one moment the last counts

@@ -135,6 +135,7 @@ class Coordinator:
         late = [due for due in context.facts.events if due.late]
         if not late or at is None:
             return
+        context.begin_spans(at)
         for due in sorted(
             late, key=lambda due: (generation_of(due), due.event.event_time, order_of(due), due.event_id)
         ):

@@ -190,10 +190,11 @@ class Topics:
         for one in standing.values():
             record = self._record(one[0].topic)
             former_id = None if record is None else record.topic_id
+            is_none = self._current(one[0].topic) is None  # whether or not it was ever reported
             change = self._set(one[0], record)
             if change is not None:
                 changes.append(change)
-            if change is not None or one[0].topic_id not in (None, former_id):
+            if change is not None or is_none or one[0].topic_id not in (None, former_id):
                 moves.append(one)  # a topic made anew has another id, whether or not it has other queues
         return moves, late, collided, changes
 

@@ -59,9 +59,9 @@ def test_what_is_older_than_the_last_report_is_late_even_if_that_changed_nothing
     assert apply(topics, count("t", 9, 20))[0] == [("t", 20)]
 
 
-def test_an_unknown_topic_without_queues_stays_unknown() -> None:
+def test_an_unknown_topic_without_queues_stays_unknown_but_is_a_change_for_groups() -> None:
     topics = Topics(CLUSTER, b"")
-    assert apply(topics, count("t", 0, 10)) == ([], [], [])
+    assert apply(topics, count("t", 0, 10)) == ([("t", 10)], [], [])
     assert Topics(CLUSTER, topics.encode()).at("t", T0 + 20) is None
 
 

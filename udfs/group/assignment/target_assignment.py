@@ -210,10 +210,11 @@ def _problem(
 ) -> Problem:
     group = view.group
     former = max(generation - 1, 0)  # the one in which they held it
+    stayed = _stayed(group, names)
     return Problem(
         group=view.facts.group_id,
         members=tuple(
-            participant(view.system, member, names.get(member.member_id), previous, former)
+            participant(view.system, member, names.get(member.member_id), previous, former, stayed)
             for member in group.members.values()
         ),
         topics={
@@ -225,12 +226,26 @@ def _problem(
     )
 
 
-def participant(system: System, member: Member, then: str | None, before: Previous, generation: int) -> Participant:
-    """Return a member as input of its strategy; ``then``: its former id, if it has another one now."""
-    previous = before.get(then or member.member_id)
+def participant(
+    system: System,
+    member: Member,
+    then: str | None,
+    before: Previous,
+    generation: int,
+    stayed: Collection[str] = (),
+) -> Participant:
+    """Return a member as input of its strategy.
+
+    Args:
+        then: Its former id, if it has another one now. before: What was owned in this generation.
+        stayed: Who was in it: also who owned nothing reports it, and so does who does not say since when it owns.
+    """
+    is_former = (then or member.member_id) in stayed
     owned, since = member.owned, member.owned_generation
+    if since is None and is_former:
+        since = generation
     if owned is None:
-        owned, since = previous, generation
+        owned, since = before.get(then or member.member_id, () if is_former else None), generation
     elif not SYSTEMS[system].counts_queues_per_broker and any(queue.broker is not None for queue in owned):
         owned = tuple(dict.fromkeys(QueueRef(queue.topic, queue.queue_id) for queue in owned))
     return Participant(
@@ -245,6 +260,14 @@ def participant(system: System, member: Member, then: str | None, before: Previo
         generation=since if owned is not None else None,
         settings=member.strategy_settings,
     )
+
+
+def _stayed(group: Group, names: Mapping[str, str]) -> set[str]:
+    """Return the members of the last counted generation that are in the pending one too, by the ids of that time."""
+    if group.pending is None:
+        return set()
+    joined = {one.member_id for one in group.pending.triggers if one.kind == "member_joined"}
+    return {names.get(one, one) for one in group.members} - joined
 
 
 def _by_former_ids(owners: Owners, names: Mapping[str, str]) -> Owners:

@@ -31,10 +31,10 @@ class GroupHistory(GroupView):
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
         super().__init__(group, facts, topics, rules)
         self.output = GroupOutput()
-        self.awaited_before = group.awaited
+        self.awaited_before, self._applied_before = group.awaited, group.last_applied
         self._spans_at: int | None = None
         self._first_change = 0  # of this time, even if the group is deleted at it
-        self._earlier_spans: list[QueuesReassigned | MemberReplaced] = []
+        self._earlier_spans: list[QueuesReassigned | MemberReplaced] | None = []
         self.begin_event_time()
 
     def begin_event_time(self) -> None:
@@ -56,16 +56,19 @@ class GroupHistory(GroupView):
         )
 
     def begin_spans(self, at: int) -> None:
-        """Record how many changes were written before the spans of one time."""
+        """Record how many changes were written before the spans of one time; those of earlier batches are not kept."""
         if at != self._spans_at:
-            self._spans_at, self._first_change, self._earlier_spans = at, len(self.output.changes), []
+            self._spans_at, self._first_change = at, len(self.output.changes)
+            self._earlier_spans = None if self._applied_before == at else []
 
     def note_earlier_spans(self, bodies: list[QueuesReassigned | MemberReplaced]) -> None:
         """Keep what became of computed spans at this time in batches before."""
         self._earlier_spans = bodies
 
-    def computed_spans_of_now(self) -> list[QueuesReassigned | MemberReplaced]:
-        """Return what became of computed spans at this time so far."""
+    def computed_spans_of_now(self) -> list[QueuesReassigned | MemberReplaced] | None:
+        """Return what became of computed spans at this time so far; None: some of it is in batches before."""
+        if self._earlier_spans is None:
+            return None
         bodies = [change.body for change in self.output.changes[self._first_change :]]
         return self._earlier_spans + [
             body

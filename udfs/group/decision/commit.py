@@ -105,7 +105,8 @@ def _forget_owned(group: Group) -> None:
 def overtake_awaited(context: GroupContext, at: int) -> None:
     """Forget what the current generation still needs: another one takes its place, under the present ids."""
     awaited = context.group.awaited
-    if awaited is not None and awaited is context.awaited_before and awaited.since == at:
+    is_of_now = awaited is not None and awaited is context.awaited_before and awaited.since == at
+    if awaited is not None and is_of_now and awaited.again is not None:
         context.note_earlier_spans([*awaited.again, *provisional_spans(context, awaited)])
     context.group.awaited = None
     settle_replaced(context)
@@ -182,14 +183,20 @@ def _correct_spans(context: GroupContext, awaited: Awaited, owners: Owners) -> N
     group, since = context.group, awaited.since
     before = group.computed
     if awaited.before is not None and (awaited.before or before):
-        context.write(since, SpansWithdrawn(since=since))
-        for body in awaited.again:
-            context.write(since, body)
         now = {then: member for member, then in ids_at(group, since).items()}
         before = {
             queue: tuple(sorted(now.get(one, one) for one in holders)) for queue, holders in awaited.before.items()
         }
-        group.computed = before
+        if awaited.again is None and not group.replaced:
+            # What a batch before ended at that time stays ended: only what began with this generation goes.
+            held = by_owner(group.computed)
+            kept = {one: [queue for queue in held[one] if one in before.get(queue, ())] for one in held}
+            commit_spans(context, "computed", owners_of(kept), since, costs={})
+        else:
+            context.write(since, SpansWithdrawn(since=since))
+            for body in awaited.again or ():
+                context.write(since, body)
+            group.computed = before
     # What was known of offsets then may be forgotten: it would depend on when the topic became known.
     commit_spans(context, "computed", owners, since, inferred=True, costs={})
     if not group.has_reported:

@@ -8,6 +8,7 @@ order they became known. Until then the reported assignment stands in for the to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 import msgspec
 
@@ -21,7 +22,7 @@ from udfs.group.batch.findings import RULES, Outcome, reported_late
 from udfs.group.decision.commit import commit_awaited, commit_topic
 from udfs.group.events.reported_assignment import compare_with_reports
 from udfs.group.state.assignment_diff import held_only_by, resized
-from udfs.group.state.group import Awaited, Owners, Queue, key_of, keys_of, queue_order
+from udfs.group.state.group import Awaited, Evidence, Owners, Queue, key_of, keys_of, queue_order
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.comparability import OF_LIBRARIES, TOPICS_UNKNOWN
@@ -32,6 +33,9 @@ from udfs.model.queues import shortened, spelled
 from udfs.model.spans import QueuesReassigned
 from udfs.strategies.problem import Problem
 
+# Evidence that metadata is newer than the current generation: the next one has no queues that it lacks.
+FIRST_METADATA: Final = "first metadata"
+
 
 def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: int) -> None:
     """Apply a change of a topic's queues, if a member subscribes to it."""
@@ -40,6 +44,8 @@ def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: i
     if not is_subscribed and topic not in group.current_topics():
         return
     if context.kind is GroupKind.REPORTED and topic in group.topics_without_metadata:
+        if group.recorded is None:
+            context.learn(Evidence("queue_count_changed", at, None, topic, due.event_id, FIRST_METADATA))
         learn_topic(context, topic, at, due.event_id)
         return
     before, after = context.queues_at(topic, event.event_time - 1), context.queues_at(topic, at)
@@ -69,8 +75,8 @@ def queues_shown(
     Returns: the queues, and the topics without metadata so far.
     """
     counts = view.group.counts
-    # No generation since has shown these changes of the metadata.
-    changed = {one.topic for one in view.group.evidence if one.time <= at}
+    # But for those of which no generation since has shown a change of the metadata.
+    kept = view.group.current_topics() - {one.topic for one in view.group.evidence if one.time <= at}
     named: dict[str, set[Queue]] = {}
     for queue in told or ():
         named.setdefault(queue[0], set()).add(queue)
@@ -83,7 +89,7 @@ def queues_shown(
         used = named.get(topic, set())
         if infos is None:
             guessed.append(topic)
-        if infos is None or topic not in changed:
+        if topic in kept:
             # Queues of an earlier assignment still exist, even if a cooperative rebalance has not assigned them yet,
             # unless newer metadata lacks them.
             used = used | {queue for queue in view.group.reported if queue[0] == topic}
@@ -141,7 +147,7 @@ def compute_generation(
     told: Owners | None,
     strategy: str | None,
     at: int,
-    again: list[QueuesReassigned | MemberReplaced],
+    again: list[QueuesReassigned | MemberReplaced] | None,
     previous: Owners | None = None,
     former: Mapping[str, str] | None = None,
     altered: Callable[[Problem], Problem] | None = None,
@@ -152,7 +158,7 @@ def compute_generation(
     not name the queues that its members are still to release: then nothing is computed until the topic is known.
 
     Args:
-        again: What became of computed spans at this event time so far.
+        again: What became of computed spans at this event time so far; None: it is not known.
         previous: The owners that the strategy starts from; None: the current ones.
         former, altered: As ``compute_target_assignment`` takes them.
     Returns: the assignment, and the input for computing it again once its topics are known.

@@ -226,7 +226,7 @@ def _pack_awaited(group: Group, awaited: Awaited, names: list[str], table: Share
         awaited.guessed,
         packed(awaited.before),
         packed(awaited.previous),
-        *([awaited.again] if awaited.again else []),
+        *([awaited.again] if awaited.again != [] else []),
     ]
 
 
@@ -244,7 +244,7 @@ def _unpack_awaited(group: Group, packed: list[Any], names: list[str], values: l
         guessed=guessed,
         before=unpacked(before),
         previous=unpacked(previous),
-        again=msgspec.convert(again[0], list[QueuesReassigned | MemberReplaced]) if again else [],
+        again=msgspec.convert(again[0], list[QueuesReassigned | MemberReplaced] | None) if again else [],
     )
 
 

@@ -14,9 +14,10 @@ from typing import Final, NamedTuple
 from udfs.group.assignment.rebalance_plan import COOPERATIVE
 from udfs.group.assignment.target_assignment import QueuesByTopic
 from udfs.group.batch.context import GroupContext
+from udfs.group.events.topic_changes import FIRST_METADATA
 from udfs.group.kafka.triggers import MADE_AGAIN, Causes
 from udfs.group.members.departures import INFERRED
-from udfs.group.state.group import Evidence, Owners
+from udfs.group.state.group import Evidence, Owners, keys_of
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.events import CommitsDeleted, QueueInfo
@@ -120,7 +121,20 @@ def add_left_out(
     return TopicsNow(known, frozenset(made_again), awaited)
 
 
-def evidence_after(left: Sequence[Evidence], topics: TopicsNow, at: int) -> list[Evidence]:
-    """Return the evidence that a generation leaves: of deletions before it only what metadata has yet to show."""
-    others = [one for one in left if one.detail != _DELETED or one.time > at]
+def evidence_after(
+    view: GroupView, left: Sequence[Evidence], topics: TopicsNow, subscribed: Set[str], told: Owners | None, at: int
+) -> list[Evidence]:
+    """Return the evidence that a generation leaves: of deletions before it only what metadata has yet to show.
+
+    Queues that newer metadata lacks stay away as long as members hold them by an older report alone.
+
+    Args:
+        left: What it does not show. subscribed: Its topics. told: The assignment that it reports.
+    """
+    others = [one for one in left if one.detail not in (_DELETED, FIRST_METADATA) or one.time > at]
+    if told is None:
+        there = {queue for topic, infos in topics.known.items() for queue in keys_of(infos, view.system, topic)}
+        held = {queue[0] for queue in (*view.group.reported, *view.group.revoked_pending) if queue not in there}
+        past = [one for one in view.group.evidence if one.time <= at and one.topic in held & subscribed]
+        others += [one for one in past if one.detail != _DELETED and one not in others]
     return sorted([*others, *topics.awaited], key=lambda one: one.time)

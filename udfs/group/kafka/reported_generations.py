@@ -117,7 +117,7 @@ def _take_new_generation(
     causes = compare(context, snapshot, due.event_id, at, resized, made_again=topics.made_again)
     topics = add_left_out(context, causes, topics, told, snapshot.strategy, with_metadata, at, due.event_id)
     known, made_again = topics.known, topics.made_again
-    context.use_up_evidence(evidence_after(causes.evidence_left, topics, at))
+    context.use_up_evidence(evidence_after(context, causes.evidence_left, topics, after, told, at))
     before = group.reported if group.has_reported else group.computed
     outdated = move_members(context, snapshot, names, causes, at)
     member_ids = [info.member_id for info in snapshot.members]

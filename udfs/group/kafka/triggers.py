@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 
 import msgspec
 
+from udfs.group.events.topic_changes import FIRST_METADATA
 from udfs.group.kafka.inferred_departures import Inferred, infer_departures
 from udfs.group.members.client_ids import match_departures
 from udfs.group.members.departures import INFERRED, DepartureCause, departure_cause
@@ -105,7 +106,8 @@ def compare(
     for topic, (before, now) in sorted(resized.items()):
         if before == now and topic not in made_again:
             continue
-        proof = next((one for one in reversed(evidence) if one.topic == topic), None)
+        proofs = (one for one in reversed(evidence) if one.topic == topic and one.detail != FIRST_METADATA)
+        proof = next(proofs, None)
         earlier = "unknown" if before is None else before
         detail = f"{earlier} -> {now}" + (MADE_AGAIN if topic in made_again else "")
         causes.add("queue_count_changed", proof, topic=topic, detail=detail, event_id=event_id)

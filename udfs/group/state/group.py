@@ -112,6 +112,7 @@ class Awaited(msgspec.Struct, kw_only=True):
         before: The computed owners before it; None: an older version did not keep them.
         previous: The owners its strategy starts from, if different.
         again: What became of computed spans at that time before it: it counts, though all from then on is withdrawn.
+            None: a batch before has written some of it.
     """
 
     since: int
@@ -119,7 +120,7 @@ class Awaited(msgspec.Struct, kw_only=True):
     guessed: bool
     before: Owners | None = None
     previous: Owners | None = None
-    again: list[QueuesReassigned | MemberReplaced] = msgspec.field(default_factory=list)
+    again: list[QueuesReassigned | MemberReplaced] | None = msgspec.field(default_factory=list)
 
 
 class Pending(msgspec.Struct, array_like=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.udfs.group.group_script import Script, assigned
 from udfs.model.events import CommitsDeleted, QueueRef
 
@@ -112,6 +114,26 @@ def test_members_that_join_again_with_what_they_kept_are_the_second_half_of_a_co
     assert script.owners(22) == {"t/0": "a", "t/1": "a"}
     assert script.owners(25) == {"t/0": "a", "t/1": "a", "t/2": "b", "t/3": "b"}
     assert [one for one in script.findings() if one.startswith("unassigned")] == []
+
+
+@pytest.mark.parametrize("also", [("t",), ("u",)], ids=["holds some", "holds none"])
+def test_a_member_that_reports_what_it_holds_changes_nothing_whatever_others_hold_and_claim(also: tuple[str]) -> None:
+    """A claim without a generation is of the last one, as is what silent members held."""
+    found = []
+    for is_reported in (False, True):
+        script = Script()
+        script.queues(0, "t", 4)
+        how = {"strategies": ("cooperative-sticky",)}
+        script.join(10, "a", **how)
+        script.join(10, "b", also, **how)
+        script.run(15)
+        held = tuple(QueueRef("t", int(one[2:])) for one, member in script.owners(10).items() if member == "a")
+        if is_reported:
+            script.join(20, "a", owned=held)
+        script.join(21, "b", owned=(held[0],))  # it never had that one
+        script.join(30, "c", **how)
+        found.append(script.run(40).owners(30))
+    assert found[0] == found[1]
 
 
 def test_a_strategy_that_the_snapshot_names_is_taken_without_a_vote() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.udfs.group.group_script import Script, assigned
 from udfs.model.events import QueueInfo
 
@@ -191,3 +193,82 @@ def test_what_a_generation_of_the_same_time_ended_stays_ended_when_a_later_batch
         spans.append(script.run(600).spans())
     assert spans[1] == spans[0]
     assert {"t/2 c 10..50 inferred", "t/2 c 50.. inferred"} <= set(spans[1])
+
+
+@pytest.mark.parametrize(("topic", "count"), [("t", 4), ("u", 2)])
+def test_what_a_generation_without_members_ended_stays_ended_however_late_the_next_one_of_its_time_comes(
+    topic: str, count: int
+) -> None:
+    spans = []
+    for is_cut in (False, True):
+        script = Script()
+        script.snapshot(10, 2, {"a": ["t"], "b": ["t"]}, assigned(a="0 1", b="2"), strategy="range")
+        script.snapshot(50, 3, {}, {})
+        if is_cut:
+            script.run(51)
+        script.snapshot(50, 4, {"b": [topic]}, {"b": [(topic, 0)]}, strategy="range")
+        if is_cut:
+            script.run(100)
+        script.queues(500, topic, count)
+        spans.append(script.run(600).spans())
+    assert spans[1] == spans[0]
+    assert spans[1] == sorted(
+        ["t/0 a 10..50 inferred", "t/1 a 10..50 inferred", "t/2 b 10..50 inferred"]
+        + [f"{topic}/{number} b 50.. inferred" for number in range(count)]
+    )
+
+
+def test_several_generations_of_one_time_may_come_each_in_a_batch_of_its_own() -> None:
+    spans = []
+    for is_cut in (False, True):
+        script = Script()
+        script.snapshot(10, 2, {"a": ["t"], "b": ["t"]}, assigned(a="0", b="1"), strategy="range")
+        for number, members in ((3, ""), (4, "ab"), (5, "b")):
+            script.snapshot(50, number, {one: ["t"] for one in members}, assigned(**dict.fromkeys(members, "0")))
+            if is_cut:
+                script.run(51 + number)
+        script.queues(500, "t", 3)
+        spans.append(script.run(600).spans())
+    assert spans[1] == spans[0]
+
+
+@pytest.mark.parametrize("count", [0, 1])
+@pytest.mark.parametrize("is_known", [False, True])
+def test_queues_that_newer_metadata_lacks_stay_away_though_members_held_them(count: int, is_known: bool) -> None:
+    """The first metadata of a topic counts as any other does."""
+    script = Script()
+    if is_known:
+        script.queues(0, "t", 3)
+    script.snapshot(10, 1, {"a": ["t"]}, assigned(a="0 1 2"), strategy="range")
+    script.queues(20, "t", count)
+    script.snapshot(30, 2, {"a": ["t"]}, strategy="range")
+    script.snapshot(40, 3, {"a": ["t"]}, strategy="range")
+    script.snapshot(50, 4, {"a": ["t"]}, assigned(a="0 1"), strategy="range")
+    script.run(60)
+    assert [row.queues_after for row in script.rebalances] == [3, count, count, 2]
+    assert script.decided()[1:] == [
+        "30 #2 1->1 queue_count_changed:t",
+        "40 #3 1->1 unexplained",
+        "50 #4 1->1 queue_count_changed:t",
+    ]
+
+
+def test_queues_that_only_a_member_reported_are_none_once_the_first_metadata_lacks_them() -> None:
+    script = Script()
+    script.holds(5, "a", [("t", 0), ("t", 1)], generation=1)
+    script.snapshot(10, 1, {"a": ["t"]}, strategy="range")
+    script.queues(20, "t", 1)
+    script.snapshot(30, 2, {"a": ["t"]}, strategy="range")
+    script.run(40)
+    assert script.decided()[1:] == ["30 #2 1->1 unexplained"]
+    assert script.rebalances[1].queues_after == 1
+
+
+def test_what_is_held_of_a_topic_without_subscribers_shows_none_of_its_queues() -> None:
+    script = Script()
+    script.snapshot(10, 1, {"a": ["t"], "b": ["u"]}, assigned(a="0 1"), strategy="range")
+    script.snapshot(20, 2, {"a": ["u"], "b": ["u"]}, strategy="range")
+    script.queues(30, "t", 0)
+    script.snapshot(40, 3, {"a": ["u"], "b": ["t", "u"]}, strategy="range")
+    script.run(50)
+    assert [row.queues_after for row in script.rebalances] == [2, 0, 0]

@@ -95,6 +95,18 @@ def test_what_an_earlier_version_wrote_is_read_and_written_as_few_bytes_again() 
     assert decode_group(encode_group(group)) == group
 
 
+def test_whether_an_earlier_batch_wrote_of_the_time_of_a_generation_that_waits_is_kept() -> None:
+    for is_cut in (False, True):
+        script = Script()
+        script.snapshot(10, 1, {}, {})
+        if is_cut:
+            script.run(11)
+        script.snapshot(10, 2, {"a": ["t"]}, strategy="range")
+        awaited = script.run(20).group.awaited
+        assert awaited is not None
+        assert awaited.again == (None if is_cut else [])
+
+
 # Of version 1: a reported generation that waits for its topics, with a static member under its second id.
 VERSION_1 = (
     "kwGUlpGhdMDAwMDAlpKhdKF1wMDAwMChdKF1mc8AAAGLz+VoFJKYo2ktMgoAAMDAwKFplKFvCgABkJCSkwLAlgABAAABAZMDwJMAAQHDkpICApID"
