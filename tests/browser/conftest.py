@@ -39,9 +39,10 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="session")
+# Not for the session either: each server looks at its tables ten times a second, also when no test asks it.
+@pytest.fixture(scope="package")
 def serve() -> Iterator[Callable[..., PageServer]]:
-    """Serve tables until the tests end."""
+    """Serve tables until the tests of the pages end."""
     with ExitStack() as stack:
 
         def start(root: Path, port: int = 0) -> PageServer:
@@ -52,12 +53,12 @@ def serve() -> Iterator[Callable[..., PageServer]]:
         yield start
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def day_url(serve: Callable[..., PageServer], day: Path) -> str:
     return serve(day).url.rstrip("/")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def hostile_url(serve: Callable[..., PageServer], hostile: Path) -> str:
     return serve(hostile).url.rstrip("/")
 

@@ -32,7 +32,8 @@ def reading(story_tables: Path, settings: Dashboard) -> Reading:
     return Reading.of(story_tables, settings)
 
 
-@pytest.fixture(scope="session")
+# Not for the session: it goes on looking at its tables.
+@pytest.fixture(scope="package")
 def client(story_tables: Path, settings: Dashboard) -> Iterator[TestClient]:
     """The application over the story, as a browser on this machine reaches it."""
     with TestClient(create_app(story_tables, settings), follow_redirects=False) as one:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.kit.spark_cluster import SparkCluster
 
 # What one test process runs as a whole, by what the tests share: RocketMQ's clusters; the session of Spark; the tables
-# of one long run and the process in which jobs run.
+# of one long run and the process in which jobs run; a browser, servers, and the recorded day as tables.
 _SCOPES = {
     "rocketmq": (
         "tests/kit/test_rocketmq.py",
@@ -49,10 +49,11 @@ _SCOPES = {
         "tests/streaming/tables/",
     ),
     "job": ("tests/crash/test_leftovers.py", "tests/job/"),
+    "browser": ("tests/browser/",),
 }
 # Longest first: what comes last is waited for by all processes but one.
 _FIRST = (
-    *("rocketmq", "job", "spark"),
+    *("rocketmq", "job", "spark", "browser"),
     *("tests/crash/test_chaos.py", "tests/cluster/test_spark_cluster.py", "tests/crash/test_crash.py"),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,14 @@ Owners = dict[str, set[tuple[str, int]]]
 
 
 def rows_of(tables: Path, name: str) -> list[Row]:
-    """Return a table; nothing while it is not there."""
-    if not (tables / name / "_delta_log").is_dir():
-        return []
-    return DeltaTable(str(tables / name)).to_pyarrow_table().to_pylist()
+    """Return a table; nothing while it is not there. Who waits looks often: it is read only where a commit came."""
+    newest = max((tables / name / "_delta_log").glob("*.json"), default=None)
+    return [] if newest is None else [dict(row) for row in _rows(tables / name, newest, newest.stat().st_mtime_ns)]
+
+
+@lru_cache(maxsize=16)
+def _rows(table: Path, newest: Path, written_ns: int) -> list[Row]:
+    return DeltaTable(str(table)).to_pyarrow_table().to_pylist()
 
 
 def owners(tables: Path, cluster: str, group: str, topic: str, origin: str) -> Owners:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from typing import TypeAlias
+
 import pytest
 
 from streaming.simulator import Fleet
@@ -19,11 +23,24 @@ def live(seed: int, **how: object) -> tuple[Fleet, list]:  # type: ignore[type-a
     return fleet, [*fleet.deliveries_until(fleet.start_ms + SPAN_MS), *fleet.finish()]
 
 
+Played: TypeAlias = Callable[[int], tuple[Fleet, CoreRun]]
+
+
+@pytest.fixture(scope="module")
+def played() -> Played:
+    """A fleet by its seed, and its run: in batches of five seconds as it is delivered, so late events come late."""
+
+    @cache
+    def play(seed: int) -> tuple[Fleet, CoreRun]:
+        fleet, deliveries = live(seed, groups=15, members=75)
+        return fleet, run_core(deliveries, core_config(), 5_000)
+
+    return play
+
+
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_cause_is_found_and_none_invented(seed: int) -> None:
-    """Read as it is delivered, in batches of five seconds: late events come late."""
-    fleet, deliveries = live(seed, groups=15, members=75)
-    run = run_core(deliveries, core_config(), 5_000)
+def test_every_cause_is_found_and_none_invented(played: Played, seed: int) -> None:
+    fleet, run = played(seed)
     verdict = check(run.rows(), fleet.truth)
     assert verdict.holds, verdict.report()
     assert verdict.right > 100
@@ -45,9 +62,8 @@ def test_read_in_one_piece_nothing_is_late(seed: int) -> None:
     assert not [one for one in run.rejected if one.reason == "late"]
 
 
-def test_nothing_is_rejected_but_what_is_late() -> None:
-    _, deliveries = live(2, groups=15, members=75)
-    run: CoreRun = run_core(deliveries, core_config(), 5_000)
+def test_nothing_is_rejected_but_what_is_late(played: Played) -> None:
+    _, run = played(2)
     assert {one.reason for one in run.rejected} <= {"late"}
 
 
@@ -65,12 +81,11 @@ def test_a_silence_of_a_source_is_a_finding_from_its_last_event_on(seed: int) ->
     assert opened == sorted((one.cluster, one.silent_from + after) for one in long)
 
 
-def test_late_evidence_comes_up_and_is_listed() -> None:
+def test_late_evidence_comes_up_and_is_listed(played: Played) -> None:
     """Without it the check above would prove nothing."""
     late = 0
     for seed in SEEDS[:6]:
-        _, deliveries = live(seed, groups=15, members=75)
-        run = run_core(deliveries, core_config(), 5_000)
+        _, run = played(seed)
         late += sum(cause.kind == "late_evidence" for one in run.rebalances for cause in one.triggers)
         if late:
             assert [one for one in run.rejected if one.reason == "late"]

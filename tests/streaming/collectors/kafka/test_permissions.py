@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from streaming.collectors.kafka import permissions
 from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.permissions import check_rights, offsets_partitions, require_rights, require_topic
 from streaming.setup.errors import SetupError
@@ -19,6 +20,12 @@ from tests.kit.rights import allow, forbid_everything
 
 pytestmark = pytest.mark.broker
 _RIGHTS_ARRIVE_S = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that lacks a right, or cannot log in, asks until the time is over: here for three seconds, not ten."""
+    monkeypatch.setattr(permissions, "_TIMEOUT_S", 3.0)
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +47,15 @@ def _missing(broker: Broker) -> set[tuple[str, str, str, bool]]:
     return {(one.operation, one.resource, one.name, one.needed) for one in check_rights(_options(broker))}
 
 
-def _give(broker: Broker, *rights: tuple[str, str, str]) -> None:
-    """Give just these, and wait until the broker heeds them."""
+def _give(broker: Broker, *rights: tuple[str, str, str]) -> set[tuple[str, str, str, bool]]:
+    """Give just these, and return what is missing once the broker heeds them."""
     forbid_everything(broker, "monitor")
     for operation, kind, name in rights:
         allow(broker, "monitor", operation, kind, name)
     deadline = time.monotonic() + _RIGHTS_ARRIVE_S
-    while time.monotonic() < deadline and len(_missing(broker)) != 3 - len(rights):
+    while len(missing := _missing(broker)) != 3 - len(rights) and time.monotonic() < deadline:
         pass
+    return missing
 
 
 ALL = {
@@ -63,13 +71,11 @@ def test_each_missing_right_is_named(guarded: Broker, without: int) -> None:
     rights = [READ, GROUP, TOPICS]
     named = ["__consumer_offsets", "spark-kafka-source", "*"][without]
     del rights[without]
-    _give(guarded, *rights)
-    assert {name for _, _, name, _ in _missing(guarded)} == {named}
+    assert {name for _, _, name, _ in _give(guarded, *rights)} == {named}
 
 
 def test_without_any_right_all_are_named_with_the_lines_that_give_them(guarded: Broker) -> None:
-    _give(guarded)
-    assert _missing(guarded) == ALL
+    assert _give(guarded) == ALL
     with pytest.raises(SetupError) as error:
         require_rights(_options(guarded))
     lines = [line.strip() for line in str(error.value).splitlines() if "kafka-acls.sh" in line]
