@@ -31,7 +31,7 @@ from udfs.model.timestamps import EARLIEST_MS, LATEST_MS, read_timestamp
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
-_Told = TypeVar("_Told", bound=msgspec.Struct)
+_Timed = TypeVar("_Timed", bound=msgspec.Struct)
 
 
 class BareHeartbeat(
@@ -175,10 +175,10 @@ def _read_times(event: AnyEvent, batch_ms: int, rules: CoreConfig) -> Rejection 
     return None
 
 
-def _timed(told: tuple[_Told, ...], names: tuple[str, ...]) -> tuple[_Told, ...] | Rejection:
+def _timed(reported: tuple[_Timed, ...], names: tuple[str, ...]) -> tuple[_Timed, ...] | Rejection:
     """Parse the times inside an event."""
     timed = []
-    for thing in told:
+    for thing in reported:
         moments: dict[str, int] = {}
         for name in names:
             moment = getattr(thing, name)

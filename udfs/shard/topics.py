@@ -21,7 +21,7 @@ from udfs.shard.block_store import BlockStore
 from udfs.shard.deduplication import DedupStore, topic_ledger_key
 from udfs.shard.state_format import Buffer
 
-Told: TypeAlias = tuple[TopicQueues, CarriedEvent]
+CarriedTopic: TypeAlias = tuple[TopicQueues, CarriedEvent]
 # From when on a topic's name stood for which id: None where the topic has none, "" where there is no such topic.
 Life: TypeAlias = tuple[int, str | None]
 
@@ -155,20 +155,20 @@ class Topics:
         return later[-1][0] if later else None
 
     def apply(
-        self, due: Sequence[Told], repeats: DedupStore
-    ) -> tuple[list[Told], list[Told], list[tuple[Told, str]], list[Change]]:
+        self, due: Sequence[CarriedTopic], repeats: DedupStore
+    ) -> tuple[list[CarriedTopic], list[CarriedTopic], list[tuple[CarriedTopic, str]], list[Change]]:
         """Apply due ``TopicQueues`` events.
 
         Returns: those that changed a topic; those older than the known queues; those of topics whose key belongs to
             another topic, with its name; the changes, written by each topic's home shard only. All in the order of
             application.
         """
-        collided: list[tuple[Told, str]] = []
-        moves: list[Told] = []
-        late: list[Told] = []
+        collided: list[tuple[CarriedTopic, str]] = []
+        moves: list[CarriedTopic] = []
+        late: list[CarriedTopic] = []
         changes: list[Change] = []
-        standing: dict[tuple[str, int], Told] = {}
-        for one in sorted(due, key=lambda told: order_of(told[1])):
+        standing: dict[tuple[str, int], CarriedTopic] = {}
+        for one in sorted(due, key=lambda reported: order_of(reported[1])):
             event, carried = one
             key = topic_key(self._cluster, event.topic)
             record = self._record(event.topic)

@@ -32,7 +32,7 @@ def test_a_field_is_reported_kept_in_the_state_and_exported(name: str):
     describe(group.members["m"], MemberInfo(member_id="m", **{name: VALUES[name]}), T0 + 10)
     group = decode_group(encode_group(group))
     assert getattr(group.members["m"], name) == VALUES[name]
-    assert group.members["m"].told_at[name] == T0 + 10
+    assert group.members["m"].field_times[name] == T0 + 10
     (info,) = snapshot_of(group, {}, T0 + 20).members
     assert getattr(info, name) == VALUES[name]
 

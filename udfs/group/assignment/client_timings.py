@@ -38,7 +38,7 @@ COMMIT_INTERVAL_MS: Final = 5_000
 # MetaQ's clients watch ZooKeeper: they take partitions over within about a second (measured with 1.4.6.2).
 REOWN_MS: Final = 1_000
 # An action of a member is reported by the next poll, or by the one after it.
-_TOLD_AFTER_MS = 10_000
+_REPORTED_AFTER_MS = 10_000
 
 Loss: TypeAlias = Literal["alive", "left", "gone", "expired"]  # what happened to a queue's owner
 _NOTIFIED = frozenset({"group_created", "member_joined", "member_left", "member_gone", "subscription_changed"})
@@ -89,7 +89,7 @@ def whole_wait_ms(learning: int, takers: int) -> int:
 def settled_after_ms(system: SystemProfile, kinds: Collection[str], ordered: bool, session_timeout_ms: int) -> int:
     """Return how long after a rebalance members may still own other queues than computed."""
     if system.has_rebalance_loop:
-        span = max(TICK_MS, learning_ms(system, kinds)) + _TOLD_AFTER_MS
+        span = max(TICK_MS, learning_ms(system, kinds)) + _REPORTED_AFTER_MS
         return span + LOCK_EXPIRES_MS if ordered else span
     # The owner nodes of a dead consumer are deleted with its ZooKeeper session.
     return 2 * REOWN_MS + session_timeout_ms

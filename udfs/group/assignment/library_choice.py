@@ -54,12 +54,12 @@ def choose(
     problem: Problem,
     compute: Callable[[Problem], Assignment],
     owners: Callable[[Assignment], Owners],
-    told: Owners | None,
+    reported: Owners | None,
 ) -> LibraryChoice:
     """Compute a generation as each library that may have assigned it.
 
     Args:
-        owners: Makes of an assignment what ``told``, the reported assignment, is compared with.
+        owners: Makes of an assignment what ``reported``, the reported assignment, is compared with.
     Raises:
         StrategyError: The only library that is possible fails.
     """
@@ -76,15 +76,15 @@ def choose(
         except StrategyError as error:
             failures.append(error)
             continue
-        if told is None:
+        if reported is None:
             return LibraryChoice(assignment=answers[name], library=label)
         found[name] = owners(answers[name])
-        if found[name] == told:
+        if found[name] == reported:
             shown = label if name == names[0] and len(libraries) == 1 else name.removesuffix(LISTS_DIFFER)
             return LibraryChoice(assignment=answers[name], library=shown)
     if len(failures) == len(names) and failures[0].code != NOT_RECOMPUTABLE:
         raise failures[0]
-    if told is not None and is_reported and _is_stale(problem, list(found), compute, owners, told):
+    if reported is not None and is_reported and _is_stale(problem, list(found), compute, owners, reported):
         return LibraryChoice(assignment=answers[names[0]], library=label, incomparable=LEADER_METADATA_STALE)
     agree = len(libraries) == 1 or all(one == found.get(names[0]) for one in found.values())
     if agree and not failures and all(_is_exact(name, strategy, problem) for name in names):
@@ -116,20 +116,20 @@ def _is_stale(
     names: Sequence[str],
     compute: Callable[[Problem], Assignment],
     owners: Callable[[Assignment], Owners],
-    told: Owners,
+    reported: Owners,
 ) -> bool:
     """Return whether the reported assignment is what a leader computes that has no metadata of some topics.
 
     A consumer of kafka-python reports an empty first generation, and joins again as soon as it has metadata.
     """
-    named = {queue[0] for queue in told}
+    named = {queue[0] for queue in reported}
     known = {name: topic for name, topic in problem.topics.items() if name in named}
     if len(known) == len(problem.topics):
         return False
     smaller = msgspec.structs.replace(problem, topics=known)
     for name in names:
         try:
-            if owners(compute(as_library(smaller, name))) == told:
+            if owners(compute(as_library(smaller, name))) == reported:
                 return True
         except StrategyError:
             continue

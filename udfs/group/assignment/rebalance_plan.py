@@ -98,7 +98,7 @@ def plan_counted(view: GroupView, pending: Pending) -> RebalancePlan:
         triggers.append(Trigger(kind="group_created"))
     known = topics_with_metadata(view, at)
     reported = None if pending.reported is None else held_only_by(dict(pending.reported), group.members)
-    target = compute_target_assignment(view, known, None, at, generation, told=reported)
+    target = compute_target_assignment(view, known, None, at, generation, reported=reported)
     revoked: list[Queue] = []
     waiting: list[Queue] = []
     if reported is None and (target.failed or not group.members):

@@ -73,7 +73,7 @@ def compute_target_assignment(
     at: int,
     generation: int,
     previous: Owners | None = None,
-    told: Owners | None = None,
+    reported: Owners | None = None,
     altered: Callable[[Problem], Problem] | None = None,
     former: Mapping[str, str] | None = None,
 ) -> TargetAssignment:
@@ -83,7 +83,7 @@ def compute_target_assignment(
         strategy: The reported one; None: that of the group's settings and members.
         generation: The one that is computed.
         previous: What members held before, by the ids that they had then; None: what they hold now.
-        told: The assignment that this generation reports: it shows which client library has assigned.
+        reported: The assignment that this generation reports: it shows which client library has assigned.
         altered: Changes what the strategy gets, to see what it would have done with something else.
         former: The ids that members had then; None: those of static members that were replaced since.
     Returns: an assignment by the ids that members have now.
@@ -104,7 +104,7 @@ def compute_target_assignment(
         problem = problem if altered is None else altered(problem)
         in_use = _existing_queues(view, known) if may_use_owned else None
         if view.profile.members_vote and view.mode == "clustering" and _depends_on_library(view, chosen):
-            return _by_library(view, qualified_name(chosen or "", view.system), problem, names, in_use, told)
+            return _by_library(view, qualified_name(chosen or "", view.system), problem, names, in_use, reported)
         dealt = allocate(system=view.system, mode=view.mode, strategy=chosen, problem=problem, tie_order=tie_order)
     except StrategyError as error:
         if error.code == "unknown_strategy" and (strategy or group.reported_strategy):
@@ -137,11 +137,11 @@ def _by_library(
     problem: Problem,
     names: Mapping[str, str],
     in_use: set[Queue] | None,
-    told: Owners | None,
+    reported: Owners | None,
 ) -> TargetAssignment:
     """Return what the client library of the group's leader computes."""
     answer = strategy_named(strategy, view.system)
-    choice = choose(strategy, problem, answer, lambda found: _owners(view, found, names, in_use), told)
+    choice = choose(strategy, problem, answer, lambda found: _owners(view, found, names, in_use), reported)
     is_unknown = choice.incomparable in UNKNOWN_RESULTS
     return TargetAssignment(
         owners={} if is_unknown else _owners(view, choice.assignment, names, in_use),
@@ -175,7 +175,7 @@ def _not_recomputable(strategy: str | None) -> TargetAssignment:
 
 
 def without_subscriptions(view: GroupView, strategy: str | None) -> TargetAssignment:
-    """Return that nothing can be computed: what members subscribe to is not told."""
+    """Return that nothing can be computed: what members subscribe to is not reported."""
     return TargetAssignment(
         owners={}, strategy=_named(view, strategy), error=NOT_RECOMPUTABLE, incomparable=SUBSCRIPTIONS_UNKNOWN
     )

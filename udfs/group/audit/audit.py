@@ -70,21 +70,21 @@ def audit_of_plan(view: GroupView, plan: RebalancePlan, row: Rebalance) -> Audit
     if not row.members_after or view.mode != "clustering":
         return None
     audit = _of_row(row)
-    told = plan.reported if plan.compared is None else plan.compared
+    reported = plan.reported if plan.compared is None else plan.compared
     incomparable = plan.target.incomparable or row.agrees_reason
     if row.agrees is None:
-        if incomparable == LEADER_METADATA_STALE and told is not None:
-            return _stale(view, audit, plan.target, told)
-        if incomparable in reasons.PASSING or (told is None and not view.group.has_reported):
+        if incomparable == LEADER_METADATA_STALE and reported is not None:
+            return _stale(view, audit, plan.target, reported)
+        if incomparable in reasons.PASSING or (reported is None and not view.group.has_reported):
             return None
-        return _without_expectation(view, audit, plan.target, incomparable, plan.known, told)
-    if told is None:
+        return _without_expectation(view, audit, plan.target, incomparable, plan.known, reported)
+    if reported is None:
         return None
     if view.kind is GroupKind.CLIENT_ASSIGNED and not row.agrees:
         return None  # its members follow each at its own time
     previous = view.group.reported if view.group.has_reported and row.generations_missed is None else None
-    basis = Basis(known=plan.known, strategy=row.strategy, since=plan.at, generation=plan.generation, told=told)
-    return _compared(view, audit, basis, plan.target.owners, told, previous)
+    basis = Basis(known=plan.known, strategy=row.strategy, since=plan.at, generation=plan.generation, reported=reported)
+    return _compared(view, audit, basis, plan.target.owners, reported, previous)
 
 
 def audit_of_awaited(
@@ -106,7 +106,7 @@ def audit_of_awaited(
         since=audit.rebalanced_at,
         generation=audit.generation,
         previous=previous,
-        told=group.reported,
+        reported=group.reported,
     )
     return _compared(view, audit, basis, target.owners, group.reported, previous)
 

@@ -36,7 +36,7 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
     """What a generation was computed from.
 
     Attributes:
-        since: The generation's event time. strategy: None: each member's own. previous, told: As for
+        since: The generation's event time. strategy: None: each member's own. previous, reported: As for
             ``compute_target_assignment``.
     """
 
@@ -45,7 +45,7 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
     since: int
     generation: int
     previous: Owners | None = None
-    told: Owners | None = None
+    reported: Owners | None = None
 
 
 class Variant(NamedTuple):
@@ -67,7 +67,7 @@ def recomputed(
         basis.since,
         basis.generation,
         basis.previous,
-        basis.told,
+        basis.reported,
         altered,
     )
     return target.owners if target.recomputed else None

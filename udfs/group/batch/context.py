@@ -215,10 +215,10 @@ class GroupContext(GroupHistory):
         del known[:-MAX_EVIDENCE]
         return True
 
-    def note_pending_assignment(self, told: list[tuple[Queue, tuple[str, ...]]]) -> None:
+    def note_pending_assignment(self, reported: list[tuple[Queue, tuple[str, ...]]]) -> None:
         """Note the whole assignment that was reported with the pending changes."""
         if self.group.pending is not None:
-            self.group.pending.reported = told
+            self.group.pending.reported = reported
 
     def put_off_pending(self, at: int) -> None:
         """Have the pending rebalance, where there is one, carry this time at least."""
@@ -303,7 +303,7 @@ class GroupContext(GroupHistory):
         group.last_heartbeats.pop(former_id, None)
         left_at = max(at, member.joined_at)
         self.write(at, closed(member, left_at, "replaced", last))
-        former = msgspec.structs.replace(member, told_at=dict(member.told_at))
+        former = msgspec.structs.replace(member, field_times=dict(member.field_times))
         self.remember(Departed(member=former, left_at=left_at, left_reason="replaced", last_heartbeat_at=last))
         self.await_heartbeat(former_id, at - 1)
         member.member_id = member.name = member_id

@@ -61,8 +61,8 @@ def _sentences(recorded: RecordedGroup, waiting: Sequence[str]) -> Iterator[str]
             missing = [(one.topic, number) for one in member.target for number in one.partitions]
             missing = [queue for queue in missing if queue not in owned]
             others = sorted({holders[queue] for queue in missing if queue in holders})
-            told = ", ".join(f"{names.get(topic, topic)}-{number}" for topic, number in missing)
-            yield f"{member_id} waits for {told}" + (f" of {', '.join(others)}" if others else "")
+            queues = ", ".join(f"{names.get(topic, topic)}-{number}" for topic, number in missing)
+            yield f"{member_id} waits for {queues}" + (f" of {', '.join(others)}" if others else "")
         else:
             yield f"{member_id} has not taken epoch {recorded.epoch} over"
 

@@ -224,7 +224,7 @@ def take_out_waiting_reports(context: GroupContext) -> list[WaitingReport]:
     return [one for one in waiting if one.generation == now]
 
 
-def newest_reports(context: GroupContext, told: Owners, own: int) -> Owners:
+def newest_reports(context: GroupContext, reported: Owners, own: int) -> Owners:
     """Return a whole assignment that was reported at a time, with what members have reported since in its place."""
     group = context.group
     group.assigned_at = own
@@ -235,8 +235,8 @@ def newest_reports(context: GroupContext, told: Owners, own: int) -> Owners:
         else:
             member.reported_at = None
     if not newer:
-        return told
-    held, current = by_owner(told), by_owner(group.reported)
+        return reported
+    held, current = by_owner(reported), by_owner(group.reported)
     return owners_of({**held, **{member_id: current.get(member_id, []) for member_id in newer}})
 
 

@@ -197,14 +197,14 @@ def _is_moving(view: GroupView, plan: RebalancePlan) -> bool:
 
 def compared_with_reports(view: GroupView, plan: RebalancePlan) -> tuple[int | None, str | None]:
     """Return on how many queues the reported assignment differs from the computed one, or why that is unknown."""
-    told = plan.reported if plan.compared is None else plan.compared
+    reported = plan.reported if plan.compared is None else plan.compared
     if not view.group.members:
         return None, NO_MEMBERS
-    if told is None:
+    if reported is None:
         return None, NOT_REPORTED
     if plan.target.incomparable is not None:
         return None, plan.target.incomparable
-    differing = differing_from(view, plan.target.owners, told)
+    differing = differing_from(view, plan.target.owners, reported)
     if differing and any(topic in plan.known for topic in plan.guessed):
         return None, TOPICS_UNKNOWN  # metadata of a topic that exists is still to come: then it is evaluated
     return differing, None

@@ -162,7 +162,8 @@ def _arrive(
     group, outdated = context.group, False
     departed = group.departed.get(member_id)
     if departed is not None:
-        member = msgspec.structs.replace(departed.member, by_heartbeats=True, told_at=dict(departed.member.told_at))
+        member = departed.member
+        member = msgspec.structs.replace(member, by_heartbeats=True, field_times=dict(member.field_times))
     else:
         member = Member(member_id=member_id, name=name, joined_at=at)
     if event is not None:
@@ -264,13 +265,13 @@ def _shows_itself_after(view: GroupView, member: Member, own: int) -> bool:
     )
 
 
-def apply_description(context: GroupContext, member: Member, told: MemberFields, at: int, due: DueEvent) -> Applied:
+def apply_description(context: GroupContext, member: Member, reported: MemberFields, at: int, due: DueEvent) -> Applied:
     """Apply what an event or a poll says of a member that is there: its fields, and the causes that they make."""
     event_id = due.event_id
     was_lists = (member.subscriptions, member.strategies)
     if due.late:  # what it owned then says nothing about the present
-        told = msgspec.structs.replace(told, owned=None, owned_generation=None)
-    changed, outdated = update_description(context, member, told, due.event.event_time, at)
+        reported = msgspec.structs.replace(reported, owned=None, owned_generation=None)
+    changed, outdated = update_description(context, member, reported, due.event.event_time, at)
     if not changed:
         return Applied(False, outdated)
     if changed - set(SILENT_FIELDS):
@@ -279,12 +280,12 @@ def apply_description(context: GroupContext, member: Member, told: MemberFields,
         changed.discard("strategies")  # as assumed
     if changed & {"subscriptions", "strategies", "strategy_settings"}:
         late_cause(context, due, at)
-    first_told = was_lists == (None, None) and "subscriptions" in changed
+    is_first_report = was_lists == (None, None) and "subscriptions" in changed
     if "subscriptions" in changed:
         context.cause(at, "subscription_changed", member.member_id, event_id=event_id)
-    if "strategies" in changed and not first_told:
+    if "strategies" in changed and not is_first_report:
         context.cause(at, "strategy_changed", member.member_id, event_id=event_id)
-    if "strategy_settings" in changed and not first_told:
+    if "strategy_settings" in changed and not is_first_report:
         context.cause(at, "settings_changed", member.member_id, event_id=event_id)
     return Applied(True, outdated)
 

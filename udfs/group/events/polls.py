@@ -26,15 +26,15 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
     if due.late and own < (group.last_snapshot_at or own):
         return _take_older_poll(context, due, snapshot, at)
     outdated = False
-    late_told = False
+    late_reported = False
 
     def end(member: Member, departure: Departure | None) -> None:
-        nonlocal late_told
+        nonlocal late_reported
         if due.late and is_alive_after(context, member, own):
             return
-        if not late_told:
+        if not late_reported:
             late_cause(context, due, at)
-            late_told = True
+            late_reported = True
         if departure is not None:
             context.before.exempt.add(member.member_id)
         going = departure_cause(departure, at, event_id)
@@ -61,9 +61,9 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
         departed = group.departed.get(member_id)
         if due.late and departed is not None and departed.left_at > own:
             continue
-        if not late_told:
+        if not late_reported:
             late_cause(context, due, at)
-            late_told = True
+            late_reported = True
         outdated |= arrive_by_snapshot(context, member_id, info, own, at)
         context.cause(at, "member_joined", member_id, event_id=event_id)
     if snapshot.strategy:
@@ -81,7 +81,8 @@ def arrive_by_snapshot(context: GroupContext, member_id: str, info: MemberInfo, 
     """Begin the session of a member that a snapshot shows; return whether its description is outdated in part."""
     departed = context.group.departed.get(member_id)
     if departed is not None:
-        member = msgspec.structs.replace(departed.member, by_heartbeats=False, told_at=dict(departed.member.told_at))
+        member = departed.member
+        member = msgspec.structs.replace(member, by_heartbeats=False, field_times=dict(member.field_times))
     else:
         member = Member(member_id=member_id, name=info.member_id, joined_at=at, by_heartbeats=False)
     _, outdated = describe(member, info, own)

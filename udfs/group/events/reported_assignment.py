@@ -58,14 +58,14 @@ def take_snapshot_assignment(context: GroupContext, snapshot: GroupSnapshot, at:
     group = context.group
     if snapshot.assignments is None:
         return False
-    told = held_only_by(reported_owners(context, snapshot) or {}, group.members)
+    reported = held_only_by(reported_owners(context, snapshot) or {}, group.members)
     if snapshot.event_time < (group.assigned_at or snapshot.event_time):
-        return told != group.reported
-    told = newest_reports(context, told, snapshot.event_time)
+        return reported != group.reported
+    reported = newest_reports(context, reported, snapshot.event_time)
     if group.pending is not None:
-        context.note_pending_assignment(sorted(told.items(), key=lambda one: queue_order(one[0])))
+        context.note_pending_assignment(sorted(reported.items(), key=lambda one: queue_order(one[0])))
     elif group.last_rebalance_id is not None:
-        take_reported_assignment(context, told, at)
+        take_reported_assignment(context, reported, at)
     return False
 
 
@@ -81,9 +81,9 @@ def reported_owners(view: GroupView, snapshot: GroupSnapshot) -> Owners | None:
     )
 
 
-def take_reported_assignment(context: GroupContext, told: Owners, at: int) -> None:
+def take_reported_assignment(context: GroupContext, reported: Owners, at: int) -> None:
     """Apply the whole assignment of a poll in which nothing else changed."""
-    commit_spans(context, "reported", told, at)
+    commit_spans(context, "reported", reported, at)
     commit_reports(context, context.group.members, _compare_at(context))
     compare_with_reports(context, at)
 
@@ -131,23 +131,23 @@ def _compare_at(view: GroupView) -> int | None:
 
 def _hold(context: GroupContext, report: WaitingReport, at: int) -> bool:
     """Apply what a member holds; return whether nothing newer is known of it."""
-    group, told = context.group, report.queues
+    group, reported = context.group, report.queues
     member = reporting_member(group, report.member_id, None if context.profile.makes_member_ids else report.host)
     if member is None:
         return True
     if report.time < max(member.reported_at or 0, group.assigned_at or 0):
         return False
     member.reported_at = report.time
-    member_id, queues = member.member_id, [key_of(queue, context.system) for queue in told]
+    member_id, queues = member.member_id, [key_of(queue, context.system) for queue in reported]
     context.work += len(group.reported)
     takes_over = context.kind is GroupKind.CLIENT_ASSIGNED
-    pulled = first_pulls(context, told) if takes_over else {}
+    pulled = first_pulls(context, reported) if takes_over else {}
     if {queue for queue, holders in group.reported.items() if member_id in holders} != set(queues):
         held = by_owner(group.reported)
         held[member_id] = queues
         commit_spans(context, "reported", owners_of(held), at, pulled=pulled)
     if takes_over:
-        commit_pulls(context, member_id, pulled, told, at)
+        commit_pulls(context, member_id, pulled, reported, at)
     commit_reports(context, {*group.reporters, member_id}, _compare_at(context))
     compare_with_reports(context, at)
     return True

@@ -41,10 +41,10 @@ def restore(context: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
             context.watch(member.member_id)
         elif info.last_heartbeat_at is not None:
             group.last_heartbeats[member.member_id] = info.last_heartbeat_at
-    told = snapshot.assignments
+    owned = snapshot.assignments
     owners: Owners | None = None
-    if told is not None:
-        owners = owners_of({name: [key_of(queue, context.system) for queue in told[name]] for name in told})
+    if owned is not None:
+        owners = owners_of({name: [key_of(queue, context.system) for queue in owned[name]] for name in owned})
     known = topics_with_metadata(context, at)
     if reported:
         known, group.topics_without_metadata = queues_shown(context, group.subscribed_topics(), owners, at)

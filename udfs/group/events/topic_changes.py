@@ -62,7 +62,7 @@ def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: i
 
 
 def queues_shown(
-    view: GroupView, topics: Iterable[str], told: Owners | None, at: int, assigned_at: int | None = None
+    view: GroupView, topics: Iterable[str], reported: Owners | None, at: int, assigned_at: int | None = None
 ) -> tuple[dict[str, tuple[QueueInfo, ...]], list[str]]:
     """Return the queues of each topic as known to the leader of this generation.
 
@@ -78,7 +78,7 @@ def queues_shown(
     # But for those of which no generation since has shown a change of the metadata.
     kept = view.group.current_topics() - {one.topic for one in view.group.evidence if one.time <= at}
     named: dict[str, set[Queue]] = {}
-    for queue in told or ():
+    for queue in reported or ():
         named.setdefault(queue[0], set()).add(queue)
     known: dict[str, tuple[QueueInfo, ...]] = {}
     guessed: list[str] = []
@@ -121,12 +121,12 @@ def _up_to(topic: str, used: Iterable[Queue]) -> list[Queue]:
 
 
 def sizes(
-    view: GroupView, topic: str, known: QueuesByTopic, guessed: Iterable[str], told: Owners | None
+    view: GroupView, topic: str, known: QueuesByTopic, guessed: Iterable[str], reported: Owners | None
 ) -> tuple[int | None, int]:
     """Return how many queues a topic had in the current generation and has in this one; None: unknown.
 
     Args:
-        told: The whole assignment that this generation reports.
+        reported: The whole assignment that this generation reports.
     """
     group, now = view.group, len(known.get(topic, ()))
     before = group.counts.get(topic)
@@ -134,7 +134,8 @@ def sizes(
         return before, now
     if topic in guessed:
         # Reported by nobody before, and now in an assignment: it grew. A cooperative one may have left it out.
-        is_new = any(queue[0] == topic for queue in told or ()) and all(queue[0] != topic for queue in group.reported)
+        is_reported = any(queue[0] == topic for queue in reported or ())
+        is_new = is_reported and all(queue[0] != topic for queue in group.reported)
         return (None, now) if is_new and group.has_reported and group.last_strategy != COOPERATIVE else (now, now)
     # First known now: that holds for all earlier time. Known before, but not counted: it had been deleted.
     return (now if topic in group.topics_without_metadata else 0), now
@@ -144,7 +145,7 @@ def compute_generation(
     view: GroupView,
     known: QueuesByTopic,
     guessed: list[str],
-    told: Owners | None,
+    reported: Owners | None,
     strategy: str | None,
     at: int,
     again: list[QueuesReassigned | MemberReplaced] | None,
@@ -166,7 +167,7 @@ def compute_generation(
     group = view.group
     generation = group.current_generation
     # What is compared with a guess says nothing of the library.
-    compared = None if any(topic in known for topic in guessed) else told
+    compared = None if any(topic in known for topic in guessed) else reported
     target = compute_target_assignment(view, known, strategy, at, generation, previous, compared, altered, former)
     if not guessed or not group.members:
         return target, None
@@ -178,12 +179,12 @@ def compute_generation(
     awaited = Awaited(
         since=at,
         known={topic: shortened(queues) for topic, queues in known.items()},
-        guessed=told is not None,
+        guessed=reported is not None,
         before=group.computed,
         previous=(group.reported if group.has_reported else None) if previous is None else previous,
         again=again,
     )
-    if told is None or (target.strategy == COOPERATIVE and any(topic not in known for topic in guessed)):
+    if reported is None or (target.strategy == COOPERATIVE and any(topic not in known for topic in guessed)):
         existing = {queue for topic, infos in known.items() for queue in keys_of(infos, view.system, topic)}
         held = held_only_by(group.computed, group.members)
         owners = {queue: holders for queue, holders in held.items() if queue in existing}
@@ -215,9 +216,9 @@ def _compute_awaited(context: GroupContext, awaited: Awaited, at: int, event_id:
     group, since = context.group, awaited.since
     known = {topic: spelled(awaited.known[topic]) or () for topic in sorted(awaited.known)}
     previous = awaited.previous if awaited.previous is not None else awaited.before
-    told = group.reported if awaited.guessed else None
+    reported = group.reported if awaited.guessed else None
     target = compute_target_assignment(
-        context, known, group.last_strategy, since, group.current_generation, previous, told
+        context, known, group.last_strategy, since, group.current_generation, previous, reported
     )
     owners = target.owners if target.recomputed or target.incomparable in OF_LIBRARIES else None
     commit_audit(context, audit_of_awaited(context, known, target, previous, at), at)

@@ -55,14 +55,14 @@ def pack_field_times(
         present: Its fields that are not None.
         number: Returns the number under which a value that members share is written.
     """
-    if member.told_at == dict.fromkeys(present, member.joined_at):
+    if member.field_times == dict.fromkeys(present, member.joined_at):
         return None
-    newest = max(member.told_at.values(), default=None)
-    if newest is not None and member.told_at == dict.fromkeys(present, newest):
+    newest = max(member.field_times.values(), default=None)
+    if newest is not None and member.field_times == dict.fromkeys(present, newest):
         return [base - newest]
-    told = map(member.told_at.get, DESCRIBED)
-    ages = tuple(None if at is None else base - at for at in told)
-    return [0, number(("told", ages), ages)]
+    reported = map(member.field_times.get, DESCRIBED)
+    ages = tuple(None if at is None else base - at for at in reported)
+    return [0, number(("reported", ages), ages)]
 
 
 def unpack_field_times(

@@ -42,12 +42,12 @@ class Kinds:
         known = (*map(id, lists), id(settings), *plain, *newer)
         number = self._known.get(known)
         if number is None:
-            told = list(newer)
-            while told and told[-1] is None:
-                told.pop()
+            reported = list(newer)
+            while reported and reported[-1] is None:
+                reported.pop()
             text = ("settings", msgspec.json.encode(settings, order="deterministic")) if settings else None
-            key = ("kind", lists, *plain, text, *told)
-            number = self._known[known] = self.table.number(key, [*lists, *plain, settings, *told])
+            key = ("kind", lists, *plain, text, *reported)
+            number = self._known[known] = self.table.number(key, [*lists, *plain, settings, *reported])
         return number
 
 
@@ -152,5 +152,5 @@ def unpack_members(packed: list[Any], kinds: KindsRead, base: int) -> Iterator[M
         member.owned_generation = one.owned_generation
         member.timeout_since = None if one.timeout_ago is None else base - one.timeout_ago
         member.reported_at = None if one.reported_ago is None else base - one.reported_ago
-        member.told_at = unpack_field_times(member, kinds.present.of(member, one.kind), times, kinds.values, base)
+        member.field_times = unpack_field_times(member, kinds.present.of(member, one.kind), times, kinds.values, base)
         yield member

@@ -20,14 +20,14 @@ def pending_queues(
     snapshot: GroupSnapshot,
     strategy: str | None,
     before: Owners,
-    told: Owners | None,
+    reported: Owners | None,
     existing: Collection[Queue],
     causes: Causes,
 ) -> list[Queue]:
     """Return the queues that a generation leaves without an owner because they are on the move.
 
     Args:
-        before, told: The reported assignment before, and of this generation. causes: Of this generation.
+        before, reported: The reported assignment before, and of this generation. causes: Of this generation.
         existing: All queues of its topics.
     Returns: those that it takes from a member; those taken by earlier ones that wait on, also where no member is left;
         with Kafka Streams also those that nobody had, once.
@@ -37,24 +37,24 @@ def pending_queues(
     if strategy not in (COOPERATIVE, _STREAMS) and not is_converging(snapshot):
         return []
     there = set(existing)
-    if told is None:
+    if reported is None:
         return [queue for queue in group.revoked_pending if queue in there]
-    waiting = _still_waiting(group, snapshot, told, causes)
-    pending = dict.fromkeys([*released(before, told), *waiting])
+    waiting = _still_waiting(group, snapshot, reported, causes)
+    pending = dict.fromkeys([*released(before, reported), *waiting])
     if strategy == _STREAMS:
-        past = {*told, *group.revoked_pending}
+        past = {*reported, *group.revoked_pending}
         pending |= dict.fromkeys(queue for queue in existing if queue not in past)
     return [queue for queue in pending if queue in there]
 
 
-def _still_waiting(group: Group, snapshot: GroupSnapshot, told: Owners, causes: Causes) -> list[Queue]:
+def _still_waiting(group: Group, snapshot: GroupSnapshot, reported: Owners, causes: Causes) -> list[Queue]:
     """Return the queues taken by earlier generations that this one could not assign yet.
 
     Its leader assigns a queue once no member owns it: one waits on while a member reports it as owned (kafka-python
     joins again before it has given it up; a member that missed the last assignment has not heard of it). Where members
     do not say what they own, it waits on as long as other members join.
     """
-    waiting = [queue for queue in group.revoked_pending if queue not in told]
+    waiting = [queue for queue in group.revoked_pending if queue not in reported]
     if all(info.owned is not None for info in snapshot.members):
         claimed = {(ref.topic, None, ref.queue_id) for info in snapshot.members for ref in info.owned or ()}
         return [queue for queue in waiting if queue in claimed]
@@ -62,31 +62,31 @@ def _still_waiting(group: Group, snapshot: GroupSnapshot, told: Owners, causes: 
 
 
 def waiting_since(
-    group: Group, pending: Collection[Queue], before: Owners, told: Owners | None
+    group: Group, pending: Collection[Queue], before: Owners, reported: Owners | None
 ) -> dict[Queue, int | None]:
     """Return when those of the queues on the move were revoked that an earlier generation revoked.
 
     Args:
-        before, told: The reported assignment before, and of this generation; None: a queue may have had an owner
+        before, reported: The reported assignment before, and of this generation; None: a queue may have had an owner
             meanwhile, so the time is not known.
     """
     earlier = set(group.revoked_pending).difference(before)
-    return {queue: None if told is None else group.revoked_at(queue) for queue in pending if queue in earlier}
+    return {queue: None if reported is None else group.revoked_at(queue) for queue in pending if queue in earlier}
 
 
 def add_causes_of_steps(
-    group: Group, snapshot: GroupSnapshot, told: Owners | None, causes: Causes, event_id: str | None
+    group: Group, snapshot: GroupSnapshot, reported: Owners | None, causes: Causes, event_id: str | None
 ) -> None:
     """Add why a generation without any other cause was made: nothing changed but what the assignment shows."""
-    if causes.triggers or told is None or not group.exists or not _by_records(snapshot):
+    if causes.triggers or reported is None or not group.exists or not _by_records(snapshot):
         return
-    waiting = [queue for queue in group.revoked_pending if queue not in told]
+    waiting = [queue for queue in group.revoked_pending if queue not in reported]
     if waiting:
         detail = counted(len(waiting), "queue") + " not released yet"
         causes.add("cooperative_follow_up", event_id=event_id, detail=detail)
         return
     known = {queue[0] for queue in group.reported}
-    for topic in sorted({queue[0] for queue in told} - known):
+    for topic in sorted({queue[0] for queue in reported} - known):
         if group.counts.get(topic) and group.members_decided:
             causes.add("queue_count_changed", topic=topic, event_id=event_id, detail="the leader had no metadata of it")
 

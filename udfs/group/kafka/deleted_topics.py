@@ -54,13 +54,13 @@ def note_deleted_commits(context: GroupContext, event: CommitsDeleted, at: int, 
 
 
 def topics_now(
-    view: GroupView, topics: Collection[str], known: QueuesByTopic, told: Owners | None, at: int
+    view: GroupView, topics: Collection[str], known: QueuesByTopic, reported: Owners | None, at: int
 ) -> TopicsNow:
     """Return the topics of a new generation, where some were deleted since the one before.
 
     Args:
         topics: Those with metadata that members subscribe to in both. known: The queues that metadata shows.
-        told: The assignment that the generation reports.
+        reported: The assignment that the generation reports.
     """
     found, made_again, awaited = dict(known), set[str](), list[Evidence]()
     since = view.group.last_rebalance_at or 0
@@ -68,9 +68,9 @@ def topics_now(
     for topic in sorted(topics):
         one, renewed = deleted.get(topic), view.topics.renewed_at(topic, at)
         is_new = one is not None and one.time > since
-        if one is not None and told is not None and (renewed is None or renewed < one.time):
+        if one is not None and reported is not None and (renewed is None or renewed < one.time):
             awaited.append(one)
-            numbers = [queue[2] for queue in told if queue[0] == topic]
+            numbers = [queue[2] for queue in reported if queue[0] == topic]
             if numbers:
                 found[topic] = numbered(max(numbers) + 1)
             else:
@@ -86,7 +86,7 @@ def add_left_out(
     view: GroupView,
     causes: Causes,
     topics: TopicsNow,
-    told: Owners | None,
+    reported: Owners | None,
     strategy: str | None,
     with_metadata: Set[str],
     at: int,
@@ -97,18 +97,18 @@ def add_left_out(
     A topic cannot lose queues: one that has fewer is another one of that name.
 
     Args:
-        told: The assignment that the generation reports. strategy: As it reports it.
+        reported: The assignment that the generation reports. strategy: As it reports it.
         with_metadata: Topics with metadata that members subscribe to in both generations.
     """
     named = None if strategy is None else qualified_name(strategy, view.system)
-    if causes.triggers or told is None or not (named in _EAGER or named == COOPERATIVE):
+    if causes.triggers or reported is None or not (named in _EAGER or named == COOPERATIVE):
         return topics
     known, made_again, awaited = dict(topics.known), set(topics.made_again), list(topics.awaited)
     moving = {queue[0] for queue in view.group.revoked_pending}
-    left = {queue[0] for queue in view.group.reported.keys() - told.keys()}
+    left = {queue[0] for queue in view.group.reported.keys() - reported.keys()}
     for topic in sorted(left & known.keys() & with_metadata):
         was = view.group.counts.get(topic, 0)
-        now = 1 + max((queue[2] for queue in told if queue[0] == topic), default=-1)
+        now = 1 + max((queue[2] for queue in reported if queue[0] == topic), default=-1)
         if now >= was or (named == COOPERATIVE and (now or topic in moving)):
             continue
         known.pop(topic)
@@ -122,17 +122,17 @@ def add_left_out(
 
 
 def evidence_after(
-    view: GroupView, left: Sequence[Evidence], topics: TopicsNow, subscribed: Set[str], told: Owners | None, at: int
+    view: GroupView, left: Sequence[Evidence], topics: TopicsNow, subscribed: Set[str], reported: Owners | None, at: int
 ) -> list[Evidence]:
     """Return the evidence that a generation leaves: of deletions before it only what metadata has yet to show.
 
     Queues that newer metadata lacks stay away as long as members hold them by an older report alone.
 
     Args:
-        left: What it does not show. subscribed: Its topics. told: The assignment that it reports.
+        left: What it does not show. subscribed: Its topics. reported: The assignment that it reports.
     """
     others = [one for one in left if one.detail not in (_DELETED, FIRST_METADATA) or one.time > at]
-    if told is None:
+    if reported is None:
         there = {queue for topic, infos in topics.known.items() for queue in keys_of(infos, view.system, topic)}
         held = {queue[0] for queue in (*view.group.reported, *view.group.revoked_pending) if queue not in there}
         past = [one for one in view.group.evidence if one.time <= at and one.topic in held & subscribed]

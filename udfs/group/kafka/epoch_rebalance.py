@@ -59,7 +59,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         update_existing(context, snapshot, at)
         return
     overtake_awaited(context, at)
-    told = lives.owners(outcome.owned)
+    reported = lives.owners(outcome.owned)
     published = None if outcome.target is None else lives.owners(outcome.target)
     # A target names queues that its coordinator knew, whether or not anybody has taken them.
     named = lives.owners(lives.current(outcome.owned)) | (published or {})
@@ -74,7 +74,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     resized = {topic: sizes(context, topic, known, guessed, named) for topic in topics & before}
     _learn_arrivals(context, outcome)
     causes = compare(context, snapshot, due.event_id, at, resized, made_again=lives.made_again, infers=False)
-    if group.exists and not causes.triggers and told == group.reported:
+    if group.exists and not causes.triggers and reported == group.reported:
         note_epoch(context, outcome.epoch, at)
         return
     context.use_up_evidence(causes.evidence_left)
@@ -86,7 +86,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     pauses = _pauses(group.reported, steps)
     if group.recorded is not None and lives.ids is not None:
         group.recorded.note_ids(lives.ids)
-    target, awaited = _target(context, outcome, lives, known, guessed, told)
+    target, awaited = _target(context, outcome, lives, known, guessed, reported)
     if published is not None and target.recomputed and target.owners != published:
         target = _in_another_order(context, outcome, lives, known, published) or target
         if outcome.follows_unrecorded and target.owners != published:
@@ -100,7 +100,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         target=target,
         guessed=guessed,
         awaited=awaited,
-        reported=held_only_by(told, group.members),
+        reported=held_only_by(reported, group.members),
         compared=published,
         generations_missed=_missed(current, outcome.epoch),
         pauses=measured,
@@ -186,7 +186,7 @@ def _target(
     lives: TopicLives,
     known: QueuesByTopic,
     guessed: list[str],
-    told: Owners,
+    reported: Owners,
 ) -> tuple[TargetAssignment, Awaited | None]:
     """Compute the target of an epoch from the one before it; nothing where the coordinator computed none."""
     strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, context.system)
@@ -201,7 +201,7 @@ def _target(
     previous = lives.owners(_held_before(outcome, lives))
     former, altered = outcome.former, partial(_as_in_coordinator, outcome, lives, next(_orders(context, outcome)))
     return compute_generation(
-        context, known, guessed, told, strategy, outcome.at, spans, previous, former=former, altered=altered
+        context, known, guessed, reported, strategy, outcome.at, spans, previous, former=former, altered=altered
     )
 
 

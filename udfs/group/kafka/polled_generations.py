@@ -50,7 +50,7 @@ def is_converging(snapshot: GroupSnapshot) -> bool:
 
 
 def add_causes_of_assignment(
-    view: GroupView, snapshot: GroupSnapshot, told: Owners | None, causes: Causes, at: int, event_id: str | None
+    view: GroupView, snapshot: GroupSnapshot, reported: Owners | None, causes: Causes, at: int, event_id: str | None
 ) -> None:
     """Add why a generation without any other cause was made where polls do not show what members subscribe to.
 
@@ -59,19 +59,19 @@ def add_causes_of_assignment(
     to it any more: which of them, only the next polls of the metadata show.
 
     Args:
-        told: The assignment that the poll shows.
+        reported: The assignment that the poll shows.
     """
     group = view.group
-    if causes.triggers or told is None or not group.exists or not lacks_subscriptions(snapshot):
+    if causes.triggers or reported is None or not group.exists or not lacks_subscriptions(snapshot):
         return
-    topics = {queue[0] for queue in told}
+    topics = {queue[0] for queue in reported}
     for topic in sorted(topics - group.counts.keys()):
         if view.queues_at(topic, at) is None:
-            number = sum(queue[0] == topic for queue in told)
+            number = sum(queue[0] == topic for queue in reported)
             causes.add("queue_count_changed", topic=topic, detail=f"unknown -> {number}", event_id=event_id)
             continue
         detail = f"{INFERRED}: nothing of {topic} was assigned before"
-        for member_id in sorted({one for queue, held in told.items() if queue[0] == topic for one in held}):
+        for member_id in sorted({one for queue, held in reported.items() if queue[0] == topic for one in held}):
             causes.add("subscription_changed", member_id=member_id, detail=detail, event_id=event_id)
     if causes.triggers:
         return
@@ -117,8 +117,8 @@ def _differs(view: GroupView, snapshot: GroupSnapshot) -> bool:
         before = known[info.member_id].subscriptions
         if info.subscriptions is not None and before is not None and distinct(info.subscriptions) != before:
             return True
-    told = reported_owners(view, snapshot)
-    return told is not None and told != _under_new_ids(group.reported, renamed)
+    reported = reported_owners(view, snapshot)
+    return reported is not None and reported != _under_new_ids(group.reported, renamed)
 
 
 def _under_new_ids(owners: Owners, renamed: dict[str, str]) -> Owners:

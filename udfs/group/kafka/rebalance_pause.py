@@ -12,7 +12,7 @@ from udfs.group.state.view import GroupView
 def queue_pause(
     view: GroupView,
     before: Owners,
-    told: Owners | None,
+    reported: Owners | None,
     pause: int | None,
     cooperative: bool,
     handing_over: list[Queue],
@@ -24,22 +24,22 @@ def queue_pause(
     Args:
         handed: Queues that earlier cooperative generations revoked: they had no owner since.
     """
-    if told is None or (handing_over and not handed):
+    if reported is None or (handing_over and not handed):
         return None  # not observed, or not over: the follow-up generation shows it
     times = [view.group.revoked_at(queue) for queue in handed]
     if any(time is None for time in times):
         return None
     total = sum(at - time for time in times if time is not None)
     if not cooperative:
-        return None if pause is None else total + pause * sum(queue in told for queue in before)
-    moved = sum(queue in before and before[queue] != holders for queue, holders in told.items())
+        return None if pause is None else total + pause * sum(queue in reported for queue in before)
+    moved = sum(queue in before and before[queue] != holders for queue, holders in reported.items())
     if moved and pause is None:
         return None
     return total + moved * (pause or 0)
 
 
 def span_pauses(
-    view: GroupView, before: Owners, told: Owners, pause: int | None, handed: Sequence[Queue], at: int
+    view: GroupView, before: Owners, reported: Owners, pause: int | None, handed: Sequence[Queue], at: int
 ) -> dict[tuple[Queue, str], tuple[int | None, int | None]]:
     """Return for how long each queue that has another owner now had none: by queue and owner; measured, estimated.
 
@@ -48,7 +48,7 @@ def span_pauses(
     """
     waited_long = set(handed)
     found: dict[tuple[Queue, str], tuple[int | None, int | None]] = {}
-    for queue, holders in told.items():
+    for queue, holders in reported.items():
         waited = pause if queue in before and before[queue] != holders else None
         if queue in waited_long:
             since = view.group.revoked_at(queue)
@@ -60,13 +60,13 @@ def span_pauses(
 
 
 def estimated_pause(
-    view: GroupView, before: Owners, told: Owners | None, pause: int | None, cooperative: bool, at: int
+    view: GroupView, before: Owners, reported: Owners | None, pause: int | None, cooperative: bool, at: int
 ) -> dict[str, int]:
     """Estimate a pause whose start was not observed: it began no later than the members' last commits."""
     since = view.group.last_rebalance_at
-    if pause is not None or cooperative or told is None or since is None:
+    if pause is not None or cooperative or reported is None or since is None:
         return {}
-    commits = newest_commits(view, [queue for queue in before if queue in told], since, at)
+    commits = newest_commits(view, [queue for queue in before if queue in reported], since, at)
     if not commits:
         return {}
     return {

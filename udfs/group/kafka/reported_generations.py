@@ -107,40 +107,40 @@ def _take_new_generation(
     current = group.generation if _counts_on(context, snapshot) else None
     generation = snapshot.generation or 0
     overtake_awaited(context, at)
-    told = reported_owners(context, snapshot)
+    reported = reported_owners(context, snapshot)
     subscribed_before = group.current_topics()
-    after = topics_after(context, snapshot, told, at)
-    known, guessed = queues_shown(context, after, told, at)
+    after = topics_after(context, snapshot, reported, at)
+    known, guessed = queues_shown(context, after, reported, at)
     with_metadata = (after & subscribed_before).difference(guessed)
-    topics = topics_now(context, with_metadata, known, told, at)
-    resized = {topic: sizes(context, topic, topics.known, guessed, told) for topic in after & subscribed_before}
+    topics = topics_now(context, with_metadata, known, reported, at)
+    resized = {topic: sizes(context, topic, topics.known, guessed, reported) for topic in after & subscribed_before}
     causes = compare(context, snapshot, due.event_id, at, resized, made_again=topics.made_again)
-    topics = add_left_out(context, causes, topics, told, snapshot.strategy, with_metadata, at, due.event_id)
+    topics = add_left_out(context, causes, topics, reported, snapshot.strategy, with_metadata, at, due.event_id)
     known, made_again = topics.known, topics.made_again
-    context.use_up_evidence(evidence_after(context, causes.evidence_left, topics, after, told, at))
+    context.use_up_evidence(evidence_after(context, causes.evidence_left, topics, after, reported, at))
     before = group.reported if group.has_reported else group.computed
     outdated = move_members(context, snapshot, names, causes, at)
     member_ids = [info.member_id for info in snapshot.members]
     begin_generation(context, generation, snapshot.leader, member_ids, polled=is_counted(snapshot))
-    if told is not None:
-        told = newest_reports(context, held_only_by(told, group.members), snapshot.event_time)
-    handed = add_generation_triggers(context, due, snapshot, current, told, causes, at)
+    if reported is not None:
+        reported = newest_reports(context, held_only_by(reported, group.members), snapshot.event_time)
+    handed = add_generation_triggers(context, due, snapshot, current, reported, causes, at)
     missed = generation - current - 1 if current is not None and generation > current + 1 else None
     if lacks_subscriptions(snapshot):
         target, awaited = without_subscriptions(context, snapshot.strategy), None
     else:
         target, awaited = compute_generation(
-            context, known, guessed, told, snapshot.strategy or None, at, context.computed_spans_of_now()
+            context, known, guessed, reported, snapshot.strategy or None, at, context.computed_spans_of_now()
         )
     phases = phases_of(context, snapshot, causes.began_at, at)
     pause = None if phases.began_at is None else at - phases.began_at
     cooperative = COOPERATIVE in (target.strategy, snapshot.strategy)
     existing = queues_of(context, known)
-    handing_over = pending_queues(group, snapshot, target.strategy, before, told, existing, causes)
+    handing_over = pending_queues(group, snapshot, target.strategy, before, reported, existing, causes)
     measured = Pauses(
         pause_ms=pause,
-        queue_pause_ms=queue_pause(context, before, told, pause, cooperative, handing_over, handed, at),
-        **estimated_pause(context, before, told, pause, cooperative, at),
+        queue_pause_ms=queue_pause(context, before, reported, pause, cooperative, handing_over, handed, at),
+        **estimated_pause(context, before, reported, pause, cooperative, at),
     )
     if group.polled:
         measured = as_estimates(measured)
@@ -152,13 +152,13 @@ def _take_new_generation(
         target=target,
         guessed=guessed,
         awaited=awaited,
-        reported=told,
+        reported=reported,
         generations_missed=missed,
         pauses=measured,
         phases=phases,
-        step_pauses={} if group.polled else span_pauses(context, before, told or {}, pause, handed, at),
+        step_pauses={} if group.polled else span_pauses(context, before, reported or {}, pause, handed, at),
         revoked_pending=handing_over,
-        waiting_since=waiting_since(group, handing_over, before, told),
+        waiting_since=waiting_since(group, handing_over, before, reported),
         converging=is_converging(snapshot),
         made_again=made_again,
     )
@@ -170,7 +170,7 @@ def _take_new_generation(
 # ---- evidence in the generation
 
 
-def topics_after(view: GroupView, snapshot: GroupSnapshot, told: Owners | None, at: int) -> set[str]:
+def topics_after(view: GroupView, snapshot: GroupSnapshot, reported: Owners | None, at: int) -> set[str]:
     """Return the topics of a snapshot's generation: where polls do not show what members subscribe to, those assigned.
 
     Of these a topic is left that is deleted, and one whose queues may all be on their way to other members.
@@ -178,7 +178,7 @@ def topics_after(view: GroupView, snapshot: GroupSnapshot, told: Owners | None, 
     topics = subscribed_after(view, snapshot)
     if not lacks_subscriptions(snapshot) or not snapshot.members:
         return topics
-    assigned = {queue[0] for queue in told or ()}
+    assigned = {queue[0] for queue in reported or ()}
     left = view.group.counts.keys() - assigned
     return topics | assigned | {one for one in left if is_converging(snapshot) or not view.queues_at(one, at)}
 
@@ -200,13 +200,13 @@ def add_generation_triggers(
     due: DueEvent,
     snapshot: GroupSnapshot,
     current: int | None,
-    told: Owners | None,
+    reported: Owners | None,
     causes: Causes,
     at: int,
 ) -> list[Queue]:
     """Add the causes that the generation itself shows; return the queues that a cooperative move released."""
     group, generation, event_id = view.group, snapshot.generation or 0, due.event_id
-    handed = [queue for queue in group.revoked_pending if queue in (told or {})]
+    handed = [queue for queue in group.revoked_pending if queue in (reported or {})]
     if handed and group.members_decided:
         causes.add("cooperative_follow_up", event_id=event_id, detail=counted(len(handed), "queue") + " released")
     if current is not None and group.exists and generation <= current:
@@ -217,8 +217,8 @@ def add_generation_triggers(
         causes.add("group_created", event_id=event_id, detail="first seen" if first_seen else None)
     if due.late:
         causes.add("late_evidence", detail=reported_late(snapshot.event_time, at), event_id=event_id)
-    add_causes_of_steps(group, snapshot, told, causes, event_id)
-    add_causes_of_assignment(view, snapshot, told, causes, at, event_id)
+    add_causes_of_steps(group, snapshot, reported, causes, event_id)
+    add_causes_of_assignment(view, snapshot, reported, causes, at, event_id)
     if not causes.triggers:
         causes.add("unexplained", event_id=event_id)
     causes.explain(group.preparing_reason)
@@ -264,8 +264,8 @@ def rename_static_members(context: GroupContext, snapshot: GroupSnapshot, at: in
     for former_id, member_id in sorted(renamed.items()):
         member = group.members[member_id]
         member.by_heartbeats = False
-        told = msgspec.structs.replace(infos[member_id], subscriptions=None)
-        outdated |= update_description(context, member, told, snapshot.event_time, at)[1]
+        reported = msgspec.structs.replace(infos[member_id], subscriptions=None)
+        outdated |= update_description(context, member, reported, snapshot.event_time, at)[1]
         context.open_session(member, at, former=former_id)
     note_replacements(context, sorted(renamed.values()), at)
     return outdated
@@ -278,10 +278,10 @@ def _take_same_generation(context: GroupContext, snapshot: GroupSnapshot, at: in
     if not is_converging(snapshot):
         note_converged(context)
     if snapshot.assignments is not None:
-        told = held_only_by(reported_owners(context, snapshot) or {}, group.members)
-        told = newest_reports(context, told, snapshot.event_time)
-        if told != group.reported or not group.has_reported:
-            take_reported_assignment(context, told, at)
+        reported = held_only_by(reported_owners(context, snapshot) or {}, group.members)
+        reported = newest_reports(context, reported, snapshot.event_time)
+        if reported != group.reported or not group.has_reported:
+            take_reported_assignment(context, reported, at)
     return outdated
 
 

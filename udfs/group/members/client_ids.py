@@ -72,17 +72,17 @@ def replaced(group: Group, snapshot: GroupSnapshot) -> dict[str, Departure]:
         return {}
     shown = {(info.member_id, info.host) for info in snapshot.members}
     names = {name for name, _ in shown}
-    told: dict[tuple[str, str | None], Departure] = {
+    reported: dict[tuple[str, str | None], Departure] = {
         (one.member_id, one.host): one for one in snapshot.departures if one.host is not None
     }
     return {
-        member.member_id: told[member.name, member.host]
+        member.member_id: reported[member.name, member.host]
         for member in group.members.values()
-        if member.name in names and (member.name, member.host) in told.keys() - shown
+        if member.name in names and (member.name, member.host) in reported.keys() - shown
     }
 
 
-def match_departures(gone: Sequence[Member], told: Iterable[Departure]) -> dict[str, Departure]:
+def match_departures(gone: Sequence[Member], reported: Iterable[Departure]) -> dict[str, Departure]:
     """Return the reported cause of each departure, where there is one; each report is about one connection.
 
     Args:
@@ -91,7 +91,7 @@ def match_departures(gone: Sequence[Member], told: Iterable[Departure]) -> dict[
     matched: dict[str, Departure] = {}
     hosts = {(one.name, one.host) for one in gone}
     # Those of a known address first: others may be about any connection.
-    for departure in sorted(told, key=lambda one: (one.member_id, one.host) not in hosts):
+    for departure in sorted(reported, key=lambda one: (one.member_id, one.host) not in hosts):
         same = [one for one in gone if departure.member_id in (one.name, one.member_id)]
         left = [one for one in same if one.member_id not in matched]
         if departure.host is not None and any(one.host == departure.host for one in same):

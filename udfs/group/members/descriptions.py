@@ -22,23 +22,23 @@ _OF_A_GENERATION = tuple(name for name in FIELDS if TRAITS[name].known_by == "ge
 _ALLOCATING = tuple(name for name in FIELDS if TRAITS[name].known_by != "member")
 
 
-def describe(member: Member, told: MemberFields, own: int) -> tuple[set[str], bool]:
+def describe(member: Member, reported: MemberFields, own: int) -> tuple[set[str], bool]:
     """Set the fields that an event of this time carries, except those that a newer event carried.
 
     Returns: the fields that changed; whether some were older than the stored ones and were ignored.
     """
     changed: set[str] = set()
     outdated = False
-    for name, value in zip(FIELDS, _VALUES(told), strict=True):
+    for name, value in zip(FIELDS, _VALUES(reported), strict=True):
         if value is None:
             continue
         if name == "subscriptions":
             value = distinct(value)
         differs = value != getattr(member, name)
-        if own < member.told_at.get(name, own):
+        if own < member.field_times.get(name, own):
             outdated |= differs
             continue
-        member.told_at[name] = own
+        member.field_times[name] = own
         if differs:
             setattr(member, name, value)
             changed.add(name)
@@ -46,14 +46,14 @@ def describe(member: Member, told: MemberFields, own: int) -> tuple[set[str], bo
 
 
 def update_description(
-    context: GroupContext, member: Member, told: MemberFields, own: int, at: int
+    context: GroupContext, member: Member, reported: MemberFields, own: int, at: int
 ) -> tuple[set[str], bool]:
     """Apply the description in the current event to a member; return which fields changed.
 
     A changed timeout counts from then on.
     """
     context.before.note_member(member.member_id)
-    changed, outdated = describe(member, told, own)
+    changed, outdated = describe(member, reported, own)
     if "session_timeout_ms" in changed and member.by_heartbeats:
         member.timeout_since = at if at > own else None
         context.watch(member.member_id)
@@ -61,28 +61,28 @@ def update_description(
 
 
 def update_session(
-    context: GroupContext, member: Member, told: MemberFields, own: int, at: int
+    context: GroupContext, member: Member, reported: MemberFields, own: int, at: int
 ) -> tuple[set[str], bool]:
     """Apply a description in a group of reported generations, except for the fields of the next generation."""
-    left_out = _OF_A_GENERATION if isinstance(told, MemberInfo) else _ALLOCATING
-    others = msgspec.structs.replace(told, **dict.fromkeys(left_out))
+    left_out = _OF_A_GENERATION if isinstance(reported, MemberInfo) else _ALLOCATING
+    others = msgspec.structs.replace(reported, **dict.fromkeys(left_out))
     changed, outdated = update_description(context, member, others, own, at)
     if changed - set(SILENT_FIELDS):
         context.change_session(member, at)
     return changed, outdated
 
 
-def timeout_with(view: GroupView, member: Member, told: MemberFields, own: int) -> int:
+def timeout_with(view: GroupView, member: Member, reported: MemberFields, own: int) -> int:
     """Return a member's session timeout once this event's description is applied."""
-    value = told.session_timeout_ms
-    if value is None or own < member.told_at.get("session_timeout_ms", own):
+    value = reported.session_timeout_ms
+    if value is None or own < member.field_times.get("session_timeout_ms", own):
         return view.timeout_of(member)
     return value
 
 
-def describes(told: MemberFields) -> bool:
+def describes(reported: MemberFields) -> bool:
     """Return whether an event carries a description, not only liveness."""
-    return any(value is not None for value in _VALUES(told))
+    return any(value is not None for value in _VALUES(reported))
 
 
 def distinct(topics: Iterable[str]) -> tuple[str, ...]:

@@ -54,11 +54,13 @@ def under_present_ids(group: Group, snapshot: GroupSnapshot) -> GroupSnapshot:
         elif present not in shown:
             shown.add(present)
             members.append(msgspec.structs.replace(info, member_id=present))
-    told = snapshot.assignments
-    if told is not None:
+    reported = snapshot.assignments
+    if reported is not None:
         # If both ids are present, the assignment of the new one counts.
-        told = {successors.get(one, one): queues for one, queues in told.items() if successors.get(one) not in told}
-    return msgspec.structs.replace(snapshot, members=tuple(members), assignments=told)
+        reported = {
+            successors.get(one, one): queues for one, queues in reported.items() if successors.get(one) not in reported
+        }
+    return msgspec.structs.replace(snapshot, members=tuple(members), assignments=reported)
 
 
 def ids_at(group: Group, at: int) -> dict[str, str]:

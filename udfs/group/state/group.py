@@ -38,7 +38,7 @@ class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
         name: The client's own id: differs from ``member_id`` where two live connections share one.
         by_heartbeats: Its liveness comes from its own heartbeats, else from snapshots.
         holds_since: Since when it owns exactly its current queues.
-        told_at: The newest event time that carried each field.
+        field_times: The newest event time that carried each field.
         reported_at: When it last reported its queues, if no whole assignment was reported since.
         timeout_since: From when on its session timeout applies, where it was reported late.
     """
@@ -48,15 +48,15 @@ class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
     joined_at: int
     by_heartbeats: bool = True
     holds_since: int | None = None
-    told_at: dict[str, int] = msgspec.field(default_factory=dict)
+    field_times: dict[str, int] = msgspec.field(default_factory=dict)
     timeout_since: int | None = None
     reported_at: int | None = None
 
     def forget_owned(self) -> None:
         """Drop the owned queues that the member reported."""
         self.owned = self.owned_generation = None
-        self.told_at.pop("owned", None)
-        self.told_at.pop("owned_generation", None)
+        self.field_times.pop("owned", None)
+        self.field_times.pop("owned_generation", None)
 
 
 class Departed(msgspec.Struct, kw_only=True):

@@ -23,7 +23,7 @@ _KINDS: Final = {
     )
 }
 _LEADING: Final = frozenset(("member", "pattern", "topics", "topology"))
-# A member that has nothing to wait for becomes stable; it is told to revoke when the target changes.
+# A member that has nothing to wait for becomes stable; it has to revoke when the target changes.
 _STATES: Final = {"unreleased": 0, "stable": 1, "unrevoked": 2, None: 0}
 _EPOCH_BITS, _STATE_BITS = 33, 2
 
@@ -81,9 +81,9 @@ def by_epoch(records: Sequence[tuple[GroupRecord, str]]) -> list[list[tuple[Grou
 
 def new_epochs(recorded: RecordedGroup, records: Iterable[GroupRecord]) -> list[int]:
     """Return the group epochs that begin with records of one time, ascending."""
-    told = {one.epoch for one in records if one.record == "group" and not one.deleted and one.epoch is not None}
+    reported = {one.epoch for one in records if one.record == "group" and not one.deleted and one.epoch is not None}
     newest = max((recorded.epoch, recorded.decided), key=lambda epoch: -1 if epoch is None else epoch)
-    return sorted(epoch for epoch in told if newest is None or epoch > newest)
+    return sorted(epoch for epoch in reported if newest is None or epoch > newest)
 
 
 def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) -> Folded:

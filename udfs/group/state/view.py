@@ -100,8 +100,8 @@ class GroupView:
 
     def timeout_of(self, member: Member) -> int:
         """Return a member's session timeout."""
-        told = member.session_timeout_ms
-        return self.rules.session_timeouts_ms[self.system] if told is None else told
+        reported = member.session_timeout_ms
+        return self.rules.session_timeouts_ms[self.system] if reported is None else reported
 
     def deadline_of(self, member: Member) -> int:
         """Return when a member's session ends, by the heartbeats applied so far.
@@ -110,7 +110,7 @@ class GroupView:
         ends at the change.
         """
         deadline = self.seen[member.member_id] + self.timeout_of(member)
-        changed_at = member.told_at.get("session_timeout_ms", deadline)
+        changed_at = member.field_times.get("session_timeout_ms", deadline)
         return max(deadline, changed_at, member.timeout_since or deadline)
 
     def last_heartbeat(self, member_id: str, until: int) -> int:

@@ -14,8 +14,8 @@ from udfs.model.events import MemberFields
 BASE = 1_000
 
 
-def member(told_at: dict[str, int], **fields: Any) -> Member:
-    return Member(member_id="m", name="m", joined_at=500, told_at=told_at, **fields)
+def member(field_times: dict[str, int], **fields: Any) -> Member:
+    return Member(member_id="m", name="m", joined_at=500, field_times=field_times, **fields)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_one_time_is_stored_for_all_fields_where_one_event_reported_them(one: Me
     present = PresentFields().of(one, 0)
     times = pack_field_times(one, present, BASE, table.number)
     assert times == packed
-    assert unpack_field_times(one, present, times or [], table.values, BASE) == one.told_at
+    assert unpack_field_times(one, present, times or [], table.values, BASE) == one.field_times
 
 
 def test_members_of_one_poll_share_their_times() -> None:

@@ -37,7 +37,7 @@ MEMBERS = st.builds(
     holds_since=st.integers(0, 12_000),
     timeout_since=st.none() | st.integers(0, 12_000),
     reported_at=st.none() | st.integers(0, 12_000),
-    told_at=st.dictionaries(st.sampled_from(["host", "rack", "owned", "ordered"]), st.integers(0, 12_000)),
+    field_times=st.dictionaries(st.sampled_from(["host", "rack", "owned", "ordered"]), st.integers(0, 12_000)),
 )
 
 
@@ -59,7 +59,7 @@ def member(number: int) -> Member:
         host="h",
         subscriptions=("t",),
         holds_since=9_000,
-        told_at=dict.fromkeys(("client_id", "host", "subscriptions"), 9_000),
+        field_times=dict.fromkeys(("client_id", "host", "subscriptions"), 9_000),
     )
 
 
@@ -84,7 +84,7 @@ def test_members_of_one_kind_share_nothing_that_can_be_changed() -> None:
     kinds = Kinds(SharedValues())
     packed = [pack_member(member(number), kinds, BASE) for number in (1, 2)]
     first, second = unpack_members(packed, KindsRead(kinds.table.values), BASE)
-    first.told_at["host"] = 5
+    first.field_times["host"] = 5
     first.host = "other"
     assert second == member(2)
 

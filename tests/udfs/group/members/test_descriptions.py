@@ -37,12 +37,12 @@ def member(**fields: Any) -> Member:
 
 
 def test_each_field_has_the_value_of_the_newest_event_time_that_carried_it() -> None:
-    one = member(host="h", told_at={"host": 50, "rack": 50})
+    one = member(host="h", field_times={"host": 50, "rack": 50})
     assert describe(one, MemberFields(host="older", rack="older", client_id="i"), 49) == ({"client_id"}, True)
     assert (one.host, one.rack, one.client_id) == ("h", None, "i")
     # Of one time the last applied counts; the same value is no change, but newer.
     assert describe(one, MemberFields(host="new", client_id="i"), 50) == ({"host"}, False)
-    assert (one.host, one.told_at) == ("new", {"host": 50, "rack": 50, "client_id": 50})
+    assert (one.host, one.field_times) == ("new", {"host": 50, "rack": 50, "client_id": 50})
     # An older event with the same value is not outdated: it says nothing else.
     assert describe(one, MemberFields(host="new"), 40) == (set(), False)
 

@@ -57,7 +57,7 @@ def test_a_member_forgets_what_it_reported_to_own_and_when_and_nothing_else() ->
         owned=(QueueRef("t", 0),),
         owned_generation=3,
         host="h",
-        told_at={"owned": 1, "owned_generation": 1, "host": 1},
+        field_times={"owned": 1, "owned_generation": 1, "host": 1},
     )
     member.forget_owned()
-    assert (member.owned, member.owned_generation, member.host, member.told_at) == (None, None, "h", {"host": 1})
+    assert (member.owned, member.owned_generation, member.host, member.field_times) == (None, None, "h", {"host": 1})

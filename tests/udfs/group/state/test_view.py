@@ -45,7 +45,7 @@ def test_up_to_a_change_of_the_timeout_the_old_one_counts_and_no_session_ends_be
     assert one.deadline_of(member()) == 100 + 45_000
     assert one.deadline_of(member(session_timeout_ms=10)) == 110
     # Changed at 150; reported late, it counts from when it was applied.
-    assert one.deadline_of(member(session_timeout_ms=10, told_at={"session_timeout_ms": 150})) == 150
+    assert one.deadline_of(member(session_timeout_ms=10, field_times={"session_timeout_ms": 150})) == 150
     assert one.deadline_of(member(session_timeout_ms=10, timeout_since=160)) == 160
     assert one.deadline_of(member(session_timeout_ms=100, timeout_since=160)) == 200
 
