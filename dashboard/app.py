@@ -66,13 +66,14 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
-        warming = asyncio.create_task(run_sync(warm_up, reading, app.state.templates, abandon_on_cancel=True))
+        warming = asyncio.create_task(run_sync(warm_up, reading, app.state.templates))
         # The server answers after it: the first request would compute it, too, and both would share the cores.
         await asyncio.wait({warming}, timeout=MAX_WARM_UP_S)
         async with Poller(reading.tables, settings.poll_interval_ms / 1000) as poller:
             app.state.poller = poller
             yield
-        warming.cancel()
+        # An interpreter that ends while a thread reads crashes in delta-rs.
+        await asyncio.wait({warming})
 
     app = FastAPI(
         title="Rebalance monitor",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import suppress
 
 from anyio.to_thread import run_sync
 
@@ -12,7 +11,7 @@ from dashboard.reading.snapshots import TableSnapshots
 
 
 class Poller:
-    """Refreshes the snapshots and wakes whoever waits for a change.
+    """Refreshes the snapshots and wakes whoever waits for a change. It ends when the refresh under way has ended.
 
     Args:
         snapshots: Of the tables.
@@ -22,7 +21,7 @@ class Poller:
     def __init__(self, snapshots: TableSnapshots, interval_s: float) -> None:
         self._snapshots = snapshots
         self._interval_s = interval_s
-        self._changed = asyncio.Event()
+        self._changed, self._stopping = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.is_closing = False
 
@@ -31,10 +30,10 @@ class Poller:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        # Cancelled, its thread would read on: an interpreter that ends meanwhile crashes in delta-rs.
+        self._stopping.set()
         if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await self._task
 
     @property
     def versions(self) -> Mapping[str, int]:
@@ -48,17 +47,19 @@ class Poller:
 
     async def changed(self, within_s: float) -> bool:
         """Wait until a table changes; return whether one did."""
-        event = self._changed
-        try:
-            async with asyncio.timeout(within_s):
-                await event.wait()
-        except TimeoutError:
-            return False
-        return True
+        return await _is_set(self._changed, within_s)
 
     async def _poll(self) -> None:
-        while True:
-            await asyncio.sleep(self._interval_s)
+        while not await _is_set(self._stopping, self._interval_s):
             if await run_sync(self._snapshots.refresh):
                 woken, self._changed = self._changed, asyncio.Event()
                 woken.set()
+
+
+async def _is_set(event: asyncio.Event, within_s: float) -> bool:
+    try:
+        async with asyncio.timeout(within_s):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True

@@ -51,15 +51,22 @@ def test_the_first_request_finds_the_server_warm(
         assert done == ["warm"]
 
 
-def test_a_slow_store_does_not_keep_the_server_from_answering(
+def test_a_slow_store_does_not_keep_the_server_from_answering_and_no_thread_reads_when_it_has_ended(
     story_tables: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    is_read = threading.Event()
-    monkeypatch.setattr(application, "warm_up", lambda *_: is_read.wait(60))
+    is_read, has_ended = threading.Event(), threading.Event()
+
+    def slow(*_: object) -> None:
+        is_read.wait(60)
+        time.sleep(0.1)
+        has_ended.set()
+
+    monkeypatch.setattr(application, "warm_up", slow)
     monkeypatch.setattr(application, "MAX_WARM_UP_S", 0.01)
     with TestClient(create_app(story_tables, settings), base_url="http://127.0.0.1") as client:
         assert client.get("/healthz").status_code == 200
         is_read.set()
+    assert has_ended.is_set()
 
 
 _VISITS = """

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from pathlib import Path
+
+import pytest
 
 from dashboard.live.poller import Poller
 from dashboard.reading.snapshots import TableSnapshots
@@ -33,3 +37,25 @@ def test_without_a_commit_waiting_ends(tmp_path: Path) -> None:
             return await poller.changed(0.05)
 
     assert asyncio.run(run()) is False
+
+
+def test_it_ends_after_the_refresh_under_way_since_no_thread_may_read_while_the_interpreter_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(tmp_path, "a", 1)
+    snapshots, began, reading = TableSnapshots(tmp_path), threading.Event(), list[str]()
+
+    def refresh() -> bool:
+        reading.append("one")
+        began.set()
+        time.sleep(0.1)
+        reading.clear()
+        return False
+
+    async def run() -> list[str]:
+        async with Poller(snapshots, 0.01):
+            await asyncio.to_thread(began.wait)
+        return list(reading)
+
+    monkeypatch.setattr(snapshots, "refresh", refresh)
+    assert asyncio.run(run()) == []
