@@ -35,6 +35,7 @@ class RandomCoordinator:
     Attributes:
         at: The time of the next request. at_once: The share of requests at the time of the one before.
         most_members, subscriptions: What members there may be.
+        owners: Who owned each queue after the requests of each time, as ``Script.owners`` spells it.
     """
 
     def __init__(self, seed: int, script: RecordScript, most_members: int = 5, at_once: float = 0.0) -> None:
@@ -43,6 +44,7 @@ class RandomCoordinator:
         self.at = 10
         self.members: dict[str, Consumer] = {}
         self.target: dict[str, set[Partition]] = {}
+        self.owners: dict[int, dict[str, str]] = {}
         self.epoch = self.target_epoch = 0
         self.has_grown = False
         self.counts = {"t": self.dice.randrange(1, 8), "u": self.dice.randrange(1, 6)}
@@ -61,11 +63,13 @@ class RandomCoordinator:
                 self.join()
             elif request != self.join:
                 request()
+            self._note_owners()
             self.at += self.dice.randrange(1, 40) * (self.at_once == 0 or self.dice.random() >= self.at_once)
             if self.dice.random() < 0.03:
                 self.grow()
         for _ in range(60):
             self.heartbeat()
+            self._note_owners()
             self.at += 3
 
     # ---- requests
@@ -188,6 +192,13 @@ class RandomCoordinator:
         one.owned, one.epoch = target - held, self.target_epoch
         one.state = "stable" if one.owned == target else "unreleased"
         self._current(member)
+
+    def _note_owners(self) -> None:
+        held: dict[str, list[str]] = {}
+        for member, one in self.members.items():
+            for topic, number in one.owned | one.revoking:
+                held.setdefault(f"{topic}/{number}", []).append(member)
+        self.owners[self.at] = {queue: "+".join(sorted(members)) for queue, members in sorted(held.items())}
 
     # ---- records
 

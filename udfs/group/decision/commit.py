@@ -61,11 +61,11 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     group.last_rebalance_at, group.last_rebalance_id = at, row.rebalance_id
     group.rebalance_ordinals = result.ordinals
     group.idle_queues, group.pulls = plan.idle_queues, plan.pulls
+    for time, owners in plan.steps:
+        commit_spans(context, "reported", owners, time, paused=plan.step_pauses)
     if plan.made_again:
         commit_spans(context, "computed", without_topics(group.computed, plan.made_again), at)
     commit_spans(context, "computed", plan.target.owners, at, guessed=plan.guessed, costs=result.costs)
-    for time, owners in plan.steps:
-        commit_spans(context, "reported", owners, time, paused=plan.step_pauses)
     if result.reported is not None:
         if plan.made_again and not plan.steps:
             commit_spans(context, "reported", without_topics(group.reported, plan.made_again), at)

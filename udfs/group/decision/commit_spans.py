@@ -116,8 +116,12 @@ def split_span_of(context: GroupContext, one: Replacement) -> None:
     context.write(one.at, body)
 
 
-def replace_members(context: GroupContext, renamed: Mapping[str, str], at: int) -> None:
-    """End the sessions of old ids and replace them by the new ids; the caller opens the new sessions."""
+def replace_members(context: GroupContext, renamed: Mapping[str, str], at: int, *, splits: bool = True) -> None:
+    """End the sessions of old ids and replace them by the new ids; the caller opens the new sessions.
+
+    Args:
+        splits: Split their open spans, unless a rebalance is pending; else the caller settles that.
+    """
     group = context.group
     if renamed:
         _release_shared(context, "computed", group.computed, renamed, at)
@@ -128,6 +132,8 @@ def replace_members(context: GroupContext, renamed: Mapping[str, str], at: int) 
         left_at = context.replace_session(former_id, member_id, at)
         instance_id = group.members[member_id].instance_id
         replacement = Replacement(former_id, member_id, instance_id, left_at, written=False)
+        if len(group.replaced) >= MAX_REPLACEMENTS:
+            split_replaced(context, group.replaced[0].at)
         group.replaced = [*group.replaced, replacement][-MAX_REPLACEMENTS:]
     group.computed = _renamed(group.computed, renamed)
     group.reported = _renamed(group.reported, renamed)
@@ -135,7 +141,8 @@ def replace_members(context: GroupContext, renamed: Mapping[str, str], at: int) 
     if group.leader is not None:
         group.leader = renamed.get(group.leader, group.leader)
     if group.pending is None:
-        settle_replaced(context)
+        if splits:
+            settle_replaced(context)
     elif group.pending.reported is not None:
         group.pending.reported = list(_renamed(dict(group.pending.reported), renamed).items())
 

@@ -19,17 +19,19 @@ from udfs.group.assignment.target_assignment import (
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.phases import Phases
 from udfs.group.decision.commit import begin_generation, commit, note_epoch, overtake_awaited
+from udfs.group.decision.commit_spans import settle_replaced
 from udfs.group.decision.rebalance import rebalance
 from udfs.group.events.topic_changes import compute_generation, queues_shown, sizes
 from udfs.group.kafka.reported_generations import (
     add_generation_triggers,
     move_members,
-    rename_static_members,
+    rename,
     subscribed_after,
     update_existing,
 )
 from udfs.group.kafka.topic_lives import TopicLives, lives_in, ownership_steps, queues_in_target
 from udfs.group.kafka.triggers import Causes, compare
+from udfs.group.members.static_members import returned
 from udfs.group.state.assignment_diff import held_only_by
 from udfs.group.state.group import Awaited, Evidence, Owners, Queue
 from udfs.group.state.recorded_group import SERVER_ASSIGNORS, EpochOutcome, Held
@@ -54,11 +56,14 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     lives = lives_in(group.recorded, outcome, names)
     snapshot = _snapshot(context, outcome, lives)
     due = DueEvent(snapshot, outcome.event_id)
-    rename_static_members(context, snapshot, at)
-    if outcome.epoch == group.generation:
+    is_newer = outcome.epoch != group.generation
+    if is_newer:
+        overtake_awaited(context, at)
+    _rename(context, outcome, snapshot)
+    if not is_newer:
+        settle_replaced(context)
         update_existing(context, snapshot, at)
         return
-    overtake_awaited(context, at)
     reported = lives.owners(outcome.owned)
     published = None if outcome.target is None else lives.owners(outcome.target)
     # A target names queues that its coordinator knew, whether or not anybody has taken them.
@@ -72,14 +77,17 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     is_whole = outcome.strategy in SERVER_ASSIGNORS
     known = queues_in_target(context, lives, known, published or {}, outcome.assigned_at or at, is_whole=is_whole)
     resized = {topic: sizes(context, topic, known, guessed, named) for topic in topics & before}
-    _learn_arrivals(context, outcome)
-    causes = compare(context, snapshot, due.event_id, at, resized, made_again=lives.made_again, infers=False)
+    came = _under_first_ids(context, outcome, snapshot)
+    _learn_arrivals(context, outcome, came)
+    causes = compare(context, came, due.event_id, at, resized, made_again=lives.made_again, infers=False)
     if group.exists and not causes.triggers and reported == group.reported:
+        settle_replaced(context)
         note_epoch(context, outcome.epoch, at)
         return
     context.use_up_evidence(causes.evidence_left)
     current = group.generation
-    move_members(context, snapshot, {info.member_id: info.member_id for info in snapshot.members}, causes, at)
+    move_members(context, came, {info.member_id: info.member_id for info in came.members}, causes, at)
+    _rename(context, outcome, snapshot)
     begin_generation(context, outcome.epoch, None, [info.member_id for info in snapshot.members], polled=False)
     _add_triggers(context, due, snapshot, current, causes, at)
     steps = ownership_steps(group.reported, outcome, lives)
@@ -119,6 +127,31 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         group.recorded.note_decided()
 
 
+def _rename(context: GroupContext, outcome: EpochOutcome, snapshot: GroupSnapshot) -> None:
+    """Give static members their new ids as of when they came back; their spans are split amid the steps of then."""
+    infos, members = {info.member_id: info for info in snapshot.members}, context.group.members
+    for back_at, former_id, member_id in outcome.renamed:
+        if former_id in members and member_id not in members:
+            rename(context, {former_id: member_id}, infos, back_at, back_at, splits=False)
+            members = context.group.members
+    # The state of an older version does not know since when.
+    rename(context, returned(context.group, snapshot.members), infos, outcome.at, outcome.at, splits=False)
+
+
+def _under_first_ids(view: GroupView, outcome: EpochOutcome, snapshot: GroupSnapshot) -> GroupSnapshot:
+    """Return a snapshot with new members under the ids with which they came: some have come back under others since."""
+    first: dict[str, str] = {}
+    for _, former_id, member_id in outcome.renamed:
+        first[member_id] = first.pop(former_id, former_id)
+    for member_id in first.keys() & view.group.members.keys():
+        del first[member_id]
+    if not first:
+        return snapshot
+    members = [(first.get(info.member_id, info.member_id), info) for info in snapshot.members]
+    renamed = tuple(msgspec.structs.replace(info, member_id=member_id) for member_id, info in members)
+    return msgspec.structs.replace(snapshot, members=renamed)
+
+
 def _snapshot(view: GroupView, outcome: EpochOutcome, lives: TopicLives) -> GroupSnapshot:
     """Return an outcome as a snapshot of the group."""
     return GroupSnapshot(
@@ -154,10 +187,10 @@ def _pauses(before: Owners, steps: list[tuple[int, Owners]]) -> QueuePauses:
     return pauses
 
 
-def _learn_arrivals(context: GroupContext, outcome: EpochOutcome) -> None:
+def _learn_arrivals(context: GroupContext, outcome: EpochOutcome, came: GroupSnapshot) -> None:
     """Have causes name the events that described their members."""
-    for info in outcome.members:
-        event_id = outcome.event_ids.get(info.member_id)
+    for info, now in zip(came.members, outcome.members, strict=True):
+        event_id = outcome.event_ids.get(now.member_id)
         if event_id is None:
             continue
         known = context.group.members.get(info.member_id)

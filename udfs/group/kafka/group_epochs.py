@@ -187,6 +187,7 @@ def _finish(view: GroupView, recorded: RecordedGroup, event_id: str, at: int, ov
         follows_unrecorded=has_target and recorded.follows_unrecorded,
         patterns={one: member.pattern for one, member in recorded.present.items() if member.pattern is not None},
         added=recorded.added(),
+        renamed=list(recorded.renamed),
     )
     recorded.finish_epoch(outcome)
 

@@ -254,18 +254,35 @@ def move_members(
 
 def rename_static_members(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
     """Rename static members that came back under another id; they keep their queues."""
-    group = context.group
-    renamed = returned(group, snapshot.members)
+    infos = {info.member_id: info for info in snapshot.members}
+    return rename(context, returned(context.group, snapshot.members), infos, snapshot.event_time, at)
+
+
+def rename(
+    context: GroupContext,
+    renamed: Mapping[str, str],
+    infos: Mapping[str, MemberInfo],
+    event_time: int,
+    at: int,
+    *,
+    splits: bool = True,
+) -> bool:
+    """Give static members their new ids; return whether some description was out of date.
+
+    Args:
+        infos: By new id; one without a description keeps the one that it had. event_time: Theirs.
+        splits: As ``replace_members`` has it.
+    """
     if not renamed:
         return False
     outdated = False
-    replace_members(context, renamed, at)
-    infos = {info.member_id: info for info in snapshot.members}
+    replace_members(context, renamed, at, splits=splits)
     for former_id, member_id in sorted(renamed.items()):
-        member = group.members[member_id]
+        member = context.group.members[member_id]
         member.by_heartbeats = False
-        reported = msgspec.structs.replace(infos[member_id], subscriptions=None)
-        outdated |= update_description(context, member, reported, snapshot.event_time, at)[1]
+        if member_id in infos:
+            reported = msgspec.structs.replace(infos[member_id], subscriptions=None)
+            outdated |= update_description(context, member, reported, event_time, at)[1]
         context.open_session(member, at, former=former_id)
     note_replacements(context, sorted(renamed.values()), at)
     return outdated

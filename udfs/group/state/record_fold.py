@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from udfs.group.state.group import MAX_REPLACEMENTS
 from udfs.group.state.recorded_group import RecordedGroup, RecordedMember
 from udfs.model.events import GroupRecord
 from udfs.model.queues import ascending
@@ -128,7 +129,8 @@ def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) ->
     for member_id in recorded.members.keys() - present.keys():
         del recorded.members[member_id]
     computed = [record.offset for record, _ in records if record.record == "target"]
-    folded.renamed = _renamed(recorded, folded, computed if recorded.assignment_epoch != assigned else [])
+    at = records[0][0].event_time
+    folded.renamed = _renamed(recorded, folded, computed if recorded.assignment_epoch != assigned else [], at)
     recorded.__dict__.pop("present", None)
     return folded
 
@@ -223,7 +225,7 @@ def _fold_target(
     member.target, member.target_at = member.owned if has_all and member.owned in several else min(several), newest
 
 
-def _renamed(recorded: RecordedGroup, folded: Folded, computed: Sequence[int | None]) -> dict[str, str]:
+def _renamed(recorded: RecordedGroup, folded: Folded, computed: Sequence[int | None], at: int) -> dict[str, str]:
     """Give static members that came back under another id what they had.
 
     Args:
@@ -236,6 +238,7 @@ def _renamed(recorded: RecordedGroup, folded: Folded, computed: Sequence[int | N
         if info is not None and info.instance_id is not None and info.instance_id in left:
             renamed[left.pop(info.instance_id)] = member_id
     for former, member_id in renamed.items():
+        recorded.renamed = [*recorded.renamed, (at, former, member_id)][-MAX_REPLACEMENTS:]
         recorded.members[member_id].joined_at = folded.gone[former].joined_at
         back_at = recorded.members[member_id].joined_offset
         if not any(one is None or one > back_at for one in computed):  # else the target is that of the new id

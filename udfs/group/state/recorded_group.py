@@ -75,6 +75,7 @@ class EpochOutcome(msgspec.Struct, array_like=True):
         follows_unrecorded: Another target was computed at the same time, and this one from it.
         patterns: Of members that subscribe by one.
         added: The members in the order in which the coordinator added them, static ones under their present ids.
+        renamed: When static members came back under other ids since the outcome before: time, former and new id.
     """
 
     epoch: int
@@ -96,6 +97,7 @@ class EpochOutcome(msgspec.Struct, array_like=True):
     follows_unrecorded: bool = False
     patterns: dict[str, str] = msgspec.field(default_factory=dict)
     added: tuple[str, ...] = ()
+    renamed: list[tuple[int, str, str]] = msgspec.field(default_factory=list)
 
     @property
     def size(self) -> int:
@@ -123,6 +125,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         is_deleted: The last record of the group itself was a tombstone.
         ids: By name, of the topics that decided targets have named.
         former, follows_unrecorded: As ``EpochOutcome`` has them, of the current target.
+        renamed: As ``EpochOutcome`` has it, since the last one.
     """
 
     protocol: RecordProtocol
@@ -146,6 +149,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
     ids: dict[str, str] = msgspec.field(default_factory=dict)
     former: dict[str, str] = msgspec.field(default_factory=dict)
     follows_unrecorded: bool = False
+    renamed: list[tuple[int, str, str]] = msgspec.field(default_factory=list)
 
     @cached_property
     def present(self) -> dict[str, RecordedMember]:
@@ -216,7 +220,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         """Have an outcome wait to be decided; what comes next belongs to the next epoch."""
         self.waiting.append(outcome)
         self.decided = outcome.epoch
-        self.began_at, self.steps, self.departures = None, [], {}
+        self.began_at, self.steps, self.departures, self.renamed = None, [], {}, []
 
     def note_ids(self, ids: Mapping[str, str]) -> None:
         """Note which topics a target names; those of topics that it leaves out stay as long as members want these."""

@@ -141,6 +141,65 @@ def test_targets_of_one_millisecond_are_recomputed_in_the_order_of_their_offsets
     assert agreed > 100
 
 
+@pytest.mark.parametrize("at_once", [0.0, 0.3, 0.6])
+def test_spans_name_the_owners_of_each_time(at_once: float) -> None:
+    compared = 0
+    for seed in range(20):
+        script = RecordScript(partitions=None, has_offsets=True)
+        coordinator = RandomCoordinator(seed, script, at_once=at_once)
+        coordinator.run(60)
+        script.run(10**6)
+        # What members own since the last epoch began that they have not converged on is not decided yet.
+        decided = max(row.event_time for row in script.rebalances) - T0
+        times = [at for at in coordinator.owners if at < decided]
+        compared += len(times)
+        assert [at for at in times if script.owners(at, "reported") != coordinator.owners[at]] == [], seed
+    assert compared > 400
+
+
+def test_a_static_member_that_comes_back_while_an_epoch_is_open_has_its_new_id_from_then_on() -> None:
+    script = RecordScript()
+    script.first_member(instance_id="i")
+    script.member(20, "b")
+    script.epoch(20, 2)
+    script.target(20, 2, {"a": "0 1", "b": "2 3"})
+    script.current(25, "a", 1, "0 1", "unrevoked", "2 3")
+    script.current(30, "a", -2, "0 1")
+    script.delete_member(40, "a")
+    script.member(40, "p", instance_id="i")
+    script.record(40, "member_target", member_id="p", partitions=partitions("0 1"))
+    script.current(40, "p", 2, "0 1")
+    script.current(50, "b", 2, "2 3")
+    script.run(60)
+    assert script.spans("reported") == [
+        "t/0 a 10..40", "t/0 p 40..", "t/1 a 10..40", "t/1 p 40..",
+        "t/2 a 10..30", "t/2 b 50..", "t/3 a 10..30", "t/3 b 50..",
+    ]  # fmt: skip
+    assert script.sessions() == ["a 10..40 replaced", "b 20..", "p 40.."]
+    assert script.decided()[1:] == ["50 #2 1->2 member_joined:b"]
+
+
+def test_a_static_member_that_joins_and_comes_back_while_its_epoch_is_open_joined_under_its_first_id() -> None:
+    script = RecordScript()
+    script.first_member()
+    script.member(20, "b", instance_id="i")
+    script.epoch(20, 2)
+    script.target(20, 2, {"a": "0 1", "b": "2 3"})
+    script.current(20, "b", 2, "", "unreleased")
+    script.current(25, "a", 2, "0 1")
+    script.current(30, "b", -2, "2")
+    script.delete_member(40, "b")
+    script.member(40, "p", instance_id="i")
+    script.record(40, "member_target", member_id="p", partitions=partitions("2 3"))
+    script.current(40, "p", 2, "2 3")
+    script.run(60)
+    assert script.spans("reported")[2:] == [
+        "t/2 a 10..25", "t/2 b 30..40", "t/2 p 40..", "t/3 a 10..25", "t/3 p 40..",
+    ]  # fmt: skip
+    assert script.sessions() == ["a 10..", "b 20..40 replaced", "p 40.."]
+    assert script.decided()[1:] == ["40 #2 1->2 member_joined:b"]
+
+
 def test_a_target_without_queues_shows_that_the_coordinator_had_no_metadata_of_the_topic() -> None:
     script = RecordScript(partitions=None)
     script.member(10, "a")
