@@ -11,8 +11,8 @@ from typing import TypeVar
 import pyarrow as pa
 
 Kept = TypeVar("Kept", pa.Table, bytes)
-# What a small result costs beside its own bytes.
-_ENTRY_BYTES = 512
+# What a small result costs beside its own bytes, measured: an entry, and each piece of a column with its buffers.
+_ENTRY_BYTES, _PIECE_BYTES = 512, 2_048
 
 
 @dataclass
@@ -71,9 +71,10 @@ class ResultCache:
         with self._lock:
             if self._entries.get(key) is not entry or entry.value is None:
                 return
-            value = entry.value
-            entry.size = _ENTRY_BYTES + len(repr(key)) + (len(value) if isinstance(value, bytes) else value.nbytes)
+            entry.size = _ENTRY_BYTES + len(repr(key)) + _size(entry.value)
             self._held += entry.size
+            if entry.size > self._limit:
+                self._drop(key)
             for oldest in list(self._entries):
                 if self._held <= self._limit:
                     break
@@ -83,3 +84,10 @@ class ResultCache:
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._held -= entry.size
+
+
+def _size(value: pa.Table | bytes) -> int:
+    if isinstance(value, bytes):
+        return len(value)
+    pieces = sum(max(1, column.num_chunks) for column in value.columns)
+    return int(value.nbytes) + _PIECE_BYTES * pieces

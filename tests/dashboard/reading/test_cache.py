@@ -5,6 +5,9 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import duckdb
+import psutil
+import pyarrow as pa
 import pytest
 
 from dashboard.reading.cache import ResultCache
@@ -31,10 +34,25 @@ def test_the_least_recently_used_go_first_and_the_bound_holds() -> None:
     assert cache.get("b", [1], lambda: b"new") == b"new"
 
 
-def test_a_result_larger_than_the_bound_is_returned_and_not_kept() -> None:
+def test_a_result_larger_than_the_bound_is_returned_and_not_kept_and_others_stay() -> None:
     cache = ResultCache(1_000)
+    cache.get("b", [1], lambda: b"old")
+    held = cache.held_bytes
     assert len(cache.get("a", [1], lambda: b"x" * 2_000)) == 2_000
-    assert cache.held_bytes == 0
+    assert cache.held_bytes == held
+    assert cache.get("b", [1], lambda: b"new") == b"old"
+
+
+def test_small_tables_count_with_the_memory_that_their_columns_take_beside_their_rows() -> None:
+    cache, process = ResultCache(1 << 30), psutil.Process()
+    rows, before = pa.table({f"c{number}": [number] for number in range(25)}), 0
+    with duckdb.connect() as connection:
+        for number in range(2_500):
+            connection.register("t", rows)
+            cache.get(number, [1], lambda: connection.sql("SELECT * FROM t").to_arrow_table())
+            if number == 500:
+                before = process.memory_info().rss - cache.held_bytes
+    assert process.memory_info().rss - cache.held_bytes < before + 20_000_000
 
 
 def test_many_at_once_compute_it_once() -> None:
