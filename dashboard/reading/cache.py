@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import pyarrow as pa
+import pyarrow.ipc
 
 Kept = TypeVar("Kept", pa.Table, bytes)
 # What a small result costs beside its own bytes, measured: an entry, and each piece of a column with its buffers.
@@ -57,7 +58,7 @@ class ResultCache:
         with entry.computing:
             if entry.value is None:
                 try:
-                    entry.value = compute()
+                    entry.value = _compact(compute())
                 except BaseException:
                     with self._lock:
                         if self._entries.get(key) is entry:
@@ -86,8 +87,22 @@ class ResultCache:
             self._held -= entry.size
 
 
+def _compact(value: Kept) -> Kept:
+    """Return a result in memory of its own: rows that delta-rs has filtered keep buffers as large as what they were in.
+
+    On the way a table becomes one piece.
+    """
+    if isinstance(value, bytes):
+        return value
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, value.schema) as writer:
+        writer.write_table(value.combine_chunks())
+    # By way of bytes: the sink's buffer may be twice as large as what is in it.
+    return pa.ipc.open_stream(pa.py_buffer(sink.getvalue().to_pybytes())).read_all()
+
+
 def _size(value: pa.Table | bytes) -> int:
     if isinstance(value, bytes):
         return len(value)
     pieces = sum(max(1, column.num_chunks) for column in value.columns)
-    return int(value.nbytes) + _PIECE_BYTES * pieces
+    return int(value.nbytes + _PIECE_BYTES * pieces)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 
-import duckdb
+import deltalake
 import psutil
 import pyarrow as pa
 import pytest
@@ -43,15 +45,19 @@ def test_a_result_larger_than_the_bound_is_returned_and_not_kept_and_others_stay
     assert cache.get("b", [1], lambda: b"new") == b"old"
 
 
-def test_small_tables_count_with_the_memory_that_their_columns_take_beside_their_rows() -> None:
-    cache, process = ResultCache(1 << 30), psutil.Process()
-    rows, before = pa.table({f"c{number}": [number] for number in range(25)}), 0
-    with duckdb.connect() as connection:
-        for number in range(2_500):
-            connection.register("t", rows)
-            cache.get(number, [1], lambda: connection.sql("SELECT * FROM t").to_arrow_table())
-            if number == 500:
-                before = process.memory_info().rss - cache.held_bytes
+def test_tables_count_with_all_memory_that_they_keep(tmp_path: Path) -> None:
+    columns = {f"c{number}": pa.array(range(200_000)) for number in range(12)}
+    deltalake.write_deltalake(tmp_path, pa.Table.from_pydict(columns))
+    cache, process, before = ResultCache(1 << 30), psutil.Process(), 0
+
+    def rows_of(number: int) -> pa.Table:
+        found = deltalake.DeltaTable(tmp_path).scan(predicate=f"c0 = {number}")
+        return pa.RecordBatchReader.from_stream(found).read_all()
+
+    for number in range(150):
+        assert cache.get(number, [1], partial(rows_of, number))["c5"].to_pylist() == [number]
+        if number == 50:
+            before = process.memory_info().rss - cache.held_bytes
     assert process.memory_info().rss - cache.held_bytes < before + 20_000_000
 
 
