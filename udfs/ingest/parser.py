@@ -175,19 +175,19 @@ def _read_times(event: AnyEvent, batch_ms: int, rules: CoreConfig) -> Rejection 
     return None
 
 
-def _timed(reported: tuple[_Timed, ...], names: tuple[str, ...]) -> tuple[_Timed, ...] | Rejection:
+def _timed(values: tuple[_Timed, ...], names: tuple[str, ...]) -> tuple[_Timed, ...] | Rejection:
     """Parse the times inside an event."""
     timed = []
-    for thing in reported:
+    for value in values:
         moments: dict[str, int] = {}
         for name in names:
-            moment = getattr(thing, name)
+            moment = getattr(value, name)
             if moment is not None:
                 read = _time_of(moment, name)
                 if isinstance(read, Rejection):
                     return read
                 moments[name] = read
-        timed.append(msgspec.structs.replace(thing, **moments))
+        timed.append(msgspec.structs.replace(value, **moments))
     return tuple(timed)
 
 

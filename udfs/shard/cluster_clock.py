@@ -23,12 +23,12 @@ def move_clock(
     Returns: the clock, None before the first event; and the lead of the cluster's time over the batch, if it advanced.
     """
     header = state.header
-    reported = [packet.newest_ms for packet in packets if packet.newest_ms is not None]
+    times = [packet.newest_ms for packet in packets if packet.newest_ms is not None]
     if header.newest is not None:
-        reported.append(header.newest)
-    if not reported:
+        times.append(header.newest)
+    if not times:
         return None, None
-    header.newest = max(reported)
+    header.newest = max(times)
     latest = batch_ms - rules.allowed_lateness_ms
     supported, ahead = state.time.advance(packets, header.newest, batch_ms, rules)
     clock = min(supported - rules.allowed_lateness_ms, latest)

@@ -71,9 +71,9 @@ class ClusterTime(msgspec.Struct, kw_only=True):
             self.in_time_at = batch_ms
         self.clock = _latest(self.clock, *(time for time, producer in [*spoken, *ahead] if producer == COLLECTOR))
         as_it_is = batch_ms - rules.max_clock_skew_ms
-        reported = [packet.recorded_ms for packet in packets] + [packet.newest_ms for packet in packets]
-        reported += [time for time, _ in [*self.spoken, *self.ahead]]
-        self.recorded = _latest(self.recorded, *(time for time in reported if time is not None and time <= as_it_is))
+        times = [packet.recorded_ms for packet in packets] + [packet.newest_ms for packet in packets]
+        times += [time for time, _ in [*self.spoken, *self.ahead]]
+        self.recorded = _latest(self.recorded, *(time for time in times if time is not None and time <= as_it_is))
         shared = _latest(self.clock, self._shared(newest, batch_ms))
         news = shared if shared is not None and (self.shared is None or shared > self.shared) else None
         if news is not None:

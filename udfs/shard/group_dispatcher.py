@@ -160,8 +160,8 @@ class ShardGroups:
             seen = {names[row_key]: at_ms for row_key, at_ms in zip(row_keys, last, strict=True)}
             if state.backlog.of(key):
                 due = slice(firsts[at], lasts[at])
-                reported = zip(pairs.members[due].tolist(), pairs.times[due].tolist(), strict=True)
-                unsorted = [(names[row_keys[row - rows.start]], at_ms) for row, at_ms in reported]
+                heartbeats = zip(pairs.members[due].tolist(), pairs.times[due].tolist(), strict=True)
+                unsorted = [(names[row_keys[row - rows.start]], at_ms) for row, at_ms in heartbeats]
                 yield from self._go_on(key, record, groups[at], seen, unsorted, clock, batch_ms)
                 continue
             beats, late = self._beats(record, seen, names, row_keys, rows.start, pairs, firsts[at], lasts[at])
@@ -213,8 +213,8 @@ class ShardGroups:
         brought = self._brought(key, record.name, clock, topic_changes, mine)
         advanced = yield from self._apply_brought(key, record, group, seen, brought, beats, late_beats, batch_ms, 0)
         if advanced.stopped_at is not None:
-            reported = [(member_id, at) for member_id, times in beats.items() for at in times]
-            self._state.backlog.put(key, [brought.held(reported).since(advanced.stopped_at)])
+            heartbeats = [(member_id, at) for member_id, times in beats.items() for at in times]
+            self._state.backlog.put(key, [brought.held(heartbeats).since(advanced.stopped_at)])
         self._keep(key, record, group, advanced)
 
     def _go_on(

@@ -125,11 +125,11 @@ def export_shard(cluster: str, number: int, data: bytes, rules: CoreConfig, logi
             queues=[(key, *state.commits.rows_of(key), state.commits.waiting_of(key)) for key in others],
             waiting_ends=state.commits.waiting_ends() if is_home else [],
         )
-        reported = Clock(
+        exported = Clock(
             schema_version=1, event_time=stamp, event_id=EXPORTED, system=system, cluster=cluster, restored=True
         )
-        reported.restored_cluster = _pack(reported, image)
-        yield reported
+        exported.restored_cluster = _pack(exported, image)
+        yield exported
     for topic in state.topics.all():
         if shard_of(topic_key(cluster, topic.name), rules.shards) == number:
             repeats = sorted(state.repeats.remembered(topic_ledger_key(topic_key(cluster, topic.name))).items())

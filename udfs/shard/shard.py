@@ -157,10 +157,10 @@ class Shard:
         return due
 
     def _advance_topics(self, due: Sequence[tuple[AnyEvent, CarriedEvent]], batch_ms: int) -> list[Row]:
-        reported = [(event, carried) for event, carried in due if isinstance(event, TopicQueues)]
-        if not reported:
+        changed = [(event, carried) for event, carried in due if isinstance(event, TopicQueues)]
+        if not changed:
             return []
-        moves, late, collided, changes = self.state.topics.apply(reported, self.state.repeats)
+        moves, late, collided, changes = self.state.topics.apply(changed, self.state.repeats)
         for event, carried in moves:
             self._groups.add_topic_change(event, carried)
         rows: list[Row] = [change for change in changes if self._is_home(change.subject or "")]

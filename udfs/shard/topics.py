@@ -168,7 +168,7 @@ class Topics:
         late: list[CarriedTopic] = []
         changes: list[Change] = []
         standing: dict[tuple[str, int], CarriedTopic] = {}
-        for one in sorted(due, key=lambda reported: order_of(reported[1])):
+        for one in sorted(due, key=lambda one: order_of(one[1])):
             event, carried = one
             key = topic_key(self._cluster, event.topic)
             record = self._record(event.topic)

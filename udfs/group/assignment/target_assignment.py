@@ -105,7 +105,7 @@ def compute_target_assignment(
         in_use = _existing_queues(view, known) if may_use_owned else None
         if view.profile.members_vote and view.mode == "clustering" and _depends_on_library(view, chosen):
             return _by_library(view, qualified_name(chosen or "", view.system), problem, names, in_use, reported)
-        dealt = allocate(system=view.system, mode=view.mode, strategy=chosen, problem=problem, tie_order=tie_order)
+        allocation = allocate(system=view.system, mode=view.mode, strategy=chosen, problem=problem, tie_order=tie_order)
     except StrategyError as error:
         if error.code == "unknown_strategy" and (strategy or group.reported_strategy):
             return _not_recomputable(_named(view, named))
@@ -120,10 +120,10 @@ def compute_target_assignment(
             incomparable=STRATEGY_FAILED,
         )
     return TargetAssignment(
-        owners=_owners(view, dealt.assignment, names, in_use),
-        strategy=dealt.strategy,
-        error=None if dealt.recomputable else NOT_RECOMPUTABLE,
-        incomparable=None if dealt.recomputable else CUSTOM_STRATEGY,
+        owners=_owners(view, allocation.assignment, names, in_use),
+        strategy=allocation.strategy,
+        error=None if allocation.recomputable else NOT_RECOMPUTABLE,
+        incomparable=None if allocation.recomputable else CUSTOM_STRATEGY,
     )
 
 

@@ -197,11 +197,11 @@ def _topics(group: RecordedGroup, held: TopicPartitions) -> list[str]:
 
 def take_observations(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> None:
     """Open the findings that the source observes now, and close those that it no longer observes."""
-    group, reported = context.group, snapshot.observations
-    if reported is None or (due.late and snapshot.event_time < (group.last_snapshot_at or snapshot.event_time)):
+    group, observations = context.group, snapshot.observations
+    if observations is None or (due.late and snapshot.event_time < (group.last_snapshot_at or snapshot.event_time)):
         return
     details: dict[str, set[str]] = {}
-    for one in reported:
+    for one in observations:
         details.setdefault(one.kind, set()).update([one.detail] if one.detail else [])
     kinds = sorted(details)[:MAX_OBSERVATIONS]
     for key in sorted(group.findings):

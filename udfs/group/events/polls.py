@@ -26,15 +26,15 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
     if due.late and own < (group.last_snapshot_at or own):
         return _take_older_poll(context, due, snapshot, at)
     outdated = False
-    late_reported = False
+    is_late_noted = False
 
     def end(member: Member, departure: Departure | None) -> None:
-        nonlocal late_reported
+        nonlocal is_late_noted
         if due.late and is_alive_after(context, member, own):
             return
-        if not late_reported:
+        if not is_late_noted:
             late_cause(context, due, at)
-            late_reported = True
+            is_late_noted = True
         if departure is not None:
             context.before.exempt.add(member.member_id)
         going = departure_cause(departure, at, event_id)
@@ -61,9 +61,9 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
         departed = group.departed.get(member_id)
         if due.late and departed is not None and departed.left_at > own:
             continue
-        if not late_reported:
+        if not is_late_noted:
             late_cause(context, due, at)
-            late_reported = True
+            is_late_noted = True
         outdated |= arrive_by_snapshot(context, member_id, info, own, at)
         context.cause(at, "member_joined", member_id, event_id=event_id)
     if snapshot.strategy:

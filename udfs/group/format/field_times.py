@@ -60,9 +60,9 @@ def pack_field_times(
     newest = max(member.field_times.values(), default=None)
     if newest is not None and member.field_times == dict.fromkeys(present, newest):
         return [base - newest]
-    reported = map(member.field_times.get, DESCRIBED)
-    ages = tuple(None if at is None else base - at for at in reported)
-    return [0, number(("reported", ages), ages)]
+    times = map(member.field_times.get, DESCRIBED)
+    ages = tuple(None if at is None else base - at for at in times)
+    return [0, number(("field_times", ages), ages)]
 
 
 def unpack_field_times(

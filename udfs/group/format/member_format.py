@@ -42,12 +42,12 @@ class Kinds:
         known = (*map(id, lists), id(settings), *plain, *newer)
         number = self._known.get(known)
         if number is None:
-            reported = list(newer)
-            while reported and reported[-1] is None:
-                reported.pop()
+            fields = list(newer)
+            while fields and fields[-1] is None:
+                fields.pop()
             text = ("settings", msgspec.json.encode(settings, order="deterministic")) if settings else None
-            key = ("kind", lists, *plain, text, *reported)
-            number = self._known[known] = self.table.number(key, [*lists, *plain, settings, *reported])
+            key = ("kind", lists, *plain, text, *fields)
+            number = self._known[known] = self.table.number(key, [*lists, *plain, settings, *fields])
         return number
 
 

@@ -47,8 +47,8 @@ _EVIDENCE: Final[dict[str, TriggerKind]] = {"left": "member_left", "expired": "s
 
 def apply_records(context: GroupContext, records: Sequence[DueEvent], at: int) -> bool:
     """Apply all records of one time, and decide what follows; return whether they delete the group."""
-    reported = [(due.event, due.event_id) for due in records if isinstance(due.event, GroupRecord)]
-    for part in by_epoch(reported):
+    identified = [(due.event, due.event_id) for due in records if isinstance(due.event, GroupRecord)]
+    for part in by_epoch(identified):
         _apply_records(context, part, at)
     is_deleted = context.group.recorded is not None and context.group.recorded.is_deleted
     if is_deleted:

@@ -82,9 +82,9 @@ def by_epoch(records: Sequence[tuple[GroupRecord, str]]) -> list[list[tuple[Grou
 
 def new_epochs(recorded: RecordedGroup, records: Iterable[GroupRecord]) -> list[int]:
     """Return the group epochs that begin with records of one time, ascending."""
-    reported = {one.epoch for one in records if one.record == "group" and not one.deleted and one.epoch is not None}
+    epochs = {one.epoch for one in records if one.record == "group" and not one.deleted and one.epoch is not None}
     newest = max((recorded.epoch, recorded.decided), key=lambda epoch: -1 if epoch is None else epoch)
-    return sorted(epoch for epoch in reported if newest is None or epoch > newest)
+    return sorted(epoch for epoch in epochs if newest is None or epoch > newest)
 
 
 def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) -> Folded:

@@ -100,8 +100,8 @@ class GroupView:
 
     def timeout_of(self, member: Member) -> int:
         """Return a member's session timeout."""
-        reported = member.session_timeout_ms
-        return self.rules.session_timeouts_ms[self.system] if reported is None else reported
+        own = member.session_timeout_ms
+        return self.rules.session_timeouts_ms[self.system] if own is None else own
 
     def deadline_of(self, member: Member) -> int:
         """Return when a member's session ends, by the heartbeats applied so far.
