@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from anyio import move_on_after
 from anyio.to_thread import run_sync
 
 from dashboard.reading.snapshots import TableSnapshots
@@ -57,9 +58,6 @@ class Poller:
 
 
 async def _is_set(event: asyncio.Event, within_s: float) -> bool:
-    try:
-        async with asyncio.timeout(within_s):
-            await event.wait()
-    except TimeoutError:
-        return False
-    return True
+    with move_on_after(within_s):
+        await event.wait()
+    return event.is_set()

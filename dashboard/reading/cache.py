@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.ipc
 
 Kept = TypeVar("Kept", pa.Table, bytes)
-# What a small result costs beside its own bytes, measured: an entry, and each piece of a column with its buffers.
-_ENTRY_BYTES, _PIECE_BYTES = 512, 2_048
+# What a small result costs beside its own bytes, measured: an entry, and each column with its buffers.
+_ENTRY_BYTES, _COLUMN_BYTES = 512, 2_048
 
 
 @dataclass
@@ -102,7 +102,5 @@ def _compact(value: Kept) -> Kept:
 
 
 def _size(value: pa.Table | bytes) -> int:
-    if isinstance(value, bytes):
-        return len(value)
-    pieces = sum(max(1, column.num_chunks) for column in value.columns)
-    return int(value.nbytes + _PIECE_BYTES * pieces)
+    """Return the bytes of a compact result."""
+    return len(value) if isinstance(value, bytes) else int(value.nbytes) + _COLUMN_BYTES * value.num_columns

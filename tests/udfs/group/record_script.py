@@ -68,6 +68,13 @@ class RecordScript(Script):
         for kind in ("member_current", "member_target", "member"):
             self.record(at, kind, member_id=member, deleted=True)
 
+    def come_back(self, at: int, former: str, member: str, epoch: int, owned: str, instance_id: str = "i") -> None:
+        """Have a static member come back under another id; it owns its whole target."""
+        self.delete_member(at, former)
+        self.member(at, member, instance_id=instance_id)
+        self.record(at, "member_target", member_id=member, partitions=partitions(owned))
+        self.current(at, member, epoch, owned)
+
     # ---- stories
 
     def first_member(self, at: int = 10, member: str = "a", **fields: Any) -> None:
@@ -86,6 +93,14 @@ class RecordScript(Script):
         self.current(at + 5, "a", epoch - 1, "0 1", "unrevoked", "2 3")
         self.current(at + 10, "a", epoch, "0 1")
         self.current(at + 15, member, epoch, "2 3")
+
+    def static_second_member(self) -> None:
+        """Have a static one join: ``a`` owns less five ms later, and ``b`` nothing yet."""
+        self.member(20, "b", instance_id="i")
+        self.epoch(20, 2)
+        self.target(20, 2, {"a": "0 1", "b": "2 3"})
+        self.current(20, "b", 2, "", "unreleased")
+        self.current(25, "a", 2, "0 1")
 
 
 def partitions(text: str, topic: str = T_ID) -> tuple[TopicPartitions, ...]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import bisect
 from collections.abc import Sequence
 
-import msgspec
-
 from udfs.group.batch.event_queue import EventQueue
 from udfs.group.batch.history import GroupHistory
 from udfs.group.batch.phases import under_way
@@ -303,8 +301,7 @@ class GroupContext(GroupHistory):
         group.last_heartbeats.pop(former_id, None)
         left_at = max(at, member.joined_at)
         self.write(at, closed(member, left_at, "replaced", last))
-        former = msgspec.structs.replace(member, field_times=dict(member.field_times))
-        self.remember(Departed(member=former, left_at=left_at, left_reason="replaced", last_heartbeat_at=last))
+        self.remember(Departed(member=member.copied(), left_at=left_at, left_reason="replaced", last_heartbeat_at=last))
         self.await_heartbeat(former_id, at - 1)
         member.member_id = member.name = member_id
         return left_at

@@ -162,8 +162,8 @@ def _arrive(
     group, outdated = context.group, False
     departed = group.departed.get(member_id)
     if departed is not None:
-        member = departed.member
-        member = msgspec.structs.replace(member, by_heartbeats=True, field_times=dict(member.field_times))
+        member = departed.member.copied()
+        member.by_heartbeats = True
     else:
         member = Member(member_id=member_id, name=name, joined_at=at)
     if event is not None:

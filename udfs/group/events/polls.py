@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from udfs.group.batch.context import GroupContext
 from udfs.group.decision.commit_spans import replace_members
 from udfs.group.events.membership import apply_description, is_alive_after, late_cause
@@ -81,10 +79,10 @@ def arrive_by_snapshot(context: GroupContext, member_id: str, info: MemberInfo, 
     """Begin the session of a member that a snapshot shows; return whether its description is outdated in part."""
     departed = context.group.departed.get(member_id)
     if departed is not None:
-        member = departed.member
-        member = msgspec.structs.replace(member, by_heartbeats=False, field_times=dict(member.field_times))
+        member = departed.member.copied()
     else:
-        member = Member(member_id=member_id, name=info.member_id, joined_at=at, by_heartbeats=False)
+        member = Member(member_id=member_id, name=info.member_id, joined_at=at)
+    member.by_heartbeats = False
     _, outdated = describe(member, info, own)
     context.open_session(member, at)
     return outdated

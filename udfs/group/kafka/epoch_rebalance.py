@@ -26,12 +26,12 @@ from udfs.group.kafka.reported_generations import (
     add_generation_triggers,
     move_members,
     rename,
+    rename_static_members,
     subscribed_after,
     update_existing,
 )
 from udfs.group.kafka.topic_lives import TopicLives, lives_in, ownership_steps, queues_in_target
 from udfs.group.kafka.triggers import Causes, compare
-from udfs.group.members.static_members import returned
 from udfs.group.state.assignment_diff import held_only_by
 from udfs.group.state.group import Awaited, Evidence, Owners, Queue
 from udfs.group.state.recorded_group import SERVER_ASSIGNORS, EpochOutcome, Held
@@ -135,7 +135,7 @@ def _rename(context: GroupContext, outcome: EpochOutcome, snapshot: GroupSnapsho
             rename(context, {former_id: member_id}, infos, back_at, back_at, splits=False)
             members = context.group.members
     # The state of an older version does not know since when.
-    rename(context, returned(context.group, snapshot.members), infos, outcome.at, outcome.at, splits=False)
+    rename_static_members(context, snapshot, outcome.at, splits=False)
 
 
 def _under_first_ids(view: GroupView, outcome: EpochOutcome, snapshot: GroupSnapshot) -> GroupSnapshot:

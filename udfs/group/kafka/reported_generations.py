@@ -252,10 +252,14 @@ def move_members(
     return outdated
 
 
-def rename_static_members(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
-    """Rename static members that came back under another id; they keep their queues."""
+def rename_static_members(context: GroupContext, snapshot: GroupSnapshot, at: int, *, splits: bool = True) -> bool:
+    """Rename static members that came back under another id; they keep their queues.
+
+    Args:
+        splits: As ``replace_members`` has it.
+    """
     infos = {info.member_id: info for info in snapshot.members}
-    return rename(context, returned(context.group, snapshot.members), infos, snapshot.event_time, at)
+    return rename(context, returned(context.group, snapshot.members), infos, snapshot.event_time, at, splits=splits)
 
 
 def rename(

@@ -52,6 +52,10 @@ class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
     timeout_since: int | None = None
     reported_at: int | None = None
 
+    def copied(self) -> Member:
+        """Return a copy that changes apart from the member."""
+        return msgspec.structs.replace(self, field_times=dict(self.field_times))
+
     def forget_owned(self) -> None:
         """Drop the owned queues that the member reported."""
         self.owned = self.owned_generation = None

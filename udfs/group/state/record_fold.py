@@ -238,6 +238,7 @@ def _renamed(recorded: RecordedGroup, folded: Folded, computed: Sequence[int | N
         if info is not None and info.instance_id is not None and info.instance_id in left:
             renamed[left.pop(info.instance_id)] = member_id
     for former, member_id in renamed.items():
+        # Beyond it the oldest are replaced at the epoch's end.
         recorded.renamed = [*recorded.renamed, (at, former, member_id)][-MAX_REPLACEMENTS:]
         recorded.members[member_id].joined_at = folded.gone[former].joined_at
         back_at = recorded.members[member_id].joined_offset

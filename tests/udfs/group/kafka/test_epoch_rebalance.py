@@ -94,11 +94,7 @@ def test_a_target_is_computed_for_the_ids_that_static_members_had_then(returns_a
     # The coordinator's table has a, b, c and d in this order, p before them: who comes first keeps one queue more.
     script = RecordScript()
     script.first_member()
-    script.member(20, "b", instance_id="i")
-    script.epoch(20, 2)
-    script.target(20, 2, {"a": "0 1", "b": "2 3"})
-    script.current(20, "b", 2, "", "unreleased")
-    script.current(25, "a", 2, "0 1")
+    script.static_second_member()
     script.current(30, "b", 2, "2 3")
     script.current(35, "b", -2, "2 3")
     script.member(40, "c")
@@ -106,11 +102,7 @@ def test_a_target_is_computed_for_the_ids_that_static_members_had_then(returns_a
     script.target(40, 3, {"b": "2", "c": "3"} if returns_at == 50 else {"a": "0", "c": "1"})
     script.current(40, "c", 3, "", "unreleased")
     script.current(45, "a", 3, "0 1" if returns_at == 50 else "0")
-    script.delete_member(returns_at, "b")
-    script.member(returns_at, "p", instance_id="i")
-    target = "2" if returns_at == 50 else "2 3"
-    script.record(returns_at, "member_target", member_id="p", partitions=partitions(target))
-    script.current(returns_at, "p", 3, target)
+    script.come_back(returns_at, "b", "p", 3, "2" if returns_at == 50 else "2 3")
     script.current(55, "c", 3, "3" if returns_at == 50 else "1")
     row = script.run(60).rebalances[2]
     assert (row.generation, row.agrees, row.trigger) == (3, True, "member_joined")
@@ -165,10 +157,7 @@ def test_a_static_member_that_comes_back_while_an_epoch_is_open_has_its_new_id_f
     script.target(20, 2, {"a": "0 1", "b": "2 3"})
     script.current(25, "a", 1, "0 1", "unrevoked", "2 3")
     script.current(30, "a", -2, "0 1")
-    script.delete_member(40, "a")
-    script.member(40, "p", instance_id="i")
-    script.record(40, "member_target", member_id="p", partitions=partitions("0 1"))
-    script.current(40, "p", 2, "0 1")
+    script.come_back(40, "a", "p", 2, "0 1")
     script.current(50, "b", 2, "2 3")
     script.run(60)
     assert script.spans("reported") == [
@@ -182,16 +171,9 @@ def test_a_static_member_that_comes_back_while_an_epoch_is_open_has_its_new_id_f
 def test_a_static_member_that_joins_and_comes_back_while_its_epoch_is_open_joined_under_its_first_id() -> None:
     script = RecordScript()
     script.first_member()
-    script.member(20, "b", instance_id="i")
-    script.epoch(20, 2)
-    script.target(20, 2, {"a": "0 1", "b": "2 3"})
-    script.current(20, "b", 2, "", "unreleased")
-    script.current(25, "a", 2, "0 1")
+    script.static_second_member()
     script.current(30, "b", -2, "2")
-    script.delete_member(40, "b")
-    script.member(40, "p", instance_id="i")
-    script.record(40, "member_target", member_id="p", partitions=partitions("2 3"))
-    script.current(40, "p", 2, "2 3")
+    script.come_back(40, "b", "p", 2, "2 3")
     script.run(60)
     assert script.spans("reported")[2:] == [
         "t/2 a 10..25", "t/2 b 30..40", "t/2 p 40..", "t/3 a 10..25", "t/3 p 40..",

@@ -134,10 +134,7 @@ def test_a_static_member_that_comes_back_keeps_its_queues_and_makes_no_rebalance
     script = RecordScript()
     script.first_member(instance_id="i")
     script.record(20, "member_current", member_id="a", epoch=-2, state="stable", partitions=partitions("0 1 2 3"))
-    script.delete_member(30, "a")
-    script.member(30, "b", instance_id="i")
-    script.record(30, "member_target", member_id="b", partitions=partitions("0 1 2 3"))
-    script.current(30, "b", 0, "0 1 2 3")
+    script.come_back(30, "a", "b", 0, "0 1 2 3")
     script.current(30, "b", 1, "0 1 2 3")
     script.run(40)
     assert len(script.decided()) == 1
