@@ -11,6 +11,8 @@ history in it, and each with commits of its own.
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -32,6 +34,9 @@ CHANGES_AT_ONCE = 100_000
 VERSIONS_AT_ONCE = 1_000
 # Of the interval: so much before its end it is done, because doing it takes time too.
 _BEFORE_THE_END = 0.2
+# Of its thread, where 0 is the job's own. Measured while 302,000 rows of a fleet's first sight came into the tables:
+# batches of heartbeats took 1.09 times as long as before (1.56 with 0), the tables 1.1 times as long.
+_NICENESS = 10
 
 
 class _OvertakenError(Exception):
@@ -134,6 +139,7 @@ class Materializer:
         self.run()
 
     def _follow(self) -> None:
+        _run_behind_batches()
         while True:
             with self._waiting:
                 while not self._stopping and not self.due():
@@ -246,6 +252,12 @@ class Materializer:
                 raise _OvertakenError
 
         return check
+
+
+def _run_behind_batches() -> None:
+    """Give this thread a lower priority: where cores are short, batches go first. Only Linux has one for a thread."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
 def progress_id(journal: str) -> str:

@@ -22,6 +22,9 @@ BLOCK_VALUES = 64  # a block with more than twice as many is split
 # Measured with groups of ten described members: 8.4 bytes a member at level 9, 9.4 at level 3, 12.1 with zlib's
 # level 6, which takes twice the time of level 9.
 _ZSTD = zstd.codec(9)
+# Member ids are most of a group of thousands of members: level 9 takes five times as long for 1 % less.
+_LARGE_VALUE = 128 * 1024
+_ZSTD_OF_LARGE = zstd.codec(1)
 _LEAD = struct.Struct("<II")  # length of a block before compression, its CRC-32
 
 
@@ -122,7 +125,8 @@ class BlockStore:
     @staticmethod
     def _close(values: list[bytes]) -> bytes:
         data = msgspec.msgpack.encode(values)
-        return _LEAD.pack(len(data), zlib.crc32(data)) + bytes(_ZSTD.compress(data, asbytes=True))
+        codec = _ZSTD_OF_LARGE if max(map(len, values), default=0) > _LARGE_VALUE else _ZSTD
+        return _LEAD.pack(len(data), zlib.crc32(data)) + bytes(codec.compress(data, asbytes=True))
 
 
 def find_sorted(sorted_keys: UInt64, keys: UInt64) -> Int64:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import random
 import shutil
+import sys
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -391,3 +394,24 @@ def test_a_second_checkpoint_on_the_same_tables_counts_on(tmp_path: Path) -> Non
     Materializer(tmp_path, 0).run()
     assert [row["member_id"] for row in content(tmp_path, "members")] == ["a", "b"]
     assert [row["members"] for row in content(tmp_path, "groups")] == [2]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority for each thread")
+def test_its_thread_runs_behind_the_batches(tmp_path: Path) -> None:
+    def priorities() -> dict[int, int]:
+        return {
+            thread.native_id: os.getpriority(os.PRIO_PROCESS, thread.native_id)
+            for thread in threading.enumerate()
+            if thread.native_id is not None
+        }
+
+    before = priorities()
+    following = Materializer(tmp_path, interval_ms=1)
+    following.start()
+    write(tmp_path, some_changes(), 0)
+    following.notice()
+    assert following.wait_until_idle(60)
+    during = priorities()
+    following.stop()
+    (its_own,) = (during[thread] for thread in during.keys() - before.keys())
+    assert its_own > before[threading.get_native_id()] == during[threading.get_native_id()]

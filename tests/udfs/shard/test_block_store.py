@@ -73,3 +73,10 @@ def test_a_key_that_is_not_there_is_found_nowhere() -> None:
     asked = np.asarray([9, 4, 3, 10, 0, 2**64 - 1], dtype=np.uint64)
     assert find_sorted(sorted_keys, asked).tolist() == [2, -1, 0, -1, -1, -1]
     assert find_sorted(sorted_keys[:0], asked).tolist() == [-1] * 6
+
+
+def test_large_values_are_kept_as_they_are_beside_small_ones() -> None:
+    values = {1: b"small", 2: bytes(range(256)) * 1_024, 3: b""}
+    blocks = BlockStore()
+    blocks.write(values)
+    assert contents(BlockStore(blocks.encode())) == values

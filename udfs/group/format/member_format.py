@@ -24,6 +24,12 @@ _FIRST = (
 _LATER = ("client_version", "language", "ordered")
 _KIND = (*_FIRST, *_LATER, *(name for name in FIELDS if name not in (*_ITS_OWN, *_FIRST, *_LATER)))
 _LISTS, _PLAIN, _NEWER = attrgetter(*_KIND[:2]), attrgetter(*_KIND[2:5]), attrgetter(*_KIND[6:])
+# Identical objects are not compared element by element: thousands of members share them.
+_OBJECTS = attrgetter("subscriptions", "strategies", "strategy_settings")
+_OTHERS = attrgetter(*(name for name in _KIND if name not in ("subscriptions", "strategies", "strategy_settings")))
+# Few members have one of these.
+_SELDOM = attrgetter("instance_id", "rack", "owned", "owned_generation", "timeout_since", "reported_at")
+_NOTHING = (None,) * 6
 
 
 class Kinds:
@@ -32,17 +38,15 @@ class Kinds:
     def __init__(self, table: SharedValues) -> None:
         self.table = table
         self.present = PresentFields()
-        # Identical list objects are not compared element by element: thousands of members share them.
         self._known: dict[tuple[Any, ...], int] = {}
 
     def number(self, member: Member) -> int:
         """Return the number under which a member's kind is written."""
-        lists, plain, newer = _LISTS(member), _PLAIN(member), _NEWER(member)
-        settings = member.strategy_settings
-        known = (*map(id, lists), id(settings), *plain, *newer)
+        subscriptions, strategies, settings = _OBJECTS(member)
+        known = (id(subscriptions), id(strategies), id(settings), _OTHERS(member))
         number = self._known.get(known)
         if number is None:
-            fields = list(newer)
+            lists, plain, fields = _LISTS(member), _PLAIN(member), list(_NEWER(member))
             while fields and fields[-1] is None:
                 fields.pop()
             text = ("settings", msgspec.json.encode(settings, order="deterministic")) if settings else None
@@ -64,23 +68,15 @@ def pack_member(member: Member, kinds: Kinds, base: int) -> list[Any]:
         member.host,
         None if member.holds_since == member.joined_at else time_before(member.holds_since, base),
     ]
-    seldom = [
-        member.instance_id,
-        member.rack,
-        None if member.name == member.member_id else member.name,
-        member.owned,
-        member.owned_generation,
-        time_before(member.timeout_since, base),
-        time_before(member.reported_at, base),
-    ]
-    if seldom != _NOTHING:
-        packed += seldom
+    name = None if member.name == member.member_id else member.name
+    seldom = _SELDOM(member)
+    if name is not None or seldom != _NOTHING:
+        instance_id, rack, owned, owned_generation, timeout_since, reported_at = seldom
+        times_before = time_before(timeout_since, base), time_before(reported_at, base)
+        packed += [instance_id, rack, name, owned, owned_generation, *times_before]
     while packed[-1] is None:
         packed.pop()
     return packed
-
-
-_NOTHING = [None] * 7
 
 
 def time_before(at: int | None, base: int) -> int | None:
