@@ -170,7 +170,7 @@ def _measure(spark: SparkSession, settings: Settings, broker: Broker, work: Path
             .option("maxOffsetsPerTrigger", settings.job.max_offsets_per_batch)
             .option("kafka.isolation.level", "read_committed")
         )
-        return kafka_rows(reader.load(), OFFSETS)
+        return kafka_rows(reader.load(), OFFSETS, place="CAST(partition AS STRING)")
 
     def to_nothing(frame: DataFrame) -> Any:
         return frame.writeStream.format("noop")

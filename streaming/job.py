@@ -42,7 +42,7 @@ from streaming.tables.materializer import Materializer
 from streaming.tables.takeover import take_over
 from streaming.terminal.live_view import LiveStatus
 from udfs.ingest.combiner import FollowedCluster
-from udfs.kafka.consumer_offsets import GroupPatterns
+from udfs.kafka.consumer_offsets import OFFSETS_TOPIC, GroupPatterns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,7 +70,7 @@ class Job:
         self.stop = stop or StopRequest()
         self._rules = settings.rules()
         self._checkpoint = Checkpoint(settings.job.checkpoint)
-        self._position = QueryPosition(self._checkpoint.query, "__consumer_offsets")
+        self._position = QueryPosition(self._checkpoint.query, OFFSETS_TOPIC)
         self._watch = ProgressListener(self.status, self._position)
         self._when_running: Callable[[], None] = lambda: None
         self._unfinished = False

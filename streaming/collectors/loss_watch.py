@@ -119,8 +119,8 @@ def _topic_readers(
         found.append(TopicReader(events.topic, options, query, losses, carried))
     if settings.kafka.bootstrap_servers:
         from streaming.collectors.kafka.factory import options_of
-        from streaming.collectors.kafka.metadata_client import OFFSETS_TOPIC
         from streaming.collectors.kafka.topic_reader import TopicReader
+        from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
 
         found.append(
             TopicReader(OFFSETS_TOPIC, options_of(settings.kafka), query, losses, lambda: [settings.kafka.cluster])

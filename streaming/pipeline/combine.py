@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from streaming.pipeline.file_reader import Lines, UnreadableInput, read_whole, why_unreadable
 from streaming.stores.places import Place, place_named
 from udfs.ingest.combiner import Combiner, FollowedCluster, RawRows, line_position
-from udfs.kafka.consumer_offsets import NO_TIMESTAMP
+from udfs.kafka.consumer_offsets import NO_TIMESTAMP, OFFSETS_TOPIC
 from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
 from udfs.model.journal import Rejected
@@ -127,6 +127,8 @@ def _read(combiner: Combiner, source: str, batch: pa.RecordBatch, followed: Foll
 
     def position(index: int) -> str:
         place, number = places[index].as_py(), numbers[index].as_py()
+        if source == OFFSETS:
+            return f"{OFFSETS_TOPIC}-{place}:{number}"
         if number is not None:
             return f"{place}:{number}"
         # Spark writes a file's name as in a URL.
@@ -137,7 +139,7 @@ def _read(combiner: Combiner, source: str, batch: pa.RecordBatch, followed: Foll
         combiner.read_marks(rows)
     elif source == OFFSETS:
         if followed is None:
-            raise InvariantError("records of __consumer_offsets", "a followed cluster", None)
+            raise InvariantError(f"records of {OFFSETS_TOPIC}", "a followed cluster", None)
         timestamps = batch.column("timestamp_ms").fill_null(NO_TIMESTAMP)
         combiner.read_records(rows, batch.column("key"), np.asarray(timestamps), followed, numbers)
     else:

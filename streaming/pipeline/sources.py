@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamReader
 
-# source: its name. place, number: where in it, as a file's name and null, or a partition and an offset.
+# source: its name. place, number: where in it, as a file's name and null, or a partition and an offset; of the records
+# of `__consumer_offsets` the partition's number alone.
 # key, timestamp_ms: of a Kafka record, else null. value: the bytes as they came.
 RAW_COLUMNS = {
     "source": "string",
@@ -160,13 +161,17 @@ def topic_source(
     return kafka_rows(reader.options(**options).load(), source)
 
 
-def kafka_rows(records: DataFrame, source: str) -> DataFrame:
-    """Convert the columns of Spark's Kafka source to the raw columns."""
+def kafka_rows(records: DataFrame, source: str, place: str = "concat_ws('-', topic, partition)") -> DataFrame:
+    """Convert the columns of Spark's Kafka source to the raw columns.
+
+    Args:
+        place: What stands for a record's topic and partition, in SQL.
+    """
     from pyspark.sql import functions
 
     return records.select(
         functions.lit(source).alias("source"),
-        functions.concat_ws("-", functions.col("topic"), functions.col("partition")).alias("place"),
+        functions.expr(place).alias("place"),
         functions.col("offset").alias("number"),
         functions.col("key"),
         functions.col("value"),

@@ -58,6 +58,7 @@ EMPTY = "Empty"
 
 NEWEST_VERSION = 4  # of the values of types 1 and 2
 FIRST_FLEXIBLE_VERSION = 4
+OFFSETS_TOPIC = "__consumer_offsets"
 NO_TIMESTAMP = -1  # kafka-clients RecordBatch#NO_TIMESTAMP
 # A group made by committing alone has "", before anybody joined.
 _FOLLOWED_PROTOCOL_TYPES = ("consumer", "")

@@ -95,7 +95,7 @@ class GroupInput(msgspec.Struct, kw_only=True):
         progress: Commit times by ``packet.queue_key``: those applied before and those due, ascending.
         offsets: By ``packet.queue_key`` how far the group has come: time, committed offset, end of the queue, position
             of its owner; -1 where one was not observed then, -2 for a commit without an offset. What was applied
-            before, and what is due, ascending.
+            before, and what is due, ascending. Both are read while the group advances, not later.
     """
 
     cluster: str

@@ -12,7 +12,7 @@ import msgspec
 
 from udfs.model.errors import StateVersionError
 from udfs.model.events import AnyEvent, TopicQueues
-from udfs.model.group_api import observed_since
+from udfs.model.group_api import Offsets, Progress, observed_since
 from udfs.packets.packet import CarriedEvent, read_event
 from udfs.shard.deleted_groups import deletions_of
 from udfs.shard.state_format import Buffer
@@ -80,8 +80,8 @@ class Brought(NamedTuple):
     topic_changes: list[tuple[TopicQueues, CarriedEvent]]
     mine: set[str]
     heartbeats: list[tuple[str, int]]
-    progress: dict[int, list[int]]
-    offsets: dict[int, list[tuple[int, int, int, int]]]
+    progress: Progress
+    offsets: Offsets
 
     @classmethod
     def of(cls, held: Held) -> Brought:
@@ -109,8 +109,8 @@ class Brought(NamedTuple):
             [carried for _, carried in self.events],
             [carried for _, carried in self.topic_changes],
             sorted({*self.heartbeats, *heartbeats}),
-            self.progress,
-            self.offsets,
+            {queue: list(times) for queue, times in self.progress.items()},
+            {queue: list(observed) for queue, observed in self.offsets.items()},
         )
 
 

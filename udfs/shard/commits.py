@@ -6,10 +6,11 @@ group when something else wakes it. What is newer than the clock waits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from udfs.model.arrays import Int64, UInt64
 from udfs.packets.progress import (
@@ -44,6 +45,36 @@ Observation: TypeAlias = tuple[int, int, int, int]
 Waiting: TypeAlias = tuple[int, int, int, int, int, bool]
 
 _KEY_BYTES = 8
+_One = TypeVar("_One")
+
+
+class QueueHistories(Mapping[int, list[_One]]):
+    """What is known of a group's queues, by key.
+
+    A queue's history is read when it is needed: of thousands of commits, a rebalance needs those of a few queues.
+
+    Args:
+        rows: Of the group in the table. known: Of which of them anything is known. read: Returns the history of a row.
+    """
+
+    def __init__(
+        self, table: QueueTable, rows: slice, known: npt.NDArray[np.bool_], read: Callable[[int], list[_One]]
+    ) -> None:
+        numbers = np.flatnonzero(known) + rows.start
+        self._rows = dict(zip(table.keys[numbers].tolist(), numbers.tolist(), strict=True))
+        self._read = read
+        self._found: dict[int, list[_One]] = {}
+
+    def __getitem__(self, queue: int) -> list[_One]:
+        if queue not in self._found:
+            self._found[queue] = self._read(self._rows[queue])
+        return self._found[queue]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 class Commits:
@@ -168,45 +199,53 @@ class Commits:
 
     # ---- of one group
 
-    def of(self, group: int) -> dict[int, list[int]]:
+    def of(self, group: int) -> Mapping[int, list[int]]:
         """Return when a group committed: queue -> the last time known before this batch, then those due, ascending."""
-        answer: dict[int, list[int]] = {}
         if self._is_empty():
-            return answer
-        rows, table = self._decoded().rows_of(group), self._decoded()
-        known = zip(table.keys[rows].tolist(), table.columns["times"][rows].tolist(), table.seen[rows], strict=True)
-        for key, at, seen in known:
-            if seen and at != UNKNOWN:
-                answer[key] = [at]
-        due = self._due_of(group)
-        for queue, at in zip(due.queues[due.commits].tolist(), due.times[due.commits].tolist(), strict=True):
-            times = answer.setdefault(queue, [])
-            if not times or at > times[-1]:
-                times.append(at)
-        return answer
+            return {}
+        table = self._decoded()
+        rows = table.rows_of(group)
+        due = self._due_of(rows)
+        known = table.seen[rows] & (table.columns["times"][rows] != UNKNOWN)
+        known[self._due_rows[due][self._due.commits[due]] - rows.start] = True
+        return QueueHistories(table, rows, known, self._commits_of)
 
-    def offsets_of(self, group: int) -> dict[int, list[Observation]]:
+    def _commits_of(self, row: int) -> list[int]:
+        table, due = self._decoded(), self._due_of(slice(row, row + 1))
+        before = int(table.columns["times"][row]) if table.seen[row] else UNKNOWN
+        times = self._due.times[due][self._due.commits[due]]
+        return [*([] if before == UNKNOWN else [before]), *times[times > before].tolist()]
+
+    def offsets_of(self, group: int) -> Mapping[int, list[Observation]]:
         """Return how far a group has come in each queue: what was known before this batch, and what is due."""
         if self._is_empty():
             return {}
         table = self._decoded()
         rows = table.rows_of(group)
-        answer = {
-            int(table.keys[number]): _of_row(table, number)
-            for number in range(rows.start, rows.stop)
-            if table.seen[number]
-        }
-        due = self._due_of(group)
-        for queue, at, offset, end, position, is_commit in zip(*(column.tolist() for column in due[1:]), strict=True):
-            committed = _committed(offset) if is_commit else _undated(offset)
-            answer.setdefault(queue, []).append((at, committed, end, position))
-        for number, at in zip(*(column.tolist() for column in self._deleted), strict=True):
-            if rows.start <= number < rows.stop:
-                answer.setdefault(int(table.keys[number]), []).append((at, NOT_NAMED, UNKNOWN, UNKNOWN))
-        for number, end in zip(*(part.tolist() for part in self._matched_ends(rows)), strict=True):
-            one = (int(self._due_ends.times[end]), UNKNOWN, int(self._due_ends.ends[end]), UNKNOWN)
-            answer.setdefault(int(table.keys[number]), []).append(one)
-        return {queue: sorted(set(observed)) for queue, observed in answer.items()}
+        known = table.seen[rows].copy()
+        deleted = self._deleted.rows
+        for some in (self._due_rows[self._due_of(rows)], deleted, self._matched_ends(rows)[0]):
+            known[some[(some >= rows.start) & (some < rows.stop)] - rows.start] = True
+        return QueueHistories(table, rows, known, self._observations_of)
+
+    def _observations_of(self, row: int) -> list[Observation]:
+        table, due, some = self._decoded(), self._due, self._due_of(slice(row, row + 1))
+        found = _of_row(table, row) if table.seen[row] else []
+        deleted_at = self._deleted.times[self._deleted.rows == row]
+        found += [(at, NOT_NAMED, UNKNOWN, UNKNOWN) for at in deleted_at.tolist()]
+        for number in self._matched_ends(slice(row, row + 1))[1].tolist():
+            found.append((int(self._due_ends.times[number]), UNKNOWN, int(self._due_ends.ends[number]), UNKNOWN))
+        times, offsets, commits = due.times[some], due.offsets[some], due.commits[some]
+        if commits.all():
+            committed = np.where(offsets == UNKNOWN, NOT_NAMED, offsets).tolist()
+        else:
+            pairs = zip(offsets.tolist(), commits.tolist(), strict=True)
+            committed = [_committed(offset) if is_commit else _undated(offset) for offset, is_commit in pairs]
+        observed = zip(times.tolist(), committed, due.ends[some].tolist(), due.positions[some].tolist(), strict=True)
+        # What is due is in the order of time already.
+        if found and len(times) and max(found)[0] >= times[0]:
+            return sorted({*found, *observed})
+        return [*sorted(found), *observed]
 
     def waiting_of(self, group: int) -> list[Waiting]:
         """Return what waits of a group, sorted."""
@@ -282,10 +321,9 @@ class Commits:
     def _is_empty(self) -> bool:
         return self._table is None and not len(self._data[0])
 
-    def _due_of(self, group: int) -> ProgressColumns:
-        groups = self._due.groups
-        first, last = np.searchsorted(groups, np.uint64(group)), np.searchsorted(groups, np.uint64(group), "right")
-        return self._due.where(slice(first, last))
+    def _due_of(self, rows: slice) -> slice:
+        """Return where the observations of some rows lie among those that are due."""
+        return slice(*np.searchsorted(self._due_rows, [rows.start, rows.stop]).tolist())
 
     def _matched_ends(self, rows: slice) -> tuple[Int64, Int64]:
         """Return the due ends of some rows: row, index of the end."""

@@ -27,13 +27,13 @@ from streaming.collectors.kafka.broker_clock import BrokerClock
 from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.early_clock import EarlyClock
 from streaming.collectors.kafka.end_offsets import EndDiff
-from streaming.collectors.kafka.metadata_client import OFFSETS_TOPIC, REFUSALS, ClusterView
+from streaming.collectors.kafka.metadata_client import REFUSALS, ClusterView
 from streaming.collectors.kafka.topic_diff import TopicDiff
 from streaming.collectors.kafka.under_way import GroupsUnderWay
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
 from streaming.settings.defaults import default
-from udfs.kafka.consumer_offsets import GroupPatterns
+from udfs.kafka.consumer_offsets import OFFSETS_TOPIC, GroupPatterns
 from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock
 
 OffsetsRead = Callable[[], Mapping[int, int]]

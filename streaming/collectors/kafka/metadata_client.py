@@ -24,11 +24,11 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.collectors.kafka.topic_diff import ObservedTopic
 from streaming.machine.logs import LIBRDKAFKA
+from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import TopicDescription
 
-OFFSETS_TOPIC = "__consumer_offsets"
 # Spark's consumers name their groups so: one right, for groups that begin with this, does for all of the monitor.
 GROUP_PREFIX = "spark-kafka-source"
 # What the cluster answers when it can be reached but refuses access.

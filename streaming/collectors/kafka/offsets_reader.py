@@ -10,10 +10,10 @@ from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, Messa
 
 from streaming.collectors.event_log import EventLog, LogFull
 from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.metadata_client import GROUP_PREFIX, OFFSETS_TOPIC
+from streaming.collectors.kafka.metadata_client import GROUP_PREFIX
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import LIBRDKAFKA, logger
-from udfs.kafka.consumer_offsets import NO_TIMESTAMP, GroupPatterns, events_of, raw_of
+from udfs.kafka.consumer_offsets import NO_TIMESTAMP, OFFSETS_TOPIC, GroupPatterns, events_of, raw_of
 from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock, Progress, QueueOffset
 from udfs.model.losses import Loss
 from udfs.model.rejection import Rejection

@@ -12,9 +12,10 @@ from typing import Literal
 from confluent_kafka import KafkaError, KafkaException
 
 from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.metadata_client import GROUP_PREFIX, OFFSETS_TOPIC, REFUSALS, ClusterView
+from streaming.collectors.kafka.metadata_client import GROUP_PREFIX, REFUSALS, ClusterView
 from streaming.machine.port_check import require_reachable
 from streaming.setup.errors import SetupError
+from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
 
 _TIMEOUT_S = 10.0
 _TOPIC_APPEARS_S = 30.0

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING
 
 from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.metadata_client import OFFSETS_TOPIC
 from streaming.pipeline.combine import OFFSETS
 from streaming.pipeline.sources import kafka_rows
+from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,4 +47,5 @@ def offsets_source(
         # An offset that was committed within a transaction counts once the transaction does.
         .option("kafka.isolation.level", "read_committed")
     )
-    return kafka_rows(reader.load(), OFFSETS)
+    # All records have one topic: a text less for each of millions.
+    return kafka_rows(reader.load(), OFFSETS, place="CAST(partition AS STRING)")

@@ -122,11 +122,11 @@ def test_marks_and_events_in_one_batch_are_distinguished_by_their_source() -> No
 
 def test_records_of_an_unnamed_cluster_stop_the_job() -> None:
     with pytest.raises(InvariantError):
-        combine_batch(raw_rows({"source": "offsets", "place": "__consumer_offsets-0", "number": 1, "key": b""}), RULES)
+        combine_batch(raw_rows({"source": "offsets", "place": "0", "number": 1, "key": b""}), RULES)
 
 
 def test_a_tombstone_of_a_group_becomes_its_deletion() -> None:
-    record = {"source": "offsets", "place": "__consumer_offsets-0", "number": 5, "key": b"\x00\x02\x00\x02g1"}
+    record = {"source": "offsets", "place": "0", "number": 5, "key": b"\x00\x02\x00\x02g1"}
     batch = raw_rows(record | {"timestamp_ms": NOW - 4}, record | {"number": 6})
     packets = packets_of(combine_batch(batch, RULES, FollowedCluster("live")))
     ((event,),) = [packet.events for packet in packets.values() if packet.events]

@@ -65,7 +65,9 @@ class PlainLogic:
     def advance(
         self, group: PlainGroup, facts: GroupInput, topics: TopicsView, ledger: DedupView, rules: CoreConfig
     ) -> GroupOutput:
-        self.inputs.append(facts)
+        # What it has of queues can be read while the group advances.
+        known = {"progress": dict(facts.progress), "offsets": dict(facts.offsets)}
+        self.inputs.append(msgspec.structs.replace(facts, **known))
         return _Advance(group, facts, topics, ledger, rules).run()
 
 

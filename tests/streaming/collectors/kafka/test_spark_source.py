@@ -52,7 +52,7 @@ class Session:
 def test_partitions_are_assigned_and_read_from_the_first_record_on(
     is_tolerant: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_source, "kafka_rows", lambda rows, source: (rows, source))
+    monkeypatch.setattr(spark_source, "kafka_rows", lambda *found, **named: (*found, named))
     session, options = Session(), KafkaOptions("h:1", "c", {"security.protocol": "SSL", "group.id": "mine"})
     rows = offsets_source(session, options, partitions=3, max_offsets_per_batch=7, is_tolerant=is_tolerant)  # type: ignore[arg-type]
     assert rows == (
@@ -67,6 +67,7 @@ def test_partitions_are_assigned_and_read_from_the_first_record_on(
             "kafka.isolation.level": "read_committed",
         },
         "offsets",
+        {"place": "CAST(partition AS STRING)"},
     )
     # Without it Spark passes over internal topics, and reads nothing.
     assert session.settings["spark.sql.streaming.kafka.useDeprecatedOffsetFetching"] == "true"
