@@ -23,6 +23,7 @@ HEAD_BYTES = 1024  # log lines begin with a time: enough to distinguish two file
 _BEHIND = re.compile(r"(?P<name>.+\.[A-Za-z]\w*)[.\-_](?P<rotation>\d[\d.\-_:T]*)")
 _DATE = r"(?:20\d\d[-_.]?[01]\d|[0-3]?\d[-_.][0-3]?\d[-_.]20\d\d)"
 _WITHIN = re.compile(rf"(?P<name>.+?)[.\-_](?P<rotation>{_DATE}[\d.\-_:T]*)(?P<extension>\.[A-Za-z]\w*)")
+_NAMES = 4_096  # what is remembered of them: folders are listed twice a second
 _SHORTEST_DATE = 6  # characters; what is shorter, and one number, is how often a file was rotated
 
 FileId: TypeAlias = tuple[int, int]
@@ -66,6 +67,7 @@ class LogFile(NamedTuple):
         return self.current == self.path, self.modified_ns, rotation(self.path), self.path
 
 
+@lru_cache(_NAMES)
 def current_path(path: str) -> str:
     """Return the path that a file had before it was rotated.
 
@@ -77,12 +79,12 @@ def current_path(path: str) -> str:
     return os.path.join(folder, _parsed(name).current)
 
 
+@lru_cache(_NAMES)
 def rotation(path: str) -> tuple[int, ...]:
     """Return what orders the rotated files of one log by their names, the newest last."""
     return _parsed(os.path.basename(path)).rotation
 
 
-@lru_cache(4_096)
 def _parsed(name: str) -> _Name:
     plain = name[: len(name) - len(_compression(name))]
     behind = _BEHIND.fullmatch(plain)
@@ -96,6 +98,7 @@ def _parsed(name: str) -> _Name:
     return _Name(found["name"] + (within["extension"] if within else ""), numbers)
 
 
+@lru_cache(_NAMES)
 def _compression(path: str) -> str:
     suffix = os.path.splitext(path)[1].lower()
     return suffix if suffix in DECOMPRESSED or suffix in REFUSED else ""
