@@ -22,22 +22,13 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from streaming.collectors.kafka.log_layout import coordinator_message
 from udfs.kafka.consumer_offsets import EVERY_GROUP, GroupPatterns
 from udfs.model.events import SCHEMA_VERSION, AnyEvent, GroupSnapshot, MemberLeft
 
-# How every line of a coordinator begins, after the time and the level: "[GroupCoordinator 1]: " or
-# "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] ".
-_MARK = re.compile(r"\[GroupCoordinator [^\]]*\]:? ")
-# ISO 8601 or log4j's default, where the layout has it.
-_TIME = re.compile(
-    r"(?P<date>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
-    r" ?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?"
-)
-# The logger's name, where the layout ends with it as Kafka's own does.
-_LOGGER = re.compile(r"\s*\((?:org\.apache\.)?kafka\.coordinator\.[\w.$]+\)\s*$")
 _PREFIX = "broker log: "
 _REMEMBERED = 10_000  # members that departed or were replaced: a later line may name them again
 _MAX_REASON = 1_000  # characters; a client may send any text
@@ -77,18 +68,16 @@ class CoordinatorLog:
 
     def events_of(self, line: str) -> list[AnyEvent]:
         """Return what a line reports; nothing for one that is no news, or not of a coordinator."""
-        mark = _MARK.search(line)
-        if mark is None:
+        logged = coordinator_message(line, self._zone)
+        if logged is None:
             return []
-        at = _time_of(line[: mark.start()], self._zone)
-        message = _LOGGER.sub("", line[mark.end() :].rstrip())
-        found = None if at is None else _understand(message)
-        if found is None or at is None:
+        found = None if logged.at is None else _understand(logged.message)
+        if found is None or logged.at is None:
             self.unknown += 1
             return []
         self.understood += 1
         what, match = found
-        return [] if what is _nothing else list(self._events(what(match), at))
+        return [] if what is _nothing else list(self._events(what(match), logged.at))
 
     def _events(self, lines: Iterator[_Departed | _Replaced | _UnderWay], at: int) -> Iterator[AnyEvent]:
         for one in lines:
@@ -343,22 +332,6 @@ def _understand(message: str) -> tuple[_News, _Match] | None:
             return what, match
     known = _NO_NEWS.match(message)
     return None if known is None else (_nothing, known)
-
-
-def _time_of(head: str, zone: tzinfo) -> int | None:
-    """Return the time before a message in epoch milliseconds; None: it has none."""
-    found = _TIME.search(head)
-    if found is None:
-        return None
-    try:
-        time = datetime.fromisoformat(f"{found['date']}T{found['time']}")
-        offset = found["zone"]
-        if offset is not None:
-            zone = datetime.fromisoformat(f"2000-01-01T00:00{'Z' if offset in ('Z', 'UTC') else offset}").tzinfo or UTC
-    except ValueError:
-        return None
-    fraction = int(((found["fraction"] or "") + "000")[:3])
-    return int(time.replace(tzinfo=zone).timestamp()) * 1_000 + fraction
 
 
 def _remember(memory: OrderedDict[Any, Any], key: object, value: object) -> None:

@@ -37,6 +37,7 @@ class CoordinatorLogCollector(CollectorThread):
         self._lines = lines
         self._log = log
         self._waiting: list[AnyEvent] = []  # read, and not yet taken by the log
+        self._kept: bytes | None = None
         self._warned_ms = 0
         self._warned_of = 0
         self._status = CollectorStatus(cluster=cluster, since_ms=now_ms())
@@ -88,15 +89,14 @@ class CoordinatorLogCollector(CollectorThread):
 
     def _read(self) -> None:
         self._append()
-        has_read = False
         for batch in self._lines.read():
-            has_read = True
             for line in batch:
                 self._take(line)
             self._append()
-        memory = self._lines.memory() if has_read else None
-        if memory is not None:
+        memory = self._lines.memory()
+        if memory is not None and memory != self._kept:
             self._log.keep_memory(memory)
+            self._kept = memory
 
     def _take(self, line: str) -> None:
         self._waiting += self._parser.events_of(line)

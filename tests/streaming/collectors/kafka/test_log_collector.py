@@ -95,6 +95,18 @@ def test_a_restarted_collector_continues_where_it_was(tmp_path: Path) -> None:
     assert log.names() == ["a", "b"]
 
 
+def test_a_log_that_was_empty_at_the_first_start_is_followed_from_then_on(tmp_path: Path) -> None:
+    path, log = tmp_path / "server.log", Log()
+    path.touch()
+    assert collector(LogFiles([str(path)]), log).observe_once()
+    for member in "abc":
+        path.write_text(FAILED.format(member))
+        path.rename(tmp_path / f"server.log.2026-11-22-1{'abc'.index(member)}")
+    path.touch()
+    assert collector(LogFiles([str(path)], log.read_memory()), log).observe_once()
+    assert log.names() == ["a", "b", "c"]
+
+
 def test_a_pipe_is_read_to_its_end() -> None:
     log = Log()
     lines = collector(StandardInput(io.BytesIO((FAILED.format("a") + FAILED.format("b")).encode())), log)

@@ -1,0 +1,115 @@
+"""Shell: what a coordinator logged, and when, out of a line of any layout: text, or one JSON object a line. No I/O.
+
+JSON is that of log4j2's ``JsonLayout``, of the templates of ``JsonTemplateLayout`` (ECS, Logstash, GELF, GCP), and what
+containers make of a line: ``{"log": "...", "time": "..."}``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, tzinfo
+from typing import Any, NamedTuple
+
+import msgspec
+
+# How every line of a coordinator begins, after the time and the level: "[GroupCoordinator 1]: " or
+# "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] ".
+_MARK = re.compile(r"\[GroupCoordinator [^\]]*\]:? ")
+# ISO 8601 or log4j's default, where the layout has it.
+_TIME = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?"
+    r" ?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?"
+)
+# The logger's name, where the layout ends with it as Kafka's own does.
+_LOGGER = re.compile(r"\s*\((?:org\.apache\.)?kafka\.coordinator\.[\w.$]+\)\s*$")
+# Of JSON, the likeliest first: of the message, and of its time.
+_MESSAGES = ("message", "msg", "short_message", "log")
+_TIMES = ("@timestamp", "timestamp", "instant", "timeMillis", "time", "ts")
+_LEAST_MS = 1e11  # a smaller number is one of seconds: in milliseconds it would be of 1973
+
+
+class Logged(NamedTuple):
+    """What a coordinator logged.
+
+    Attributes:
+        at: Epoch milliseconds; None: the line has no time that can be read.
+    """
+
+    at: int | None
+    message: str
+
+
+def coordinator_message(line: str, zone: tzinfo) -> Logged | None:
+    """Return what a line of a coordinator holds; None: it is none.
+
+    Args:
+        zone: Of times without one.
+
+    Example:
+        >>> coordinator_message('{"timeMillis":1795375714885,"message":"[GroupCoordinator 0]: Startup complete."}', UTC)
+        Logged(at=1795375714885, message='Startup complete.')
+    """
+    mark = _MARK.search(line)
+    if mark is None:
+        return None
+    start = line.find("{", 0, mark.start())
+    fields = None if start < 0 else _object(line[start:])
+    if fields is None:
+        return _of_text(line, mark, zone)
+    text, mark = _message(fields)
+    if mark is None:
+        return None  # not in what was logged: in the name of a thread, say
+    logged = _of_text(text, mark, zone)
+    times = (_time_in(fields[name], zone) for name in _TIMES if name in fields)
+    at = next((one for one in times if one is not None), logged.at)
+    return logged._replace(at=_time_of(line[:start], zone) if at is None else at)
+
+
+def _of_text(text: str, mark: re.Match[str], zone: tzinfo) -> Logged:
+    return Logged(_time_of(text[: mark.start()], zone), _LOGGER.sub("", text[mark.end() :].rstrip()))
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object of a line; behind it, a list of them has a comma."""
+    try:
+        return msgspec.json.decode(text.rstrip().rstrip(","), type=dict[str, Any])
+    except msgspec.DecodeError:
+        return None
+
+
+def _message(fields: Mapping[str, Any]) -> tuple[str, re.Match[str] | None]:
+    for name in (*_MESSAGES, *fields):
+        text = fields.get(name)
+        mark = _MARK.search(text) if isinstance(text, str) else None
+        if mark is not None:
+            return text or "", mark
+    return "", None
+
+
+def _time_in(value: object, zone: tzinfo) -> int | None:
+    """Return the time that a JSON value is: a text, a number, or log4j2's ``instant``."""
+    if isinstance(value, str):
+        return _time_of(value, zone)
+    if isinstance(value, dict):
+        second, nano = value.get("epochSecond"), value.get("nanoOfSecond", 0)
+        return second * 1_000 + nano // 1_000_000 if isinstance(second, int) and isinstance(nano, int) else None
+    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        return round(value if value >= _LEAST_MS else value * 1_000)
+    return None
+
+
+def _time_of(text: str, zone: tzinfo) -> int | None:
+    """Return the first time in a text in epoch milliseconds; None: it has none."""
+    found = _TIME.search(text)
+    if found is None:
+        return None
+    try:
+        time = datetime.fromisoformat(f"{found['date']}T{found['time']}")
+        offset = found["zone"]
+        if offset is not None:
+            zone = datetime.fromisoformat(f"2000-01-01T00:00{'Z' if offset in ('Z', 'UTC') else offset}").tzinfo or UTC
+    except ValueError:
+        return None
+    fraction = int(((found["fraction"] or "") + "000")[:3])
+    return int(time.replace(tzinfo=zone).timestamp()) * 1_000 + fraction

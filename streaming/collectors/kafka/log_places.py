@@ -1,0 +1,154 @@
+"""Shell: how far the files of rotated logs were read, and where what was read is by now."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TypeAlias
+
+import msgspec
+
+from streaming.collectors.kafka.log_rotation import FileId, LogFile, head, rotation
+from streaming.pipeline.codecs import BROKEN
+
+# When a file was written, whether it is the current one, its rotation.
+Order: TypeAlias = tuple[int, bool, tuple[int, ...]]
+
+
+class Place(msgspec.Struct):
+    """How far one file was read.
+
+    Attributes:
+        path: As it was named then. current: What it was named before it was rotated.
+        offset: Bytes of its content, decompressed.
+        head: Digest of its first ``head_bytes`` bytes.
+        modified_ns: When it was last written, as far as it was read.
+        read_size, read_modified_ns: Of the file on the disk, when all of it was read; -1: it was not yet.
+        is_finished: Whether it was read to its end after a newer file had taken its place.
+        is_missing: Whether no file holds what it held.
+    """
+
+    path: str
+    device: int
+    inode: int
+    offset: int = 0
+    head: str = ""
+    head_bytes: int = 0
+    current: str = ""
+    modified_ns: int = 0
+    read_size: int = -1
+    read_modified_ns: int = -1
+    is_finished: bool = False
+    is_missing: bool = False
+
+    @property
+    def id(self) -> FileId:
+        """Which file it was, whatever its name."""
+        return self.device, self.inode
+
+    def move(self, file: LogFile) -> None:
+        """Note that a file holds what was read."""
+        self.path, (self.device, self.inode) = file.path, file.id
+
+    def complete(self, file: LogFile) -> None:
+        """Note that all of a file was read."""
+        self.read_size, self.read_modified_ns = file.size, file.modified_ns
+
+
+class Reading:
+    """The files that there are at one time, and which of them hold what was read before.
+
+    Attributes:
+        files: In the order of time.
+        located: The place of each file that has one.
+    """
+
+    def __init__(self, places: list[Place], files: list[LogFile]) -> None:
+        self._places = places
+        self.files = files
+        self.located: dict[FileId, Place] = {}
+        self._heads: dict[FileId, bytes] = {}
+        self._locate_by_id()
+        self._locate_by_content()
+
+    def _locate_by_id(self) -> None:
+        files = {file.id: file for file in self.files}
+        for place in self._places:
+            file = files.get(place.id)
+            if file is not None and file.id not in self.located and self.holds(file, place):
+                self.located[file.id] = place
+                place.is_missing = False
+                place.modified_ns = place.modified_ns or file.modified_ns
+
+    def _locate_by_content(self) -> None:
+        """Find what was compressed, or copied before it was cut; or the disk has another number by now."""
+        for place in sorted(self.not_located(), key=lambda one: one.modified_ns):
+            if place.is_missing or not place.head_bytes:
+                continue
+            for file in self.files:
+                if file.id not in self.located and file.current == place.current and self.holds(file, place):
+                    self.located[file.id] = place
+                    break
+
+    def not_located(self) -> list[Place]:
+        """Return the places whose files are not there."""
+        located = {id(place) for place in self.located.values()}
+        return [place for place in self._places if id(place) not in located]
+
+    def remembered(self) -> list[Place]:
+        """Return the places without those of missing files; of each log the newest stays: what is new is newer."""
+        newest = {place.current: place for place in sorted(self._places, key=lambda one: one.modified_ns)}
+        return [place for place in self._places if not place.is_missing or newest[place.current] is place]
+
+    def holds(self, file: LogFile, place: Place) -> bool:
+        """Return whether a file holds what was read at a place."""
+        is_same = file.id == place.id
+        if is_same and is_unchanged(place, file):
+            return True
+        if not file.is_readable or (not file.compression and file.size < place.offset):
+            return False
+        if not place.head_bytes:
+            return is_same
+        try:
+            return digest(self.head(file)[: place.head_bytes]) == place.head
+        except BROKEN:
+            return is_same
+
+    def head(self, file: LogFile) -> bytes:
+        """Return the first bytes of a file, read once."""
+        if file.id not in self._heads:
+            self._heads[file.id] = head(file)
+        return self._heads[file.id]
+
+    def newest_read(self) -> dict[str, Order]:
+        """Return for each log when the newest of what was read of it was written."""
+        files = {id(self.located[one.id]): one for one in self.files if one.id in self.located}
+        newest: dict[str, Order] = {}
+        for place in self._places:
+            file = files.get(id(place))
+            path = place.current if file is None else file.path
+            read = (place.modified_ns, file is not None and path == place.current, rotation(path))
+            newest[place.current] = max(newest.get(place.current, read), read)
+        return newest
+
+    def order(self, file: LogFile) -> tuple[bool, int, tuple[int, ...], str]:
+        """Return what sorts files by time; of one that was compressed since, when it was written."""
+        place = self.located.get(file.id)
+        if place is None:
+            return file.order
+        written = place.modified_ns if file.compression else file.modified_ns
+        return file.path == place.current, written, rotation(file.path), file.path
+
+
+def is_after(file: LogFile, read: Order | None) -> bool:
+    """Return whether a rotated file was written after the newest one that was read; False: none was."""
+    return read is not None and (file.modified_ns, False, rotation(file.path)) > read
+
+
+def is_unchanged(place: Place, file: LogFile) -> bool:
+    """Return whether a file is as it was when all of it was read."""
+    return (place.id, place.read_size, place.read_modified_ns) == (file.id, file.size, file.modified_ns)
+
+
+def digest(content: bytes) -> str:
+    """Return what the first bytes of a file are remembered by."""
+    return hashlib.sha256(content).hexdigest() if content else ""

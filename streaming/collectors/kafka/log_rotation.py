@@ -1,0 +1,197 @@
+"""Shell: the files of a log that is rotated: which ones belong together, which one was written before which.
+
+``server.log`` is the current one of ``server.log.1``, ``server.log.2026-11-24-13``, ``server.log-20261124.gz`` and
+``server-2026-11-24.log``. Their order is that of their times of modification. Where these are equal, it is that of the
+dates in their names, and of numbers downwards: ``.1`` is newer than ``.2``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+from pathlib import Path
+from stat import S_ISREG
+from typing import BinaryIO, NamedTuple, TypeAlias
+
+from streaming.pipeline.codecs import BROKEN, DECOMPRESSED, REFUSED, decompressed
+
+CHUNK_BYTES = 8 * 1024 * 1024
+HEAD_BYTES = 1024  # log lines begin with a time: enough to distinguish two files
+# By the name of the current file, and within it.
+_BEHIND = re.compile(r"(?P<name>.+\.[A-Za-z]\w*)[.\-_](?P<rotation>\d[\d.\-_:T]*)")
+_DATE = r"(?:20\d\d[-_.]?[01]\d|[0-3]?\d[-_.][0-3]?\d[-_.]20\d\d)"
+_WITHIN = re.compile(rf"(?P<name>.+?)[.\-_](?P<rotation>{_DATE}[\d.\-_:T]*)(?P<extension>\.[A-Za-z]\w*)")
+_NAMES = 4_096  # what is remembered of them: folders are listed twice a second
+_SHORTEST_DATE = 6  # characters; what is shorter, and one number, is how often a file was rotated
+
+FileId: TypeAlias = tuple[int, int]
+
+
+class RotatedError(Exception):
+    """A file has another name by now."""
+
+
+class _Name(NamedTuple):
+    current: str
+    rotation: tuple[int, ...]  # rises with time
+
+
+class LogFile(NamedTuple):
+    """A file as it was when its folder was listed."""
+
+    path: str
+    id: FileId
+    size: int
+    modified_ns: int
+
+    @property
+    def current(self) -> str:
+        """The path of the file that this one was rotated from; its own if it was not."""
+        return current_path(self.path)
+
+    @property
+    def compression(self) -> str:
+        """The suffix of a compressed file; of another one nothing."""
+        return _compression(self.path)
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether it is not compressed, or in a way that is read."""
+        return self.compression not in REFUSED
+
+    @property
+    def order(self) -> tuple[bool, int, tuple[int, ...], str]:
+        """What sorts files by when they were written: rotated ones first."""
+        return self.current == self.path, self.modified_ns, rotation(self.path), self.path
+
+
+@lru_cache(_NAMES)
+def current_path(path: str) -> str:
+    """Return the path that a file had before it was rotated.
+
+    Example:
+        >>> [current_path(one) for one in ("/a/server.log.2026-11-24-13.gz", "b-2026-11-24.log", "kafka-1.log")]
+        ['/a/server.log', 'b.log', 'kafka-1.log']
+    """
+    folder, name = os.path.split(path)
+    return os.path.join(folder, _parsed(name).current)
+
+
+@lru_cache(_NAMES)
+def rotation(path: str) -> tuple[int, ...]:
+    """Return what orders the rotated files of one log by their names, the newest last."""
+    return _parsed(os.path.basename(path)).rotation
+
+
+def _parsed(name: str) -> _Name:
+    plain = name[: len(name) - len(_compression(name))]
+    behind = _BEHIND.fullmatch(plain)
+    within = None if behind else _WITHIN.fullmatch(plain)
+    found = behind or within
+    if found is None:
+        return _Name(plain, ())
+    numbers = tuple(int(one) for one in re.findall(r"\d+", found["rotation"]))
+    if len(numbers) == 1 and len(found["rotation"]) < _SHORTEST_DATE:
+        numbers = (-numbers[0],)
+    return _Name(found["name"] + (within["extension"] if within else ""), numbers)
+
+
+@lru_cache(_NAMES)
+def _compression(path: str) -> str:
+    suffix = os.path.splitext(path)[1].lower()
+    return suffix if suffix in DECOMPRESSED or suffix in REFUSED else ""
+
+
+def list_logs(folder: str, currents: Collection[str], ids: Collection[FileId]) -> list[LogFile]:
+    """Return the files in a folder that are of one of these logs, or one of these files whatever its name, each once.
+
+    What is being compressed is listed under its own name only.
+
+    Raises:
+        OSError: The folder cannot be listed.
+    """
+    inodes = {inode for _, inode in ids}
+    with os.scandir(folder) as entries:
+        paths = [
+            path
+            for entry in entries
+            for path in [os.path.join(folder, entry.name)]
+            if entry.inode() in inodes or current_path(path) in currents
+        ]
+    found: dict[FileId, LogFile] = {}
+    for file in sorted(filter(None, map(log_file, paths)), key=lambda one: one.order, reverse=True):
+        found.setdefault(file.id, file)
+    plain = {file.path for file in found.values()}
+    return [
+        file
+        for file in found.values()
+        if not (file.compression and file.path[: -len(file.compression)] in plain)
+        and (file.id in ids or file.current in currents)
+    ]
+
+
+def log_file(path: str) -> LogFile | None:
+    """Return a file as it is; None: there is none of this name, or it is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None  # between two names: it is found under the other one
+    if not S_ISREG(status.st_mode):
+        return None
+    return LogFile(path, (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns)
+
+
+def head(file: LogFile) -> bytes:
+    """Return the first bytes of what a file holds, compressed or not.
+
+    Raises:
+        RotatedError: It has another name by now.
+        BROKEN: There are none: it cannot be read, or is damaged from the beginning.
+    """
+    found = b""
+    try:
+        for piece in contents(file, 0, HEAD_BYTES):
+            found += piece
+            if len(found) >= HEAD_BYTES:
+                break
+    except BROKEN:
+        if not found:
+            raise
+    return found[:HEAD_BYTES]
+
+
+def contents(file: LogFile, offset: int, piece_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
+    """Return what a file holds from an offset on, decompressed.
+
+    Raises:
+        RotatedError: It has another name by now.
+        OSError: It cannot be read.
+        BROKEN: It is compressed, and damaged from here on.
+    """
+    if not file.compression:
+        with _opened(file) as plain:
+            plain.seek(offset)
+            while piece := plain.read(piece_bytes):
+                yield piece
+        return
+    present = log_file(file.path)
+    if present is None or present.id != file.id:
+        raise RotatedError(file.path)
+    for piece in decompressed(Path(file.path), file.compression):
+        if len(piece) > offset:
+            yield piece[offset:]
+        offset = max(offset - len(piece), 0)
+
+
+def _opened(file: LogFile) -> BinaryIO:
+    try:
+        opened = open(file.path, "rb")  # noqa: SIM115 - the caller closes it
+    except FileNotFoundError as error:
+        raise RotatedError(file.path) from error
+    status = os.fstat(opened.fileno())
+    if (status.st_dev, status.st_ino) != file.id:
+        opened.close()
+        raise RotatedError(file.path)
+    return opened
