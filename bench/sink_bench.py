@@ -294,7 +294,10 @@ def _print(line: str) -> None:
 
 def main() -> None:
     """Measure and print."""
-    spark = start_session(load(None, {"spark.master": "local[2]"}), name="sink-bench")
+    # A place on S3 among the settings: then the session has the jars that read it.
+    spark = start_session(
+        load(None, {"spark.master": "local[2]", "events.folder": "s3://bench/events"}), name="sink-bench"
+    )
     spark.sparkContext.setLogLevel("ERROR")
     root = Path(tempfile.mkdtemp(prefix="sink-bench-"))
     sizes = [_GROUPS, int(os.environ.get("BENCH_GROUPS", "10000"))]

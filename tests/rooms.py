@@ -1,4 +1,4 @@
-"""The rooms of the product and their imports, from the code; `python -m tests.rooms` redraws `docs/internals.md`."""
+"""The rooms of the product and their imports, from the code; `python -m tests.rooms` redraws `ARCHITECTURE.md`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PRODUCT = ("udfs", "streaming", "dashboard")
 ARCHITECTURE = ROOT / "ARCHITECTURE.md"
-DRAWING = ROOT / "docs" / "internals.md"
 _BEGIN, _END = "<!-- drawn by python -m tests.rooms -->\n```text\n", "```\n<!-- end of the drawing -->"
 
 
@@ -65,13 +64,13 @@ def drawing() -> str:
 
 def drawn() -> str:
     """Return the import graph as it is shown."""
-    return DRAWING.read_text(encoding="utf-8").split(_BEGIN)[1].split(_END)[0]
+    return ARCHITECTURE.read_text(encoding="utf-8").split(_BEGIN)[1].split(_END)[0]
 
 
 def redraw() -> None:
     """Write the import graph into the page that shows it."""
-    before, rest = DRAWING.read_text(encoding="utf-8").split(_BEGIN)
-    DRAWING.write_text(before + _BEGIN + drawing() + _END + rest.split(_END)[1], encoding="utf-8")
+    before, rest = ARCHITECTURE.read_text(encoding="utf-8").split(_BEGIN)
+    ARCHITECTURE.write_text(before + _BEGIN + drawing() + _END + rest.split(_END)[1], encoding="utf-8")
 
 
 def _outer(room: str) -> str:

@@ -43,9 +43,9 @@ def location_of(value: object) -> Location:
     if not text.strip() or "\0" in text:
         raise ValueError("is not a folder; . is the folder in which the command runs")
     found = _SCHEME.match(text) or _STORE.match(text)
-    if text.startswith("://"):
-        raise ValueError(f"has the scheme of nothing; {_KNOWN}")
     if found is None:
+        if "://" in text:
+            raise ValueError(f"is no URI of a known scheme, and no folder's name; {_KNOWN}")
         return Path(text)
     scheme, rest = found[1].lower(), text[found.end() :]
     if scheme == "file":

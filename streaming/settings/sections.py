@@ -101,12 +101,6 @@ class ClientOptions(Section):
         """Return the options with their secrets, for the client alone."""
         return {key: value.get_secret_value() for key, value in self.options.items()}
 
-    def shown_options(self) -> dict[str, str]:
-        """Return the options as they may be shown."""
-        return {
-            key: "**********" if SECRET_OPTIONS.search(key) else value for key, value in self.plain_options().items()
-        }
-
 
 def _option_text(value: object) -> object:
     if isinstance(value, bool):

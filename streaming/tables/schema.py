@@ -226,8 +226,8 @@ GROUPS = Table(
         Column("epoch", LONG, "Newest group epoch, of a group of a newer protocol"),
         Column("assignment_epoch", LONG, "Epoch of its newest target assignment"),
         Column("waits", TEXT, "Which of its members have yet to revoke queues, and which wait for whose"),
-        Column("strategy_verdict", TEXT, "What audits say of the strategy: proven, contradicted or not_recomputable"),
-        Column("verdict_generations", COUNT, "How many generations say so"),
+        Column("strategy_verdict", TEXT, "What audits find of the strategy: proven, contradicted or not_recomputable"),
+        Column("verdict_generations", COUNT, "How many generations it rests on"),
         Column("verdict_from", TIME, "Event time of the first of them"),
         Column("verdict_reason", TEXT, "Why it is contradicted or not recomputable, as in table audits"),
         Column("library", TEXT, "Client library that assigned the last generation; null = not known, or not Kafka's"),
@@ -283,7 +283,7 @@ GROUP_MINUTES = Table(
         Column(
             "queue_pause_ms",
             LONG,
-            "Queue pauses of its rebalances, or that ended in it where members take over by themselves, as far as seen;"
+            "Queue pauses of its rebalances, or that ended in it where members take over by themselves, as far as observed;"
             " null = of none of them",
         ),
         Column("idle_members", COUNT, "Idle members at the end of the minute"),
@@ -309,7 +309,7 @@ QUEUE_PROGRESS = Table(
         Column(
             "committed_at", TIME, "Time of that commit, or of its deletion; null = before the first that was observed"
         ),
-        Column("end_offset", LONG, "End of the queue, where the source tells it: the offset of the next new message"),
+        Column("end_offset", LONG, "End of the queue, where the source reports it: the offset of the next new message"),
         Column("end_at", TIME, "Time when that was observed"),
         Column("lag", LONG, "end_offset minus committed_offset, at least 0; null where one is not known"),
     ),

@@ -34,7 +34,7 @@ FIRST_REBALANCE_S = (25, 90)
 # What each state at the start waits for.
 STARTS = {
     "starting": "the settings are read",
-    "checking clusters": "the clusters are asked what they are",
+    "checking clusters": "connecting to the clusters, reading their versions",
     "starting Spark": "Spark starts its JVM",
     "running": "Spark computes the first batch and starts its Python workers",
     "catching up": "Spark computes the first batch and starts its Python workers",

@@ -17,7 +17,7 @@ Which of these keys is the black one follows without colours: of two keys the on
 middle one. The root is the black key of the topmost node. A new key's parent is a key next to it in its leaf: where
 there is one on either side, the red one, as that is below the black one.
 
-Source: JEP 180; JDK 17 ``java.util.HashMap`` as observed by ``tests/kit/java/oracle/HashMapOrder.java``. L. Guibas,
+Source: JEP 180; JDK 17 ``java.util.HashMap`` as observed by ``tests/kit/java/oracle/MapOrder.java``. L. Guibas,
 R. Sedgewick: A dichromatic framework for balanced trees, 1978.
 """
 

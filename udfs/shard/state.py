@@ -142,11 +142,6 @@ class ShardState:
         """Return a stored group; in ascending order each cold block is decompressed once."""
         return _RECORDS.decode(self.groups.read(number))
 
-    def last_heartbeats_of(self, number: int, last: Int64) -> dict[int, int]:
-        """Return a group's rows out of ``last``: key -> last heartbeat."""
-        rows = self.rows_of(number)
-        return dict(zip(self.live.keys[rows].tolist(), last[rows].tolist(), strict=True))
-
     def rows_of(self, number: int) -> slice:
         """Return the range of a group's rows."""
         first, last = np.searchsorted(self.live.numbers, [number, number + 1]).tolist()

@@ -8,7 +8,7 @@ short forms ``sasl.username`` and ``sasl.password`` are understood too, and tran
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from streaming.collectors.kafka.truststore import certificates_of
@@ -127,17 +127,6 @@ class KafkaOptions:
 
     def _clean(self) -> dict[str, str]:
         return {key.removeprefix(_PREFIX): value for key, value in self.properties.items()}
-
-
-def secrets_of(options: KafkaOptions) -> Iterable[str]:
-    """Return every text of the options that must not be shown."""
-    for key, value in options.properties.items():
-        if re.search(r"password|secret|jaas|\.key$|token|\.pem$", key, re.IGNORECASE) and value:
-            yield value
-        if key.endswith(JAAS):
-            yield from (
-                secret for name, secret in _jaas_values(value).items() if re.search("password|secret", name, re.I)
-            )
 
 
 def _jaas_values(jaas: str) -> dict[str, str]:

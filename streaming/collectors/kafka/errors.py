@@ -20,11 +20,6 @@ _MAX_DEPTH = 16
 _LONGEST_LINE = 500
 
 
-def is_connection_error(exception: BaseException) -> bool:
-    """Return whether a query died because the broker was away, changing or refusing: starting it again may do."""
-    return connection_error(exception) is not None
-
-
 def connection_error(exception: BaseException) -> str | None:
     """Return the line with the broker's error; None when there is none."""
     seen: BaseException | None = exception

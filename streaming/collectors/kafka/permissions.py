@@ -75,7 +75,7 @@ class Missing:
 _READ_OFFSETS = Missing("Read", "topic", OFFSETS_TOPIC, "it holds the groups' records")
 _USE_GROUP = Missing("Describe", "group", GROUP_PREFIX, "Spark's reader queries its own, empty groups", prefixed=True)
 _SEE_GROUPS = Missing(
-    "Describe", "group", "*", "without it only groups are seen that are allowed one by one", needed=False
+    "Describe", "group", "*", "without it only groups with permissions of their own are listed", needed=False
 )
 _SEE_TOPICS = Missing(
     "Describe", "topic", "*", "without it a topic's queues are unknown, and its groups are not recomputed", needed=False

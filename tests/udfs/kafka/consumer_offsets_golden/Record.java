@@ -17,7 +17,7 @@ import org.apache.kafka.common.protocol.MessageUtil;
 import org.apache.kafka.coordinator.group.generated.*;
 
 /**
- * Records, with Kafka's own classes, the bytes that tests/udfs/test_consumer_offsets.py decodes:
+ * Records, with Kafka's own classes, the bytes that tests/udfs/kafka/test_consumer_offsets.py decodes:
  *
  *   java -cp "<jars of kafka 4.1.1>/*" Record.java > records.tsv
  *
