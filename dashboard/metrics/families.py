@@ -15,6 +15,7 @@ from dashboard.metrics.labels import OTHER, GroupLabels, label
 from dashboard.metrics.lag import lag_by_group
 from streaming.settings.model import Metrics
 from streaming.tables.arrow_rows import from_arrow_columns
+from streaming.tables.shared_columns import COST_NAMES
 from streaming.views.reader import Reader
 from udfs.model.journal import UNDER_WAY
 
@@ -35,13 +36,12 @@ _GAUGES = (
 _LARGEST = frozenset({"spread"})
 
 _DECIDED = ("cluster", "group_id", "trigger", "status")
-# Sums of messages: null where nothing is known of any.
-_COSTS = ("repeated_messages", "repeated_estimated_messages", "waiting_messages")
 _REBALANCES = (
     *(*_DECIDED, "event_time", "detected_at", "queues_moved"),
-    *("queue_pause_ms", "queue_pause_estimated_ms", *_COSTS),
+    *("queue_pause_ms", "queue_pause_estimated_ms", *COST_NAMES),
 )
-_SUMMED = ("number", "queues_moved", "queue_pause_ms", "queue_pause_estimated_ms", *_COSTS)
+# Sums; those of messages are null where nothing is known of any.
+_SUMMED = ("number", "queues_moved", "queue_pause_ms", "queue_pause_estimated_ms", *COST_NAMES)
 _AUDITS = ["cluster", "group_id", "verdict", "queues_differing"]
 
 Values = dict[tuple[str, ...], float]
@@ -86,7 +86,7 @@ def _of_rows(rows: pa.Table) -> Sums:
     # An estimate counts only where nothing was observed.
     estimated = pc.if_else(rows["queue_pause_ms"].is_null(), rows["queue_pause_estimated_ms"], None)
     times = {"first_decided_at": rows["detected_at"], "last_event_time": rows["event_time"]}
-    columns = {name: rows[name] for name in (*_DECIDED, "queues_moved", "queue_pause_ms", *_COSTS)} | times
+    columns = {name: rows[name] for name in (*_DECIDED, "queues_moved", "queue_pause_ms", *COST_NAMES)} | times
     columns["number"] = pc.cast(pc.true_unless_null(rows["cluster"]), pa.int64())
     columns["queue_pause_estimated_ms"] = estimated
     each = pa.table({name: columns[name] for name in (*_DECIDED, *_SUMMED, *times)})
@@ -158,7 +158,7 @@ def _of_rebalances(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
 def _of_messages(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     repeated: Values = defaultdict(float)
     waited: Values = defaultdict(float)
-    for cluster, group, known, estimated, waiting in _rows(decided, "cluster", "group_id", *_COSTS):
+    for cluster, group, known, estimated, waiting in _rows(decided, "cluster", "group_id", *COST_NAMES):
         key = groups.of(cluster, group)
         # Both kinds begin at 0 with the first message of any: a rate then has the first of the other one too.
         if any(one is not None for one in (known, estimated, waiting)):

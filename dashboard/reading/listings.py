@@ -149,6 +149,8 @@ REBALANCES = Listing(
         "queues_moved": "coalesce(queues_moved, 0)",
         "pause_ms": "coalesce(pause_ms, pause_estimated_ms, 0)",
         "queue_pause_ms": "coalesce(queue_pause_ms, queue_pause_estimated_ms, 0)",
+        "repeated_messages": "coalesce(repeated_messages, 0) + coalesce(repeated_estimated_messages, 0)",
+        "waiting_messages": "coalesce(waiting_messages, 0)",
     },
     "-event_time",
     ("rebalance_id",),

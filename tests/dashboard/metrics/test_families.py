@@ -15,6 +15,7 @@ from dashboard.metrics.file_sums import whole
 from streaming.settings.model import Metrics
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.schema import TABLES, Row
+from streaming.tables.shared_columns import COST_NAMES
 from streaming.views.reader import Reader
 from tests.dashboard.metrics.test_labels import metrics
 
@@ -73,13 +74,10 @@ def test_queue_pauses_observed_and_estimated(found: Samples, rows: Mapping[str, 
         assert value == pytest.approx(expected[key] / 1_000)
 
 
-COSTS = ("repeated_messages", "repeated_estimated_messages", "waiting_messages")
-
-
 def test_messages_read_twice(found: Samples, rows: Mapping[str, list[Row]]) -> None:
     repeated: Counter[Any] = Counter()
     for row in rows["rebalances"]:
-        if any(row[name] is not None for name in COSTS):
+        if any(row[name] is not None for name in COST_NAMES):
             for kind, name in (("known", "repeated_messages"), ("estimated", "repeated_estimated_messages")):
                 repeated[row["cluster"], row["group_id"], kind] += row[name] or 0
     assert sum(repeated.values()) > 0
@@ -95,7 +93,8 @@ def test_messages_of_which_nothing_is_known_are_not_0() -> None:
         ("nothing", [None, None, None]),
     ]
     history = [
-        rebalance(group, at, **dict(zip(COSTS, values, strict=True))) for at, (group, values) in enumerate(costs, 1_000)
+        rebalance(group, at, **dict(zip(COST_NAMES, values, strict=True)))
+        for at, (group, values) in enumerate(costs, 1_000)
     ]
     found = samples(GivenRows(rebalances=history), metrics())
     assert found["repeated_messages_total"] == {
