@@ -35,6 +35,7 @@ _PAUSE = "from the first evidence that it began to the completed assignment; ~ i
 _QUEUE_PAUSE = "time without an owner, summed over queues; ~ is estimated"
 _REPEATED = "messages that new owners of queues read again; ~ is estimated"
 _WAITING = "messages between the committed offset and the end of a queue when it got its new owner"
+_EPOCH = "the group epoch that the member is at; -2 is a static member that is away"
 _HOUR, _DAY = "rebalances of the last 60 minutes", "rebalances of the last 24 hours"
 
 
@@ -119,6 +120,7 @@ MEMBERS = (
     Column("computed_text", "Computed", "queues", wide=True),
     Column("reported_text", "Reported", "queues", wide=True),
     Column("agrees", "Agrees", "truth", wide=True),
+    Column("epoch", "Epoch", "count", wide=True, hint=_EPOCH, known_by=("epoch",)),
     Column("joined_at", "Joined", "time"),
 )
 SESSIONS = (
