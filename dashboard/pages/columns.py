@@ -43,7 +43,7 @@ def _counts(*columns: tuple[str, str]) -> tuple[Column, ...]:
     return tuple(Column(name, title, "count", name, wide=True) for name, title in columns)
 
 
-def known_columns(columns: Iterable[Column], rows: Sequence[Row], sort: str = "") -> list[Column]:
+def filled_columns(columns: Iterable[Column], rows: Sequence[Row], sort: str = "") -> list[Column]:
     """Return the columns without those that no row has a value for; what rows are sorted by stays."""
     return [
         column

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 
 from dashboard.pages import addresses, cells
-from dashboard.pages.columns import known_columns
+from dashboard.pages.columns import filled_columns
 from dashboard.pages.elements import amount, shown, span, when
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable
@@ -48,5 +48,5 @@ def environment() -> jinja2.Environment:
         name: getattr(cells, name)
         for name in ("table_rows", "health", "members", "observed_or_estimated", "repeated", "truth")
     }
-    found.globals.update(functions, known_columns=known_columns, assets=assets_version(), printable=printable)
+    found.globals.update(functions, filled_columns=filled_columns, assets=assets_version(), printable=printable)
     return found

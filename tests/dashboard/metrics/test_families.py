@@ -84,7 +84,7 @@ def test_messages_read_twice(found: Samples, rows: Mapping[str, list[Row]]) -> N
     assert found["repeated_messages_total"] == repeated
 
 
-def test_messages_of_which_nothing_is_known_are_not_0() -> None:
+def test_messages_without_any_evidence_are_not_0() -> None:
     costs: list[tuple[str, list[int | None]]] = [
         ("known", [3, None, 7]),
         ("known", [5, 2, None]),

@@ -82,7 +82,7 @@ def test_kinds_of_the_whole_row_do_not_need_a_value() -> None:
     assert cell("pause", None, pause_ms=None, pause_estimated_ms=1_000) == '<abbr title="estimated">~</abbr>1.0 s'
 
 
-def test_messages_read_twice_are_known_and_estimated_ones() -> None:
+def test_messages_read_twice_are_counted_or_estimated() -> None:
     about = '<abbr title="estimated">~</abbr>'
     names = ("repeated_messages", "repeated_estimated_messages")
     for values, expected in (

@@ -35,6 +35,6 @@ def test_every_order_is_one_of_the_listing(shown: tuple[columns.Column, ...], li
 )
 def test_costs_have_columns_where_a_row_has_them(row: dict[str, object], sort: str, added: list[str]) -> None:
     always = [column for column in columns.REBALANCES if not column.known_by]
-    shown = columns.known_columns(columns.REBALANCES, [{}, row], sort)
+    shown = columns.filled_columns(columns.REBALANCES, [{}, row], sort)
     assert [column.title for column in shown if column not in always] == added
     assert [column for column in shown if column in always] == always

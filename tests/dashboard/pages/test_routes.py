@@ -111,6 +111,6 @@ def test_pages_lists_and_data_have_the_cost_in_messages(tmp_path: Path, settings
         assert (moved["repeated_messages"], moved["waiting_messages"]) == (1_200, 5_678)
 
 
-def test_where_no_cost_is_known_lists_have_no_column_of_it(client: TestClient) -> None:
+def test_lists_without_any_cost_have_no_column_of_it(client: TestClient) -> None:
     for path in ("/rebalances", "/group?cluster=c1&group=orders"):
         assert "Messages" not in client.get(path).text

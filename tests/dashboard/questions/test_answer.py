@@ -49,7 +49,7 @@ def total(values: Iterable[int | None]) -> int:
     return sum(one for one in values if one is not None)
 
 
-def known_total(values: Iterable[int | None]) -> int | None:
+def total_or_null(values: Iterable[int | None]) -> int | None:
     known = [one for one in values if one is not None]
     return sum(known) if known else None
 
@@ -115,7 +115,7 @@ def _(tables: Tables) -> Any:
     for key, rows in by(tables["rebalances"], "trigger").items():
         pauses = [one for row in rows if (one := pause(row, "pause")) is not None]
         mean = near(sum(pauses) / len(pauses) / 1000) if pauses else None
-        messages = [known_total(row[name] for row in rows) for name in COST_NAMES]
+        messages = [total_or_null(row[name] for row in rows) for name in COST_NAMES]
         moved = total(row["queues_moved"] for row in rows)
         yield *key, len(rows), near(total(map(pause, rows)) / 1000), mean, *messages, moved
 

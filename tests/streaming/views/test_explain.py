@@ -76,7 +76,7 @@ UNKNOWN = "Messages: how many were read twice or waited is not known."
         ),
     ],
 )
-def test_explain_reports_the_cost_in_messages_as_far_as_it_is_known(
+def test_explain_reports_the_cost_in_messages_as_far_as_there_is_evidence(
     costs: tuple[int | None, ...], sentence: str, tmp_path: Path
 ) -> None:
     row = rebalance("r1", 10_000, "member_gone", "a", **dict(zip(COST_NAMES, costs, strict=True)))
