@@ -15,6 +15,7 @@ from dashboard.metrics.labels import OTHER, GroupLabels, label
 from dashboard.metrics.lag import lag_by_group
 from streaming.settings.model import Metrics
 from streaming.tables.arrow_rows import from_arrow_columns
+from streaming.tables.shared_columns import COST_NAMES
 from streaming.views.reader import Reader
 from udfs.model.journal import UNDER_WAY
 
@@ -37,8 +38,10 @@ _LARGEST = frozenset({"spread"})
 _DECIDED = ("cluster", "group_id", "trigger", "status")
 _REBALANCES = (
     *(*_DECIDED, "event_time", "detected_at", "queues_moved"),
-    *("queue_pause_ms", "queue_pause_estimated_ms"),
+    *("queue_pause_ms", "queue_pause_estimated_ms", *COST_NAMES),
 )
+# Sums; those of messages are null where nothing is known of any.
+_SUMMED = ("number", "queues_moved", "queue_pause_ms", "queue_pause_estimated_ms", *COST_NAMES)
 _AUDITS = ["cluster", "group_id", "verdict", "queues_differing"]
 
 Values = dict[tuple[str, ...], float]
@@ -66,6 +69,7 @@ def families(reader: Reader, settings: Metrics, summed: Summed = whole) -> list[
     groups = GroupLabels(first, clusters, settings)
     return [
         *_of_rebalances(decided, groups),
+        *_of_messages(decided, groups),
         _of_delays(rebalances["newest"], groups),
         *_of_groups(current, groups),
         _gauge(
@@ -82,21 +86,20 @@ def _of_rows(rows: pa.Table) -> Sums:
     # An estimate counts only where nothing was observed.
     estimated = pc.if_else(rows["queue_pause_ms"].is_null(), rows["queue_pause_estimated_ms"], None)
     times = {"first_decided_at": rows["detected_at"], "last_event_time": rows["event_time"]}
-    names = [*_DECIDED, "number", "queues_moved", "queue_pause_ms", "queue_pause_estimated_ms", *times]
-    columns = [rows[name] for name in (*_DECIDED, "queues_moved", "queue_pause_ms")]
-    columns.insert(len(_DECIDED), pc.cast(pc.true_unless_null(rows["cluster"]), pa.int64()))
-    each = pa.Table.from_arrays([*columns, estimated, *times.values()], names=names)
+    columns = {name: rows[name] for name in (*_DECIDED, "queues_moved", "queue_pause_ms", *COST_NAMES)} | times
+    columns["number"] = pc.cast(pc.true_unless_null(rows["cluster"]), pa.int64())
+    columns["queue_pause_estimated_ms"] = estimated
+    each = pa.table({name: columns[name] for name in (*_DECIDED, *_SUMMED, *times)})
     return {"decided": _decided(each), "newest": _newest(rows.select(["cluster", "detected_at", "event_time"]))}
 
 
 def _decided(parts: pa.Table) -> pa.Table:
     """Return sums of rebalances, summed over those of one group with one cause and status."""
-    sums = ("number", "queues_moved", "queue_pause_ms", "queue_pause_estimated_ms")
     found = parts.group_by([*_DECIDED]).aggregate(
-        [*((name, "sum") for name in sums), ("first_decided_at", "min"), ("last_event_time", "max")]
+        [*((name, "sum") for name in _SUMMED), ("first_decided_at", "min"), ("last_event_time", "max")]
     )
     return found.select(
-        [*_DECIDED, *(f"{name}_sum" for name in sums), "first_decided_at_min", "last_event_time_max"]
+        [*_DECIDED, *(f"{name}_sum" for name in _SUMMED), "first_decided_at_min", "last_event_time_max"]
     ).rename_columns(parts.column_names)
 
 
@@ -150,6 +153,26 @@ def _of_rebalances(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
         paused,
     )
     yield _gauge("last_rebalance_timestamp_seconds", "Event time of the last rebalance.", GROUP, last)
+
+
+def _of_messages(decided: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
+    repeated: Values = defaultdict(float)
+    waited: Values = defaultdict(float)
+    for cluster, group, known, estimated, waiting in _rows(decided, "cluster", "group_id", *COST_NAMES):
+        key = groups.of(cluster, group)
+        # Both kinds begin at 0 with the first message of any: a rate then has the first of the other one too.
+        if any(one is not None for one in (known, estimated, waiting)):
+            for kind, messages in (("known", known), ("estimated", estimated)):
+                repeated[*key, kind] += messages or 0
+        if waiting is not None:
+            waited[key] += waiting
+    yield _counter(
+        "repeated_messages",
+        "Messages that new owners of queues read again: known, and estimated where the position was not known.",
+        (*GROUP, "kind"),
+        repeated,
+    )
+    yield _counter("waiting_messages", "Messages that waited for the new owner of their queue.", GROUP, waited)
 
 
 def _of_delays(times: pa.Table, groups: GroupLabels) -> Metric:

@@ -15,6 +15,7 @@ from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable
 from streaming.views.phases import phases_text
 
+_ESTIMATED = Markup('<abbr title="estimated">~</abbr>')
 # How much of a text a cell shows.
 CAUSE_LENGTH, PROSE_LENGTH, SUMMARY_LENGTH, RAW_LENGTH, CLUSTER_LENGTH = 90, 400, 40, 4_000, 60
 
@@ -79,7 +80,16 @@ def observed_or_estimated(seen: int | None, estimated: int | None) -> Markup:
     """Return a span of time that was observed, else one that was estimated, marked as such."""
     if seen is not None:
         return span(seen)
-    return DASH if estimated is None else Markup('<abbr title="estimated">~</abbr>') + span(estimated)
+    return DASH if estimated is None else _ESTIMATED + span(estimated)
+
+
+def repeated(row: Mapping[str, Any]) -> Markup:
+    """Return how many messages are read twice: known ones, and an estimate for queues of which it is not known."""
+    known, estimated = row.get("repeated_messages"), row.get("repeated_estimated_messages")
+    parts = [] if known is None else [amount(known)]
+    if estimated is not None:
+        parts.append(_ESTIMATED + amount(estimated))
+    return Markup(" + ").join(parts) or DASH
 
 
 def truth(value: bool | None) -> Markup:
@@ -143,6 +153,7 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "queue_pause": lambda cell: observed_or_estimated(
         cell.row["queue_pause_ms"], cell.row.get("queue_pause_estimated_ms")
     ),
+    "repeated": lambda cell: repeated(cell.row),
     "lag": _lag,
     "phases": lambda cell: escape(phases_text(cell.row) or DASH),
     "truth": lambda cell: truth(cell.value),
@@ -162,5 +173,5 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "raw": _raw,
 }
 # Kinds that show more of the row than their own field.
-_OF_NOTHING = frozenset({"members", "cause", "pause", "queue_pause", "lag", "phases", "truth"})
+_OF_NOTHING = frozenset({"members", "cause", "pause", "queue_pause", "repeated", "lag", "phases", "truth"})
 KINDS = frozenset(_CELLS)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+from streaming.tables.schema import Row
 
 
 class Column(NamedTuple):
@@ -15,6 +18,7 @@ class Column(NamedTuple):
         sort: Name of the listing's order; empty = none.
         wide: Left out on a narrow screen.
         hint: What the heading means, where its words alone leave that open.
+        known_by: Fields of the row; where no row has any of them, the column is left out. Empty = it is always shown.
     """
 
     name: str
@@ -23,16 +27,42 @@ class Column(NamedTuple):
     sort: str = ""
     wide: bool = False
     hint: str = ""
+    known_by: tuple[str, ...] = ()
 
 
 _SPREAD = "most minus fewest queues of a member"
 _PAUSE = "from the first evidence that it began to the completed assignment; ~ is estimated"
 _QUEUE_PAUSE = "time without an owner, summed over queues; ~ is estimated"
+_REPEATED = "messages that new owners of queues read again; ~ is estimated"
+_WAITING = "messages between the committed offset and the end of a queue when it got its new owner"
+_EPOCH = "the group epoch that the member is at; -2 is a static member that is away"
 _HOUR, _DAY = "rebalances of the last 60 minutes", "rebalances of the last 24 hours"
 
 
 def _counts(*columns: tuple[str, str]) -> tuple[Column, ...]:
     return tuple(Column(name, title, "count", name, wide=True) for name, title in columns)
+
+
+def filled_columns(columns: Iterable[Column], rows: Sequence[Row], sort: str = "") -> list[Column]:
+    """Return the columns without those that no row has a value for; what rows are sorted by stays."""
+    return [
+        column
+        for column in columns
+        if not column.known_by
+        or (column.sort and column.sort == sort.removeprefix("-"))
+        or any(row.get(name) is not None for row in rows for name in column.known_by)
+    ]
+
+
+def _costs(*, are_sorted: bool) -> tuple[Column, ...]:
+    """Return the columns of what moves of queues cost in messages."""
+    repeated, waiting = "repeated_messages", "waiting_messages"
+    names = (repeated, "repeated_estimated_messages")
+    orders = (repeated, waiting) if are_sorted else ("", "")
+    return (
+        Column(repeated, "Messages read twice", "repeated", orders[0], wide=True, hint=_REPEATED, known_by=names),
+        Column(waiting, "Messages that waited", "count", orders[1], wide=True, hint=_WAITING, known_by=(waiting,)),
+    )
 
 
 GROUPS = (
@@ -58,6 +88,7 @@ _CHANGE = (
     Column("queues_moved", "Moved", "count", "queues_moved"),
     Column("pause_ms", "Pause", "pause", "pause_ms", wide=True, hint=_PAUSE),
     Column("queue_pause_ms", "Queue pause", "queue_pause", "queue_pause_ms", wide=True, hint=_QUEUE_PAUSE),
+    *_costs(are_sorted=True),
     Column("began_at", "Phases", "phases", wide=True),
     Column("agrees", "Agrees", "truth", wide=True, hint="whether the reported assignment is the recomputed one"),
     Column("status", "Status", "status", "status", wide=True),
@@ -89,6 +120,7 @@ MEMBERS = (
     Column("computed_text", "Computed", "queues", wide=True),
     Column("reported_text", "Reported", "queues", wide=True),
     Column("agrees", "Agrees", "truth", wide=True),
+    Column("epoch", "Epoch", "count", wide=True, hint=_EPOCH, known_by=("epoch",)),
     Column("joined_at", "Joined", "time"),
 )
 SESSIONS = (
@@ -149,6 +181,7 @@ MOVES = (
     Column("queue", "Queue", "name"),
     Column("before_text", "Before", "queues"),
     Column("after_text", "After", "queues"),
+    *_costs(are_sorted=False),
 )
 AUDITS = (
     Column("event_time", "Generation of", "rebalance", "event_time"),

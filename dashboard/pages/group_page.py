@@ -16,7 +16,7 @@ from streaming.terminal.format import queue_name, queues_text
 from streaming.views.assignments import assignments
 from streaming.views.audits import strategy_text
 from streaming.views.group_sources import group_sources
-from streaming.views.members import members
+from streaming.views.members import members, with_epochs
 from streaming.views.progress import progress
 from udfs.model.journal import UNDER_WAY
 
@@ -35,7 +35,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
     found = piece(reading, GROUPS, of_group, limit=1).rows
     if not found:
         raise NotFoundError(f"there is no group {group} in cluster {cluster}")
-    now = members(reading.tables, group=group, cluster=cluster)
+    now = with_epochs(found[0], members(reading.tables, group=group, cluster=cluster))
     owners = queue_owners(assignments(reading.tables, group=group, cluster=cluster))
     sessions = piece(reading, MEMBERS, of_group, sort="-joined_at", limit=ROWS)
     findings = piece(reading, FINDINGS, {**of_group, "open": "yes"}, limit=ROWS)

@@ -9,6 +9,7 @@ from typing import Any
 import jinja2
 
 from dashboard.pages import addresses, cells
+from dashboard.pages.columns import filled_columns
 from dashboard.pages.elements import amount, shown, span, when
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable
@@ -44,7 +45,8 @@ def environment() -> jinja2.Environment:
         for name in ("address", "group_address", "member_address", "rebalance_address", "next_sort")
     }
     functions |= {
-        name: getattr(cells, name) for name in ("table_rows", "health", "members", "observed_or_estimated", "truth")
+        name: getattr(cells, name)
+        for name in ("table_rows", "health", "members", "observed_or_estimated", "repeated", "truth")
     }
-    found.globals.update(functions, assets=assets_version(), printable=printable)
+    found.globals.update(functions, filled_columns=filled_columns, assets=assets_version(), printable=printable)
     return found

@@ -109,7 +109,7 @@ GROUPS = Listing(
         *("rebalances_hour", "rebalances_day", "queues_moved_day", "members", "queues", "idle_members"),
         *("unassigned_queues", "spread", "generation", "strategy", "mode", "last_rebalance_at", "last_rebalance_id"),
         *("strategy_verdict", "verdict_generations", "verdict_from", "verdict_reason"),
-        *("library", "observed_by", "protocol", "epoch", "assignment_epoch", "waits"),
+        *("library", "observed_by", "protocol", "epoch", "assignment_epoch", "waits", "member_epochs"),
     ),
     _equal("cluster", "group_id", "system", "state", "health", "mode", "strategy_verdict", "library", "protocol")
     | {"kind": "contains(coalesce(finding_kinds, ''), ?)"},
@@ -149,6 +149,8 @@ REBALANCES = Listing(
         "queues_moved": "coalesce(queues_moved, 0)",
         "pause_ms": "coalesce(pause_ms, pause_estimated_ms, 0)",
         "queue_pause_ms": "coalesce(queue_pause_ms, queue_pause_estimated_ms, 0)",
+        "repeated_messages": "coalesce(repeated_messages, 0) + coalesce(repeated_estimated_messages, 0)",
+        "waiting_messages": "coalesce(waiting_messages, 0)",
     },
     "-event_time",
     ("rebalance_id",),

@@ -91,8 +91,9 @@ def show_group(
         sys.stdout.write(f"\nSource of the cluster's groups: {printable(found['source'])}.\n")
     if found["group"].get("waits"):
         sys.stdout.write(f"\nWaiting: {found['group']['waits']}\n")
+    has_epochs = any(row["epoch"] is not None for row in found["members"])
     for title, rows, columns in (
-        ("Members", found["members"], member_columns(with_group=False)),
+        ("Members", found["members"], member_columns(with_group=False, with_epoch=has_epochs)),
         ("Progress (lag with ? is not reliable)", found["progress"], progress_columns(found["progress"])),
         ("Last departures", found["departures"], departure_columns()),
         ("Last rebalances", found["rebalances"], rebalance_columns(with_group=False)),

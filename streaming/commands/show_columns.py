@@ -33,8 +33,8 @@ def group_columns() -> list[Shown]:
     ]
 
 
-def member_columns(*, with_group: bool) -> list[Shown]:
-    """Return the columns of members with their queues."""
+def member_columns(*, with_group: bool, with_epoch: bool = False) -> list[Shown]:
+    """Return the columns of members with their queues; their epochs by the name that Kafka's own tool has for it."""
     from streaming.terminal.format import queues_text
     from streaming.terminal.output import Shown, field, time_field
 
@@ -48,6 +48,7 @@ def member_columns(*, with_group: bool) -> list[Shown]:
         Shown("COMPUTED", lambda row: queues_text(row["computed"])),
         Shown("REPORTED", lambda row: queues_text(row["reported"])),
         Shown("AGREES", lambda row: {True: "yes", False: "no", None: "-"}[row["agrees"]]),
+        *([field("CURRENT-EPOCH", "epoch")] if with_epoch else []),
         time_field("JOINED", "joined_at"),
     ]
 

@@ -128,9 +128,16 @@ def _apply_to_groups(entries: Sequence[Entry], rows: RowEdits, _present: Present
         if isinstance(body, journal.GroupChanged):
             if None not in of_group:
                 of_group[None] = rows.add({})
-            of_group[None].now = {"cluster": cluster, "group_id": group_id, **msgspec.structs.asdict(body)}
+            of_group[None].now = {"cluster": cluster, "group_id": group_id, **_group_row(body)}
         elif isinstance(body, journal.GroupRemoved) and None in of_group:
             of_group[None].now = None
+
+
+def _group_row(body: journal.GroupChanged) -> Row:
+    row = msgspec.structs.asdict(body)
+    if body.member_epochs is not None:
+        row["member_epochs"] = [msgspec.structs.asdict(one) for one in body.member_epochs]
+    return row
 
 
 # -- group_minutes ------------------------------------------------------------------------------------------------

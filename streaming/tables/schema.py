@@ -11,6 +11,7 @@ from streaming.tables.columns import (
     COUNT,
     DIFFERING,
     LONG,
+    MEMBER_EPOCHS,
     QUEUES,
     TEXT,
     TEXTS,
@@ -39,7 +40,7 @@ from streaming.tables.shared_columns import (
     costs,
     described,
 )
-from udfs.model.journal import UNDER_WAY
+from udfs.model.journal import MAX_MEMBER_EPOCHS, UNDER_WAY
 from udfs.model.member_fields import SHOWN
 
 __all__ = [
@@ -231,6 +232,13 @@ GROUPS = Table(
         Column("verdict_from", TIME, "Event time of the first of them"),
         Column("verdict_reason", TEXT, "Why it is contradicted or not recomputable, as in table audits"),
         Column("library", TEXT, "Client library that assigned the last generation; null = not known, or not Kafka's"),
+        Column(
+            "member_epochs",
+            MEMBER_EPOCHS,
+            "Of a consumer group of the new protocol: members at another epoch than assignment_epoch (-2: static, and"
+            " away; null: no record shows one); the others are at that one. null = not known, or more than"
+            f" {MAX_MEMBER_EPOCHS}",
+        ),
     ),
     key=("cluster", "group_id"),
 )

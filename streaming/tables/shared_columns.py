@@ -52,6 +52,9 @@ def costs(of_which: str) -> list[Column]:
     ]
 
 
+COST_NAMES = tuple(column.name for column in costs(""))
+
+
 def described(*names: str) -> list[Column]:
     """Return the columns of a member's description."""
     return [Column(name, KINDS[kind_of(name)], TRAITS[name].comment) for name in names]

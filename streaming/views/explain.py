@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.tables.schema import Row
+from streaming.tables.shared_columns import COST_NAMES
 from streaming.terminal.format import count, queue_name, span_of_time, time_text
 from streaming.views import audits, phases
 from streaming.views.members import DEPARTURES
@@ -49,6 +50,9 @@ class Move(NamedTuple):
     queue_id: int
     before: list[str]
     after: list[str]
+    repeated_messages: int | None = None
+    repeated_estimated_messages: int | None = None
+    waiting_messages: int | None = None
 
 
 def explain(reader: Reader, prefix: str) -> dict[str, Any]:
@@ -132,10 +136,17 @@ def _moves(spans: list[Row], rebalance: Row, origin: str) -> list[Move]:
     queues = sorted(before.keys() | after.keys(), key=lambda queue: (queue[0], queue[1] or "", queue[2]))
     is_static = SYSTEMS[rebalance["system"]].has_static_members
     return [
-        Move(*queue, *([span["member_id"] for span in owners.get(queue, [])] for owners in (before, after)))
+        _move(queue, before.get(queue, []), after.get(queue, []), at)
         for queue in queues
         if _owners_of(is_static, before.get(queue, [])) != _owners_of(is_static, after.get(queue, []))
     ]
+
+
+def _move(queue: tuple[Any, ...], before: list[Row], after: list[Row], at: int) -> Move:
+    # What it costs that a queue gets new owners is of the queue: each of their spans has it.
+    new = [span for span in after if span["valid_from"] == at]
+    costs = [next((span[name] for span in new if span.get(name) is not None), None) for name in COST_NAMES]
+    return Move(*queue, *([span["member_id"] for span in spans] for spans in (before, after)), *costs)
 
 
 def _owners_of(is_static: bool, spans: list[Row]) -> list[str]:
@@ -160,6 +171,8 @@ def story(reported: dict[str, Any]) -> str:
             *_moved(reported),
             "",
             *how_long,
+            "",
+            _messages(row),
             "",
             *_agreement(reported),
         ]
@@ -290,6 +303,21 @@ def _logical(reported: dict[str, Any]) -> list[str]:
         if part.rebalance_id != row["rebalance_id"]
     ]
     return [f"It is {text}" + (", beside:" if others else "."), *others]
+
+
+def _messages(row: Row) -> str:
+    """Return what it cost in messages, as far as it is known."""
+    known, estimated, waiting = (row.get(name) for name in COST_NAMES)
+    if known is estimated is waiting is None:
+        return "Messages: how many were read twice or waited is not known."
+    if known is None and estimated is None:
+        twice = "how many were read twice is not known"
+    elif known is None:
+        twice = f"about {estimated} were read twice (estimated)"
+    else:
+        twice = f"{known} were read twice" + ("" if estimated is None else f", and about {estimated} more (estimated)")
+    waited = "how many waited is not known" if waiting is None else f"{waiting} waited for the new owners of queues"
+    return f"Messages: {twice}; {waited}."
 
 
 def _stood_still(taken_over: list[Row]) -> list[str]:

@@ -9,7 +9,7 @@ from streaming.tables.schema import Row
 from streaming.views.audits import audits
 from streaming.views.findings import findings
 from streaming.views.group_sources import group_sources
-from streaming.views.members import departures, members
+from streaming.views.members import departures, members, with_epochs
 from streaming.views.progress import progress
 from streaming.views.reader import Reader
 from streaming.views.rebalances import rebalances
@@ -41,13 +41,13 @@ def one_group(reader: Reader, group: str, cluster: str | None = None) -> Row:
 
 
 def group(reader: Reader, name: str, cluster: str | None = None) -> dict[str, Any]:
-    """Return one group: its row, its members with both assignments, its progress, last rebalances and audits, findings.
+    """Return one group: its row, members with assignments and epochs, progress, last rebalances and audits, findings.
 
     Raises:
         NotFoundError, AmbiguousError: As ``one_group``.
     """
     row = one_group(reader, name, cluster)
-    present = members(reader, group=name, cluster=row["cluster"])
+    present = with_epochs(row, members(reader, group=name, cluster=row["cluster"]))
     return {
         "group": row,
         "members": present,

@@ -39,6 +39,19 @@ def members(
     return found
 
 
+def with_epochs(group: Row, found: list[Row]) -> list[Row]:
+    """Return members of a group as they are now, with the ``epoch`` of each; null where it is not known.
+
+    Args:
+        group: The row of their group.
+    """
+    listed = group.get("member_epochs")
+    if listed is None:
+        return [row | {"epoch": None} for row in found]
+    others = {one["member_id"]: one["epoch"] for one in listed}
+    return [row | {"epoch": others.get(row["member_id"], group["assignment_epoch"])} for row in found]
+
+
 def departures(reader: Reader, group: str, cluster: str) -> list[Row]:
     """Return the sessions of a group that ended last, the newest first, and the sentence that says how each ended.
 

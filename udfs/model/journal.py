@@ -34,6 +34,8 @@ TriggerKind: TypeAlias = Literal[
 # The main trigger is the first of these that is present.
 TRIGGER_ORDER: tuple[TriggerKind, ...] = get_args(TriggerKind)
 UNDER_WAY = ("preparing_rebalance", "completing_rebalance", "assigning", "reconciling")  # states while it rebalances
+# Members at another epoch than their group's target: beyond so many a row names none of them.
+MAX_MEMBER_EPOCHS = 100
 
 
 class Trigger(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,6 +145,13 @@ class MemberReplaced(msgspec.Struct, kw_only=True, tag_field="kind", tag="member
     replaced_at: int
 
 
+class MemberEpoch(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A member of a consumer group of Kafka's new protocol, and its epoch; None: no record shows one."""
+
+    member_id: str
+    epoch: int | None = None
+
+
 class GroupChanged(VerdictFields, kw_only=True, tag_field="kind", tag="group_changed"):
     """The group as it is now: replaces its row in ``groups``."""
 
@@ -166,6 +175,8 @@ class GroupChanged(VerdictFields, kw_only=True, tag_field="kind", tag="group_cha
     assignment_epoch: int | None = None
     waits: str | None = None
     library: str | None = None  # the client library that assigned the last generation
+    # Members at another epoch than ``assignment_epoch``, sorted; None: not known, or too many.
+    member_epochs: list[MemberEpoch] | None = None
 
 
 class GroupRemoved(msgspec.Struct, kw_only=True, tag_field="kind", tag="group_removed"):

@@ -15,6 +15,7 @@ from dashboard.metrics.file_sums import whole
 from streaming.settings.model import Metrics
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.schema import TABLES, Row
+from streaming.tables.shared_columns import COST_NAMES
 from streaming.views.reader import Reader
 from tests.dashboard.metrics.test_labels import metrics
 
@@ -73,6 +74,43 @@ def test_queue_pauses_observed_and_estimated(found: Samples, rows: Mapping[str, 
         assert value == pytest.approx(expected[key] / 1_000)
 
 
+def test_messages_read_twice(found: Samples, rows: Mapping[str, list[Row]]) -> None:
+    repeated: Counter[Any] = Counter()
+    for row in rows["rebalances"]:
+        if any(row[name] is not None for name in COST_NAMES):
+            for kind, name in (("known", "repeated_messages"), ("estimated", "repeated_estimated_messages")):
+                repeated[row["cluster"], row["group_id"], kind] += row[name] or 0
+    assert sum(repeated.values()) > 0
+    assert found["repeated_messages_total"] == repeated
+
+
+def test_messages_without_any_evidence_are_not_0() -> None:
+    costs: list[tuple[str, list[int | None]]] = [
+        ("known", [3, None, 7]),
+        ("known", [5, 2, None]),
+        ("waits", [None, None, 4]),
+        ("bytes", [None, 0, None]),
+        ("nothing", [None, None, None]),
+    ]
+    history = [
+        rebalance(group, at, **dict(zip(COST_NAMES, values, strict=True)))
+        for at, (group, values) in enumerate(costs, 1_000)
+    ]
+    found = samples(GivenRows(rebalances=history), metrics())
+    assert found["repeated_messages_total"] == {
+        ("c", "known", "known"): 8,
+        ("c", "known", "estimated"): 2,
+        ("c", "waits", "known"): 0,
+        ("c", "waits", "estimated"): 0,
+        ("c", "bytes", "known"): 0,
+        ("c", "bytes", "estimated"): 0,
+    }
+    assert found["waiting_messages_total"] == {("c", "known"): 7, ("c", "waits"): 4}
+    summed = samples(GivenRows(rebalances=history), metrics(max_groups=1))
+    assert summed["repeated_messages_total"]["c", "other", "estimated"] == 0
+    assert summed["waiting_messages_total"] == {("c", "known"): 7, ("c", "other"): 4}
+
+
 def test_groups_as_they_are_now(found: Samples, rows: Mapping[str, list[Row]]) -> None:
     columns = {"members": "members", "queues": "queues", "idle_members": "idle_members", "spread_queues": "spread"}
     for name, column in {**columns, "unassigned_queues": "unassigned_queues"}.items():
@@ -111,7 +149,8 @@ def test_beyond_the_bound_all_is_summed_and_nothing_lost(
     bounded = samples(Reader(demo_tables), metrics(max_groups=most))
     groups = {key[:2] for key in bounded["rebalances_total"] if key[1] != "other"}
     assert len(groups) == most
-    for name in ("rebalances_total", "queue_pause_seconds_total", "group_members", "open_findings"):
+    names = ("rebalances_total", "queue_pause_seconds_total", "repeated_messages_total")
+    for name in (*names, "group_members", "open_findings"):
         assert sum(bounded[name].values()) == pytest.approx(sum(found[name].values()))
     assert max(bounded["group_spread_queues"].values()) == max(found["group_spread_queues"].values())
 

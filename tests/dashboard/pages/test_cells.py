@@ -82,6 +82,18 @@ def test_kinds_of_the_whole_row_do_not_need_a_value() -> None:
     assert cell("pause", None, pause_ms=None, pause_estimated_ms=1_000) == '<abbr title="estimated">~</abbr>1.0 s'
 
 
+def test_messages_read_twice_are_counted_or_estimated() -> None:
+    about = '<abbr title="estimated">~</abbr>'
+    names = ("repeated_messages", "repeated_estimated_messages")
+    for values, expected in (
+        ((1_200, None), "1,200"),
+        ((None, 0), f"{about}0"),
+        ((7, 3_000), f"7 + {about}3,000"),
+        ((None, None), '<span class="none">–</span>'),
+    ):
+        assert cell("repeated", values[0], **dict(zip(names, values, strict=True))) == expected
+
+
 def test_elements_of_their_own() -> None:
     assert 'class="health ok"' in health("ok")
     assert (str(truth(None)), str(truth(True))) == ('<span class="none">–</span>', "yes")

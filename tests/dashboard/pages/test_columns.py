@@ -1,4 +1,4 @@
-"""What a column sorts by is an order of its listing."""
+"""What a column sorts by is an order of its listing; columns of what is not known are left out."""
 
 from __future__ import annotations
 
@@ -20,3 +20,21 @@ from dashboard.reading import listings
 )
 def test_every_order_is_one_of_the_listing(shown: tuple[columns.Column, ...], listing: listings.Listing) -> None:
     assert {column.sort for column in shown if column.sort} <= set(listing.orders)
+
+
+@pytest.mark.parametrize(
+    ("row", "sort", "added"),
+    [
+        ({}, "", []),
+        ({"repeated_messages": None, "waiting_messages": None}, "-queues_moved", []),
+        ({"repeated_messages": 0}, "", ["Messages read twice"]),
+        ({"repeated_estimated_messages": 3}, "", ["Messages read twice"]),
+        ({"waiting_messages": 0}, "", ["Messages that waited"]),
+        ({}, "-waiting_messages", ["Messages that waited"]),
+    ],
+)
+def test_costs_have_columns_where_a_row_has_them(row: dict[str, object], sort: str, added: list[str]) -> None:
+    always = [column for column in columns.REBALANCES if not column.known_by]
+    shown = columns.filled_columns(columns.REBALANCES, [{}, row], sort)
+    assert [column.title for column in shown if column not in always] == added
+    assert [column for column in shown if column in always] == always

@@ -93,6 +93,15 @@ def test_members_that_wait_are_listed(rebalancing: TestClient) -> None:
     assert "Who waits for whom" not in page_of(rebalancing, "classic")
 
 
+def test_members_of_a_group_with_epochs_show_theirs(rebalancing: TestClient) -> None:
+    text = page_of(rebalancing, "newer")
+    assert ">Epoch</th>" in text
+    assert '<td class="k-count wide">2</td>' in text
+    (row,) = rebalancing.get("/api/v1/groups?group_id=newer").json()["rows"]
+    assert row["member_epochs"] == [{"member_id": "old", "epoch": 2}]
+    assert ">Epoch</th>" not in page_of(rebalancing, "classic")
+
+
 def test_a_group_that_only_polls_show_is_marked(rebalancing: TestClient) -> None:
     assert "Known by admin calls alone (polls)" in page_of(rebalancing, "polled")
     assert "admin calls" not in page_of(rebalancing, "classic")

@@ -9,7 +9,8 @@ from fastapi.testclient import TestClient
 
 from dashboard.app import create_app
 from streaming.settings.model import Dashboard
-from tests.streaming.views.story import FIRST, SECOND, THIRD, write_audited_story
+from tests.streaming.tables.journals import Journal, assigned, released, stable
+from tests.streaming.views.story import FIRST, SECOND, THIRD, rebalance, store, write_audited_story
 
 PAGES = {
     "/": ["orders", "twin", "popping", "c1", "c2"],
@@ -66,3 +67,50 @@ def test_pages_of_a_group_and_of_a_rebalance_show_audits(tmp_path: Path, setting
         assert (audit["rebalance_id"], audit["differing"][0]["expected"]) == (SECOND, ["a"])
         csv = client.get("/api/v1/audits?since=0&format=csv").text
         assert len(csv.splitlines()) == 3
+
+
+def write_costs(root: Path) -> None:
+    """Let a queue move twice: the first time nothing is known of its messages."""
+    second = {"repeated_messages": 1_200, "repeated_estimated_messages": 34, "waiting_messages": 5_678}
+    third = {"repeated_estimated_messages": 56}
+    history = Journal()
+    happened = [
+        (0, assigned(0, "a", 0)),
+        (10_000, released(0, "a", 10_000)),
+        (10_000, assigned(0, "b", 10_000, generation=2, **second)),
+        (10_000, stable(1, 2, 10_000)),
+    ]
+    rows = [
+        rebalance("r1", 0, "group_created", None),
+        rebalance("r2", 10_000, "member_left", "a", **second),
+        rebalance("r3", 20_000, "member_left", "a", **third),
+    ]
+    store(root, rows, [history.change(at, body, group="orders") for at, body in happened])
+
+
+def test_pages_lists_and_data_have_the_cost_in_messages(tmp_path: Path, settings: Dashboard) -> None:
+    write_costs(tmp_path)
+    about = '<abbr title="estimated">~</abbr>'
+    cells = ["Messages read twice", f"1,200 + {about}34", "Messages that waited", "5,678"]
+    with TestClient(create_app(tmp_path, settings)) as client:
+        for path in ("/rebalances", "/group?cluster=c1&group=orders", "/rebalance?id=r2"):
+            text = client.get(path).text
+            assert [one for one in cells if one not in text] == []
+        # Of the queue that moved, as of the whole rebalance.
+        assert client.get("/rebalance?id=r2").text.count(f"1,200 + {about}34") == 2
+        facts = " ".join(client.get("/rebalance?id=r1").text.split())
+        assert '<dt>Messages that waited</dt><dd><span class="none">–</span></dd>' in facts
+        rows = client.get("/api/v1/rebalances?since=0&sort=-repeated_messages").json()["rows"]
+        assert [row["rebalance_id"] for row in rows] == ["r2", "r3", "r1"]
+        assert [row["waiting_messages"] for row in rows] == [5_678, None, None]
+        head, *lines = client.get("/api/v1/rebalances?since=0&format=csv").text.splitlines()
+        csv = [dict(zip(head.split(","), line.split(","), strict=False)) for line in lines]
+        assert [row["rebalance_id"] for row in csv] == ["r3", "r2", "r1"]
+        assert {"repeated_messages", "repeated_estimated_messages", "waiting_messages"} < csv[0].keys()
+        (moved,) = client.get("/api/v1/rebalances/r2").json()["moves"]["computed"]
+        assert (moved["repeated_messages"], moved["waiting_messages"]) == (1_200, 5_678)
+
+
+def test_lists_without_any_cost_have_no_column_of_it(client: TestClient) -> None:
+    for path in ("/rebalances", "/group?cluster=c1&group=orders"):
+        assert "Messages" not in client.get(path).text

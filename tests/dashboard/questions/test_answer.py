@@ -15,6 +15,7 @@ from dashboard.questions.catalog import question, questions
 from dashboard.reading.queries import Queries
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.schema import TABLES, Row
+from streaming.tables.shared_columns import COST_NAMES
 from streaming.views.reader import Reader
 from tests.dashboard.demo_tables import SPAN_MS, START_MS
 
@@ -46,6 +47,11 @@ def pause(row: Row, name: str = "queue_pause") -> int | None:
 
 def total(values: Iterable[int | None]) -> int:
     return sum(one for one in values if one is not None)
+
+
+def total_or_null(values: Iterable[int | None]) -> int | None:
+    known = [one for one in values if one is not None]
+    return sum(known) if known else None
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +115,9 @@ def _(tables: Tables) -> Any:
     for key, rows in by(tables["rebalances"], "trigger").items():
         pauses = [one for row in rows if (one := pause(row, "pause")) is not None]
         mean = near(sum(pauses) / len(pauses) / 1000) if pauses else None
-        yield *key, len(rows), near(total(map(pause, rows)) / 1000), mean, total(row["queues_moved"] for row in rows)
+        messages = [total_or_null(row[name] for row in rows) for name in COST_NAMES]
+        moved = total(row["queues_moved"] for row in rows)
+        yield *key, len(rows), near(total(map(pause, rows)) / 1000), mean, *messages, moved
 
 
 @expected("longest-pauses")
@@ -288,6 +296,18 @@ def test_the_answer_is_that_of_the_rows(demo_tables: Path, tables: Tables, name:
 
 
 PLANTED: dict[str, dict[str, list[Row]]] = {
+    "cost-by-cause": {
+        "rebalances": [
+            {"cluster": "c", "trigger": trigger, "event_time": START_MS, "queues_moved": 1}
+            | dict(zip(COST_NAMES, costs, strict=True))
+            for trigger, costs in (
+                ("member_left", (7, None, 40)),
+                ("member_left", (5, 3, None)),
+                ("member_left", (None, None, None)),
+                ("session_expired", (None, 0, None)),
+            )
+        ]
+    },
     "flapping-groups": {
         "findings": [
             {"cluster": "c", "group_id": group, "kind": kind, "opened_at": at, "closed_at": until}

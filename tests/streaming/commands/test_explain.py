@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from streaming.tables.shared_columns import COST_NAMES
 from tests.streaming.views.story import SECOND, json_of, run
 
 
 def test_explain_in_json_names_each_queue_that_changed_hands(tables: Path) -> None:
     (report,) = json_of(tables, "explain", SECOND)
     assert report["moves"]["computed"] == [
-        {"topic": "orders", "broker": None, "queue_id": 1, "before": ["a"], "after": ["b"]}
+        {"topic": "orders", "broker": None, "queue_id": 1, "before": ["a"], "after": ["b"], **dict.fromkeys(COST_NAMES)}
     ]
     assert report["causes"][0]["host"] == "h2"
     assert report["rebalance"]["event_time"] == "2026-01-01T00:00:10.000Z"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.streaming.views.rebalancing_story import write_rebalancing
 from tests.streaming.views.story import FIRST, SECOND, THIRD, json_of, run
 
 
@@ -25,6 +26,15 @@ def test_members_have_the_column_names_of_kafkas_own_tool(tables: Path) -> None:
     header = run(tables, "show", "members", "-g", "orders").stdout.splitlines()[0]
     names = ["GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
     assert [name for name in header.split() if name in names] == names
+
+
+def test_members_of_a_group_with_epochs_show_theirs(tmp_path: Path) -> None:
+    write_rebalancing(tmp_path)
+    (group,) = json_of(tmp_path, "show", "group", "newer")
+    assert [(row["member_id"], row["epoch"]) for row in group["member_list"]] == [("old", 2)]
+    assert group["member_epochs"] == [{"member_id": "old", "epoch": 2}]
+    headers = [run(tmp_path, "show", "group", name).stdout.split() for name in ("newer", "classic")]
+    assert ["CURRENT-EPOCH" in header for header in headers] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,21 @@ def test_a_session_described_anew_keeps_its_begin() -> None:
     assert (session["rack"], session["subscriptions"], session["joined_at"]) == ("r2", ["orders"], T0)
 
 
+def test_a_groups_row_has_the_epochs_of_its_members_as_they_are_now() -> None:
+    bodies = [stable(2), stable(2), stable(2)]
+    epochs: list[list[journal.MemberEpoch] | None] = [
+        [journal.MemberEpoch("a", 1), journal.MemberEpoch("b")],
+        [],
+        None,
+    ]
+    for body, some in zip(bodies, epochs, strict=True):
+        body.member_epochs = some
+    expected: list[object] = [[{"member_id": "a", "epoch": 1}, {"member_id": "b", "epoch": None}], [], None]
+    for number in range(1, 4):
+        rows = apply_changes("groups", of_one_group(*enumerate(bodies[:number])))
+        assert [row["member_epochs"] for row in rows] == expected[number - 1 : number]
+
+
 def test_a_removed_group_has_no_row_and_one_that_comes_back_has_one() -> None:
     changes = of_one_group((0, stable(1)), (5, journal.GroupRemoved()), (9, stable(2, generation=2)))
     assert apply_changes("groups", changes[:2]) == []

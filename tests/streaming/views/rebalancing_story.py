@@ -45,6 +45,7 @@ def _row(name: str) -> journal.GroupChanged:
         row.state = "preparing_rebalance"
     elif name == "newer":
         row.state, row.protocol, row.epoch, row.assignment_epoch, row.waits = "reconciling", "consumer", 3, 3, WAITS
+        row.member_epochs = [journal.MemberEpoch("old", 2)]
     else:
         row.observed_by = "polls"
     return row

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from streaming.tables.shared_columns import COST_NAMES
 from streaming.terminal.format import time_text
-from tests.streaming.tables.journals import T0, Journal, assigned, resumed
+from tests.streaming.tables.journals import T0, Journal, assigned, released, resumed
 from tests.streaming.views.story import FOURTH, THIRD, json_of, rebalance, run, store
 from udfs.model import journal
 
@@ -54,6 +55,50 @@ def test_a_pause_is_reported_as_far_as_it_was_observed(
     head, values = (line.split("  ") for line in run(tmp_path, "show", "rebalances").stdout.splitlines())
     columns = [[word.strip() for word in line if word] for line in (head, values)]
     assert dict(zip(*columns, strict=True))["PAUSE"] == in_list
+
+
+UNKNOWN = "Messages: how many were read twice or waited is not known."
+
+
+@pytest.mark.parametrize(
+    ("costs", "sentence"),
+    [
+        ((None, None, None), UNKNOWN),
+        (
+            (7, 3, 40),
+            "Messages: 7 were read twice, and about 3 more (estimated); 40 waited for the new owners of queues.",
+        ),
+        ((7, None, None), "Messages: 7 were read twice; how many waited is not known."),
+        ((None, 0, None), "Messages: about 0 were read twice (estimated); how many waited is not known."),
+        (
+            (None, None, 0),
+            "Messages: how many were read twice is not known; 0 waited for the new owners of queues.",
+        ),
+    ],
+)
+def test_explain_reports_the_cost_in_messages_as_far_as_there_is_evidence(
+    costs: tuple[int | None, ...], sentence: str, tmp_path: Path
+) -> None:
+    row = rebalance("r1", 10_000, "member_gone", "a", **dict(zip(COST_NAMES, costs, strict=True)))
+    store(tmp_path, [row])
+    assert sentence in run(tmp_path, "explain", "r1").stdout.splitlines()
+
+
+def test_a_queue_that_moved_has_its_own_cost(tmp_path: Path) -> None:
+    costs = dict(zip(COST_NAMES, (None, 3, 40), strict=True))
+    history = Journal()
+    happened = [
+        (0, assigned(0, "a", 0)),
+        (10_000, released(0, "a", 10_000)),
+        (10_000, assigned(0, "b", 10_000, generation=2, **costs)),
+        (10_000, assigned(1, "b", 10_000, generation=2)),
+    ]
+    changes = [history.change(at, body, group="orders") for at, body in happened]
+    store(tmp_path, [rebalance("r2", 10_000, "member_gone", "a")], changes)
+    (report,) = json_of(tmp_path, "explain", "r2")
+    (moved, new) = report["moves"]["computed"]
+    assert {name: moved[name] for name in COST_NAMES} == costs
+    assert {name: new[name] for name in COST_NAMES} == dict.fromkeys(COST_NAMES)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from streaming.views.members import departures
+from streaming.tables.schema import Row
+from streaming.views.members import departures, with_epochs
 from streaming.views.reader import Reader
 from tests.streaming.tables.journals import Journal, joined, left
 from tests.streaming.views.story import json_of, rebalance, seconds, store
@@ -42,3 +43,15 @@ def test_departures_have_the_detail_of_their_cause(tmp_path: Path) -> None:
     found = departures(Reader(tmp_path), "orders", "c1")
     told = [(one["member_id"], one["left_reason"], one["detail"]) for one in found]
     assert told == [("a", "expired", "broker log: heartbeat expiration"), *((one, "left", None) for one in "bcde")]
+
+
+def test_a_member_that_the_group_does_not_list_is_at_the_epoch_of_its_target() -> None:
+    rows: list[Row] = [{"member_id": name} for name in ("a", "b", "c")]
+    listed = [{"member_id": "b", "epoch": 3}, {"member_id": "c", "epoch": None}]
+    for group, epochs in (
+        ({"assignment_epoch": 4, "member_epochs": listed}, [4, 3, None]),
+        ({"assignment_epoch": 4, "member_epochs": []}, [4, 4, 4]),
+        ({"assignment_epoch": 4, "member_epochs": None}, [None] * 3),
+        ({"assignment_epoch": 4}, [None] * 3),  # a table of an earlier release
+    ):
+        assert [row["epoch"] for row in with_epochs(group, rows)] == epochs

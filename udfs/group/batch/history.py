@@ -93,7 +93,9 @@ class GroupHistory(GroupView):
     def write_row(self, at: int, row: GroupChanged) -> None:
         """Write the group's current row, if it changed, with what the audits say of its strategy."""
         row = msgspec.structs.replace(row, observed_by=observed_by(self.group, row.generation_source))
-        row = with_verdict(row if self.group.recorded is None else with_epochs(self.group.recorded, row), self.group)
+        if self.group.recorded is not None:
+            row = with_epochs(self.group.recorded, row, self.group.members)
+        row = with_verdict(row, self.group)
         if row != self.group.row:
             self.group.row = row
             self.write(at, row)

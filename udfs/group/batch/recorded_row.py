@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
@@ -12,8 +12,12 @@ from udfs.model.journal import GroupChanged
 MAX_SHOWN = 20  # waiting members; beyond it only their number
 
 
-def with_epochs(recorded: RecordedGroup, row: GroupChanged) -> GroupChanged:
-    """Return a group's row with what its records show beside its last rebalance."""
+def with_epochs(recorded: RecordedGroup, row: GroupChanged, sessions: Collection[str] = ()) -> GroupChanged:
+    """Return a group's row with what its records show beside its last rebalance.
+
+    Args:
+        sessions: Members whose sessions are open.
+    """
     state = recorded.state
     if recorded.protocol != "consumer" or recorded.incomplete:
         state = "not_followed"
@@ -26,6 +30,7 @@ def with_epochs(recorded: RecordedGroup, row: GroupChanged) -> GroupChanged:
         protocol=recorded.protocol,
         epoch=recorded.epoch,
         assignment_epoch=recorded.assignment_epoch,
+        member_epochs=recorded.member_epochs(sessions),
         waits=(_waits(recorded) or None) if recorded.protocol == "consumer" else None,
     )
 

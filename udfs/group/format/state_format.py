@@ -36,7 +36,7 @@ from udfs.group.state.strategy_verdict import with_verdict
 from udfs.model.errors import StateDamagedError, StateVersionError
 from udfs.model.events import QueueInfo
 from udfs.model.garbage_collection import makes_no_cycles
-from udfs.model.journal import GroupChanged, MemberReplaced
+from udfs.model.journal import GroupChanged, MemberEpoch, MemberReplaced
 from udfs.model.spans import QueuesReassigned
 
 GROUP_VERSION: Final = 4
@@ -292,8 +292,18 @@ def _pack_row(group: Group) -> list[Any] | None:
         row.spread,
         None if row.last_rebalance_at == group.last_rebalance_at else [row.last_rebalance_at],
         None if row.last_rebalance_id == group.last_rebalance_id else [row.last_rebalance_id],
-        *([row.protocol, row.epoch, row.assignment_epoch, row.waits] if row.protocol is not None else ()),
+        *(_pack_epochs(group, row) if row.protocol is not None else ()),
     ]
+
+
+def _pack_epochs(group: Group, row: GroupChanged) -> list[Any]:
+    epochs = row.member_epochs
+    is_derived = epochs == _member_epochs(group)
+    return [row.protocol, row.epoch, row.assignment_epoch, row.waits, None if is_derived else [epochs]]
+
+
+def _member_epochs(group: Group) -> list[MemberEpoch] | None:
+    return None if group.recorded is None else group.recorded.member_epochs(group.members)
 
 
 def _unpack_row(group: Group, packed: list[Any] | None) -> None:
@@ -302,7 +312,7 @@ def _unpack_row(group: Group, packed: list[Any] | None) -> None:
     system, state, mode, strategy, generation, source, members, queues, idle, unassigned, spread, at, name, *epochs = (
         packed
     )
-    protocol, epoch, assignment_epoch, waits = epochs or (None, None, None, None)
+    protocol, epoch, assignment_epoch, waits, others = epochs or (None, None, None, None, [None])
     counted_by = source[0] if source else group.source
     row = GroupChanged(
         system=system,
@@ -323,5 +333,6 @@ def _unpack_row(group: Group, packed: list[Any] | None) -> None:
         epoch=epoch,
         assignment_epoch=assignment_epoch,
         waits=waits,
+        member_epochs=msgspec.convert(others[0], list[MemberEpoch] | None) if others else _member_epochs(group),
     )
     group.row = with_verdict(row, group)

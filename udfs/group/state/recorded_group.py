@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from udfs.model.events import Departure, MemberInfo, MemberState, RecordProtocol, TopicPartitions
+from udfs.model.journal import MAX_MEMBER_EPOCHS, MemberEpoch
 from udfs.model.queues import ascending
 
 Partitions: TypeAlias = tuple[TopicPartitions, ...]
@@ -210,6 +211,20 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         if member.epoch == AWAY:
             return member.owned == ascending(member.target)
         return member.epoch == self.epoch and member.state == "stable"
+
+    def member_epochs(self, sessions: Collection[str]) -> list[MemberEpoch] | None:
+        """Return the members of a consumer group that are not at the epoch of its target; None: they are too many.
+
+        Args:
+            sessions: Members whose sessions are open; until an epoch is decided, some may have no record any more.
+        """
+        if self.protocol != "consumer":
+            return None
+        others = {member_id: one.epoch for member_id, one in self.present.items() if one.epoch != self.assignment_epoch}
+        others |= dict.fromkeys(member_id for member_id in sessions if member_id not in self.present)
+        if len(others) > MAX_MEMBER_EPOCHS:
+            return None
+        return [MemberEpoch(member_id, epoch) for member_id, epoch in sorted(others.items())]
 
     @property
     def is_open(self) -> bool:

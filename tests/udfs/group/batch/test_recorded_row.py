@@ -12,6 +12,7 @@ def test_the_row_has_epochs_and_state_beside_its_last_rebalance() -> None:
     row = with_epochs(group, GroupChanged(system="kafka", state="stable", generation=6, members=1))
     assert (row.state, row.generation, row.epoch, row.assignment_epoch) == ("assigning", 6, 7, 6)
     assert (row.protocol, row.members, row.waits) == ("consumer", 1, None)
+    assert row.member_epochs == []
 
 
 def test_a_failed_strategy_stays_visible_while_members_are_stable() -> None:

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from tests.udfs.group.group_script import T0, Script
 from tests.udfs.group.record_script import T_ID, U_ID, RecordScript, partitions
 from tests.udfs.kafka.broker_records import LINES, TOPIC_IDS
+from udfs.group.format.state_format import decode_group, encode_group
 from udfs.kafka.consumer_offsets import events_of
 from udfs.model.events import AnyEvent
+from udfs.model.journal import MemberEpoch
 
 
 def test_an_epoch_lasts_until_its_last_member_has_converged() -> None:
@@ -54,6 +56,45 @@ def test_the_state_is_kafkas_with_the_members_that_wait_for_each_other() -> None
     script.epoch(50, 3)
     assert script.run(60).row().state == "assigning"
     assert (script.row().epoch, script.row().assignment_epoch) == (3, 2)
+
+
+def test_the_row_names_members_at_another_epoch_after_every_record() -> None:
+    script = RecordScript()
+    script.first_member()
+    assert script.run(15).row().member_epochs == []
+    script.second_member()
+    script.delete_member(50, "a")
+    script.epoch(50, 3)
+    script.target(51, 3, {"b": "0 1 2 3"})
+    script.current(60, "b", 3, "0 1 2 3")
+    # Until the third epoch is decided the session of a is open, and no record shows an epoch of a any more.
+    shown: dict[int, list[MemberEpoch]] = {
+        20: [MemberEpoch("a", 1)],
+        25: [MemberEpoch("a", 1)],
+        30: [],
+        35: [],
+        50: [MemberEpoch("a")],
+        51: [MemberEpoch("a"), MemberEpoch("b", 2)],
+        60: [],
+    }
+    assert {at: script.run(at + 1).row().member_epochs for at in shown} == shown
+    assert sorted(script.group.members) == ["b"]
+
+
+def test_epochs_of_members_survive_a_state_between_two_records() -> None:
+    script = RecordScript()
+    script.first_member()
+    script.second_member()
+    script.run(25)
+    before = script.group
+    assert before.row is not None
+    assert before.row.member_epochs == [MemberEpoch("a", 1)]
+    assert decode_group(encode_group(before)) == before
+    # Also where the records say otherwise than when the row was written.
+    before.row.member_epochs = [MemberEpoch("a", None)]
+    assert decode_group(encode_group(before)) == before
+    before.row.member_epochs = None
+    assert decode_group(encode_group(before)) == before
 
 
 def test_an_overtaken_epoch_has_a_row_that_names_the_next_one() -> None:

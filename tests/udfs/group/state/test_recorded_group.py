@@ -6,8 +6,9 @@ import pytest
 
 from tests.udfs.group.record_script import T_ID, partitions
 from tests.udfs.group.state.test_record_fold import current, folded, member, record
-from udfs.group.state.recorded_group import merged
+from udfs.group.state.recorded_group import RecordedGroup, merged
 from udfs.model.events import GroupRecord, TopicPartitions
+from udfs.model.journal import MAX_MEMBER_EPOCHS, MemberEpoch
 
 
 def test_what_is_being_revoked_is_still_owned() -> None:
@@ -47,3 +48,35 @@ def test_the_assignor_is_the_one_of_most_members_else_the_default(asked: tuple[s
 )
 def test_the_state_is_the_one_that_kafka_shows(records: list[GroupRecord], state: str) -> None:
     assert folded(*records).state == state
+
+
+def of_members(number: int) -> RecordedGroup:
+    """Return a group at epoch 2, which none of its members has a record of."""
+    described = (member(1, f"m{place:03}") for place in range(number))
+    return folded(*described, record(1, "group", epoch=2), record(1, "target", epoch=2))
+
+
+def test_members_at_another_epoch_than_the_target_are_named() -> None:
+    group = folded(
+        *(member(1, name) for name in ("c", "b", "a")),
+        record(1, "group", epoch=3),
+        record(1, "target", epoch=2),
+        current(2, 1, "stable"),
+        record(2, "member_current", member_id="c", epoch=2, state="stable"),
+    )
+    assert group.member_epochs(("a", "c")) == [MemberEpoch("a", 1), MemberEpoch("b")]
+    away = folded(member(1), record(1, "target", epoch=2), current(2, -2, "stable"))
+    assert away.member_epochs(()) == [MemberEpoch("a", -2)]
+
+
+def test_a_session_that_outlives_its_records_has_no_epoch() -> None:
+    group = folded(member(1), record(1, "group", epoch=2), record(1, "target", epoch=2), current(2, 2, "stable"))
+    assert group.member_epochs(("a",)) == []
+    assert group.member_epochs(("a", "gone")) == [MemberEpoch("gone")]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_beyond_the_bound_no_member_is_named(more: int) -> None:
+    found = of_members(MAX_MEMBER_EPOCHS + more).member_epochs(())
+    assert (None if found is None else len(found)) == (None if more else MAX_MEMBER_EPOCHS)
+    assert RecordedGroup("share").member_epochs(()) is None
