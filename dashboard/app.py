@@ -23,8 +23,8 @@ from dashboard.pages.templating import environment
 from dashboard.pages.warm_up import warm_up
 from dashboard.reading.questions import Reading
 from dashboard.security.frame import SecurityFrame
-from dashboard.security.hosts import AllowedHosts
 from dashboard.security.rate_limit import RateLimit
+from streaming.machine.http_access import AllowedHosts
 from streaming.settings.locations import Location
 from streaming.settings.model import Dashboard, Metrics, load
 

@@ -11,7 +11,7 @@ import uvicorn
 
 from dashboard.app import create_app
 from dashboard.security.frame import SecurityFrame
-from dashboard.security.hosts import is_local
+from streaming.machine.http_access import require_token
 from streaming.settings.locations import Location
 from streaming.settings.model import Dashboard, Metrics
 from streaming.setup.errors import SetupError
@@ -38,11 +38,7 @@ class PageServer:
     def __init__(
         self, root: Location, settings: Dashboard, *, metrics: Metrics | None = None, must_exist: bool = True
     ) -> None:
-        if not is_local(settings.host) and not settings.token.get_secret_value():
-            raise SetupError(
-                f"{settings.host} is reached from other machines, and there is no token",
-                "set dashboard.token (REBALANCE_MONITOR_DASHBOARD__TOKEN), or listen at 127.0.0.1",
-            )
+        require_token(settings.host, settings.token.get_secret_value(), "dashboard.host")
         self._socket = _listen(settings.host, settings.port)
         self.port: int = self._socket.getsockname()[1]
         scheme = "https" if settings.tls_certificate else "http"
