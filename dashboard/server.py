@@ -11,6 +11,7 @@ import uvicorn
 
 from dashboard.app import create_app
 from dashboard.security.frame import SecurityFrame
+from streaming.alerts.follower import AlertsStatus
 from streaming.machine.http_access import require_token
 from streaming.settings.locations import Location
 from streaming.settings.model import Dashboard, Metrics
@@ -28,6 +29,7 @@ class PageServer:
     Args:
         root: Folder of the tables.
         settings: The section ``dashboard``. metrics: The section of that name; None = its defaults.
+        alerts: Those that this process sends; None = none.
         must_exist: False = the job that writes the tables may start later.
 
     Raises:
@@ -36,7 +38,13 @@ class PageServer:
     """
 
     def __init__(
-        self, root: Location, settings: Dashboard, *, metrics: Metrics | None = None, must_exist: bool = True
+        self,
+        root: Location,
+        settings: Dashboard,
+        *,
+        metrics: Metrics | None = None,
+        alerts: AlertsStatus | None = None,
+        must_exist: bool = True,
     ) -> None:
         require_token(settings.host, settings.token.get_secret_value(), "dashboard.host")
         self._socket = _listen(settings.host, settings.port)
@@ -45,7 +53,7 @@ class PageServer:
         name = f"[{settings.host}]" if ":" in settings.host else settings.host
         self.url = f"{scheme}://{name}:{self.port}/"
         try:
-            app = create_app(root, settings, metrics=metrics, must_exist=must_exist)
+            app = create_app(root, settings, metrics=metrics, alerts=alerts, must_exist=must_exist)
         except BaseException:
             self._socket.close()
             raise
