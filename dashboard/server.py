@@ -89,7 +89,11 @@ class PageServer:
         try:
             self._server.run([self._socket])
         finally:
-            self._socket.close()
+            self.close()
+
+    def close(self) -> None:
+        """Listen no longer."""
+        self._socket.close()
 
     @contextmanager
     def in_background(self) -> Iterator[PageServer]:

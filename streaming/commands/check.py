@@ -118,14 +118,14 @@ def _evaluated(
     from streaming.machine.clock import now_ms
     from streaming.settings.locations import hand_on
     from streaming.settings.model import load
-    from streaming.views.objectives import evaluate, last_commit_ms, require_known
+    from streaming.views.objectives import evaluate, last_commit_ms, require_present
     from streaming.views.reader import Reader
 
     settings = load(config, overrides, os.environ)
     hand_on(settings.storage.plain_options(), os.environ)
     root, at = settings.job.tables, now_ms() if at_ms is None else at_ms
     reader = Reader(root)
-    require_known(reader, cluster, group)
+    require_present(reader, cluster, group)
     committed_ms = last_commit_ms(root) if at_ms is None else None
     return evaluate(
         reader, settings.check, at, cluster=cluster, group=group, ignored=ignored, committed_ms=committed_ms

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -39,7 +40,11 @@ def serve(
         server = PageServer(settings.job.tables, settings.dashboard, metrics=settings.metrics, alerts=status)
     # The server gives a signal on to whoever took it before: alerts end what they send, and then the process ends.
     stop = StopRequest()
-    with stop.by_signals(), alerts.in_background(settings.job.tables, settings.alerts, status):
+    with (
+        closing(server),
+        stop.by_signals(),
+        alerts.in_background(settings.job.tables, settings.alerts, status),
+    ):
         server.run(lambda: stop.is_requested, lambda: _announce(server.url))
 
 

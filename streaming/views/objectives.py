@@ -109,19 +109,19 @@ def evaluate(
     return Evaluation(counted, _figures(reader, objectives, now_ms, where, committed_ms))
 
 
-def require_known(reader: Reader, cluster: str | None, group: str | None) -> None:
+def require_present(reader: Reader, cluster: str | None, group: str | None) -> None:
     """Check that the tables know a cluster and a group: of a name that was mistyped nothing is ever wrong.
 
     Raises:
         NotFoundError: They do not.
     """
-    if cluster is not None and not _is_known(reader, {"cluster": cluster}):
+    if cluster is not None and not _has_rows(reader, {"cluster": cluster}):
         raise NotFoundError(f"there is no cluster {cluster}")
-    if group is not None and not _is_known(reader, {"cluster": cluster, "group_id": group}):
+    if group is not None and not _has_rows(reader, {"cluster": cluster, "group_id": group}):
         raise NotFoundError(f"there is no group {group}{f' in cluster {cluster}' if cluster else ''}")
 
 
-def _is_known(reader: Reader, where: Mapping[str, str | None]) -> bool:
+def _has_rows(reader: Reader, where: Mapping[str, str | None]) -> bool:
     return any(reader.read(name, columns=["cluster"], where=where).num_rows for name in _NAMING)
 
 

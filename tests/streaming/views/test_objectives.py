@@ -8,7 +8,7 @@ import pytest
 
 from streaming.settings.model import Check, load
 from streaming.tables.errors import NotFoundError
-from streaming.views.objectives import OBJECTIVES, Figure, evaluate, last_commit_ms, require_known
+from streaming.views.objectives import OBJECTIVES, Figure, evaluate, last_commit_ms, require_present
 from streaming.views.reader import Reader
 from tests.streaming.tables.journals import T0
 from tests.streaming.views.story import rebalance, store
@@ -82,16 +82,16 @@ def test_the_last_commit_is_the_newest_of_all_tables(tables: Path, tmp_path: Pat
 def test_a_cluster_or_group_that_the_tables_do_not_know_is_named(tables: Path) -> None:
     reader = Reader(tables)
     for known in ((None, None), ("c1", None), (None, "orders"), ("c2", "twin")):
-        require_known(reader, *known)
+        require_present(reader, *known)
     for cluster, group, reason in (
         ("c3", None, "cluster c3"),
         (None, "x", "group x$"),
         ("c2", "orders", "in cluster c2"),
     ):
         with pytest.raises(NotFoundError, match=reason):
-            require_known(reader, cluster, group)
+            require_present(reader, cluster, group)
 
 
-def test_a_group_that_is_only_in_its_history_is_known(tmp_path: Path) -> None:
+def test_a_group_that_is_only_in_its_history_is_found(tmp_path: Path) -> None:
     store(tmp_path, [rebalance("aa11", 0, "group_created", None)])
-    require_known(Reader(tmp_path), "c1", "orders")
+    require_present(Reader(tmp_path), "c1", "orders")
