@@ -23,8 +23,9 @@ from dashboard.pages.templating import environment
 from dashboard.pages.warm_up import warm_up
 from dashboard.reading.questions import Reading
 from dashboard.security.frame import SecurityFrame
-from dashboard.security.hosts import AllowedHosts
 from dashboard.security.rate_limit import RateLimit
+from streaming.alerts.follower import AlertsStatus
+from streaming.machine.http_access import AllowedHosts
 from streaming.settings.locations import Location
 from streaming.settings.model import Dashboard, Metrics, load
 
@@ -46,16 +47,22 @@ ROUTERS: Sequence[APIRouter] = (
 
 
 def create_app(
-    root: Location, settings: Dashboard, *, metrics: Metrics | None = None, must_exist: bool = True
+    root: Location,
+    settings: Dashboard,
+    *,
+    metrics: Metrics | None = None,
+    alerts: AlertsStatus | None = None,
+    must_exist: bool = True,
 ) -> SecurityFrame:
     """Return the application over the tables below a folder.
 
     Routers find in ``request.app.state``: ``reading`` (what the tables answer), ``settings``, ``metrics`` (settings of
-    metrics), ``sums`` (what metrics have read of tables), ``poller``, ``templates``.
+    metrics), ``sums`` (what metrics have read of tables), ``alerts``, ``poller``, ``templates``.
 
     Args:
         root: Folder of the tables.
         settings: The section ``dashboard``. metrics: The section of that name; None = its defaults.
+        alerts: Those that this process sends; None = none.
         must_exist: False = the job that writes the tables may start later.
 
     Raises:
@@ -84,6 +91,7 @@ def create_app(
     )
     app.state.reading, app.state.settings, app.state.streams = reading, settings, 0
     app.state.metrics, app.state.sums = metrics or load().metrics, FileSums()
+    app.state.alerts = alerts or AlertsStatus()
     app.state.templates = environment()
     app.state.templates.globals["columns_of"] = columns
     add_errors(app)

@@ -11,7 +11,8 @@ import uvicorn
 
 from dashboard.app import create_app
 from dashboard.security.frame import SecurityFrame
-from dashboard.security.hosts import is_local
+from streaming.alerts.follower import AlertsStatus
+from streaming.machine.http_access import require_token
 from streaming.settings.locations import Location
 from streaming.settings.model import Dashboard, Metrics
 from streaming.setup.errors import SetupError
@@ -28,6 +29,7 @@ class PageServer:
     Args:
         root: Folder of the tables.
         settings: The section ``dashboard``. metrics: The section of that name; None = its defaults.
+        alerts: Those that this process sends; None = none.
         must_exist: False = the job that writes the tables may start later.
 
     Raises:
@@ -36,20 +38,22 @@ class PageServer:
     """
 
     def __init__(
-        self, root: Location, settings: Dashboard, *, metrics: Metrics | None = None, must_exist: bool = True
+        self,
+        root: Location,
+        settings: Dashboard,
+        *,
+        metrics: Metrics | None = None,
+        alerts: AlertsStatus | None = None,
+        must_exist: bool = True,
     ) -> None:
-        if not is_local(settings.host) and not settings.token.get_secret_value():
-            raise SetupError(
-                f"{settings.host} is reached from other machines, and there is no token",
-                "set dashboard.token (REBALANCE_MONITOR_DASHBOARD__TOKEN), or listen at 127.0.0.1",
-            )
+        require_token(settings.host, settings.token.get_secret_value(), "dashboard.host")
         self._socket = _listen(settings.host, settings.port)
         self.port: int = self._socket.getsockname()[1]
         scheme = "https" if settings.tls_certificate else "http"
         name = f"[{settings.host}]" if ":" in settings.host else settings.host
         self.url = f"{scheme}://{name}:{self.port}/"
         try:
-            app = create_app(root, settings, metrics=metrics, must_exist=must_exist)
+            app = create_app(root, settings, metrics=metrics, alerts=alerts, must_exist=must_exist)
         except BaseException:
             self._socket.close()
             raise
@@ -85,7 +89,11 @@ class PageServer:
         try:
             self._server.run([self._socket])
         finally:
-            self._socket.close()
+            self.close()
+
+    def close(self) -> None:
+        """Listen no longer."""
+        self._socket.close()
 
     @contextmanager
     def in_background(self) -> Iterator[PageServer]:

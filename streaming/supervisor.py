@@ -29,8 +29,11 @@ def run_job(settings: Settings, *, once: bool = False, flush: bool = False) -> i
 
 
 def _metrics(job: Job) -> AbstractContextManager[object]:
-    settings = job.settings.metrics
-    return serve_metrics(job.status, settings.host, settings.port) if settings.port else nullcontext()
+    settings, pages = job.settings.metrics, job.settings.dashboard
+    if not settings.port:
+        return nullcontext()
+    token = pages.token.get_secret_value()
+    return serve_metrics(job.status, settings.host, settings.port, token=token, names=pages.allowed_hosts)
 
 
 def supervise(job: Job, *, once: bool = False, flush: bool = False) -> int:

@@ -66,6 +66,7 @@ def families(reader: Reader, settings: Metrics, summed: Summed = whole) -> list[
     clusters = [cluster for cluster, _ in first]
     clusters += [cluster for _, cluster in sorted(_rows(found, "opened_at", "cluster"))]
     first += sorted(set(_rows(current, "cluster", "group_id")) - set(first))
+    clusters += [cluster for cluster, _ in first]  # last: of their groups none was decided yet
     groups = GroupLabels(first, clusters, settings)
     return [
         *_of_rebalances(decided, groups),

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
-from prometheus_client.core import Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 
-from dashboard.metrics.families import TABLES_READ, families
+from dashboard.metrics.families import PREFIX, TABLES_READ, families
 from dashboard.reading.questions import Reading
 from dashboard.reading.snapshots import MISSING
+from streaming.alerts.follower import AlertsStatus
 from streaming.settings.model import Metrics
 
 router = APIRouter()
@@ -34,11 +35,21 @@ def metrics(request: Request) -> Response:
     settings: Metrics = request.app.state.metrics
     encode, content_type = choose_encoder(request.headers.get("accept", ""))
 
+    alerts: AlertsStatus = request.app.state.alerts
+    is_running = alerts.is_running
+
     def compute() -> bytes:
-        encoded: bytes = encode(_Families(families(reading.tables, settings, request.app.state.sums)))
+        found = families(reading.tables, settings, request.app.state.sums)
+        encoded: bytes = encode(_Families([*found, *_of_alerts(is_running)]))
         return encoded
 
-    return Response(reading.kept(("metrics", content_type), TABLES_READ, compute), media_type=content_type)
+    return Response(reading.kept(("metrics", content_type, is_running), TABLES_READ, compute), media_type=content_type)
+
+
+def _of_alerts(is_running: bool | None) -> Iterable[Metric]:
+    if is_running is not None:
+        text = "1 while the alerts of this server follow the findings; none without a channel."
+        yield GaugeMetricFamily(f"{PREFIX}alerts_running", text, value=float(is_running))
 
 
 @router.get("/healthz", include_in_schema=False)

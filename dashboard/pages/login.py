@@ -11,7 +11,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from dashboard.pages.addresses import inside
 from dashboard.security.frame import MAX_BODY_BYTES
-from dashboard.security.token import COOKIE, SESSION_S, is_token, new_session
+from dashboard.security.token import COOKIE, SESSION_S, new_session
+from streaming.machine.http_access import is_token
 
 router = APIRouter(include_in_schema=False)
 

@@ -12,9 +12,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dashboard.security.headers import HEADERS, UNLESS_SET
-from dashboard.security.hosts import AllowedHosts
 from dashboard.security.rate_limit import RateLimit
-from dashboard.security.token import bearer, is_session, is_token, session_of
+from dashboard.security.token import is_session, session_of
+from streaming.machine.http_access import AllowedHosts, bearer, is_token
 
 LOGIN = "/login"
 # Open to whoever reaches the server: they reveal nothing of the tables.

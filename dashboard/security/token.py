@@ -1,4 +1,4 @@
-"""Dashboard: the bearer token, and the cookie that a browser gets for it."""
+"""Dashboard: the cookie that a browser gets for the bearer token."""
 
 from __future__ import annotations
 
@@ -9,22 +9,6 @@ from http.cookies import CookieError, SimpleCookie
 COOKIE = "rebalance_monitor_session"
 SESSION_S = 12 * 3_600
 _PURPOSE = b"rebalance-monitor session "
-
-
-def is_token(token: str, given: str) -> bool:
-    """Return whether a text is the token, in a time that depends on neither's content."""
-    return hmac.compare_digest(_digest(token), _digest(given))
-
-
-def bearer(header: str) -> str | None:
-    """Return the token of an ``Authorization`` header.
-
-    Example:
-        >>> bearer("Bearer secret"), bearer("Basic secret")
-        ('secret', None)
-    """
-    scheme, _, given = header.partition(" ")
-    return given.strip() if scheme.lower() == "bearer" else None
 
 
 def new_session(token: str, now_s: int) -> str:
@@ -52,8 +36,3 @@ def session_of(cookies: str) -> str | None:
 
 def _sign(token: str, until: int) -> str:
     return hmac.new(token.encode(), _PURPOSE + str(until).encode(), hashlib.sha256).hexdigest()
-
-
-def _digest(text: str) -> bytes:
-    # Texts of equal length: the comparison does not reveal the token's.
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

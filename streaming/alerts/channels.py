@@ -84,11 +84,14 @@ def _webhook(settings: Alerts, texts: Texts, bundle: Bundle) -> Request:
 
 
 def _alertmanager(settings: Alerts, texts: Texts, bundle: Bundle, now_ms: int) -> Request:
-    # API v2, PostableAlerts. Alerts that are open are sent again, with an end ahead of the next time.
+    # API v2, PostableAlerts. Alerts that are open are sent again, with an end ahead of the next time. One that ends
+    # before it starts is refused; a source's clock may be ahead of ours.
     ends_at = now_ms + ALERTMANAGER_KEEPS * settings.alertmanager_refresh_ms
     body = []
     for one in bundle.notices:
         title, text = texts.of(Bundle([one]))
+        starts_at = min(one.opened_at_ms, now_ms)
+        closes_at = ends_at if one.closed_at_ms is None else max(starts_at, min(one.closed_at_ms, now_ms))
         alert: dict[str, Any] = {
             "labels": {
                 "alertname": "RebalanceFinding",
@@ -99,8 +102,8 @@ def _alertmanager(settings: Alerts, texts: Texts, bundle: Bundle, now_ms: int) -
                 "finding_id": one.finding_id,
             },
             "annotations": {"summary": title, "description": text},
-            "startsAt": time_text(one.opened_at_ms),
-            "endsAt": time_text(ends_at if one.closed_at_ms is None else min(one.closed_at_ms, now_ms)),
+            "startsAt": time_text(starts_at),
+            "endsAt": time_text(closes_at),
         }
         if settings.link:
             alert["generatorURL"] = settings.link

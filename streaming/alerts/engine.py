@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
 from streaming.alerts.channels import Compose, Request, without_secrets
-from streaming.alerts.delivery import Backoff, Deliver, attempt
-from streaming.alerts.ledger import Ledger, Sent
-from streaming.alerts.notices import Bundle, Notice, bundled, notice
+from streaming.alerts.delivery import Deliver, DeliveryError, attempt, unsendable
+from streaming.alerts.ledger import Ledger, Remembered, Sent
+from streaming.alerts.notices import Bundle, Notice, bundled, notice, vanished
+from streaming.alerts.retries import Retries
 from streaming.machine.logs import logger
 from streaming.settings.alerts import Alerts, in_maintenance
 from streaming.settings.locations import Location
@@ -25,16 +25,22 @@ from streaming.views.reader import Reader
 _log = logger("alerts")
 
 
+# A row that is away for less may be back: tables are put in place one by one.
+MISSING_MS = 60_000
+
+
 @dataclass(frozen=True)
 class Findings:
     """What the table says now.
 
     Attributes:
         current: Open findings by id. closed: Those of a set of ids that closed, by id.
+        missing: Those of the set without a row.
     """
 
     current: Mapping[str, Row]
     closed: Mapping[str, Row]
+    missing: Set[str] = frozenset()
 
 
 class FindingsReader:
@@ -48,9 +54,11 @@ class FindingsReader:
         self._root = root
         self._version: int | None = None
         self._current: Mapping[str, Row] = {}
+        self._absent: Set[str] = frozenset()
+        self._ended: Mapping[str, Row] = {}
 
     def read(self, awaited: set[str]) -> Findings:
-        """Return the open findings, and those of ``awaited`` that closed.
+        """Return the open findings, and those of ``awaited`` that closed or have no row.
 
         Raises:
             DeltaError, OSError: The table cannot be read.
@@ -59,12 +67,16 @@ class FindingsReader:
             return Findings({}, {})
         version = DeltaTable(table_uri(self._root, "findings")).version()
         reader = Reader(self._root)
-        if version != self._version:
+        is_new = version != self._version
+        if is_new:
             rows = reader.rows("findings", keep=lambda table: table["closed_at"].is_null())
             self._current, self._version = {row["finding_id"]: row for row in rows}, version
-        missing = awaited - self._current.keys()
-        ended = reader.rows("findings", where={"finding_id": missing}) if missing else []
-        return Findings(self._current, {row["finding_id"]: row for row in ended if row["closed_at"] is not None})
+        absent = awaited - self._current.keys()
+        if is_new or absent != self._absent:
+            rows = reader.rows("findings", where={"finding_id": absent}) if absent else []
+            self._absent, self._ended = absent, {row["finding_id"]: row for row in rows}
+        closed = {name: row for name, row in self._ended.items() if row["closed_at"] is not None}
+        return Findings(self._current, closed, absent - self._ended.keys())
 
 
 class AlertEngine:
@@ -90,41 +102,67 @@ class AlertEngine:
         self._deliver = deliver
         self.ledger = ledger
         self._now_ms = now_ms
-        self._backoff = Backoff(settings.retry_first_ms, settings.retry_most_ms)
+        self._retries = {name: Retries(settings.retry_first_ms, settings.retry_most_ms) for name in channels}
         self._first_noticed: dict[str, int] = {}
-        self._refreshed_ms = now_ms()
+        self._refreshed_ms: int | None = None
 
-    def step(self, findings: Findings) -> int:
-        """Send what is due now; return how many requests were accepted."""
+    def step(self, findings: Findings, *, is_last: bool = False) -> int:
+        """Send what is due now; return how many requests were accepted.
+
+        Args:
+            is_last: No other step follows, so nothing waits for more of its group.
+        """
         now_ms = self._now_ms()
+        wait_ms = 0 if is_last else self._settings.group_wait_ms
         self._first_noticed = {one: self._first_noticed.get(one, now_ms) for one in findings.current}
+        self._note_missing(findings.missing, now_ms)
         accepted = 0
         for channel, compose in self._channels.items():
-            sent = self.ledger.of(channel)
-            for bundle in bundled(self._due(sent, findings, now_ms), self._settings.max_findings):
-                accepted += self._send(channel, compose, bundle, sent, now_ms)
+            for bundle in self._messages(channel, findings, now_ms, wait_ms):
+                accepted += self._send(channel, compose, bundle, now_ms)
         return accepted + self._refresh(findings, now_ms)
 
     def due(self, findings: Findings) -> Iterable[Request]:
-        """Yield what would be sent now, without waiting for more of the same group."""
+        """Yield what a last step would send now."""
         now_ms = self._now_ms()
-        self._first_noticed = dict.fromkeys(findings.current, now_ms - self._settings.group_wait_ms)
         for channel, compose in self._channels.items():
-            due = self._due(self.ledger.of(channel), findings, now_ms)
-            for bundle in bundled(due, self._settings.max_findings):
+            for bundle in self._messages(channel, findings, now_ms, 0):
                 yield from compose(bundle, now_ms)
 
-    def _due(self, sent: Sent, findings: Findings, now_ms: int) -> list[Notice]:
-        closed = [notice(row, "closed") for name, row in findings.closed.items() if name in sent.opened]
-        opened = [row for name, row in findings.current.items() if name not in sent.opened and self._counts(row)]
-        opened = [row for row in opened if not self._is_held(row, sent, now_ms)]
+    def _note_missing(self, missing: Set[str], now_ms: int) -> None:
+        since = self.ledger.missing_since
+        noted = {name: since.get(name, now_ms) for name in sorted(missing)}
+        if noted != since:
+            self.ledger.missing_since = noted
+            self._write(now_ms)
+
+    def _messages(self, channel: str, findings: Findings, now_ms: int, wait_ms: int) -> list[Bundle]:
+        """Return what is due for a channel: what it refused before alone, what it often did not accept last."""
+        retries, most = self._retries[channel], self._settings.max_findings
+        pending = self._pending(self.ledger.of(channel), findings, now_ms)
+        retries.keep({(one.finding_id, one.status) for one in pending})
+        alone = [one for one in pending if retries.is_refused((one.finding_id, one.status))]
+        fresh = [one for one in pending if not retries.is_refused((one.finding_id, one.status))]
         # A message goes out when the first of its group has waited for others.
         ready = {
-            _group(row)
-            for row in opened
-            if self._first_noticed.get(row["finding_id"], now_ms) + self._settings.group_wait_ms <= now_ms
+            one.key[:2]
+            for one in fresh
+            if one.status == "opened" and self._first_noticed.get(one.finding_id, now_ms) + wait_ms <= now_ms
         }
-        return [*closed, *(notice(row, "opened") for row in opened if _group(row) in ready)]
+        found = bundled([one for one in fresh if one.status == "closed" or one.key[:2] in ready], most)
+        found += bundled([one for one in alone if retries.is_due((one.finding_id, one.status), now_ms)], 1)
+        return sorted(found, key=lambda bundle: retries.attempts(bundle.notices))
+
+    def _pending(self, sent: Sent, findings: Findings, now_ms: int) -> list[Notice]:
+        """Return what a channel was not sent yet."""
+        closed = [notice(row, "closed") for name, row in findings.closed.items() if name in sent.opened]
+        lost = [name for name in sorted(findings.missing & sent.opened.keys()) if self._has_vanished(name, now_ms)]
+        ended = [vanished(name, self.ledger.findings.get(name), now_ms) for name in lost]
+        opened = [row for name, row in findings.current.items() if name not in sent.opened and self._counts(row)]
+        return [*closed, *ended, *(notice(row, "opened") for row in opened if not self._is_held(row, sent, now_ms))]
+
+    def _has_vanished(self, name: str, now_ms: int) -> bool:
+        return self.ledger.missing_since.get(name, now_ms) + MISSING_MS <= now_ms
 
     def _counts(self, row: Row) -> bool:
         settings = self._settings
@@ -141,45 +179,78 @@ class AlertEngine:
             return True
         return in_maintenance(self._settings.maintenance, row["cluster"] or "", row["group_id"] or "", now_ms)
 
-    def _send(self, channel: str, compose: Compose, bundle: Bundle, sent: Sent, now_ms: int) -> int:
+    def _send(self, channel: str, compose: Compose, bundle: Bundle, now_ms: int) -> int:
         """Send the requests of a message one by one; what was accepted is remembered at once."""
         accepted = 0
-        requests = compose(bundle, now_ms)
+        retries = self._retries[channel]
+        if not retries.may_try(now_ms):
+            return 0
+        try:
+            requests = compose(bundle, now_ms)
+        except Exception as error:  # noqa: BLE001 - a message that cannot be made keeps no other from being sent
+            self._note_failure(channel, bundle.notices, unsendable(error))
+            return 0
         # A channel takes the message as one request, or each of its findings by itself.
         parts = [[one] for one in bundle.notices] if len(requests) == len(bundle.notices) else [bundle.notices]
         for request, notices in zip(requests, parts, strict=True):
-            if not self._backoff.may_try(channel, now_ms):
+            failure = attempt(self._deliver, request)
+            if failure is None:
+                retries.accepted()
+                self._remember(self.ledger.of(channel), notices, now_ms)
+                accepted += 1
+                continue
+            self._note_failure(channel, notices, failure)
+            if not failure.is_refusal:
                 break
-            if not attempt(self._deliver, request, self._backoff, self._now_ms):
-                break
-            for one in notices:
-                self._remember(sent, one, now_ms)
-            self.ledger.write(now_ms - self._settings.cool_down_ms)
-            accepted += 1
         return accepted
 
-    def _remember(self, sent: Sent, one: Notice, now_ms: int) -> None:
-        if one.status == "opened":
-            sent.opened[one.finding_id] = now_ms
-            sent.cooling[json.dumps(one.key)] = now_ms
+    def _note_failure(self, channel: str, notices: Sequence[Notice], error: DeliveryError) -> None:
+        retries, now_ms = self._retries[channel], self._now_ms()
+        if error.is_refusal:
+            pause_ms = retries.refused(notices, now_ms, error.retry_after_ms)
         else:
-            sent.opened.pop(one.finding_id, None)
+            pause_ms = retries.failed(notices, now_ms, error.retry_after_ms)
+        event = "an alert was refused" if error.is_refusal else "a channel of alerts failed"
+        _log.warning(event, channel=channel, reason=str(error), findings=len(notices), retry_ms=pause_ms)
+
+    def _remember(self, sent: Sent, notices: Sequence[Notice], now_ms: int) -> None:
+        for one in notices:
+            if one.status == "opened":
+                sent.opened[one.finding_id] = now_ms
+                sent.cooling[json.dumps(one.key)] = now_ms
+                self.ledger.findings[one.finding_id] = Remembered(
+                    one.cluster, one.group_id, one.kind, one.severity, one.opened_at_ms
+                )
+            else:
+                sent.opened.pop(one.finding_id, None)
+        self._write(now_ms)
+
+    def _write(self, now_ms: int) -> None:
+        self.ledger.write(now_ms - self._settings.cool_down_ms)
 
     def _refresh(self, findings: Findings, now_ms: int) -> int:
         """Send open alerts to an Alertmanager again: it drops those that are not repeated."""
         compose = self._channels.get("alertmanager")
-        if compose is None or now_ms < self._refreshed_ms + self._settings.alertmanager_refresh_ms:
+        due_ms = now_ms if self._refreshed_ms is None else self._refreshed_ms + self._settings.alertmanager_refresh_ms
+        if compose is None or now_ms < due_ms:
             return 0
-        sent = self.ledger.of("alertmanager")
-        current = [notice(row, "opened") for name, row in findings.current.items() if name in sent.opened]
-        accepted = 0
-        for first in range(0, len(current), self._settings.max_findings):
-            (request,) = compose(Bundle(current[first : first + self._settings.max_findings]), now_ms)
-            if not self._backoff.may_try("alertmanager", now_ms):
+        sent, retries = self.ledger.of("alertmanager").opened, self._retries["alertmanager"]
+        current = [notice(row, "opened") for name, row in findings.current.items() if sent.get(name, now_ms) < now_ms]
+        accepted, most = 0, self._settings.max_findings
+        for bundle in (Bundle(current[first : first + most]) for first in range(0, len(current), most)):
+            if not retries.may_try(now_ms):
                 return accepted
-            if not attempt(self._deliver, request, self._backoff, self._now_ms):
+            (request,) = compose(bundle, now_ms)
+            error = attempt(self._deliver, request)
+            if error is None:
+                retries.accepted()
+                accepted += 1
+            elif error.is_refusal:
+                # It takes those of a request that it can take, and gets all of them at the next time.
+                _log.warning("repeated alerts were refused", channel="alertmanager", reason=str(error))
+            else:
+                self._note_failure("alertmanager", bundle.notices, error)
                 return accepted
-            accepted += 1
         self._refreshed_ms = now_ms
         return accepted
 
@@ -195,18 +266,3 @@ def _group(row: Row) -> tuple[str, str]:
 
 def _cooling(row: Row) -> str:
     return json.dumps([*_group(row), row["kind"]])
-
-
-def follow(reader: FindingsReader, engine: AlertEngine, wait: Callable[[float], bool], interval_ms: int) -> None:
-    """Send what is due, again and again, until ``wait`` returns that it is time to stop.
-
-    Args:
-        wait: Waits for so many seconds, or until the stop.
-    """
-    while True:
-        try:
-            engine.step(reader.read(engine.ledger.open_findings))
-        except (DeltaError, OSError) as error:
-            _log.warning("the findings could not be followed; tried again", reason=str(error))
-        if wait(interval_ms / 1_000):
-            return

@@ -26,9 +26,21 @@ class Sent(msgspec.Struct):
     cooling: dict[str, int] = msgspec.field(default_factory=dict)
 
 
+class Remembered(msgspec.Struct):
+    """What was sent of an open finding, by which it can be resolved when its row is gone."""
+
+    cluster: str
+    group_id: str
+    kind: str
+    severity: str
+    opened_at_ms: int
+
+
 class _File(msgspec.Struct):
     version: int
     channels: dict[str, Sent]
+    findings: dict[str, Remembered] = msgspec.field(default_factory=dict)
+    missing_since: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class Ledger:
@@ -37,6 +49,10 @@ class Ledger:
     Args:
         path: The file; its folder is made when it is missing. None = nothing is written.
 
+    Attributes:
+        findings: What was sent of those that some channel takes for open.
+        missing_since: Those of them without a row -> when that was noticed, in epoch milliseconds.
+
     Raises:
         SetupError: It cannot be read, or a newer release has written it.
     """
@@ -44,6 +60,8 @@ class Ledger:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._channels: dict[str, Sent] = {}
+        self.findings: dict[str, Remembered] = {}
+        self.missing_since: dict[str, int] = {}
         if path is None or not path.exists():
             return
         try:
@@ -54,7 +72,7 @@ class Ledger:
             ) from error
         if read.version > VERSION:
             raise SetupError(f"{path} was written by a newer release", "run that release")
-        self._channels = read.channels
+        self._channels, self.findings, self.missing_since = read.channels, read.findings, read.missing_since
 
     def of(self, channel: str) -> Sent:
         """Return what a channel was sent."""
@@ -73,9 +91,13 @@ class Ledger:
         """
         for sent in self._channels.values():
             sent.cooling = {key: at for key, at in sent.cooling.items() if at > cooling_since_ms}
+        current = self.open_findings
+        self.findings = {name: one for name, one in self.findings.items() if name in current}
+        self.missing_since = {name: at for name, at in self.missing_since.items() if name in current}
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._path, msgspec.json.encode(_File(VERSION, self._channels)))
+            file = _File(VERSION, self._channels, self.findings, self.missing_since)
+            write_atomically(self._path, msgspec.json.encode(file))
 
     def shown(self) -> Mapping[str, int]:
         """Return how many open findings each channel was sent."""

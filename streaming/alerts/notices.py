@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from streaming.alerts.ledger import Remembered
 from streaming.tables.schema import Row
 from streaming.terminal.escape import printable
 from streaming.terminal.format import time_text
@@ -71,6 +72,28 @@ def notice(row: Row, status: Status) -> Notice:
         opened_at_ms=row["opened_at"] or 0,
         closed_at_ms=row["closed_at"],
         key=(row["cluster"] or "", row["group_id"] or "", row["kind"]),
+    )
+
+
+def vanished(finding_id: str, remembered: Remembered | None, now_ms: int) -> Notice:
+    """Return the notice that a finding ended whose row the tables no longer hold.
+
+    Args:
+        remembered: What was sent of it; None = an earlier release sent it.
+    """
+    known = remembered or Remembered("", "", "unknown", "info", now_ms)
+    return Notice(
+        finding_id=finding_id,
+        status="closed",
+        cluster=known.cluster,
+        group_id=known.group_id,
+        kind=known.kind,
+        severity=known.severity,
+        message="The tables no longer hold this finding.",
+        advice="",
+        opened_at_ms=known.opened_at_ms,
+        closed_at_ms=now_ms,
+        key=(known.cluster, known.group_id, known.kind),
     )
 
 

@@ -10,11 +10,13 @@ from typing import TypeAlias
 
 from streaming.alerts.channels import Request, channels
 from streaming.alerts.delivery import Deliver, http_delivery
-from streaming.alerts.engine import AlertEngine, FindingsReader, follow, shown
+from streaming.alerts.engine import AlertEngine, FindingsReader, shown
+from streaming.alerts.follower import AlertsStatus, follow
 from streaming.alerts.ledger import Ledger
 from streaming.alerts.templates import Texts
 from streaming.machine.clock import now_ms
 from streaming.machine.file_lock import exclusive_lock
+from streaming.machine.folder_check import write_error
 from streaming.machine.logs import logger
 from streaming.settings.alerts import Alerts
 from streaming.settings.errors import SettingsError
@@ -40,10 +42,10 @@ def dry_run(root: Location, settings: Alerts, now: Callable[[], int] = now_ms) -
 
 
 def run_once(root: Location, settings: Alerts, delivery: Delivery = http_delivery) -> int:
-    """Send what is due now, and return how many requests were accepted."""
+    """Send what is due now, without waiting for more of a group; return how many requests were accepted."""
     with _sole_sender(settings), delivery(settings) as deliver:
         engine = _engine(settings, deliver, now_ms)
-        return engine.step(FindingsReader(root).read(engine.ledger.open_findings))
+        return engine.step(FindingsReader(root).read(engine.ledger.open_findings), is_last=True)
 
 
 def run(root: Location, settings: Alerts, wait: Callable[[float], bool], delivery: Delivery = http_delivery) -> None:
@@ -55,19 +57,23 @@ def run(root: Location, settings: Alerts, wait: Callable[[float], bool], deliver
     with _sole_sender(settings), delivery(settings) as deliver:
         engine = _engine(settings, deliver, now_ms)
         _log.info("alerts", channels=sorted(channels(settings, _texts(settings))), open=dict(engine.ledger.shown()))
-        follow(FindingsReader(root), engine, wait, settings.poll_interval_ms)
+        follow(FindingsReader(root), engine, wait, settings)
 
 
 @contextmanager
-def in_background(root: Location, settings: Alerts) -> Iterator[None]:
-    """Send from a thread while the context is open, if there is a channel; what is wrong with it is raised at once."""
+def in_background(root: Location, settings: Alerts, status: AlertsStatus | None = None) -> Iterator[None]:
+    """Send from a thread while the context is open, if there is a channel; what is wrong with it is raised at once.
+
+    Args:
+        status: Is kept up to date.
+    """
     if not is_configured(settings):
         yield
         return
     stop = threading.Event()
     with _sole_sender(settings), http_delivery(settings) as deliver:
         engine = _engine(settings, deliver, now_ms)
-        arguments = (FindingsReader(root), engine, stop.wait, settings.poll_interval_ms)
+        arguments = (FindingsReader(root), engine, stop.wait, settings, status)
         thread = threading.Thread(target=follow, args=arguments, name="alerts", daemon=True)
         thread.start()
         try:
@@ -80,6 +86,8 @@ def in_background(root: Location, settings: Alerts) -> Iterator[None]:
 @contextmanager
 def _sole_sender(settings: Alerts) -> Iterator[None]:
     path = Path(settings.state_file)
+    if (wrong := write_error(path.parent)) is not None:
+        raise SetupError(f"alerts.state_file {path}: {wrong}", "name a file in a folder that can be written")
     path.parent.mkdir(parents=True, exist_ok=True)
     problem = f"another process sends the alerts of {path}"
     lock = path.with_name(f".{path.name}.lock")

@@ -26,26 +26,28 @@ _LONGEST = 1_000
 
 
 class PluginCommand(TyperCommand):
-    """A command whose mistakes of usage are unknown states: 2 would be critical."""
+    """A command whose mistakes of usage are unknown states, with their line on stdout: 2 would be critical."""
 
-    def make_context(self, *args: Any, **more: Any) -> Any:
+    def make_context(self, info_name: str | None, args: list[str], *more: Any, **named: Any) -> Any:
         """Parse the arguments."""
-        with _unknown_usage():
-            return super().make_context(*args, **more)
+        with _unknown_usage(as_json="--json" in args):
+            return super().make_context(info_name, args, *more, **named)
 
-    def invoke(self, *args: Any, **more: Any) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        with _unknown_usage():
-            return super().invoke(*args, **more)
+        with _unknown_usage(as_json=bool(ctx.params.get("as_json"))):
+            return super().invoke(ctx)
 
 
 @contextmanager
-def _unknown_usage() -> Iterator[None]:
+def _unknown_usage(*, as_json: bool) -> Iterator[None]:
     try:
         yield
     except TyperException as error:
         if getattr(error, "exit_code", None) == EXIT_CODES["critical"]:
             error.exit_code = EXIT_CODES["unknown"]
+            # Monitors show stdout; stderr gets the usage.
+            sys.stdout.write(_unknown_line(error.format_message(), as_json=as_json))
         raise
 
 
@@ -74,7 +76,7 @@ def check(
     """Exit with 0 (ok), 1 (warning), 2 (critical) or 3 (unknown) by open findings and objectives, with one line.
 
     Open findings of severity critical are critical, those of severity warning a warning. Unknown: the tables cannot be
-    read, or the arguments cannot be used.
+    read or do not know --cluster or --group, or the arguments cannot be used.
     """
     from streaming.commands.options import span_ms, time_ms
     from streaming.settings.errors import SettingsError
@@ -116,13 +118,14 @@ def _evaluated(
     from streaming.machine.clock import now_ms
     from streaming.settings.locations import hand_on
     from streaming.settings.model import load
-    from streaming.views.objectives import evaluate, last_commit_ms
+    from streaming.views.objectives import evaluate, last_commit_ms, require_present
     from streaming.views.reader import Reader
 
     settings = load(config, overrides, os.environ)
     hand_on(settings.storage.plain_options(), os.environ)
     root, at = settings.job.tables, now_ms() if at_ms is None else at_ms
     reader = Reader(root)
+    require_present(reader, cluster, group)
     committed_ms = last_commit_ms(root) if at_ms is None else None
     return evaluate(
         reader, settings.check, at, cluster=cluster, group=group, ignored=ignored, committed_ms=committed_ms
@@ -195,8 +198,11 @@ def _json(found: Evaluation) -> dict[str, object]:
 
 
 def _unknown(reason: str, *, as_json: bool) -> NoReturn:
+    sys.stdout.write(_unknown_line(reason, as_json=as_json))
+    sys.exit(EXIT_CODES["unknown"])
+
+
+def _unknown_line(reason: str, *, as_json: bool) -> str:
     line = _plain(f"REBALANCES UNKNOWN - {reason}", _LONGEST)
-    code = EXIT_CODES["unknown"]
-    said = json.dumps({"state": "unknown", "exit_code": code, "message": line}) if as_json else line
-    sys.stdout.write(f"{said}\n")
-    sys.exit(code)
+    shown = {"state": "unknown", "exit_code": EXIT_CODES["unknown"], "message": line}
+    return f"{json.dumps(shown) if as_json else line}\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -23,6 +24,7 @@ def serve(
     """
     from dashboard.server import PageServer
     from streaming.alerts import service as alerts
+    from streaming.alerts.follower import AlertsStatus
     from streaming.machine import logs
     from streaming.machine.stop_request import StopRequest
     from streaming.settings.locations import hand_on
@@ -34,10 +36,15 @@ def serve(
     hand_on(settings.storage.plain_options(), os.environ)
     logs.configure(settings.log.level, settings.log.format)
     with answering():
-        server = PageServer(settings.job.tables, settings.dashboard, metrics=settings.metrics)
+        status = AlertsStatus()
+        server = PageServer(settings.job.tables, settings.dashboard, metrics=settings.metrics, alerts=status)
     # The server gives a signal on to whoever took it before: alerts end what they send, and then the process ends.
     stop = StopRequest()
-    with stop.by_signals(), alerts.in_background(settings.job.tables, settings.alerts):
+    with (
+        closing(server),
+        stop.by_signals(),
+        alerts.in_background(settings.job.tables, settings.alerts, status),
+    ):
         server.run(lambda: stop.is_requested, lambda: _announce(server.url))
 
 

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from streaming.machine.http_access import AllowedHosts, bearer, is_token, require_token
 from streaming.setup.errors import SetupError
 from streaming.terminal.escape import printable
 from streaming.terminal.live_view import LiveStatus
@@ -99,24 +100,39 @@ class _Quiet(WSGIRequestHandler):
 
 
 @contextmanager
-def serve_metrics(status: LiveStatus, host: str, port: int) -> Iterator[int]:
+def serve_metrics(
+    status: LiveStatus, host: str, port: int, *, token: str = "", names: Iterable[str] = ()
+) -> Iterator[int]:
     """Serve `/metrics`, `/healthz` and `/readyz` of a job while the context is open; give the port.
 
+    Args:
+        token: What `/metrics` wants; empty = none, where only this machine reaches it.
+        names: By which it may be called, beside its address.
+
     Raises:
-        SetupError: The address cannot be listened at.
+        SetupError: The address cannot be listened at, or is reached from elsewhere and there is no token.
     """
+    require_token(host, token, "metrics.host")
+    hosts = AllowedHosts(host, names)
     registry = CollectorRegistry()
     registry.register(JobCollector(status))
     exposition = make_wsgi_app(registry)
 
     def app(environ: Mapping[str, Any], start_response: Any) -> Iterable[bytes]:
         path = environ.get("PATH_INFO")
-        if path == "/metrics":
-            found: Iterable[bytes] = exposition(environ, start_response)
-            return found
-        ready = path == "/healthz" or (path == "/readyz" and is_ready(status))
-        code = "200 OK" if ready else "503 Service Unavailable" if path == "/readyz" else "404 Not Found"
-        start_response(code, [("Content-Type", "text/plain; charset=utf-8")])
+        headers = [("Content-Type", "text/plain; charset=utf-8")]
+        if not hosts.allows(environ.get("HTTP_HOST", "")):
+            code = "421 Misdirected Request"
+        elif path == "/metrics":
+            if not token or is_token(token, bearer(environ.get("HTTP_AUTHORIZATION", "")) or ""):
+                found: Iterable[bytes] = exposition(environ, start_response)
+                return found
+            code = "401 Unauthorized"
+            headers.append(("WWW-Authenticate", "Bearer"))
+        else:
+            ready = path == "/healthz" or (path == "/readyz" and is_ready(status))
+            code = "200 OK" if ready else "503 Service Unavailable" if path == "/readyz" else "404 Not Found"
+        start_response(code, headers)
         return [f"{code}\n".encode()]
 
     try:

@@ -9,16 +9,26 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from streaming.settings.sections import Folder, Pattern, Section, SomeCount, SomeSpan, Span, pattern
+from streaming.settings.sections import BearerToken, Folder, Pattern, Section, SomeCount, SomeSpan, Span, pattern
 
 _WINDOW = re.compile(r"(\S+?)/(\S+?)((?: (?:cluster|group)=\S+)*)")
 
 
 def _url(address: SecretStr) -> SecretStr:
-    parts = urlsplit(address.get_secret_value())
-    if address.get_secret_value() and (parts.scheme not in ("http", "https") or not parts.hostname):
+    text = address.get_secret_value()
+    if text and not _is_url(text):
         raise ValueError("is no address that begins with http:// or https://")
     return address
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        port, host = parts.port, (parts.hostname or "").encode("idna")
+        text.encode()
+    except ValueError:  # A part that is none; its text may hold what is secret.
+        return False
+    return parts.scheme in ("http", "https") and bool(host) and port != 0 and text.isprintable() and " " not in text
 
 
 def _window(text: str) -> str:
@@ -63,7 +73,7 @@ class Alerts(Section):
     text: Template
     link: str = Field(pattern=r"^(https?://\S+)?$")
     webhook_url: Url
-    webhook_token: SecretStr
+    webhook_token: BearerToken
     alertmanager_url: Url
     alertmanager_refresh_ms: SomeSpan
     slack_url: Url

@@ -21,6 +21,7 @@ from streaming.settings.sections import (
     CENTURY_MS,
     LONG_MAX,
     SECRET_OPTIONS,
+    BearerToken,
     Bytes,
     ClientOptions,
     Count,
@@ -169,7 +170,7 @@ class Metrics(Section):
 class Dashboard(Section):
     host: Annotated[str, Field(min_length=1)]
     port: Annotated[int, Field(ge=0, le=65_535)]
-    token: SecretStr
+    token: BearerToken
     allowed_hosts: tuple[str, ...]
     tls_certificate: str
     tls_key: str

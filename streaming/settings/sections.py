@@ -24,6 +24,8 @@ from streaming.settings.locations import location_of
 
 SECRET_OPTIONS = re.compile(r"password|secret|jaas|\.key$|token|_url$|routing_key", re.IGNORECASE)
 
+# RFC 9110, 5.5: what every server and client reads as the same text.
+_HEADER_TEXT = re.compile(r"([\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?)?")
 
 # Longer than the range of event times, 2000 to 2100.
 CENTURY_H = 876_600
@@ -63,6 +65,17 @@ def pattern(text: str) -> str:
     return text
 
 
+def header_text(secret: SecretStr) -> SecretStr:
+    """Return a secret that is sent in a header of HTTP.
+
+    Raises:
+        ValueError: A header cannot hold it.
+    """
+    if not _HEADER_TEXT.fullmatch(secret.get_secret_value()):
+        raise ValueError("has characters beyond printable ASCII, or spaces around it: no header of HTTP can hold it")
+    return secret
+
+
 Pattern = Annotated[str, AfterValidator(pattern)]
 Span = Annotated[int, Field(ge=0, le=CENTURY_MS)]
 SomeSpan = Annotated[Span, Field(ge=1)]
@@ -71,6 +84,7 @@ SomeCount = Annotated[Count, Field(ge=1)]
 Bytes = Annotated[int, Field(ge=0, le=LONG_MAX)]
 Folder = Annotated[Path, BeforeValidator(local_folder)]
 Address = Annotated[str, AfterValidator(partial(_address, of_kafka=False))]
+BearerToken = Annotated[SecretStr, AfterValidator(header_text)]
 KafkaAddress = Annotated[str, AfterValidator(partial(_address, of_kafka=True))]
 
 

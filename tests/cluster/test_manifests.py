@@ -23,7 +23,8 @@ from streaming.commands.app import app
 CONF = Path(__file__).parents[2] / "conf"
 KUBERNETES_VERSION = "1.37"
 PLAIN = ("rbac.yaml", "driver-pod.yaml", "executor-pod.yaml")
-UNIT = CONF / "systemd/rebalance-monitor.service"
+JOB = CONF / "systemd/rebalance-monitor.service"
+UNITS = sorted(JOB.parent.glob("*.service"))
 
 
 def documents(name: str) -> list[dict[str, Any]]:
@@ -113,24 +114,40 @@ def test_the_job_of_the_bundle_fits_the_model_of_databricks() -> None:
     assert task["python_wheel_task"]["entry_point"] in points.select(group="console_scripts").names
 
 
-def test_the_unit_starts_a_command_that_there_is() -> None:
-    unit = configparser.ConfigParser(strict=False, interpolation=None)
-    unit.optionxform = str  # type: ignore[assignment,method-assign]
-    unit.read(UNIT)
-    program, *arguments = unit["Service"]["ExecStart"].split()
+def service_of(unit: Path) -> configparser.SectionProxy:
+    """Return the section of a unit that says how its command is run."""
+    parsed = configparser.ConfigParser(strict=False, interpolation=None)
+    parsed.optionxform = str  # type: ignore[assignment,method-assign]
+    parsed.read(unit)
+    return parsed["Service"]
+
+
+def test_each_command_that_runs_for_months_has_its_unit() -> None:
+    commands = {service_of(unit)["ExecStart"].split()[1] for unit in UNITS}
+    assert commands == {"run", "serve", "alerts"}
+    assert service_of(JOB)["KillMode"] == "mixed"
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_a_unit_starts_a_command_that_there_is_as_hardened_as_the_job(unit: Path) -> None:
+    program, *arguments = service_of(unit)["ExecStart"].split()
     assert Path(program).name == "rebalance-monitor"
     assert_command_exists(arguments)
-    assert unit["Service"]["KillMode"] == "mixed"
+    own = {"ExecStart", "EnvironmentFile", "Environment", "CacheDirectory", "KillMode", "TimeoutStopSec"}
+    own |= {"RestartSec", "RestartPreventExitStatus"}
+    job = {key: value for key, value in service_of(JOB).items() if key not in own}
+    assert {key: value for key, value in service_of(unit).items() if key not in own} == job
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed on this machine")
-def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
-    here = tmp_path / UNIT.name
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_systemd_accepts_a_unit(unit: Path, tmp_path: Path) -> None:
+    here = tmp_path / unit.name
     # The program must be there.
-    here.write_text(UNIT.read_text().replace("/opt/rebalance-monitor/bin/rebalance-monitor", sys.executable))
+    here.write_text(unit.read_text().replace("/opt/rebalance-monitor/bin/rebalance-monitor", sys.executable))
     command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", here]
     verified = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (verified.returncode, verified.stderr) == (0, "")
-    here.write_text(here.read_text().replace("KillMode=mixed", "KilMode=mixed"))
+    here.write_text(here.read_text().replace("NoNewPrivileges=yes", "NoNewPrivilege=yes"))
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "KilMode" in refused.stderr
+    assert "NoNewPrivilege" in refused.stderr

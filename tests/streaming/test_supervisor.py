@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -78,8 +79,13 @@ class ScrapedJob(FailingJob):
         self.scraped = ""
 
     def run(self, *, once: bool = False, flush: bool = False) -> None:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.settings.metrics.port}/metrics", timeout=30) as answer:
-            self.scraped = answer.read().decode()
+        address = f"http://127.0.0.1:{self.settings.metrics.port}/metrics"
+        try:
+            with urllib.request.urlopen(address, timeout=30) as answer:
+                self.scraped = answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                self.scraped = error.reason
 
 
 def test_metrics_are_served_while_the_job_runs_where_a_port_is_set() -> None:
@@ -90,3 +96,12 @@ def test_metrics_are_served_while_the_job_runs_where_a_port_is_set() -> None:
     with pytest.raises(OSError):
         job.run()
     assert load().metrics.port == 0
+
+
+def test_metrics_that_other_machines_reach_need_the_token_of_the_pages() -> None:
+    open_to_all = {"metrics.port": free_port(), "metrics.host": "0.0.0.0"}
+    with pytest.raises(SetupError, match=r"metrics\.host.* no token"):
+        supervise(ScrapedJob(load(None, open_to_all)), once=True)  # type: ignore[arg-type]
+    job = ScrapedJob(load(None, {**open_to_all, "dashboard.token": "t" * 16}))
+    assert supervise(job, once=True) == 0  # type: ignore[arg-type]
+    assert job.scraped == "Unauthorized"

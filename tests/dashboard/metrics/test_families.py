@@ -174,6 +174,15 @@ def test_counters_never_go_back_when_groups_and_rows_are_added() -> None:
     assert before["rebalances_total"]["c", "other", "member_left"] == 22
 
 
+def test_a_cluster_without_rebalances_has_a_label_of_its_own() -> None:
+    group = {"system": "kafka", "state": "not_followed", "members": 2}
+    quiet = [{**group, "cluster": name, "group_id": "g"} for name in ("c", "quiet")]
+    found = samples(GivenRows(rebalances=[rebalance("g", 1_000)], groups=quiet), metrics())
+    assert found["group_members"] == {("c", "g"): 2, ("quiet", "g"): 2}
+    bounded = samples(GivenRows(rebalances=[rebalance("g", 1_000)], groups=quiet), metrics(max_clusters=1))
+    assert bounded["group_members"] == {("c", "g"): 2, ("other", "other"): 2}
+
+
 def test_kinds_that_a_source_made_up_are_bounded() -> None:
     made_up = [
         {"cluster": "c", "group_id": "g", "kind": f"kind-{number:03}", "severity": "info", "opened_at": number}

@@ -13,6 +13,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 
 from dashboard.app import create_app
 from dashboard.metrics import router
+from streaming.alerts.follower import AlertsStatus
 from streaming.settings.model import Dashboard, load
 from tests.dashboard.hostile import HOSTILE
 from tests.streaming.views.story import rebalance, store
@@ -68,6 +69,16 @@ def test_metrics_need_the_token_and_health_does_not(story_tables: Path) -> None:
         assert client.get("/metrics").status_code == 401
         assert client.get("/metrics", headers={"authorization": f"Bearer {token}"}).status_code == 200
         assert client.get("/healthz").status_code == client.get("/readyz").status_code == 200
+
+
+def test_alerts_that_do_not_run_are_shown(story_tables: Path, settings: Dashboard) -> None:
+    alerts = AlertsStatus()
+    with TestClient(create_app(story_tables, settings, alerts=alerts)) as client:
+        shown = []
+        for alerts.is_running in (None, True, False):
+            lines = client.get("/metrics").text.splitlines()
+            shown.append([line for line in lines if line.startswith("rebalance_monitor_alerts_running")])
+    assert shown == [[], ["rebalance_monitor_alerts_running 1.0"], ["rebalance_monitor_alerts_running 0.0"]]
 
 
 def test_hostile_ids_are_values_of_labels_and_nothing_else(tmp_path: Path, settings: Dashboard) -> None:

@@ -11,9 +11,9 @@ from starlette.types import Receive, Scope, Send
 
 from dashboard.security.frame import MAX_BODY_BYTES, SecurityFrame
 from dashboard.security.headers import HEADERS
-from dashboard.security.hosts import AllowedHosts
 from dashboard.security.rate_limit import BURST, RateLimit
 from dashboard.security.token import COOKIE, SESSION_S, new_session
+from streaming.machine.http_access import AllowedHosts
 
 TOKEN = "a long enough token"
 NOW = 1_767_225_600

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
-from dashboard.security.token import COOKIE, SESSION_S, bearer, is_session, is_token, new_session, session_of
+from dashboard.security.token import COOKIE, SESSION_S, is_session, new_session, session_of
 
 TOKEN = "a long enough token"
 NOW = 1_767_225_600
-
-
-def test_only_the_token_is_the_token() -> None:
-    assert is_token(TOKEN, TOKEN)
-    assert not any(is_token(TOKEN, given) for given in ("", TOKEN[:-1], TOKEN + " ", TOKEN.upper(), "\udcff"))
-
-
-@pytest.mark.parametrize("header", ["", "Bearer", "Basic abc", "abc"])
-def test_a_header_without_a_bearer_has_no_token(header: str) -> None:
-    assert not bearer(header)
 
 
 def test_a_session_holds_until_it_expires() -> None:

@@ -77,6 +77,7 @@ class Scene:
         self.engine = AlertEngine(self.settings, found, self.receiver, ledger or Ledger(None), lambda: self.now_ms)
         self.current: dict[str, Row] = {}
         self.closed: dict[str, Row] = {}
+        self.missing: set[str] = set()
 
     def open(self, *rows: Row) -> None:
         """Open findings."""
@@ -90,7 +91,7 @@ class Scene:
     @property
     def findings(self) -> Findings:
         """Return what the table has now."""
-        return Findings(self.current, self.closed)
+        return Findings(self.current, self.closed, self.missing)
 
     def step(self, after_ms: int = 0) -> list[tuple[str, list[str]]]:
         """Move the time, let the engine work, and return what the webhook got."""

@@ -58,6 +58,22 @@ def test_alertmanager_gets_alerts_with_an_end() -> None:
     assert first["generatorURL"] == "https://monitor.example"
 
 
+def test_an_alert_of_a_source_with_a_clock_ahead_never_ends_before_it_starts() -> None:
+    ahead = finding("f", opened_at=T0 + 600_000)
+    alerts = [
+        alert
+        for one in (notice(ahead, "opened"), notice({**ahead, "closed_at": T0 + 660_000}, "closed"))
+        for alert in composed(one)["alertmanager"][0].body
+    ]
+    assert [(alert["startsAt"], alert["endsAt"]) for alert in alerts] == [
+        ("2026-01-01T00:00:05.000Z", "2026-01-01T00:04:05.000Z"),
+        ("2026-01-01T00:00:05.000Z", "2026-01-01T00:00:05.000Z"),
+    ]
+    backwards = composed(notice(finding("f", opened_at=T0 + 2_000, closed_at=T0 + 1_000), "closed"))["alertmanager"]
+    (alert,) = backwards[0].body
+    assert alert["startsAt"] == alert["endsAt"]
+
+
 def test_pagerduty_gets_an_event_for_each_finding_that_resolves_by_its_key() -> None:
     first, second = (request.body for request in composed(OPENED, CLOSED)["pagerduty"])
     assert isinstance(first, dict)

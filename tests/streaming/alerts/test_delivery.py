@@ -14,8 +14,13 @@ from typing import Any
 import pytest
 
 from streaming.alerts.channels import Request
-from streaming.alerts.delivery import Backoff, DeliveryError, http_delivery
+from streaming.alerts.delivery import DeliveryError, attempt, http_delivery
+from streaming.settings.errors import SettingsError
 from tests.streaming.alerts.planted import settings
+from tests.streaming.tables.journals import T0
+
+# Statuses that are about the receiver, not about the request.
+CHANNELS = (302, 408, 425, 429, 500, 503)
 
 
 class Hook(ThreadingHTTPServer):
@@ -67,7 +72,7 @@ def request(url: str) -> Request:
 
 
 def send(url: str) -> None:
-    with http_delivery(settings()) as deliver:
+    with http_delivery(settings(), lambda: T0) as deliver:
         deliver(request(url))
 
 
@@ -85,6 +90,12 @@ def test_a_request_arrives_with_its_headers(hook: Hook) -> None:
         (404, {}, 0),
         (429, {"Retry-After": "7"}, 7_000),
         (503, {"Retry-After": "soon"}, 0),
+        (503, {"Retry-After": "9" * 5_000}, 999_999_999_999_000),
+        (503, {"Retry-After": "Thu, 01 Jan 2026 00:00:30 GMT"}, 30_000),
+        (503, {"Retry-After": "Thursday, 01-Jan-26 00:00:30 GMT"}, 30_000),
+        (503, {"Retry-After": "Thu Jan  1 00:00:30 2026"}, 30_000),
+        (503, {"Retry-After": "Wed, 31 Dec 2025 23:59:59 GMT"}, 0),
+        (503, {"Retry-After": "Thu, 99 Jan 2026 00:00:30 GMT"}, 0),
         (302, {"Location": "http://127.0.0.1:1/elsewhere"}, 0),
     ],
 )
@@ -94,6 +105,35 @@ def test_all_but_success_is_a_failure(hook: Hook, status: int, headers: dict[str
         send(hook.url)
     assert caught.value.retry_after_ms == retry_ms
     assert len(hook.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "is_refusal"), [(400, True), (404, True), (413, True), (422, True)] + [(one, False) for one in CHANNELS]
+)
+def test_what_is_about_the_request_is_a_refusal(hook: Hook, status: int, is_refusal: bool) -> None:
+    hook.answers = [(status, {})]
+    with pytest.raises(DeliveryError) as caught:
+        send(hook.url)
+    assert caught.value.is_refusal is is_refusal
+
+
+def test_an_unexpected_error_is_a_refusal_that_does_not_show_its_text() -> None:
+    wrong = replace(request("http://127.0.0.1:1/"), headers={"Authorization": "Bearer schlüssel-SECRET"})
+    with http_delivery(settings()) as deliver:
+        error = attempt(deliver, wrong)
+    assert error is not None
+    assert error.is_refusal
+    assert "UnicodeEncodeError" in str(error)
+    assert "SECRET" not in str(error)
+
+
+def test_an_address_that_cannot_be_called_is_a_mistake_of_the_settings() -> None:
+    with (
+        pytest.raises(SettingsError, match=r"alerts\.slack_url") as caught,
+        http_delivery(settings(slack_url="http://☃.example/SECRET")),
+    ):
+        pass
+    assert "SECRET" not in str(caught.value)
 
 
 def test_no_log_shows_the_address_or_a_key(hook: Hook, caplog: pytest.LogCaptureFixture) -> None:
@@ -111,14 +151,3 @@ def test_a_failure_does_not_show_the_address() -> None:
         send("http://127.0.0.1:1/SECRET")
     assert "SECRET" not in str(caught.value)
     assert caught.value.__cause__ is None
-
-
-def test_pauses_double_up_to_the_longest_and_end_with_a_success() -> None:
-    backoff = Backoff(1_000, 5_000)
-    assert [backoff.failed("a", 0) for _ in range(5)] == [1_000, 2_000, 4_000, 5_000, 5_000]
-    assert not backoff.may_try("a", 4_999)
-    assert backoff.may_try("a", 5_000)
-    assert backoff.may_try("b", 0)
-    backoff.succeeded("a")
-    assert backoff.may_try("a", 0)
-    assert backoff.failed("a", 0, 3_000) == 3_000

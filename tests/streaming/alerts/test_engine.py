@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from streaming.alerts.channels import Request
 from streaming.alerts.delivery import DeliveryError
-from streaming.alerts.engine import FindingsReader, follow
+from streaming.alerts.engine import MISSING_MS, FindingsReader
 from streaming.alerts.ledger import Ledger
-from tests.streaming.alerts.planted import Scene, finding
+from tests.streaming.alerts.planted import Scene, bodies, finding
 from tests.streaming.tables.journals import T0
 
 
@@ -118,6 +119,88 @@ def test_a_refused_message_is_tried_again_with_growing_pauses_and_sent_once() ->
     assert scene.step(100_000) == []
 
 
+class Refusing:
+    """Refuses messages with a group or a finding; all others are accepted."""
+
+    def __init__(self, scene: Scene, name: str, error: Exception | None = None) -> None:
+        self.accept, self.name = scene.receiver, name
+        self.error = error or DeliveryError("HTTP 400", is_refusal=True)
+        self.tried: list[tuple[int, list[str]]] = []
+        self.scene = scene
+        scene.engine._deliver = self
+
+    def __call__(self, request: Request) -> None:
+        (body,) = bodies([request], request.channel)
+        self.tried.append((self.scene.now_ms - T0, [one["finding_id"] for one in body["findings"]]))
+        if self.name in {body["group_id"], *self.tried[-1][1]}:
+            raise self.error
+        self.accept(request)
+
+    @property
+    def times(self) -> list[int]:
+        """Return when messages with it came."""
+        return [at for at, names in self.tried if self.name in names]
+
+
+@pytest.mark.parametrize("error", [None, UnicodeEncodeError("ascii", "ü", 0, 1, "SECRET")])
+def test_a_refused_message_holds_up_no_other_and_has_pauses_of_its_own(error: Exception | None) -> None:
+    scene = Scene(retry_first_ms=1_000, retry_most_ms=4_000)
+    refusing = Refusing(scene, "poison", error)
+    scene.open(finding("poison", group="a"), finding("b", group="b"), finding("c", group="c"))
+    assert scene.step() == [("opened", ["b"]), ("opened", ["c"])]
+    scene.open(finding("d", group="d"))
+    assert scene.step(100) == [("opened", ["d"])]
+    for _ in range(200):
+        assert scene.step(100) == []
+    assert refusing.times == [0, 1_000, 3_000, 7_000, 11_000, 15_000, 19_000]
+    refusing.name = ""
+    assert scene.step(4_000) == [("opened", ["poison"])]
+    assert scene.step(100_000) == []
+
+
+def test_findings_of_a_refused_message_are_tried_again_one_by_one() -> None:
+    scene = Scene()
+    refusing = Refusing(scene, "poison")
+    scene.open(finding("a"), finding("poison"), finding("z"))
+    assert scene.step() == []
+    assert scene.step(1_000) == [("opened", ["a"]), ("opened", ["z"])]
+    scene.open(finding("later"))
+    assert scene.step(100) == [("opened", ["later"])]
+    scene.close("a", "poison")
+    assert scene.step(100_000) == [("closed", ["a"])]
+    assert refusing.times == [0, 1_000]
+
+
+def test_a_message_on_which_the_channel_fails_is_sent_last() -> None:
+    scene = Scene()
+    refusing = Refusing(scene, "poison", DeliveryError("HTTP 500"))
+    scene.open(finding("poison", group="a"), finding("b", group="b"), finding("c", group="c"))
+    assert scene.step() == []
+    assert scene.step(1_000) == [("opened", ["b"]), ("opened", ["c"])]
+    assert refusing.times == [0, 1_000]
+
+
+def test_a_message_that_cannot_be_made_holds_up_no_other() -> None:
+    scene = Scene()
+    scene.open(finding("a", group="a", opened_at=2**80), finding("b", group="b"))
+    assert scene.step() == [("opened", ["b"])]
+
+
+def test_an_event_that_one_channel_refuses_alone_does_not_hold_up_its_others() -> None:
+    scene = Scene(webhook_url="", pagerduty_routing_key="K")
+    accept = scene.receiver
+
+    def deliver(request: Request) -> None:
+        if "poison" in str(request.body):
+            raise DeliveryError("HTTP 400", is_refusal=True)
+        accept(request)
+
+    scene.engine._deliver = deliver
+    scene.open(finding("a"), finding("poison"), finding("z"))
+    scene.step()
+    assert scene.engine.ledger.of("pagerduty").opened.keys() == {"a", "z"}
+
+
 def test_a_receiver_sets_how_long_to_wait() -> None:
     scene = Scene()
     scene.receiver.refuses = DeliveryError("HTTP 429", 30_000)
@@ -185,6 +268,86 @@ def test_open_alerts_are_repeated_to_an_alertmanager_only() -> None:
     assert scene.engine.step(scene.findings) == 0
 
 
+def test_what_is_open_is_repeated_to_an_alertmanager_as_soon_as_a_process_starts() -> None:
+    values: dict[str, object] = {"webhook_url": "", "alertmanager_url": "http://127.0.0.1:1"}
+    before = Scene(**values)
+    before.open(finding("f"))
+    assert before.engine.step(before.findings) == 1
+    after = Scene(before.engine.ledger, **values)
+    after.open(finding("f"), finding("g", group="payments"))
+    after.now_ms += 1_000
+    assert after.engine.step(after.findings, is_last=True) == 2
+    assert [len(request.body) for request in after.receiver.taken] == [1, 1]
+
+
+def test_repeated_alerts_that_are_refused_hold_up_no_others() -> None:
+    scene = Scene(webhook_url="", alertmanager_url="http://127.0.0.1:1", max_findings=1)
+    scene.open(finding("a"), finding("b"))
+    scene.engine.step(scene.findings)
+    scene.receiver.taken.clear()
+    accept = scene.receiver
+
+    def deliver(request: Request) -> None:
+        if "Message of a." in str(request.body):
+            raise DeliveryError("HTTP 400", is_refusal=True)
+        accept(request)
+
+    scene.engine._deliver = deliver
+    scene.now_ms += 60_000
+    assert scene.engine.step(scene.findings) == 1
+    scene.now_ms += 1_000
+    assert scene.engine.step(scene.findings) == 0
+
+
+def test_in_a_last_step_nothing_waits_for_more_of_its_group() -> None:
+    scene = Scene(group_wait_ms=60_000)
+    scene.open(finding("a"), finding("b"))
+    for sent in ([("opened", ["a", "b"])], []):
+        scene.engine.step(scene.findings, is_last=True)
+        assert scene.receiver.statuses() == sent
+
+
+def test_a_finding_without_a_row_is_resolved_as_it_was_sent_also_by_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "alerts.json"
+    before = Scene(Ledger(path))
+    before.open(finding("f", cluster="c9", severity="warning"))
+    before.step()
+    before.current.clear()
+    before.missing = {"f"}
+    assert before.step() == []
+    after = Scene(Ledger(path))
+    after.missing = {"f"}
+    assert after.step(MISSING_MS - 1) == []
+    after.now_ms += 1
+    after.engine.step(after.findings)
+    (body,) = bodies(after.receiver.taken, "webhook")
+    (ended,) = body["findings"]
+    assert (body["status"], body["cluster"], body["severity"]) == ("closed", "c9", "warning")
+    assert (ended["kind"], ended["closed_at"]) == ("duplicate_ids", "2026-01-01T00:01:00.000Z")
+    assert Ledger(path).open_findings == set()
+    assert (Ledger(path).findings, Ledger(path).missing_since) == ({}, {})
+
+
+def test_a_row_that_is_away_for_a_while_is_not_resolved() -> None:
+    scene = Scene()
+    scene.open(finding("f"))
+    scene.step()
+    scene.missing = {"f"}
+    scene.step(1_000)
+    scene.missing = set()
+    scene.step(MISSING_MS)
+    scene.missing = {"f"}
+    assert scene.step(1_000) == []
+
+
+def test_a_finding_without_a_row_that_an_earlier_release_sent_is_resolved() -> None:
+    scene = Scene()
+    scene.engine.ledger.of("webhook").opened["f"] = T0
+    scene.missing = {"f"}
+    scene.step()
+    assert scene.step(MISSING_MS) == [("closed", ["f"])]
+
+
 def test_a_dry_run_shows_what_is_due_and_changes_nothing() -> None:
     scene = Scene(group_wait_ms=60_000)
     scene.open(finding("f"))
@@ -196,20 +359,5 @@ def test_a_dry_run_shows_what_is_due_and_changes_nothing() -> None:
 def test_it_follows_the_versions_of_the_table(tables: Path) -> None:
     reader = FindingsReader(tables)
     found = reader.read({"f1", "gone"})
-    assert (list(found.current), dict(found.closed)) == (["f1"], {})
+    assert (list(found.current), dict(found.closed), found.missing) == (["f1"], {}, {"gone"})
     assert reader.read(set()).current is found.current
-
-
-def test_tables_that_cannot_be_read_for_a_while_are_tried_again(tmp_path: Path) -> None:
-    scene = Scene()
-    waited: list[float] = []
-    log = tmp_path / "findings" / "_delta_log"
-    log.mkdir(parents=True)
-    (log / f"{0:020}.json").write_text("not json\n")
-
-    def wait(seconds: float) -> bool:
-        waited.append(seconds)
-        return len(waited) == 3
-
-    follow(FindingsReader(tmp_path), scene.engine, wait, 2_000)
-    assert waited == [2.0] * 3

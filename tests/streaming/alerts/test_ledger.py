@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.alerts.ledger import Ledger
+from streaming.alerts.ledger import Ledger, Remembered
 from streaming.setup.errors import SetupError
 
 
@@ -21,6 +21,23 @@ def test_it_is_read_as_it_was_written_and_old_cool_downs_are_dropped(tmp_path: P
     assert again.of("slack").cooling == {"new": 11}
     assert again.open_findings == {"f"}
     assert again.shown() == {"slack": 1}
+
+
+def test_a_file_of_an_earlier_release_has_no_details_of_its_findings(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.write_bytes(b'{"version":1,"channels":{"slack":{"opened":{"f":5},"cooling":{}}}}')
+    ledger = Ledger(path)
+    assert (ledger.open_findings, ledger.findings, ledger.missing_since) == ({"f"}, {}, {})
+
+
+def test_details_are_kept_of_open_findings_alone(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "state.json")
+    ledger.of("slack").opened["f"] = 5
+    ledger.findings |= {name: Remembered("c", "g", "flapping", "warning", 1) for name in ("f", "ended")}
+    ledger.missing_since |= {"f": 7, "ended": 8}
+    ledger.write(0)
+    again = Ledger(tmp_path / "state.json")
+    assert (again.findings, again.missing_since) == ({"f": ledger.findings["f"]}, {"f": 7})
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"version": 1}', b'{"version": 1, "channels": {"slack": 5}}'])

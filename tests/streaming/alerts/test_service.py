@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from streaming.alerts import service
+from streaming.alerts.follower import AlertsStatus
 from streaming.settings.errors import SettingsError
+from streaming.settings.model import load
 from streaming.setup.errors import SetupError
 from tests.streaming.alerts.planted import Receiver, settings
 
@@ -23,6 +25,27 @@ def test_what_is_due_is_sent_once(tables: Path, tmp_path: Path) -> None:
     receiver = Receiver()
     assert [service.run_once(tables, given, to(receiver)) for _ in range(2)] == [1, 0]
     assert receiver.statuses() == [("opened", ["f1"])]
+
+
+def test_a_single_run_sends_with_the_settings_as_they_are_by_default(tables: Path, tmp_path: Path) -> None:
+    given = settings(state_file=tmp_path / "state.json", group_wait_ms=load().alerts.group_wait_ms)
+    assert given.group_wait_ms > 0
+    receiver = Receiver()
+    assert [service.run_once(tables, given, to(receiver)) for _ in range(2)] == [1, 0]
+
+
+def test_a_state_file_that_cannot_be_written_is_named_at_the_start(tables: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SetupError, match=r"alerts\.state_file .* is not a folder"):
+        service.run_once(tables, settings(state_file=tmp_path / "file" / "state.json"), to(Receiver()))
+
+
+def test_beside_a_server_it_runs_until_the_end(tables: Path, tmp_path: Path) -> None:
+    status = AlertsStatus()
+    with service.in_background(tables, settings(state_file=tmp_path / "state.json", poll_interval_ms=1), status):
+        (thread,) = [one for one in threading.enumerate() if one.name == "alerts"]
+    assert not thread.is_alive()
+    assert status.is_running is False
 
 
 def test_it_follows_until_it_is_stopped(tables: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,10 +32,7 @@ def test_a_dry_run_prints_what_would_be_sent(tables: Path, state: Path) -> None:
     assert not state.exists()
 
 
-def test_once_counts_what_was_accepted_and_hides_the_address(
-    tables: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("REBALANCE_MONITOR_ALERTS__GROUP_WAIT_MS", "0")
+def test_once_counts_what_was_accepted_and_hides_the_address(tables: Path, capfd: pytest.CaptureFixture[str]) -> None:
     result = run(tables, "alerts", "--once")
     assert (result.exit_code, "sent: 0" in result.stderr) == (0, True)
     assert "SECRET" not in result.output + "".join(capfd.readouterr())
@@ -43,3 +41,22 @@ def test_once_counts_what_was_accepted_and_hides_the_address(
 def test_without_tables_it_fails_with_a_sentence(tmp_path: Path) -> None:
     result = run(tmp_path / "absent", "alerts", "--dry-run")
     assert (result.exit_code, "no such folder" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("WEBHOOK_TOKEN", "schlüssel-SECRET"), ("SLACK_URL", "http://☃.example/SECRET"), ("STATE_FILE", "/dev/null/x/y")],
+)
+@pytest.mark.parametrize("command", [["serve", "--port", "0"], ["alerts"]])
+def test_settings_that_cannot_work_are_refused_by_name(
+    tables: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    complaint: Callable[..., str],
+    command: list[str],
+    name: str,
+    value: str,
+) -> None:
+    monkeypatch.setenv(f"REBALANCE_MONITOR_ALERTS__{name}", value)
+    refused = complaint(*command, "--tables", str(tables))
+    assert f"alerts.{name.lower()}" in refused
+    assert "SECRET" not in refused

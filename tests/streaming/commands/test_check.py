@@ -8,8 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from streaming.commands import check as check_module
+from streaming.commands.app import app
 from streaming.commands.check import sentence
 from streaming.views.objectives import Evaluation, Figure
 from tests.streaming.views.story import run
@@ -117,22 +119,36 @@ def test_tables_that_cannot_be_read_are_unknown(tmp_path: Path, as_json: bool) -
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "reason"),
     [
-        ["--objective", "nonsense=3"],
-        ["--objective", "queue_pause_s"],
-        ["--objective", "queue_pause_s=many"],
-        ["--objective", "queue_pause_s=-1"],
-        ["--objective", "queue_pause_s=nan"],
-        ["--window", "0s"],
-        ["--window", "long"],
-        ["--at", "noon"],
-        ["--no-such-option"],
-        ["--config", "absent.toml"],
+        (["--objective", "nonsense=3"], "nonsense=3"),
+        (["--objective", "queue_pause_s"], "queue_pause_s"),
+        (["--objective", "queue_pause_s=many"], "queue_pause_s=many"),
+        (["--objective", "queue_pause_s=-1"], "queue_pause_s_warning"),
+        (["--objective", "queue_pause_s=nan"], "queue_pause_s_warning"),
+        (["--window", "0s"], "window_ms"),
+        (["--window", "long"], "long"),
+        (["--at", "noon"], "noon"),
+        (["--no-such-option"], "--no-such-option"),
+        (["--config", "absent.toml"], "absent.toml"),
+        (["--group"], "--group"),
+        (["one", "too many"], "one"),
+        (["--cluster", "c3"], "there is no cluster c3"),
+        (["--group", "absent"], "there is no group absent"),
+        (["--cluster", "c2", "--group", "orders"], "there is no group orders in cluster c2"),
+        (["--cluster", "a|b\nc"], "there is no cluster a¦b\\nc"),
     ],
 )
-def test_arguments_that_cannot_be_used_are_unknown_and_not_critical(tables: Path, arguments: list[str]) -> None:
-    assert run(tables, "check", *arguments).exit_code == 3
+@pytest.mark.parametrize("as_json", [False, True])
+def test_arguments_that_cannot_be_used_are_unknown_with_one_line_of_the_reason(
+    tables: Path, arguments: list[str], reason: str, as_json: bool
+) -> None:
+    # The option of the tables comes before: one that lacks its value would take it.
+    result = CliRunner().invoke(app, ["check", "--tables", str(tables), *(["--json"] if as_json else []), *arguments])
+    assert (result.exit_code, result.stdout.count("\n")) == (3, 1)
+    line = json.loads(result.stdout)["message"] if as_json else result.stdout
+    assert line.startswith("REBALANCES UNKNOWN - ")
+    assert reason in line
 
 
 def test_hostile_ids_keep_to_one_short_line() -> None:

@@ -15,10 +15,9 @@ from streaming.terminal.live_view import ClusterStatus, LiveStatus
 from tests.dashboard.hostile import HOSTILE
 
 
-def fetched(port: int, path: str) -> tuple[int, str]:
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}{path}", headers={"Accept": "application/openmetrics-text; version=1.0.0"}
-    )
+def fetched(port: int, path: str, **headers: str) -> tuple[int, str]:
+    accepted = {"Accept": "application/openmetrics-text; version=1.0.0"}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={**accepted, **headers})
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.status, answer.read().decode()
@@ -97,3 +96,19 @@ def test_hostile_names_of_clusters_are_short_printable_labels(status: LiveStatus
 def test_a_port_in_use_is_named(port: int) -> None:
     with pytest.raises(SetupError, match=f"127.0.0.1:{port}"), serve_metrics(LiveStatus(), "127.0.0.1", port):
         pass
+
+
+def test_at_an_address_for_others_metrics_need_a_token_and_health_does_not(status: LiveStatus) -> None:
+    with pytest.raises(SetupError, match=r"metrics\.host: 0\.0\.0\.0 .* no token"), serve_metrics(status, "0.0.0.0", 0):
+        pass
+    with serve_metrics(status, "0.0.0.0", 0, token="t" * 16) as port:
+        assert fetched(port, "/metrics")[0] == fetched(port, "/metrics", Authorization="Bearer wrong")[0] == 401
+        assert fetched(port, "/metrics", Authorization=f"Bearer {'t' * 16}")[0] == 200
+        assert fetched(port, "/healthz")[0] == fetched(port, "/readyz")[0] == 200
+
+
+def test_it_answers_by_its_own_names_only(status: LiveStatus, port: int) -> None:
+    for path in ("/metrics", "/healthz"):
+        assert fetched(port, path, Host="evil.example")[0] == 421
+    with serve_metrics(status, "127.0.0.1", 0, names=["monitor.example"]) as other:
+        assert fetched(other, "/metrics", Host="Monitor.example:9188")[0] == 200

@@ -17,6 +17,10 @@ from tests.streaming.tables.journals import T0
         ("slack_url", "SECRET"),
         ("alertmanager_url", "http://"),
         ("pagerduty_url", ["SECRET"]),
+        *(
+            ("webhook_url", f"http://{wrong}")
+            for wrong in ("user:SECRET", "host:99999/", "[::1/", "a..b/", "host/a b", "host/\n", "host/\ud800")
+        ),
         ("webhook_token", 5),
         ("min_severity", "loud"),
         ("groups", ["("]),

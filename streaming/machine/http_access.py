@@ -1,9 +1,16 @@
-"""Dashboard: by which names the server may be called; so no page elsewhere reaches it under a name of its own."""
+"""Shell: who may call a server of ours: from where, by which name of it, with which token.
+
+Names are checked so that no page elsewhere reaches it under a name of its own.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import ipaddress
 from collections.abc import Iterable
+
+from streaming.setup.errors import SetupError
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 _ANY = frozenset({"0.0.0.0", "::"})
@@ -20,6 +27,38 @@ def is_local(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def require_token(host: str, token: str, setting: str) -> None:
+    """Check that a server has a token if other machines reach it.
+
+    Args:
+        host: The address to listen at. setting: Where that was set.
+
+    Raises:
+        SetupError: It has none.
+    """
+    if not is_local(host) and not token:
+        raise SetupError(
+            f"{setting}: {host} is reached from other machines, and there is no token",
+            "set dashboard.token (REBALANCE_MONITOR_DASHBOARD__TOKEN), or listen at 127.0.0.1",
+        )
+
+
+def is_token(token: str, given: str) -> bool:
+    """Return whether a text is the token, in a time that depends on neither's content."""
+    return hmac.compare_digest(_digest(token), _digest(given))
+
+
+def bearer(header: str) -> str | None:
+    """Return the token of an ``Authorization`` header.
+
+    Example:
+        >>> bearer("Bearer secret"), bearer("Basic secret")
+        ('secret', None)
+    """
+    scheme, _, given = header.partition(" ")
+    return given.strip() if scheme.lower() == "bearer" else None
 
 
 class AllowedHosts:
@@ -58,3 +97,8 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _digest(text: str) -> bytes:
+    # Texts of equal length: the comparison does not reveal the token's.
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,71 @@
+"""Shell: follows the findings for months: what fails is logged and tried again, and whether it works can be asked."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltalake.exceptions import DeltaError
+
+from streaming.alerts.retries import Backoff
+from streaming.machine.logs import logger
+from streaming.settings.alerts import Alerts
+
+if TYPE_CHECKING:
+    from streaming.alerts.engine import AlertEngine, FindingsReader
+
+_log = logger("alerts")
+
+
+@dataclass
+class AlertsStatus:
+    """What other threads may know of the alerts of this process.
+
+    Attributes:
+        is_running: Whether the findings were followed at the last try; None = no channel is configured.
+    """
+
+    is_running: bool | None = None
+
+
+def follow(
+    reader: FindingsReader,
+    engine: AlertEngine,
+    wait: Callable[[float], bool],
+    settings: Alerts,
+    status: AlertsStatus | None = None,
+) -> None:
+    """Send what is due, again and again, until ``wait`` returns that it is time to stop.
+
+    Args:
+        wait: Waits for so many seconds, or until the stop.
+        settings: How often, and how long after an unexpected error.
+        status: Is kept up to date.
+    """
+    status = status or AlertsStatus()
+    backoff = Backoff(settings.poll_interval_ms, max(settings.poll_interval_ms, settings.retry_most_ms))
+    status.is_running = False
+    try:
+        while True:
+            pause_ms = settings.poll_interval_ms
+            try:
+                engine.step(reader.read(engine.ledger.open_findings))
+            except (DeltaError, OSError) as error:
+                status.is_running = False
+                _log.warning("the findings could not be followed; tried again", reason=str(error))
+            except Exception as error:  # noqa: BLE001 - alerts that end without a word are worse than ones that fail
+                status.is_running = False
+                pause_ms = backoff.failed("", 0)
+                # Its text may hold what is secret.
+                place = traceback.extract_tb(error.__traceback__)[-1]
+                reason = f"{type(error).__name__} in {place.name} ({place.filename}:{place.lineno})"
+                _log.error("alerts failed unexpectedly; tried again", reason=reason, retry_ms=pause_ms)
+            else:
+                status.is_running = True
+                backoff.succeeded("")
+            if wait(pause_ms / 1_000):
+                return
+    finally:
+        status.is_running = False
