@@ -61,8 +61,8 @@ REBALANCES = Table(
         Column("generation_source", TEXT, "reported (by the source) or counted (by the monitor)"),
         Column("event_time", TIME, "Event time"),
         Column("detected_at", TIME, "Processing time: the timestamp of the batch that decided it"),
-        Column("trigger", TEXT, "Main cause: the first in the documented order of kinds"),
-        Column("triggers", TRIGGERS, "Every cause at the same event time"),
+        Column("trigger", TEXT, "Main cause: the first of its kind in the order of docs/groups.md"),
+        Column("triggers", TRIGGERS, "Every cause that it takes in"),
         Column("strategy", TEXT, "Strategy that computed the assignment, by its qualified name"),
         Column("leader", TEXT, "Member that computed the assignment, where the source reports it"),
         Column("mode", TEXT, "clustering, broadcasting or message"),
@@ -291,7 +291,7 @@ GROUP_MINUTES = Table(
         Column(
             "queue_pause_ms",
             LONG,
-            "Queue pauses of its rebalances, or that ended in it where members take over by themselves, as far as observed;"
+            "Queue pauses of its rebalances, or that ended in it where members take over by themselves, if observed;"
             " null = of none of them",
         ),
         Column("idle_members", COUNT, "Idle members at the end of the minute"),

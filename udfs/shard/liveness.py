@@ -2,7 +2,8 @@
 
 A row is one member that lives by heartbeats: the upper 40 bits of its key, its last applied heartbeat, its
 session timeout. Rows are ordered by group (in the order of the shard's groups), then by key. A heartbeat
-without a description costs a search in this table and nothing else.
+without a description costs a search in this table and nothing else, unless its member has no row, it comes after a
+missed deadline, or it is late.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Core: what is due for a group in one batch, in the order of its times. No I/O.
 
-At one time events come in the order of their kinds, then bare heartbeats, then expiries.
+At one time events come in the order of their kinds, bare heartbeats after described ones and before what members
+report of their queues; expiries come last. At the time of a reported generation all events come before it.
 """
 
 from __future__ import annotations

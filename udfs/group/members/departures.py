@@ -1,6 +1,7 @@
 """Core: how a member departed: the kind of cause, its time and its evidence. No I/O.
 
 This module only maps. Departures are found by ``triggers._departure`` in groups of reported generations, by
+``group_epochs._departure`` in those of the new protocols, by
 ``polls.on_snapshot`` for polls, ``membership.on_leave`` for events, ``liveness.apply_expiry`` for deadlines.
 
 =====================  ===================  =======================
