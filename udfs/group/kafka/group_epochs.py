@@ -17,7 +17,7 @@ from udfs.group.batch.context import GroupContext
 from udfs.group.events.lifecycle import show_unfollowed
 from udfs.group.kafka.epoch_rebalance import take_epoch
 from udfs.group.kafka.inferred_departures import newest_commits
-from udfs.group.kafka.reported_generations import update_existing
+from udfs.group.kafka.reported_generations import rename_static_members, update_existing
 from udfs.group.kafka.topic_names import has_names, learn_names
 from udfs.group.state.assignment_diff import by_owner
 from udfs.group.state.group import Evidence
@@ -144,6 +144,8 @@ def take_back(context: GroupContext, records: Sequence[DueEvent], snapshot: Grou
     _end_records(context, at)
     if snapshot.generation != context.group.generation or not snapshot.members:
         return False
+    # The last one of the newer protocol may be a static member that comes back with the classic one.
+    rename_static_members(context, snapshot, at)
     staying = {info.member_id for info in snapshot.members}
     for due in records:
         record = due.event

@@ -299,6 +299,33 @@ def test_and_back_again() -> None:
     assert script.spans("reported")[-1] == "t/3 b 30..60"
 
 
+@pytest.mark.parametrize("cut", [None, 55])
+def test_a_static_member_that_comes_back_with_the_classic_protocol_continues(cut: int | None) -> None:
+    """As the last one of the new protocol it has the group become a classic one."""
+    script = RecordScript()
+    script.member(10, "a", instance_id="i")
+    script.member(10, "c", classic_strategies=("range",))
+    script.epoch(10, 1)
+    script.target(10, 1, {"a": "0 1", "c": "2 3"})
+    script.current(11, "a", 1, "0 1")
+    script.current(12, "c", 1, "2 3")
+    script.commit(49, "t", 0)
+    script.delete_member(50, "a")
+    script.delete_member(50, "c")
+    script.record(50, "target", deleted=True)
+    script.record(50, "group", deleted=True)
+    held = {"b": [("t", 0), ("t", 1)], "c": [("t", 2), ("t", 3)]}
+    for at, generation in ((50, 1), (60, 2)):
+        who = {"b": {"instance_id": "i"}}
+        script.snapshot(at, generation, {"b": ["t"], "c": ["t"]}, held, who, strategy="range")
+    if cut is not None:
+        script.run(cut)
+    script.run(70)
+    assert script.decided()[1:] == ["60 #2 2->2 strategy_changed"]
+    assert script.sessions() == ["a 10..50 replaced", "b 50..", "c 10.."]
+    assert script.spans("reported")[:2] == ["t/0 a 11..50", "t/0 b 50.."]
+
+
 def test_an_empty_group_that_changes_its_protocol_is_no_new_group() -> None:
     script = RecordScript()
     script.snapshot(10, 6, {"a": ["t"]}, strategy="range")
