@@ -129,14 +129,12 @@ class GroupTruth:
         old = {} if before is None else before.members
         came = self.identities(one.members) - self.identities(old)
         gone = self.identities(old) - self.identities(one.members)
-        # A static member that came back under another id may be told as one that went and one that came.
-        renamed = self.identities(one.members) & self.identities(old)
         joined, ended = (self.identities(_named(row, kinds)) for kinds in (_JOINS, _ENDS))
         if sum(each.at == one.at for each in self.generations) > 1:
             came, gone, joined, ended = set(), set(), set(), set()  # the time of a record does not say with which epoch
-        if joined - renamed != came:
+        if joined != came:
             yield f"came {came}: {_shown(row)}"
-        if ended - renamed != gone:
+        if ended != gone:
             yield f"went {gone}: {_shown(row)}"
         at = epoch_ms(row["event_time"])
         if self.is_classic:

@@ -102,4 +102,8 @@ def test_a_static_member_that_comes_back_under_another_id_neither_joins_nor_leav
         row(1, (0, 1), ("group_created", None), ("member_joined", "a")),
         row(2, (1, 1), ("subscription_changed", "b")),
     ]
-    assert list(group.contradictions(told, [span("a", 0, 1, 2), span("b", 0, 2, None)])) == []
+    spans = [span("a", 0, 1, 2), span("b", 0, 2, None)]
+    assert list(group.contradictions(told, spans)) == []
+
+    told[1] = row(2, (1, 1), ("member_gone", "a"), ("member_joined", "b"))
+    assert [one.partition(":")[0] for one in group.contradictions(told, spans)] == ["came set()", "went set()"]

@@ -334,6 +334,9 @@ class _Maker:
         self.generation[group] += self.chance.choice((1, 1, 1, 1, 2, 3))
         members = self.chance.sample(self.members, self.chance.randint(0, len(self.members)))
         before, coming = self.assigned.get(group), self.coming.pop(group, None)
+        for member in self.present[group] if self.is_static else ():
+            if self.chance.random() < 0.2:  # it is back under another id before the generation is there
+                self.restarts[group, member] = self.restarts.get((group, member), 0) + 1
         if coming is not None and self.chance.random() < 0.7:  # the second half of a cooperative move
             self.assigned[group] = coming
             self.generation_snapshot(group)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from tests.model.allocation import Held, NoAnswer, allocate, compared, owners, wanted_queues
@@ -129,13 +130,7 @@ class ReportedGroup(Group):
                     self.describe(self.members[name], info | {"subscriptions": None}, own)
             return
         if self.known and last == number:
-            self.renamed = {}
-            replace_absent(self, at, told)
-            self.end_sessions({})
-            self.renames += [(at, old, name) for name, old in self.renamed.items()]
-            for name, old in self.renamed.items():
-                self.shown[name] = self.shown.pop(old, {})
-                self.members[name].shown_at = at
+            self.take_returns(at, told, ())
         if self.known and last == number and told.keys() == self.members.keys():
             for name, info in told.items():
                 self.describe(self.members[name], info | {"subscriptions": None}, own)
@@ -154,9 +149,14 @@ class ReportedGroup(Group):
             known = self.topics.at(at - 1)
             self.counted = {one: names_of(known[one]) for one in self.subscribed(self.shown) if known.get(one)}
         self.since_before = self.since
+        for one in goodbyes:
+            if one["member_id"] in self.members:
+                self.members[one["member_id"]].said_goodbye = at
+        absent = self.members.keys() - told.keys()
+        back = self.take_returns(at, told, {one for one in absent if self.has_departed(self.members[one], at)})
         before = {name: member.fields() for name, member in self.members.items()}
         subscribed = self.subscribed(before)
-        triggers = self.membership_changes(at, told, goodbyes)
+        triggers = self.membership_changes(at, told)
         triggers += self.description_changes(before, self.fields())
         named = event.get("strategy")
         if named and before and self.last_strategy not in (None, qualified_name(named, self.system)):
@@ -181,13 +181,27 @@ class ReportedGroup(Group):
             missed = number - last - 1
         self.known, self.generation = True, number
         self.reported_generation, self.since, self.last_applied = number, at, at
+        # A static member's return makes a generation where what it sends with it is other than before.
+        triggers = triggers or [("subscription_changed", name, None) for name in back]
         self.write(at, event, triggers or [("unexplained", None, None)], len(before), missed)
 
-    def membership_changes(self, at: int, told: dict[str, Any], goodbyes: list[Event]) -> list[Trigger]:
+    def take_returns(self, at: int, told: dict[str, Any], gone: Collection[str]) -> list[str]:
+        """Let static members that a generation shows under new ids go on; return these."""
+        self.renamed = {}
+        replace_absent(self, at, told, gone)
+        self.end_sessions({})
+        self.renames += [(at, old, name) for name, old in self.renamed.items()]
+        for name, old in self.renamed.items():
+            self.shown[name] = self.shown.pop(old, {})
+            self.members[name].shown_at = at
+        return sorted(self.renamed)
+
+    def has_departed(self, member: Member, at: int) -> bool:
+        """Return whether a member that a generation lacks is known to have departed."""
+        return self.departure(member, at)[0] != "member_gone"
+
+    def membership_changes(self, at: int, told: dict[str, Any]) -> list[Trigger]:
         triggers: list[Trigger] = []
-        for event in goodbyes:
-            if event["member_id"] in self.members:
-                self.members[event["member_id"]].said_goodbye = at
         for name in sorted(self.members.keys() - told.keys()):
             kind, when, reason = self.departure(self.members[name], at)
             triggers.append((kind, name, None))

@@ -82,7 +82,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     causes = compare(context, came, due.event_id, at, resized, made_again=lives.made_again, infers=False)
     if group.exists and not causes.triggers and reported == group.reported:
         settle_replaced(context)
-        note_epoch(context, outcome.epoch, at)
+        note_epoch(context, outcome.epoch if outcome.until is None else outcome.until, at)
         return
     context.use_up_evidence(causes.evidence_left)
     current = group.generation
@@ -123,6 +123,8 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         made_again=lives.made_again,
     )
     commit(context, rebalance(context, plan))
+    if outcome.until is not None:
+        note_epoch(context, outcome.until, at)
     if group.recorded is not None:
         group.recorded.note_decided()
 

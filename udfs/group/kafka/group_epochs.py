@@ -2,7 +2,8 @@
 
 A rebalance lasts from the record with its group epoch until the last member has converged on the target of that epoch.
 An epoch that a newer one overtakes before ends then. One after which members, subscriptions, topics and queues are as
-before is no rebalance. Records name topics by their ids: an epoch waits until metadata has shown their names.
+before is no rebalance, and overtakes none: its target shows that. Records name topics by their ids: an epoch waits
+until metadata has shown their names.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from udfs.group.batch.context import GroupContext
 from udfs.group.events.lifecycle import show_unfollowed
 from udfs.group.kafka.epoch_rebalance import take_epoch
 from udfs.group.kafka.inferred_departures import newest_commits
-from udfs.group.kafka.reported_generations import update_existing
+from udfs.group.kafka.reported_generations import rename_static_members, update_existing
 from udfs.group.kafka.topic_names import has_names, learn_names
 from udfs.group.state.assignment_diff import by_owner
 from udfs.group.state.group import Evidence
@@ -76,13 +77,17 @@ def _apply_records(context: GroupContext, records: Sequence[tuple[GroupRecord, s
         recorded.decided = context.group.generation
         epochs = [epoch for epoch in epochs if epoch > recorded.decided]
     if epochs and recorded.is_open:
+        recorded.resume_epoch(_infos(recorded), context.group.counts)
         _finish(context, recorded, event_id, at, epochs[0])
     touched = {record.member_id for record, _ in records}
     owned = recorded.owned(touched if len(epochs) <= 1 else None)
     infos = _infos(recorded) if len(epochs) > 1 else ()
+    assigned = recorded.assignment_epoch
     folded = fold(recorded, records)
+    if assigned != recorded.assignment_epoch == recorded.epoch:
+        recorded.resume_epoch(_infos(recorded), context.group.counts)
     _note_departures(context, recorded, folded, at)
-    if epochs:
+    if epochs and recorded.continued is None:
         recorded.began_at = at
     for place, epochs_left in enumerate(pairwise(epochs)):
         _finish_at_once(recorded, infos, folded, owned, epochs_left, place, event_id, at)
@@ -106,9 +111,8 @@ def decide_waiting(context: GroupContext, at: int) -> None:
         return
     if recorded.waiting:
         learn_names(context, recorded, at)
-        last = max(
-            (place for place, one in enumerate(recorded.waiting) if has_names(context, recorded, one, at)), default=-1
-        )
+        ready = recorded.waiting[:-1] if recorded.awaits_effect else recorded.waiting
+        last = max((place for place, one in enumerate(ready) if has_names(context, recorded, one, at)), default=-1)
         while sum(one.size for one in recorded.waiting[last + 1 :]) > MAX_WAITING:
             last += 1
         for outcome in recorded.take_waiting(last + 1):
@@ -144,6 +148,8 @@ def take_back(context: GroupContext, records: Sequence[DueEvent], snapshot: Grou
     _end_records(context, at)
     if snapshot.generation != context.group.generation or not snapshot.members:
         return False
+    # The last one of the newer protocol may be a static member that comes back with the classic one.
+    rename_static_members(context, snapshot, at)
     staying = {info.member_id for info in snapshot.members}
     for due in records:
         record = due.event

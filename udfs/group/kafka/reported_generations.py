@@ -36,8 +36,9 @@ from udfs.group.kafka.polled_generations import (
     lacks_subscriptions,
 )
 from udfs.group.kafka.rebalance_pause import estimated_pause, queue_pause, span_pauses
-from udfs.group.kafka.triggers import Causes, compare
+from udfs.group.kafka.triggers import Causes, compare, returned_members
 from udfs.group.members.client_ids import match_connections
+from udfs.group.members.departures import INFERRED
 from udfs.group.members.descriptions import SILENT_FIELDS, update_description, update_session
 from udfs.group.members.duplicate_instances import note_replacements
 from udfs.group.members.static_members import returned
@@ -107,6 +108,9 @@ def _take_new_generation(
     current = group.generation if _counts_on(context, snapshot) else None
     generation = snapshot.generation or 0
     overtake_awaited(context, at)
+    back = returned_members(context, snapshot, at, due.event_id)
+    infos = {info.member_id: info for info in snapshot.members}
+    outdated = rename(context, back, infos, snapshot.event_time, at)
     reported = reported_owners(context, snapshot)
     subscribed_before = group.current_topics()
     after = topics_after(context, snapshot, reported, at)
@@ -115,11 +119,12 @@ def _take_new_generation(
     topics = topics_now(context, with_metadata, known, reported, at)
     resized = {topic: sizes(context, topic, topics.known, guessed, reported) for topic in after & subscribed_before}
     causes = compare(context, snapshot, due.event_id, at, resized, made_again=topics.made_again)
+    causes.returned = sorted(back.values())
     topics = add_left_out(context, causes, topics, reported, snapshot.strategy, with_metadata, at, due.event_id)
     known, made_again = topics.known, topics.made_again
     context.use_up_evidence(evidence_after(context, causes.evidence_left, topics, after, reported, at))
     before = group.reported if group.has_reported else group.computed
-    outdated = move_members(context, snapshot, names, causes, at)
+    outdated |= move_members(context, snapshot, names, causes, at)
     member_ids = [info.member_id for info in snapshot.members]
     begin_generation(context, generation, snapshot.leader, member_ids, polled=is_counted(snapshot))
     if reported is not None:
@@ -220,9 +225,23 @@ def add_generation_triggers(
     add_causes_of_steps(group, snapshot, reported, causes, event_id)
     add_causes_of_assignment(view, snapshot, reported, causes, at, event_id)
     if not causes.triggers:
+        _add_returns(causes, event_id)
+    if not causes.triggers:
         causes.add("unexplained", event_id=event_id)
     causes.explain(group.preparing_reason)
     return handed
+
+
+def _add_returns(causes: Causes, event_id: str | None) -> None:
+    """Add static members that came back with a generation without any other cause.
+
+    Source: kafka ``GroupMetadataManager#updateStaticMemberThenRebalanceOrCompleteJoin``: in a stable group their return
+    makes a generation only where it changes the selected protocol, else where it falls into a rebalance ("Updating
+    metadata for static member").
+    """
+    for member_id in causes.returned:
+        detail = f"{INFERRED}: the static member came back under another id"
+        causes.add("subscription_changed", member_id=member_id, detail=detail, event_id=event_id)
 
 
 # ---- members
@@ -285,7 +304,10 @@ def rename(
         member = context.group.members[member_id]
         member.by_heartbeats = False
         if member_id in infos:
-            reported = msgspec.structs.replace(infos[member_id], subscriptions=None)
+            # What decides an assignment is compared first.
+            reported = msgspec.structs.replace(
+                infos[member_id], subscriptions=None, strategies=None, owned=None, owned_generation=None
+            )
             outdated |= update_description(context, member, reported, event_time, at)[1]
         context.open_session(member, at, former=former_id)
     note_replacements(context, sorted(renamed.values()), at)

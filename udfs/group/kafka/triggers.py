@@ -11,6 +11,7 @@ from udfs.group.kafka.inferred_departures import Inferred, infer_departures
 from udfs.group.members.client_ids import match_departures
 from udfs.group.members.departures import INFERRED, DepartureCause, departure_cause
 from udfs.group.members.descriptions import distinct
+from udfs.group.members.static_members import returned
 from udfs.group.state.group import Evidence, Member, Owners, Queue
 from udfs.group.state.view import GroupView
 from udfs.model.events import Departure, GroupSnapshot, MemberInfo
@@ -28,6 +29,7 @@ class Causes:
         triggers: What was observed. goings: How each missing member departed.
         began_at: The first evidence that the rebalance began; None when there is none.
         evidence_left: What was learned and this generation does not show.
+        returned: The new ids of static members that came back under them with this generation.
     """
 
     def __init__(self) -> None:
@@ -35,6 +37,7 @@ class Causes:
         self.goings: dict[str, DepartureCause] = {}
         self.began_at: int | None = None
         self.evidence_left: list[Evidence] = []
+        self.returned: list[str] = []
 
     def add(self, kind: TriggerKind, evidence: Evidence | None = None, **fields: str | None) -> None:
         """Add one cause; evidence of its own names its event."""
@@ -81,12 +84,8 @@ def compare(
     evidence = [one for one in group.evidence if one.time <= at]
     gone = [member_id for member_id in group.members if member_id not in infos]
     inferred = infer_departures(view, gone, at) if infers else {}
-    departures = match_departures([group.members[one] for one in sorted(gone)], snapshot.departures or ())
-    for member_id in sorted(gone):
-        last = view.last_heartbeat_or_none(member_id, at)
-        heeded = [one for one in evidence if last is None or one.time >= last or one.member_id != member_id]
-        going = _departure(heeded, member_id, departures.get(member_id), inferred, at, event_id)
-        causes.goings[member_id] = going
+    causes.goings = _departures(view, snapshot, gone, inferred, at, event_id)
+    for member_id, going in causes.goings.items():
         causes.triggers.append(
             Trigger(kind=going.kind, member_id=member_id, detail=going.detail, event_id=going.event_id)
         )
@@ -141,6 +140,36 @@ def _newest(evidence: Sequence[Evidence], kind: TriggerKind, member_id: str) -> 
     return next((one for one in reversed(evidence) if one.kind == kind and one.member_id == member_id), None)
 
 
+def returned_members(view: GroupView, snapshot: GroupSnapshot, at: int, event_id: str) -> dict[str, str]:
+    """Return the new id of each static member that came back under one with a new generation.
+
+    Where an event, a deadline or the snapshot itself shows that one had departed, another one has joined with its
+    instance id. What is only inferred from commits is no such sign: one that restarts stops committing, too.
+    """
+    found = returned(view.group, snapshot.members)
+    departures = _departures(view, snapshot, list(found), {}, at, event_id)
+    return {former_id: found[former_id] for former_id, going in departures.items() if going.kind == "member_gone"}
+
+
+def _departures(
+    view: GroupView,
+    snapshot: GroupSnapshot,
+    gone: Sequence[str],
+    inferred: Mapping[str, Inferred],
+    at: int,
+    event_id: str,
+) -> dict[str, DepartureCause]:
+    """Return how members departed that a generation lacks, sorted."""
+    group, found = view.group, dict[str, DepartureCause]()
+    evidence = [one for one in group.evidence if one.time <= at]
+    departures = match_departures([group.members[one] for one in sorted(gone)], snapshot.departures or ())
+    for member_id in sorted(gone):
+        last = view.last_heartbeat_or_none(member_id, at)
+        heeded = [one for one in evidence if last is None or one.time >= last or one.member_id != member_id]
+        found[member_id] = _departure(heeded, member_id, departures.get(member_id), inferred, at, event_id)
+    return found
+
+
 def _departure(
     evidence: Sequence[Evidence],
     member_id: str,
@@ -164,6 +193,8 @@ def _evidence_left(
 ) -> list[Evidence]:
     """Return evidence without what this generation shows, of members that it has no more, and expiries it disproves.
 
+    Whoever joined as a static member that came back under another id is shown, too, and no cause.
+
     Args:
         topics: Those of both generations: of another one, this generation shows as many queues as there are.
     """
@@ -173,7 +204,7 @@ def _evidence_left(
     def is_open(one: Evidence) -> bool:
         if one.time > at:
             return True
-        if one.kind == "session_expired" and one.member_id in shown_members:
+        if one.kind in ("session_expired", "member_joined") and one.member_id in shown_members:
             return False
         if one.topic is not None and one.topic not in topics:
             return False

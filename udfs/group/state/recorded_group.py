@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Final, TypeAlias
 
@@ -77,6 +77,7 @@ class EpochOutcome(msgspec.Struct, array_like=True):
         patterns: Of members that subscribe by one.
         added: The members in the order in which the coordinator added them, static ones under their present ids.
         renamed: When static members came back under other ids since the outcome before: time, former and new id.
+        until: The newest epoch that began before its end and was without effect.
     """
 
     epoch: int
@@ -99,6 +100,7 @@ class EpochOutcome(msgspec.Struct, array_like=True):
     patterns: dict[str, str] = msgspec.field(default_factory=dict)
     added: tuple[str, ...] = ()
     renamed: list[tuple[int, str, str]] = msgspec.field(default_factory=list)
+    until: int | None = None
 
     @property
     def size(self) -> int:
@@ -127,6 +129,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         ids: By name, of the topics that decided targets have named.
         former, follows_unrecorded: As ``EpochOutcome`` has them, of the current target.
         renamed: As ``EpochOutcome`` has it, since the last one.
+        continued: The epoch that goes on after newer ones without effect, as it was when the newest one began.
     """
 
     protocol: RecordProtocol
@@ -151,6 +154,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
     former: dict[str, str] = msgspec.field(default_factory=dict)
     follows_unrecorded: bool = False
     renamed: list[tuple[int, str, str]] = msgspec.field(default_factory=list)
+    continued: EpochOutcome | None = None
 
     @cached_property
     def present(self) -> dict[str, RecordedMember]:
@@ -233,9 +237,70 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
 
     def finish_epoch(self, outcome: EpochOutcome) -> None:
         """Have an outcome wait to be decided; what comes next belongs to the next epoch."""
+        if self.continued is not None:
+            outcome = self._continued(self.continued, outcome)
         self.waiting.append(outcome)
-        self.decided = outcome.epoch
-        self.began_at, self.steps, self.departures, self.renamed = None, [], {}, []
+        self.decided = outcome.epoch if outcome.until is None else outcome.until
+        self.began_at, self.steps, self.departures, self.renamed, self.continued = None, [], {}, [], None
+
+    def _continued(self, first: EpochOutcome, last: EpochOutcome) -> EpochOutcome:
+        """Return the outcome of an epoch that went on after newer ones without effect.
+
+        Args:
+            first: When the newest of them began. last: That of the newest one.
+        """
+        if first.target is None:  # the newest one has computed what the first one made necessary
+            return msgspec.structs.replace(last, epoch=first.epoch, until=last.epoch)
+        has_target = self.assignment_epoch == last.epoch
+        since = {former: member_id for member_id, former in self.former.items()} if has_target else {}
+        former = {since.get(member_id, member_id): one for member_id, one in first.former.items()}
+        former |= {member_id: one for one, member_id in since.items() if member_id not in former}
+        return msgspec.structs.replace(
+            last,
+            epoch=first.epoch,
+            assigned_at=first.assigned_at,
+            target=last.target if has_target else first.target,
+            previous={since.get(one, one): held for one, held in first.previous.items()},
+            former=former,
+            follows_unrecorded=first.follows_unrecorded,
+            until=last.epoch,
+        )
+
+    @property
+    def awaits_effect(self) -> bool:
+        """Return whether the newest epoch may be without effect, and the one before go on: no target shows it yet."""
+        return self._is_overtaken and bool(self.present) and self.assignment_epoch != self.epoch
+
+    @property
+    def _is_overtaken(self) -> bool:
+        """Return whether the newest outcome that waits is of an epoch that the newest one overtook."""
+        return bool(self.waiting) and self.waiting[-1].overtaken == self.epoch
+
+    def resume_epoch(self, members: Collection[MemberInfo], counts: Mapping[str, int]) -> None:
+        """Have the epoch before the newest one go on, if that is without effect: by its target, if it ever gets one.
+
+        Args:
+            members: As they are now. counts: How many queues each topic had.
+        """
+        if not self._is_overtaken:
+            return
+        last = _under_new_ids(self.waiting[-1], self.renamed)
+        subscribed = [{info.member_id: info.subscriptions for info in infos} for infos in (last.members, members)]
+        if subscribed[0] != subscribed[1] or last.strategy != self.strategy():
+            return
+        if self.assignment_epoch == self.epoch:
+            targets = self.targets()
+            if self._has_grown(targets, counts) if last.target is None else last.target != targets:
+                return
+        self.continued, self.waiting = last, self.waiting[:-1]
+        self.began_at, self.steps = last.began_at, [*last.steps, *self.steps]
+        self.renamed = [*last.renamed, *self.renamed]
+        self.departures = {one.member_id: one for one in last.departures} | self.departures
+
+    def _has_grown(self, targets: Held, counts: Mapping[str, int]) -> bool:
+        """Return whether a target has queues of a topic that it had not before, or whose name is not known."""
+        named = {one for partitions in targets.values() for one in partitions}
+        return any(max(one.partitions, default=-1) >= counts.get(self.names.get(one.topic, ""), 0) for one in named)
 
     def note_ids(self, ids: Mapping[str, str]) -> None:
         """Note which topics a target names; those of topics that it leaves out stay as long as members want these."""
@@ -274,3 +339,27 @@ def merged(first: Partitions, second: Partitions) -> Partitions:
     for one in (*first, *second):
         held.setdefault(one.topic, set()).update(one.partitions)
     return tuple(TopicPartitions(topic, tuple(sorted(held[topic]))) for topic in sorted(held))
+
+
+def _under_new_ids(outcome: EpochOutcome, renamed: Sequence[tuple[int, str, str]]) -> EpochOutcome:
+    """Return an outcome with the ids under which static members have come back since."""
+    ids: dict[str, str] = {}
+    for _, former_id, member_id in renamed:
+        ids[next((one for one, now in ids.items() if now == former_id), former_id)] = member_id
+    if not ids:
+        return outcome
+
+    def named(held: Held) -> Held:
+        return {ids.get(one, one): partitions for one, partitions in held.items()}
+
+    former = {ids.get(member_id, member_id): one for member_id, one in outcome.former.items()}
+    return msgspec.structs.replace(
+        outcome,
+        members=tuple(
+            msgspec.structs.replace(info, member_id=ids.get(info.member_id, info.member_id)) for info in outcome.members
+        ),
+        steps=[(at, named(held)) for at, held in outcome.steps],
+        target=None if outcome.target is None else named(outcome.target),
+        previous=named(outcome.previous),
+        former={member_id: one for one, member_id in ids.items()} | former,
+    )

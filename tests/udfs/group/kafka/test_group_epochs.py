@@ -171,6 +171,81 @@ def test_queues_that_only_a_target_names_are_the_cause_of_its_epoch() -> None:
     assert (script.rebalances[1].error, script.rebalances[1].agrees) == ("overtaken by epoch 3", True)
 
 
+def joining(has_offsets: bool = False) -> RecordScript:
+    """Return a group which ``b`` joins with epoch 2: it takes its queues over only as each test says."""
+    script = RecordScript(has_offsets=has_offsets)
+    script.first_member(instance_id="i")
+    script.member(20, "b")
+    script.epoch(20, 2)
+    script.target(20, 2, {"a": "0 1", "b": "2 3"})
+    script.current(20, "b", 2, "", "unreleased")
+    return script
+
+
+@pytest.mark.parametrize("cut", [None, 21, 23, 26])
+@pytest.mark.parametrize("has_offsets", [False, True])
+@pytest.mark.parametrize("target_at", [22, 24])
+def test_an_epoch_without_effect_overtakes_no_other_one(target_at: int, has_offsets: bool, cut: int | None) -> None:
+    script = joining(has_offsets)
+    script.epoch(22, 3)
+    script.target(target_at, 3, {})
+    script.current(25, "a", 3, "0 1")
+    script.current(30, "b", 3, "2 3")
+    script.member(40, "c")
+    script.epoch(40, 4)
+    script.target(40, 4, {"b": "2", "c": "3"})
+    for member, owned in (("a", "0 1"), ("b", "2"), ("c", "3")):
+        script.current(41, member, 4, owned)
+    if cut is not None:
+        script.run(cut)
+    script.run(50)
+    assert script.decided()[1:] == ["30 #2 1->2 member_joined:b", "41 #4 2->3 member_joined:c"]
+    row, last = script.rebalances[1:]
+    assert (row.began_at, row.joined_at, row.completed_at) == (T0 + 20, T0 + 20, T0 + 30)
+    assert (row.error, row.agrees, row.queues_moved, row.pause_ms) == (None, True, 2, 10)
+    assert (last.generations_missed, last.agrees) == (None, True)
+    assert script.spans("reported")[2:4] == ["t/2 a 10..25", "t/2 b 30.."]
+
+
+@pytest.mark.parametrize("cut", [None, 23, 27])
+@pytest.mark.parametrize("targets", [(3, 4), (4,), ()])
+def test_nor_do_several_whether_or_not_they_get_targets(targets: tuple[int, ...], cut: int | None) -> None:
+    script = joining()
+    for at, epoch in ((22, 3), (24, 4)):
+        script.epoch(at, epoch)
+        if epoch in targets:
+            script.target(at, epoch, {})
+    script.member(26, "c")
+    script.epoch(26, 5)
+    script.target(26, 5, {"b": "2", "c": "3"})
+    for member, owned in (("a", "0 1"), ("b", "2"), ("c", "3")):
+        script.current(30, member, 5, owned)
+    if cut is not None:
+        script.run(cut)
+    script.run(50)
+    assert script.decided()[1:] == ["26 #2 1->2 member_joined:b", "30 #5 2->3 member_joined:c"]
+    assert [row.error for row in script.rebalances[1:]] == ["overtaken by epoch 5", None]
+    assert [row.generations_missed for row in script.rebalances[1:]] == [None, None]
+    assert [row.agrees for row in script.rebalances[1:]] == [True, True]
+
+
+@pytest.mark.parametrize("cut", [None, 23, 27])
+def test_a_static_member_that_comes_back_after_it_has_its_new_id_from_then_on(cut: int | None) -> None:
+    script = joining()
+    script.epoch(22, 3)
+    script.target(22, 3, {})
+    script.current(25, "a", 3, "0 1")
+    script.come_back(26, "a", "a2", 3, "0 1")
+    script.current(30, "b", 3, "2 3")
+    if cut is not None:
+        script.run(cut)
+    script.run(50)
+    assert script.decided()[1:] == ["30 #2 1->2 member_joined:b"]
+    assert script.rebalances[1].agrees is True
+    assert script.sessions() == ["a 10..26 replaced", "a2 26..", "b 20.."]
+    assert script.spans("reported")[:2] == ["t/0 a 10..26", "t/0 a2 26.."]
+
+
 def test_a_static_member_that_comes_back_keeps_its_queues_and_makes_no_rebalance() -> None:
     script = RecordScript()
     script.first_member(instance_id="i")
@@ -338,6 +413,33 @@ def test_and_back_again() -> None:
     assert script.decided()[2:] == ["60 #6 2->1 member_gone:b strategy_changed"]
     assert script.row().protocol is None
     assert script.spans("reported")[-1] == "t/3 b 30..60"
+
+
+@pytest.mark.parametrize("cut", [None, 55])
+def test_a_static_member_that_comes_back_with_the_classic_protocol_continues(cut: int | None) -> None:
+    """As the last one of the new protocol it has the group become a classic one."""
+    script = RecordScript()
+    script.member(10, "a", instance_id="i")
+    script.member(10, "c", classic_strategies=("range",))
+    script.epoch(10, 1)
+    script.target(10, 1, {"a": "0 1", "c": "2 3"})
+    script.current(11, "a", 1, "0 1")
+    script.current(12, "c", 1, "2 3")
+    script.commit(49, "t", 0)
+    script.delete_member(50, "a")
+    script.delete_member(50, "c")
+    script.record(50, "target", deleted=True)
+    script.record(50, "group", deleted=True)
+    held = {"b": [("t", 0), ("t", 1)], "c": [("t", 2), ("t", 3)]}
+    for at, generation in ((50, 1), (60, 2)):
+        who = {"b": {"instance_id": "i"}}
+        script.snapshot(at, generation, {"b": ["t"], "c": ["t"]}, held, who, strategy="range")
+    if cut is not None:
+        script.run(cut)
+    script.run(70)
+    assert script.decided()[1:] == ["60 #2 2->2 strategy_changed"]
+    assert script.sessions() == ["a 10..50 replaced", "b 50..", "c 10.."]
+    assert script.spans("reported")[:2] == ["t/0 a 11..50", "t/0 b 50.."]
 
 
 def test_an_empty_group_that_changes_its_protocol_is_no_new_group() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.udfs.group.group_script import Script
+from tests.udfs.group.group_script import Script, assigned
 
 
 def of(instance: str, *members: str) -> dict[str, dict[str, str]]:
@@ -180,3 +180,114 @@ def test_a_static_member_under_an_id_that_still_holds_the_same_queue_holds_it_on
     row = script.rebalances[-1]
     assert (row.queues_kept, row.queues_moved, row.queues_assigned) == (1, 0, 0)
     assert script.spans() == ["t/0 i-1 10..2500", "t/0 i-2 10.."]
+
+
+# ---- within a generation
+
+
+def generations(number: int | None, at: int, *, topics: tuple[str, ...] = ("t",), joins: bool = True) -> Script:
+    """Return a group of ``z`` and the static ``i-1``, and a second generation with ``i-2``.
+
+    Args:
+        number: Of the first one; None: they are counted from polls. at: The time of the second one.
+        topics: Of ``i-2``. joins: ``n`` joins with it.
+    """
+    script = Script()
+    script.queues(0, "t", 4)
+    script.queues(0, "u", 1)
+    told = {"strategy": "range", "leader": "z"} | ({"generation_source": "counted"} if number is None else {})
+    script.snapshot(
+        10, number, {"i-1": ["t"], "z": ["t"]}, assigned(**{"i-1": "0 1", "z": "2 3"}), of("i", "i-1"), **told
+    )
+    members = {"i-2": topics, "z": ["t"]} | ({"n": ["t"]} if joins else {})
+    held = assigned(**({"i-2": "0 1", "n": "2", "z": "3"} if joins else {"i-2": "0 1", "z": "2 3"}))
+    if "u" in topics:
+        held["i-2"].append(("u", 0))
+    script.snapshot(at, None if number is None else number + 1, members, held, of("i", "i-2"), **told)
+    return script
+
+
+@pytest.mark.parametrize("number", [1, None])
+@pytest.mark.parametrize("cut", [None, 15])
+def test_a_static_member_that_returns_with_a_new_generation_continues(number: int | None, cut: int | None) -> None:
+    script = generations(number, 20)
+    if cut is not None:
+        script.run(cut)
+    script.run(30)
+    assert script.decided()[1:] == ["20 #2 2->3 member_joined:n"]
+    assert script.sessions() == ["i-1 10..20 replaced", "i-2 20..", "n 20..", "z 10.."]
+    assert script.spans("reported") == [
+        *("t/0 i-1 10..20", "t/0 i-2 20..", "t/1 i-1 10..20", "t/1 i-2 20.."),
+        *("t/2 n 20..", "t/2 z 10..20", "t/3 z 10.."),
+    ]
+    assert script.spans() == script.spans("reported")
+    row = script.rebalances[1]
+    assert (row.queues_kept, row.queues_moved, row.agrees) == (3, 1, True)
+
+
+def test_what_a_static_member_subscribes_to_anew_is_the_cause_of_its_generation() -> None:
+    script = generations(1, 20, topics=("t", "u"), joins=False).run(30)
+    assert script.decided()[1:] == ["20 #2 2->2 subscription_changed:i-2"]
+    assert [trigger.detail for trigger in script.rebalances[1].triggers] == [None]
+    assert script.sessions() == ["i-1 10..20 replaced", "i-2 20..", "z 10.."]
+
+
+def test_a_generation_that_shows_nothing_but_a_static_members_return_comes_from_it() -> None:
+    script = generations(1, 20, joins=False).run(30)
+    assert script.decided()[1:] == ["20 #2 2->2 subscription_changed:i-2"]
+    (cause,) = script.rebalances[1].triggers
+    assert cause.detail == "inferred: the static member came back under another id"
+
+
+@pytest.mark.parametrize("silence", [1_000, 31_000, 50_000])
+def test_the_silence_of_a_static_member_before_its_return_is_no_departure(silence: int) -> None:
+    script = generations(1, 5_000 + silence)
+    script.commit(5_000, "t", 0)
+    script.commit(4_900 + silence, "t", 2)
+    script.run(60_000)
+    assert script.decided()[1:] == [f"{5_000 + silence} #2 2->3 member_joined:n"]
+
+
+@pytest.mark.parametrize(("how", "kind", "reason"), [(None, "member_left", "left"), ("expired",) * 3])
+def test_a_static_member_that_departed_before_is_another_one_that_joins(
+    how: str | None, kind: str, reason: str
+) -> None:
+    script = generations(1, 20)
+    script.leave(15, "i-1", how=how)
+    script.run(30)
+    kind = "session_expired" if how else kind
+    assert script.decided()[1:] == [f"20 #2 2->3 {kind}:i-1 member_joined:i-2 member_joined:n"]
+    assert script.sessions()[:2] == [f"i-1 10..15 {reason}", "i-2 20.."]
+
+
+def test_a_static_member_that_has_shown_itself_before_its_generation_is_no_cause_of_a_later_one() -> None:
+    script = generations(1, 20)
+    script.join(15, "i-2", instance_id="i")
+    script.snapshot(30, 3, {"n": ["t"], "z": ["t"]}, strategy="range")
+    script.snapshot(40, 4, {"i-2": ["t"], "n": ["t"], "z": ["t"]}, strategy="range")
+    script.run(50)
+    assert script.decided()[1:] == [
+        "20 #2 2->3 member_joined:n",
+        "30 #3 3->2 member_gone:i-2",
+        "40 #4 2->3 member_joined:i-2",
+    ]
+
+
+def test_static_members_continue_where_a_coordinator_has_lost_its_state() -> None:
+    script = generations(6, 20, joins=False)
+    script.snapshot(30, 1, {"i-3": ["t"], "z": ["t"]}, describe=of("i", "i-3"), strategy="range")
+    script.run(40)
+    assert script.decided()[2:] == ["30 #1 2->2 coordinator_changed"]
+    assert script.sessions()[:3] == ["i-1 10..20 replaced", "i-2 20..30 replaced", "i-3 30.."]
+
+
+def test_other_strategies_that_a_static_member_returns_with_are_the_cause() -> None:
+    script = Script()
+    script.queues(0, "t", 1)
+    for at, number, member, strategies in (
+        (10, 1, "i-1", ("range",)),
+        (20, 2, "i-2", ("roundrobin", "range")),
+    ):
+        script.snapshot(at, number, {member: ["t"]}, describe={member: {"instance_id": "i", "strategies": strategies}})
+    script.run(30)
+    assert script.decided()[1:] == ["20 #2 1->1 strategy_changed:i-2"]
