@@ -29,6 +29,9 @@ LIBRARY_VERSION_UNKNOWN = "library_version_unknown"
 LEADER_METADATA_STALE = "leader_metadata_stale"
 # What the members held before, on which this strategy depends, is not in the records.
 OWNERSHIP_UNKNOWN = "ownership_unknown"
+# Which assignor a coordinator of the new protocol took is not known: no member names one, so it is the broker's
+# default, or as many want a custom one. None that is known here gives the target.
+ASSIGNOR_UNKNOWN = "assignor_unknown"
 # Polls do not show what the members subscribe to (Kafka's admin calls, of groups of the new protocol).
 SUBSCRIPTIONS_UNKNOWN = "subscriptions_unknown"
 
@@ -38,7 +41,7 @@ OF_LIBRARIES = frozenset({LIBRARY_UNKNOWN, LIBRARY_NOT_RECOMPUTED, LIBRARY_VERSI
 UNKNOWN_RESULTS = frozenset(
     {
         *(CUSTOM_STRATEGY, LIBRARY_UNKNOWN, LIBRARY_NOT_RECOMPUTED, LIBRARY_VERSION_UNKNOWN),
-        OWNERSHIP_UNKNOWN,
+        *(OWNERSHIP_UNKNOWN, ASSIGNOR_UNKNOWN),
     }
 )
 # A newer group epoch came before the coordinator had computed its target; some members have no description.
@@ -59,6 +62,7 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
         LEADER_METADATA_STALE: "the leader had no metadata of some topics yet",
         NO_TARGET: "a newer epoch came before the coordinator computed a target",
         MEMBERS_UNKNOWN: "some members' subscriptions are not in the records",
+        ASSIGNOR_UNKNOWN: "which assignor the coordinator took is not known, and neither of Kafka's gives this target",
         OWNERSHIP_UNKNOWN: "what members held before is not in the records",
         SUBSCRIPTIONS_UNKNOWN: "what members subscribe to is not reported",
     }
