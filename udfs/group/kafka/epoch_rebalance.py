@@ -58,7 +58,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         names: Of topics, by id; one without a name keeps its id.
     """
     group, at = context.group, outcome.at
-    outcome = _with_known_assignor(context, outcome)
+    outcome = _with_likely_assignor(context, outcome)
     context.follow()
     context.begin_spans(at)
     lives = lives_in(group.recorded, outcome, names)
@@ -105,7 +105,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     target, awaited = _target(context, outcome, lives, known, guessed, reported)
     if published is not None and target.recomputed and target.owners != published:
         target = _as_published(context, outcome, lives, known, published) or target
-        if target.owners != published and (outcome.follows_unrecorded or not _is_assignor_known(outcome)):
+        if target.owners != published and (outcome.follows_unrecorded or not _has_computed_assignors(outcome)):
             why = OWNERSHIP_UNKNOWN if outcome.follows_unrecorded else ASSIGNOR_UNKNOWN
             target = msgspec.structs.replace(target, incomparable=why)
         _learn_assignor(context, outcome, target, causes)
@@ -272,12 +272,12 @@ def _as_published(
     return None
 
 
-def _is_assignor_known(outcome: EpochOutcome) -> bool:
+def _has_computed_assignors(outcome: EpochOutcome) -> bool:
     """Return whether the assignor is certainly one of those that were computed: no custom one, and no broker's."""
     return outcome.names_assignor and SERVER_ASSIGNORS.issuperset(outcome.assignors)
 
 
-def _with_known_assignor(view: GroupView, outcome: EpochOutcome) -> EpochOutcome:
+def _with_likely_assignor(view: GroupView, outcome: EpochOutcome) -> EpochOutcome:
     """Return an outcome with the assignor of the epoch before, where it is one of several that may be the group's.
 
     Where members name none it is the one that the broker was seen to take by default.

@@ -83,7 +83,7 @@ class Library(msgspec.Struct, frozen=True):
         return self.name == SARAMA and not self.is_since(_SARAMA_BLOCKS_SINCE)
 
     @property
-    def turns_by_hash(self) -> bool:
+    def alternates_by_hash(self) -> bool:
         """Return whether ``roundrobin`` is that of sarama before 1.28."""
         return self.name == SARAMA and not self.is_since(_SARAMA_TURNS_SINCE)
 

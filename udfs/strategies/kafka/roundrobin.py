@@ -35,7 +35,7 @@ def kafka_roundrobin(problem: Problem) -> Assignment:
     topics = topics_with_queues(problem, subscribers)
     if not all(topic.name.isascii() for topic in topics):
         topics.sort(key=lambda topic: topic.name.encode() if library.name != JAVA else string_order(topic.name))
-    if library.turns_by_hash:
+    if library.alternates_by_hash:
         places = {member.member_id: place for place, member in enumerate(members)}
         for topic in topics:
             ordered = by_hash([members[place] for place in subscribers[topic.name]], topic.name)

@@ -1,7 +1,7 @@
 """Core: which assignor a Kafka group of the new protocol takes: that of most members, or one of several. No I/O.
 
 Source: kafka-group-coordinator 4.1 ``ConsumerGroup#computePreferredServerAssignor``: a ``HashMap`` copied from the
-coordinator's own map of votes, in which the vote of the member that asks is replaced by its new one.
+coordinator's own map of votes, in which the vote of the requesting member is replaced by its new one.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from udfs.jvm.timeline_map import timeline_map_order
 _MAX_ORDERS: Final = 24
 
 
-def preferred_assignors(votes: Mapping[str, int], asking: str | None = None) -> list[str]:
+def preferred_assignors(votes: Mapping[str, int], requesting: str | None = None) -> list[str]:
     """Return the assignors that a group may take, the likeliest first: one, unless several have the most votes.
 
-    Between those it depends on who asked: a name that was not in the map before comes first in its slot, and so does
-    one whose only voter asks again.
+    Between those it depends on which member's request made the target: a name that was not in the map comes first
+    in its slot, and so does one whose only voter made it.
 
     Args:
         votes: Of each name, at least one; in the order in which the coordinator first had them.
-        asking: The vote of the member that joined last, which most likely asked.
+        requesting: The vote of the member that joined last, which most likely requested the target.
 
     Example:
         >>> preferred_assignors({"uniform": 1, "range": 1}, "range"), preferred_assignors({"uniform": 2, "range": 1})
@@ -37,16 +37,16 @@ def preferred_assignors(votes: Mapping[str, int], asking: str | None = None) -> 
     tied = [name for name in votes if votes[name] == most]
     if len(tied) == 1:
         return tied
-    orders = _orders(list(votes), votes, asking)
+    orders = _orders(list(votes), votes, requesting)
     return list(dict.fromkeys(next(name for name in order if votes[name] == most) for order in orders))
 
 
-def _orders(names: Sequence[str], votes: Mapping[str, int], asking: str | None) -> Iterator[list[str]]:
+def _orders(names: Sequence[str], votes: Mapping[str, int], requesting: str | None) -> Iterator[list[str]]:
     """Return the orders in which the map of votes may iterate."""
-    askers = dict.fromkeys([*([] if asking is None else [asking]), *names])
+    requesters = dict.fromkeys([*([] if requesting is None else [requesting]), *names])
     for put in islice(permutations(names), _MAX_ORDERS):
         for is_copied_larger in (True, False):
-            for one in askers:
+            for one in requesters:
                 if votes[one] == 1:
                     others = [name for name in put if name != one]
                     yield _order(others, is_copied_larger, added=one)

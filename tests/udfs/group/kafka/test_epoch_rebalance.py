@@ -366,7 +366,7 @@ def test_an_assignor_that_members_name_is_no_other() -> None:
 @pytest.mark.parametrize(
     ("other", "target", "strategy", "agrees", "reason"),
     [
-        # As many want uniform as range: who asks last decides, and that is not recorded.
+        # As many want uniform as range: whose request it was decides, and that is not recorded.
         ("server.range", {"a": "0 1 2", "0": "3 4"}, "kafka.server.uniform", True, None),
         ("server.range", {"0": "0 1 2", "a": "3 4"}, "kafka.server.range", True, None),
         ("server.range", {"0": "0 1 2 3", "a": "4"}, "kafka.server.uniform", False, None),

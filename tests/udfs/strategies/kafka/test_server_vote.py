@@ -33,7 +33,7 @@ def of_two(line: dict) -> bool:
 
 
 @pytest.mark.parametrize("line", list(filter(of_two, _VOTES)), ids=lambda line: " ".join(line["members"]))
-def test_where_the_last_that_joined_asks_it_is_the_first_of_them(line: dict) -> None:
+def test_the_vote_of_the_last_that_joined_comes_first(line: dict) -> None:
     wanted = [one.split("=")[1] for one in line["members"]]
     assert preferred_assignors(Counter(wanted), wanted[-1])[0] == line["preferred"]
 
