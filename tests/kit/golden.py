@@ -20,6 +20,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "golden"
 EDGES = FOLDER / "edges"
 HASH_MAPS = FOLDER / "java" / "hash_map_orders.jsonl"
 TIMELINE_MAPS = FOLDER / "java" / "timeline_map_orders.jsonl"
+SERVER_VOTES = FOLDER / "java" / "server_votes.jsonl"
 _SEED = 20
 _CASES = 60
 _KEPT = 24
@@ -124,14 +125,37 @@ def record_timeline_maps() -> None:
 
 def _iterated(kind: str, changes: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return the order of each map, ``hash`` or ``timeline``, after its changes: +KEY is put, -KEY is removed."""
+    quoted = [[one[0] + quote(one[1:], safe="") for one in made] for made in changes]
+    return [[unquote_plus(token) for token in line.split("\t")] for line in _answers("MapOrder", quoted, kind)]
+
+
+def record_server_votes() -> None:
+    """Keep which assignor real groups of the new protocol prefer, as members with equal votes come and ask."""
+    rng = random.Random(_SEED)
+    names = ["uniform", "range", "custom", "org.acme.RackAssignor", "Aa", "BB"]
+    lines = []
+    for _ in range(60):
+        some = rng.sample(names, rng.choice((2, 2, 3, 4)))
+        members = [f"m{number}={rng.choice(some)}" for number in range(rng.randint(2, 6))]
+        again = rng.choice(members)
+        lines.append(members if rng.random() < 0.5 else [*members, again])
+    lines += [["a=uniform", "b=range"], ["a=range", "b=uniform"], ["a=range", "b=uniform", "a=range"]]
+    SERVER_VOTES.write_text(
+        "".join(
+            json.dumps({"members": line, "preferred": found}, separators=(",", ":")) + "\n"
+            for line, found in zip(lines, _answers("KafkaServerVote", lines), strict=True)
+        )
+    )
+
+
+def _answers(program: str, lines: Sequence[Sequence[str]], *arguments: str) -> list[str]:
+    """Return what a program says of each line of tokens."""
     with tempfile.TemporaryDirectory() as classes:
         path = f"{classes}:{kit_jars('kafka-4.1.1')[0].parent}/*"
-        subprocess.run([find_java().javac, "-cp", path, "-d", classes, _ORACLES / "MapOrder.java"], check=True)
-        quoted = ([one[0] + quote(one[1:], safe="") for one in made] for made in changes)
-        text = "".join("\t".join(line) + "\n" for line in quoted)
-        run = [find_java().java, "-Dfile.encoding=UTF-8", "-cp", path, "MapOrder", kind]
-        said = subprocess.run(run, input=text.encode(), stdout=subprocess.PIPE, check=True).stdout.decode()
-    return [[unquote_plus(token) for token in line.split("\t")] for line in said.splitlines()]
+        subprocess.run([find_java().javac, "-cp", path, "-d", classes, _ORACLES / f"{program}.java"], check=True)
+        text = "".join("\t".join(line) + "\n" for line in lines)
+        run = [find_java().java, "-Dfile.encoding=UTF-8", "-cp", path, program, *arguments]
+        return subprocess.run(run, input=text.encode(), stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()
 
 
 def _keys_of_few_hashes(rng: random.Random) -> list[str]:
@@ -151,6 +175,8 @@ def main() -> None:
         record_hash_maps()
     if wanted in "timeline maps":
         record_timeline_maps()
+    if wanted in "server votes":
+        record_server_votes()
     if wanted in "edges":
         for file in sorted(EDGES.glob("*.jsonl")):
             record_edges(file.stem)

@@ -23,12 +23,14 @@ from udfs.kafka.wire import WireError
 _JAVA = ("java-2.3", "java-2.4+", "java-3.2+", "java-3.4+")  # by the version that they write
 _NEWEST = len(_JAVA) - 1
 _ALTERNATIVES = "|"
-_RDKAFKA, _KAFKA_PYTHON, _AIOKAFKA = "librdkafka", "kafka-python", "aiokafka"
+# librdkafka writes version 3 of the subscription since 2.2, and before 1 or 0.
+_RDKAFKA, _OLD_RDKAFKA = "librdkafka", "librdkafka-2.1"
+_KAFKA_PYTHON, _AIOKAFKA = "kafka-python", "aiokafka"
 _FRANZ_GO, _SARAMA = "franz-go", "sarama"
-_EVERY = (*reversed(_JAVA), _RDKAFKA, _KAFKA_PYTHON, _AIOKAFKA, _FRANZ_GO, _SARAMA)
+_EVERY = (*reversed(_JAVA), _RDKAFKA, _OLD_RDKAFKA, _KAFKA_PYTHON, _AIOKAFKA, _FRANZ_GO, _SARAMA)
 # The client id that each library takes when the user names none.
 _DEFAULT_CLIENT_IDS = (
-    ("rdkafka", (_RDKAFKA,)),
+    ("rdkafka", (_RDKAFKA, _OLD_RDKAFKA)),
     ("kafka-python-", (_KAFKA_PYTHON,)),
     ("aiokafka-", (_AIOKAFKA,)),
     ("kgo", (_FRANZ_GO,)),
@@ -52,7 +54,8 @@ def libraries_of(
     Args:
         subscription: None: it cannot be read. one_timeout: Session and rebalance timeout are equal, as aiokafka has
             them by default. assignments: Those that the member has written as the leader: they outweigh the rest.
-    Returns: names as ``java-3.4+`` (that or a later one that writes the same); never none.
+    Returns: names as ``java-3.4+`` (that or a later one that writes the same), or ``librdkafka-2.1`` (that
+        or an earlier one); never none.
 
     Example:
         >>> libraries_of(Subscription(version=1, topics=("t",)), "range", "billing", one_timeout=False)
@@ -86,7 +89,9 @@ def _by_assignment(version: int, user_data: bytes | None) -> tuple[str, ...]:
         return (_KAFKA_PYTHON,) if user_data == b"" else (_JAVA[min(version, _NEWEST)],)
     if user_data is None:
         return (_FRANZ_GO, _SARAMA)
-    return (_RDKAFKA, _SARAMA) if user_data else (_RDKAFKA, _KAFKA_PYTHON, _AIOKAFKA, _JAVA[0])
+    if user_data:
+        return (_RDKAFKA, _OLD_RDKAFKA, _SARAMA)
+    return (_RDKAFKA, _OLD_RDKAFKA, _KAFKA_PYTHON, _AIOKAFKA, _JAVA[0])
 
 
 def _by_subscription(one: Subscription, strategy: str | None, *, one_timeout: bool) -> tuple[str, ...]:
@@ -105,12 +110,12 @@ def _by_subscription(one: Subscription, strategy: str | None, *, one_timeout: bo
         return (java, _SARAMA) if version else (_SARAMA, _FRANZ_GO)
     if not data:
         if version:
-            return (_KAFKA_PYTHON, _RDKAFKA) if strategy == COOPERATIVE_STICKY else (_RDKAFKA,)
-        return (*python, java, _RDKAFKA)
+            return (_KAFKA_PYTHON, _OLD_RDKAFKA) if strategy == COOPERATIVE_STICKY else (_OLD_RDKAFKA,)
+        return (*python, java, _OLD_RDKAFKA)
     if strategy == STICKY:
         if has_version(data):
             return (_KAFKA_PYTHON,)
         return (java, _SARAMA) if version else (_AIOKAFKA, java, _SARAMA)
     if strategy == COOPERATIVE_STICKY:
-        return (java, _SARAMA) if len(data) == _GENERATION_BYTES else (_RDKAFKA,)
-    return (java, *python, _RDKAFKA, _SARAMA)
+        return (java, _SARAMA) if len(data) == _GENERATION_BYTES else (_OLD_RDKAFKA,)
+    return (java, *python, _OLD_RDKAFKA, _SARAMA)

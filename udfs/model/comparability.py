@@ -23,17 +23,27 @@ TOPICS_UNKNOWN = "topics_unknown"
 LIBRARY_UNKNOWN = "library_unknown"
 # The client library is known, and its assignment does not follow from what the records hold.
 LIBRARY_NOT_RECOMPUTED = "library_not_recomputed"
+# The client library is known, its versions assign differently, and which of them assigned is not known.
+LIBRARY_VERSION_UNKNOWN = "library_version_unknown"
 # The assignment leaves out whole topics, and is otherwise as computed: its leader had no metadata of them.
 LEADER_METADATA_STALE = "leader_metadata_stale"
 # What the members held before, on which this strategy depends, is not in the records.
 OWNERSHIP_UNKNOWN = "ownership_unknown"
+# Which assignor a coordinator of the new protocol took is not known: no member names one, so it is the broker's
+# default, or as many want a custom one. None that is known here gives the target.
+ASSIGNOR_UNKNOWN = "assignor_unknown"
 # Polls do not show what the members subscribe to (Kafka's admin calls, of groups of the new protocol).
 SUBSCRIPTIONS_UNKNOWN = "subscriptions_unknown"
 
 # What the libraries that are possible compute says nothing of this generation.
-OF_LIBRARIES = frozenset({LIBRARY_UNKNOWN, LIBRARY_NOT_RECOMPUTED, LEADER_METADATA_STALE})
+OF_LIBRARIES = frozenset({LIBRARY_UNKNOWN, LIBRARY_NOT_RECOMPUTED, LIBRARY_VERSION_UNKNOWN, LEADER_METADATA_STALE})
 # The result of the strategy is not known.
-UNKNOWN_RESULTS = frozenset({CUSTOM_STRATEGY, LIBRARY_UNKNOWN, LIBRARY_NOT_RECOMPUTED, OWNERSHIP_UNKNOWN})
+UNKNOWN_RESULTS = frozenset(
+    {
+        *(CUSTOM_STRATEGY, LIBRARY_UNKNOWN, LIBRARY_NOT_RECOMPUTED, LIBRARY_VERSION_UNKNOWN),
+        *(OWNERSHIP_UNKNOWN, ASSIGNOR_UNKNOWN),
+    }
+)
 # A newer group epoch came before the coordinator had computed its target; some members have no description.
 NO_TARGET = "no_target"
 MEMBERS_UNKNOWN = "members_unknown"
@@ -48,9 +58,11 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
         TOPICS_UNKNOWN: "the queues of some topics are not known yet",
         LIBRARY_UNKNOWN: "several client libraries may have assigned, and none that is recomputed assigns like this",
         LIBRARY_NOT_RECOMPUTED: "the client library's assignment does not follow from what the records hold",
+        LIBRARY_VERSION_UNKNOWN: "versions of the client library assign differently, and which assigned is not known",
         LEADER_METADATA_STALE: "the leader had no metadata of some topics yet",
         NO_TARGET: "a newer epoch came before the coordinator computed a target",
         MEMBERS_UNKNOWN: "some members' subscriptions are not in the records",
+        ASSIGNOR_UNKNOWN: "which assignor the coordinator took is not known, and neither of Kafka's gives this target",
         OWNERSHIP_UNKNOWN: "what members held before is not in the records",
         SUBSCRIPTIONS_UNKNOWN: "what members subscribe to is not reported",
     }

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from udfs.model.events import QueueInfo, QueueRef
 from udfs.strategies.problem import Assignment, Participant, Problem, Strategy, Topic
 
@@ -37,6 +39,19 @@ def group(
         },
         settings=settings or {},
     )
+
+
+def in_racks(problem: Problem, racks: list[str | None], of_brokers: int) -> Problem:
+    """Give members their racks, and each partition one replica: of partition p in the rack p mod the brokers."""
+    members = (msgspec.structs.replace(one, rack=rack) for one, rack in zip(problem.members, racks, strict=True))
+    topics = {
+        name: Topic(
+            name=name,
+            queues=tuple(QueueInfo(one.queue_id, racks=(f"r{one.queue_id % of_brokers}",)) for one in topic.queues),
+        )
+        for name, topic in problem.topics.items()
+    }
+    return msgspec.structs.replace(problem, members=tuple(members), topics=topics)
 
 
 def queue(text: str) -> QueueRef:

@@ -1,8 +1,9 @@
 """Core: which client library assigned a generation of Kafka's classic protocol, and what it computes. No I/O.
 
-All libraries that the records allow are computed. One that gives exactly what was reported is taken for the one that
-assigned; one that is certain, and whose strategy is recomputed exactly, may differ: then something is wrong. Whatever
-else differs says nothing: the result is not comparable.
+All libraries that the records allow are computed, and all of their versions whose assignments are known to differ. One
+that gives exactly what was reported is taken for the one that assigned; one that is certain, and whose strategy is
+recomputed exactly whichever version it is, may differ: then something is wrong. Whatever else differs says nothing: the
+result is not comparable.
 """
 
 from __future__ import annotations
@@ -12,18 +13,28 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from udfs.group.state.group import Owners
-from udfs.model.comparability import LEADER_METADATA_STALE, LIBRARY_NOT_RECOMPUTED, LIBRARY_UNKNOWN, NOT_RECOMPUTABLE
+from udfs.model.comparability import (
+    LEADER_METADATA_STALE,
+    LIBRARY_NOT_RECOMPUTED,
+    LIBRARY_UNKNOWN,
+    LIBRARY_VERSION_UNKNOWN,
+    NOT_RECOMPUTABLE,
+)
 from udfs.model.errors import StrategyError
 from udfs.strategies.kafka.client_library import (
     AIOKAFKA,
+    FRANZ_GO,
     JAVA,
     KAFKA_PYTHON,
     LIBRDKAFKA,
     LISTS_DIFFER,
+    RACKS_IGNORED,
+    Library,
     library_of,
     possible_libraries,
     variants,
 )
+from udfs.strategies.kafka.range import has_near_queues
 from udfs.strategies.problem import Assignment, Problem
 
 RANGE, ROUNDROBIN, STICKY, COOPERATIVE = (
@@ -33,8 +44,11 @@ RANGE, ROUNDROBIN, STICKY, COOPERATIVE = (
     "kafka.cooperative-sticky",
 )
 DEPENDS_ON_LIBRARY = frozenset({RANGE, ROUNDROBIN, STICKY, COOPERATIVE})
-# kafka-clients whose sticky assignors were compared with the real classes.
-_EXACT_STICKY_SINCE = (3, 4)
+# kafka-clients whose sticky assignors were compared with the real classes: from 3.8 on in all cases. Of 3.4 to 3.7 each
+# has another general path, uses racks otherwise, or settles claims otherwise.
+_EXACT_STICKY_SINCE, _EXACT_IN_PLAIN_CASES_SINCE = (3, 8), (3, 4)
+# librdkafka writes since 2.2 which version it is; before 1.6 roundrobin, before 1.5 all were wrong in some cases.
+_EXACT_RDKAFKA_SINCE = (2, 2)
 
 
 class LibraryChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,17 +94,30 @@ def choose(
             return LibraryChoice(assignment=answers[name], library=label)
         found[name] = owners(answers[name])
         if found[name] == reported:
-            shown = label if name == names[0] and len(libraries) == 1 else name.removesuffix(LISTS_DIFFER)
+            shown = label if name == names[0] and len(libraries) == 1 else _plain(name)
             return LibraryChoice(assignment=answers[name], library=shown)
     if len(failures) == len(names) and failures[0].code != NOT_RECOMPUTABLE:
         raise failures[0]
     if reported is not None and is_reported and _is_stale(problem, list(found), compute, owners, reported):
         return LibraryChoice(assignment=answers[names[0]], library=label, incomparable=LEADER_METADATA_STALE)
-    agree = len(libraries) == 1 or all(one == found.get(names[0]) for one in found.values())
+    first = found.get(names[0])
+    versions_agree = all(one == first for name, one in found.items() if _is_of_a_version(name))
+    agree = versions_agree if len(libraries) == 1 else all(one == first for one in found.values())
     if agree and not failures and all(_is_exact(name, strategy, problem) for name in names):
         return LibraryChoice(assignment=answers[names[0]], library=label)
-    reason = LIBRARY_NOT_RECOMPUTED if len(libraries) == 1 else LIBRARY_UNKNOWN
+    of_version = LIBRARY_NOT_RECOMPUTED if versions_agree else LIBRARY_VERSION_UNKNOWN
+    reason = of_version if len(libraries) == 1 else LIBRARY_UNKNOWN
     return LibraryChoice(assignment={}, library=label, incomparable=reason)
+
+
+def _plain(name: str) -> str:
+    return name.removesuffix(LISTS_DIFFER).removesuffix(RACKS_IGNORED)
+
+
+def _is_of_a_version(name: str) -> bool:
+    """Return whether it is an older version that was read, not compared with answers of real ones, as Java's were."""
+    library = library_of(name)
+    return library.name != JAVA and not library.lists_differ and not library.racks_ignored
 
 
 def as_library(problem: Problem, name: str) -> Problem:
@@ -101,14 +128,38 @@ def as_library(problem: Problem, name: str) -> Problem:
 def _is_exact(name: str, strategy: str, problem: Problem) -> bool:
     """Return whether what is computed here is certainly what the library assigns."""
     library = library_of(name)
+    if library.name in (LIBRDKAFKA, FRANZ_GO) and strategy != ROUNDROBIN and has_near_queues(problem):
+        return False  # no answers of real ones with racks are recorded
+    if library.name == LIBRDKAFKA:
+        return _is_exact_librdkafka(library, strategy, problem)
     if strategy in (RANGE, ROUNDROBIN):
         return True
-    if library.name == LIBRDKAFKA:
-        return strategy == COOPERATIVE
     if library.name in (KAFKA_PYTHON, AIOKAFKA):
         # Of partitions that were claimed in two generations it takes any first, in the order of a set.
         return len({member.generation for member in problem.members if member.owned}) <= 1
-    return library.has_constrained_path and (library.version is None or library.version >= _EXACT_STICKY_SINCE)
+    if library.is_since(_EXACT_STICKY_SINCE):
+        return library.name == JAVA
+    is_plain = _has_equal_subscriptions(problem) and not has_near_queues(problem) and not _is_claimed_twice(problem)
+    return library.name == JAVA and library.is_since(_EXACT_IN_PLAIN_CASES_SINCE) and is_plain
+
+
+def _is_exact_librdkafka(library: Library, strategy: str, problem: Problem) -> bool:
+    is_new = library.is_since(_EXACT_RDKAFKA_SINCE)
+    if strategy not in (RANGE, ROUNDROBIN):
+        return strategy == COOPERATIVE and is_new and not _is_claimed_twice(problem)
+    if len({member.instance_id is None for member in problem.members}) > 1:
+        return False  # they are sorted by what is no order: it depends on the C library
+    return is_new or (_has_equal_subscriptions(problem) and len(problem.topics) <= len(problem.members))
+
+
+def _has_equal_subscriptions(problem: Problem) -> bool:
+    return len({frozenset(member.subscriptions) for member in problem.members}) <= 1
+
+
+def _is_claimed_twice(problem: Problem) -> bool:
+    """Return whether two members claim a queue."""
+    claimed = [queue for member in problem.members for queue in set(member.owned or ())]
+    return len(set(claimed)) < len(claimed)
 
 
 def _is_stale(

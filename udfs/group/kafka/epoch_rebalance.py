@@ -32,11 +32,18 @@ from udfs.group.kafka.reported_generations import (
 )
 from udfs.group.kafka.topic_lives import TopicLives, lives_in, ownership_steps, queues_in_target
 from udfs.group.kafka.triggers import Causes, compare
+from udfs.group.members.departures import INFERRED
 from udfs.group.state.assignment_diff import held_only_by
 from udfs.group.state.group import Awaited, Evidence, Owners, Queue
 from udfs.group.state.recorded_group import SERVER_ASSIGNORS, EpochOutcome, Held
 from udfs.group.state.view import GroupView
-from udfs.model.comparability import MEMBERS_UNKNOWN, NO_TARGET, NOT_RECOMPUTABLE, OWNERSHIP_UNKNOWN
+from udfs.model.comparability import (
+    ASSIGNOR_UNKNOWN,
+    MEMBERS_UNKNOWN,
+    NO_TARGET,
+    NOT_RECOMPUTABLE,
+    OWNERSHIP_UNKNOWN,
+)
 from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueRef
 from udfs.model.group_api import DueEvent
 from udfs.strategies.kafka.server import MembersPut, coordinator_orders
@@ -51,6 +58,7 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         names: Of topics, by id; one without a name keeps its id.
     """
     group, at = context.group, outcome.at
+    outcome = _with_likely_assignor(context, outcome)
     context.follow()
     context.begin_spans(at)
     lives = lives_in(group.recorded, outcome, names)
@@ -96,9 +104,11 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
         group.recorded.note_ids(lives.ids)
     target, awaited = _target(context, outcome, lives, known, guessed, reported)
     if published is not None and target.recomputed and target.owners != published:
-        target = _in_another_order(context, outcome, lives, known, published) or target
-        if outcome.follows_unrecorded and target.owners != published:
-            target = msgspec.structs.replace(target, incomparable=OWNERSHIP_UNKNOWN)
+        target = _as_published(context, outcome, lives, known, published) or target
+        if target.owners != published and (outcome.follows_unrecorded or not _has_computed_assignors(outcome)):
+            why = OWNERSHIP_UNKNOWN if outcome.follows_unrecorded else ASSIGNOR_UNKNOWN
+            target = msgspec.structs.replace(target, incomparable=why)
+        _learn_assignor(context, outcome, target, causes)
     measured = Pauses(pause_ms=at - outcome.began_at, queue_pause_ms=sum(pause or 0 for pause, _ in pauses.values()))
     plan = RebalancePlan(
         at=at,
@@ -245,20 +255,58 @@ def _held_before(outcome: EpochOutcome, lives: TopicLives) -> Held:
     return lives.current({outcome.former.get(one, one): partitions for one, partitions in outcome.previous.items()})
 
 
-def _in_another_order(
+def _as_published(
     view: GroupView, outcome: EpochOutcome, lives: TopicLives, known: QueuesByTopic, published: Owners
 ) -> TargetAssignment | None:
-    """Return the published target where the coordinator computes it from members in another order; else None."""
-    strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, view.system)
+    """Return the published target where the coordinator computes it from members in another order, or by another
+    assignor that may be the group's; else None.
+    """
     previous, former = lives.owners(_held_before(outcome, lives)), outcome.former
-    for put in islice(_orders(view, outcome), 1, None):
-        altered = partial(_as_in_coordinator, outcome, lives, put)
-        target = compute_target_assignment(
-            view, known, strategy, outcome.at, outcome.epoch, previous, altered=altered, former=former
-        )
-        if target.owners == published:
-            return target
+    for name in dict.fromkeys((outcome.strategy, *outcome.assignors)):
+        strategy = None if name is None else qualified_name(name, view.system)
+        for put in islice(_orders(view, outcome), int(name == outcome.strategy), None):
+            altered = partial(_as_in_coordinator, outcome, lives, put)
+            target = compute_target_assignment(
+                view, known, strategy, outcome.at, outcome.epoch, previous, altered=altered, former=former
+            )
+            if target.recomputed and target.owners == published:
+                return target
     return None
+
+
+def _has_computed_assignors(outcome: EpochOutcome) -> bool:
+    """Return whether the assignor is certainly one of those that were computed: no custom one, and no broker's."""
+    return outcome.names_assignor and SERVER_ASSIGNORS.issuperset(outcome.assignors)
+
+
+def _with_likely_assignor(view: GroupView, outcome: EpochOutcome) -> EpochOutcome:
+    """Return an outcome with the assignor of the epoch before, where it is one of several that may be the group's.
+
+    Where members name none it is the one that the broker was seen to take by default.
+    """
+    recorded, last = view.group.recorded, view.group.last_strategy
+    name = outcome.strategy
+    if not outcome.names_assignor:
+        name = (None if recorded is None else recorded.default_assignor) or name
+    else:
+        name = next((one for one in outcome.assignors if qualified_name(one, view.system) == last), name)
+    return outcome if name == outcome.strategy else msgspec.structs.replace(outcome, strategy=name)
+
+
+def _learn_assignor(context: GroupContext, outcome: EpochOutcome, target: TargetAssignment, causes: Causes) -> None:
+    """Have an assignor that the target shows be the group's, where members do not show which it is."""
+    group, system = context.group, context.system
+    name = next((one for one in outcome.assignors if qualified_name(one, system) == target.strategy), None)
+    if name is None or name == outcome.strategy:
+        return
+    if not outcome.names_assignor and group.recorded is not None:
+        group.recorded.note_default_assignor(name)
+    before = group.last_strategy
+    causes.triggers = [one for one in causes.triggers if one.kind != "strategy_changed"]
+    if before not in (None, target.strategy):
+        causes.add("strategy_changed", detail=f"{INFERRED}: {before} -> {target.strategy}", event_id=outcome.event_id)
+    if not causes.triggers:
+        causes.add("unexplained", event_id=outcome.event_id)
 
 
 def _orders(view: GroupView, outcome: EpochOutcome) -> Iterator[MembersPut]:

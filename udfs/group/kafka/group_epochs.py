@@ -194,6 +194,8 @@ def _finish(view: GroupView, recorded: RecordedGroup, event_id: str, at: int, ov
         patterns={one: member.pattern for one, member in recorded.present.items() if member.pattern is not None},
         added=recorded.added(),
         renamed=list(recorded.renamed),
+        assignors=recorded.assignors(),
+        names_assignor=recorded.names_assignor(),
     )
     recorded.finish_epoch(outcome)
 

@@ -15,6 +15,7 @@ import msgspec
 from udfs.model.events import Departure, MemberInfo, MemberState, RecordProtocol, TopicPartitions
 from udfs.model.journal import MAX_MEMBER_EPOCHS, MemberEpoch
 from udfs.model.queues import ascending
+from udfs.strategies.kafka.server_vote import preferred_assignors
 
 Partitions: TypeAlias = tuple[TopicPartitions, ...]
 # Of each member what it has.
@@ -23,8 +24,10 @@ Held: TypeAlias = dict[str, Partitions]
 # kafka-group-coordinator ``ModernGroupMember``: a static member that left, and may come back until its session ends.
 AWAY: Final = -2
 DEFAULT_ASSIGNOR: Final = "server.uniform"
-# Those of Kafka itself: they give out every partition.
-SERVER_ASSIGNORS: Final = frozenset((DEFAULT_ASSIGNOR, "server.range"))
+# Those of Kafka itself: they give out every partition. A broker's default is the first of ``group.consumer.assignors``.
+BUILT_IN_ASSIGNORS: Final = (DEFAULT_ASSIGNOR, "server.range")
+SERVER_ASSIGNORS: Final = frozenset(BUILT_IN_ASSIGNORS)
+_SERVER_SIDE: Final = "server."
 
 
 class RecordedMember(msgspec.Struct, array_like=True):
@@ -78,6 +81,7 @@ class EpochOutcome(msgspec.Struct, array_like=True):
         added: The members in the order in which the coordinator added them, static ones under their present ids.
         renamed: When static members came back under other ids since the outcome before: time, former and new id.
         until: The newest epoch that began before its end and was without effect.
+        assignors: The group's assignor is one of these, the likeliest first. names_assignor: Some member names one.
     """
 
     epoch: int
@@ -101,6 +105,8 @@ class EpochOutcome(msgspec.Struct, array_like=True):
     added: tuple[str, ...] = ()
     renamed: list[tuple[int, str, str]] = msgspec.field(default_factory=list)
     until: int | None = None
+    assignors: tuple[str, ...] = ()
+    names_assignor: bool = True
 
     @property
     def size(self) -> int:
@@ -130,6 +136,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         former, follows_unrecorded: As ``EpochOutcome`` has them, of the current target.
         renamed: As ``EpochOutcome`` has it, since the last one.
         continued: The epoch that goes on after newer ones without effect, as it was when the newest one began.
+        default_assignor: The broker's, as targets of members that name none have shown; None: they show nothing.
     """
 
     protocol: RecordProtocol
@@ -155,6 +162,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
     follows_unrecorded: bool = False
     renamed: list[tuple[int, str, str]] = msgspec.field(default_factory=list)
     continued: EpochOutcome | None = None
+    default_assignor: str | None = None
 
     @cached_property
     def present(self) -> dict[str, RecordedMember]:
@@ -191,17 +199,38 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         waiting = (info for outcome in self.waiting for info in outcome.members)
         return found.union(*(info.subscriptions or () for info in waiting))
 
-    def strategy(self) -> str | None:
-        """Return the assignor that most members ask for, else Kafka's default.
+    def assignors(self) -> tuple[str, ...]:
+        """Return the assignors of which one is the group's, the likeliest first.
 
-        Source: kafka-group-coordinator 4.1 ``ConsumerGroup#preferredServerAssignor``,
+        It is the one that most members ask for, else the broker's default: that is not recorded, and is Kafka's default
+        unless targets have shown another one.
+
+        Source: kafka-group-coordinator 4.1 ``ConsumerGroup#computePreferredServerAssignor``,
         ``GroupCoordinatorConfig#CONSUMER_GROUP_ASSIGNORS_DEFAULT``.
         """
         if not self.present:
-            return None
+            return ()
+        votes = self._votes()
+        if not votes:
+            return tuple(dict.fromkeys((self.default_assignor or DEFAULT_ASSIGNOR, *BUILT_IN_ASSIGNORS)))
+        found = preferred_assignors(Counter(votes), votes[-1])
+        return tuple(_SERVER_SIDE + name for name in found)
+
+    def names_assignor(self) -> bool:
+        """Return whether some member names an assignor."""
+        return bool(self._votes())
+
+    def _votes(self) -> list[str]:
         infos = [one.info for one in self.present.values() if one.info is not None and one.classic_strategies is None]
-        votes = Counter(info.strategies[0] for info in infos if info.strategies)
-        return min(votes, key=lambda name: (-votes[name], name)) if votes else DEFAULT_ASSIGNOR
+        return [info.strategies[0].removeprefix(_SERVER_SIDE) for info in infos if info.strategies]
+
+    def strategy(self) -> str | None:
+        """Return the assignor that is most likely the group's; None: it has no members."""
+        return next(iter(self.assignors()), None)
+
+    def note_default_assignor(self, name: str) -> None:
+        """Note the assignor that the broker takes where no member names one."""
+        self.default_assignor = name
 
     @property
     def has_converged(self) -> bool:

@@ -18,7 +18,13 @@ _STATIC_FIRST_SINCE = (2, 4)
 _RACKS_SINCE = (3, 5)
 _CONSTRAINED_SINCE = (2, 6)
 _SORTED_SINCE = (3, 8)
-_JAVA = re.compile(r"java-([0-9]{1,9})(?:\.([0-9]{1,9}))?")
+# librdkafka 2.2: KIP-881. kafka-python 2.3: KIP-345, before members by id alone. sarama 1.34.1 and 1.28: range and
+# roundrobin as kafka-clients have them, before members by a hash, each topic for itself.
+_RDKAFKA_RACKS_SINCE = (2, 2)
+_PYTHON_STATIC_SINCE = (2, 3)
+_SARAMA_BLOCKS_SINCE = (1, 34)
+_SARAMA_TURNS_SINCE = (1, 28)
+_VERSION = re.compile(r"-([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 JAVA = "java"
 LIBRDKAFKA = "librdkafka"
 KAFKA_PYTHON = "kafka-python"
@@ -31,6 +37,9 @@ ALTERNATIVES = "|"
 # kafka-python and aiokafka compare lists of topics as members sent them, and Python's sets have any order: added to a
 # name where members sent theirs in different orders.
 LISTS_DIFFER = ", lists differ"
+# Added to a name where the leader assigns without racks, though its version would take them into account.
+RACKS_IGNORED = ", racks ignored"
+_FNV_OFFSET, _FNV_PRIME, _FNV_MASK = 2166136261, 16777619, 0xFFFFFFFF
 
 
 class Library(msgspec.Struct, frozen=True):
@@ -38,11 +47,13 @@ class Library(msgspec.Struct, frozen=True):
 
     Attributes:
         lists_differ: Members sent the same topics in different orders, see ``LISTS_DIFFER``.
+        racks_ignored: See ``RACKS_IGNORED``.
     """
 
     name: str
     version: tuple[int, int] | None = None
     lists_differ: bool = False
+    racks_ignored: bool = False
 
     @property
     def static_first(self) -> bool:
@@ -52,6 +63,8 @@ class Library(msgspec.Struct, frozen=True):
     @property
     def uses_racks(self) -> bool:
         """Return whether ``range`` and the sticky assignors prefer queues with a replica in the member's rack."""
+        if self.name == LIBRDKAFKA:
+            return not self.racks_ignored and self.is_since(_RDKAFKA_RACKS_SINCE)
         return self._is_java_since(_RACKS_SINCE)
 
     @property
@@ -64,8 +77,22 @@ class Library(msgspec.Struct, frozen=True):
         """Return whether that path sorts what a member owns, instead of taking it as it was sent."""
         return self._is_java_since(_SORTED_SINCE)
 
+    @property
+    def ranges_by_hash(self) -> bool:
+        """Return whether ``range`` is that of sarama before 1.34.1."""
+        return self.name == SARAMA and not self.is_since(_SARAMA_BLOCKS_SINCE)
+
+    @property
+    def alternates_by_hash(self) -> bool:
+        """Return whether ``roundrobin`` is that of sarama before 1.28."""
+        return self.name == SARAMA and not self.is_since(_SARAMA_TURNS_SINCE)
+
+    def is_since(self, version: tuple[int, int]) -> bool:
+        """Return whether it is that version or a later one; one that is not known is today's."""
+        return self.version is None or self.version >= version
+
     def _is_java_since(self, version: tuple[int, int]) -> bool:
-        return self.name == JAVA and (self.version is None or self.version >= version)
+        return self.name == JAVA and self.is_since(version)
 
 
 def library_of(text: str) -> Library:
@@ -75,18 +102,27 @@ def library_of(text: str) -> Library:
         >>> library_of("librdkafka").name, library_of("java-2.2").version
         ('librdkafka', (2, 2))
     """
-    for name in _OTHERS:
+    for name in (*_OTHERS, JAVA):
         if text.startswith(name):
-            return Library(name=name, lists_differ=text.endswith(LISTS_DIFFER))
-    version = _JAVA.match(text)
-    return Library(name=JAVA, version=(int(version[1]), int(version[2] or 0)) if version else None)
+            version = _VERSION.match(text, len(name))
+            return Library(
+                name=name,
+                version=(int(version[1]), int(version[2] or 0)) if version else None,
+                lists_differ=text.endswith(LISTS_DIFFER),
+                racks_ignored=text.endswith(RACKS_IGNORED),
+            )
+    return Library(name=JAVA)
 
 
-# A label of several versions, and the versions whose assignments may differ. Java writes what shows no more than this.
+# A label of several versions, and the versions whose assignments may differ. What they write shows no more than this.
 _VERSIONS = {
     "java-2.4+": ("java-2.8", "java-2.4"),
     "java-3.2+": ("java-3.2",),
     "java-3.4+": ("java-4.1", "java-3.7", "java-3.4"),
+    LIBRDKAFKA: (LIBRDKAFKA, LIBRDKAFKA + RACKS_IGNORED),
+    KAFKA_PYTHON: (KAFKA_PYTHON, KAFKA_PYTHON + LISTS_DIFFER, "kafka-python-2.2"),
+    AIOKAFKA: (AIOKAFKA, AIOKAFKA + LISTS_DIFFER),
+    SARAMA: (SARAMA, "sarama-1.33", "sarama-1.27"),
 }
 
 
@@ -97,8 +133,6 @@ def variants(text: str) -> tuple[str, ...]:
         >>> variants("java-3.2+"), variants("aiokafka")
         (('java-3.2',), ('aiokafka', 'aiokafka, lists differ'))
     """
-    if text in (KAFKA_PYTHON, AIOKAFKA):
-        return (text, text + LISTS_DIFFER)
     return _VERSIONS.get(text, (text,))
 
 
@@ -140,7 +174,8 @@ def in_order(members: Sequence[Participant], library: Library) -> list[Participa
         if len({member.instance_id is None for member in members}) > 1:
             return _merge_sorted(list(members), _is_not_after)
         return sorted(members, key=lambda member: member.instance_id or member.member_id)
-    if library.name in (AIOKAFKA, SARAMA):
+    is_by_id = library.name == KAFKA_PYTHON and not library.is_since(_PYTHON_STATIC_SINCE)
+    if is_by_id or library.name in (AIOKAFKA, SARAMA):
         return sorted(members, key=lambda member: member.member_id)
     if library.name == KAFKA_PYTHON:
         members = _last_runs(members)
@@ -161,6 +196,21 @@ def in_order(members: Sequence[Participant], library: Library) -> list[Participa
         *_sorted_as_java(static, [member.instance_id or "" for member in static]),
         *_sorted_as_java(dynamic, [member.member_id for member in dynamic]),
     ]
+
+
+def by_hash(members: Sequence[Participant], topic: str) -> list[Participant]:
+    """Return a topic's subscribers in the order of sarama before 1.34.1: by an FNV-1a hash of topic and member id.
+
+    Source: sarama 1.34.0 ``balanceStrategyHashValue``, which goes by characters, not by bytes.
+    """
+    return sorted(members, key=lambda member: _fnv(topic + member.member_id))
+
+
+def _fnv(text: str) -> int:
+    value = _FNV_OFFSET
+    for character in text:
+        value = ((value ^ ord(character)) * _FNV_PRIME) & _FNV_MASK
+    return value
 
 
 def _last_runs(members: Sequence[Participant]) -> list[Participant]:

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from udfs.model.events import QueueInfo, QueueRef
 from udfs.strategies.kafka.client_library import (
     KAFKA_PYTHON,
+    LIBRDKAFKA,
     Library,
     assign_blocks,
+    by_hash,
     by_member,
     in_order,
     leader_library,
@@ -36,12 +38,17 @@ def kafka_range(problem: Problem) -> Assignment:
     blocks would give them, and the rest in blocks. As soon as one topic is assigned by racks, topics with the same
     subscribers and as many partitions are assigned as one: partition p of all of them is given to one member.
 
+    librdkafka uses racks since 2.2; it assigns all topics with the same subscribers and as many partitions as one, and
+    there a member without a rack is near to nothing.
+
     Source: KIP-881; kafka-clients 4.1 ``RangeAssignor``; before 2.4 members by id alone, before 3.5 no racks.
+    librdkafka 2.2 ``rd_kafka_range_assignor_assign_cb``. sarama 1.34.0 ``BalanceStrategyRange``: blocks end at rounded
+    places.
 
     Example: 5 and 3 partitions, two members: {t1: 0–2, t2: 0–1} and {t1: 3–4, t2: 2}.
     """
     library = leader_library(problem)
-    if library.name == KAFKA_PYTHON:
+    if library.name == KAFKA_PYTHON or library.ranges_by_hash:
         return _topic_by_topic(problem, library)
     members = in_order(problem.members, library)
     held: list[list[QueueRef]] = [[] for _ in members]
@@ -50,7 +57,7 @@ def kafka_range(problem: Problem) -> Assignment:
     racks = [member.rack or None for member in members]
     by_racks = {}
     if library.uses_racks and any(racks):
-        by_racks = _owners_by_racks(topics, subscribers, racks)
+        by_racks = _owners_by_racks(topics, subscribers, racks, library)
     for topic in topics:
         owners = by_racks.get(topic.name)
         if owners is None:
@@ -67,9 +74,30 @@ def _topic_by_topic(problem: Problem, library: Library) -> Assignment:
     held: list[list[QueueRef]] = [[] for _ in places]
     subscribers = subscribers_by_topic(problem.members)
     for topic in topics_with_queues(problem, subscribers):
-        takers = in_order([problem.members[place] for place in subscribers[topic.name]], library)
-        assign_blocks(topic.by_queue_id, [places[member.member_id] for member in takers], held)
+        found = [problem.members[place] for place in subscribers[topic.name]]
+        if library.ranges_by_hash:
+            takers = [places[member.member_id] for member in by_hash(found, topic.name)]
+            _assign_rounded(topic.by_queue_id, takers, held)
+        else:
+            takers = [places[member.member_id] for member in in_order(found, library)]
+            assign_blocks(topic.by_queue_id, takers, held)
     return by_member(problem, problem.members, held)
+
+
+def _assign_rounded(queues: Sequence[QueueRef], takers: Sequence[int], held: Sequence[list[QueueRef]]) -> None:
+    """Add blocks that end at the nearest multiples of queues for each taker, halves rounded up."""
+    step = len(queues) / len(takers)
+    ends = [int(place * step + 0.5) for place in range(len(takers) + 1)]
+    for place, member in enumerate(takers):
+        held[member] += queues[ends[place] : ends[place + 1]]
+
+
+def has_near_queues(problem: Problem) -> bool:
+    """Return whether some member's rack has a replica of some queue: then racks may decide."""
+    racks = {member.rack for member in problem.members if member.rack}
+    return bool(racks) and any(
+        not racks.isdisjoint(replica_racks(queue)) for topic in problem.topics.values() for queue in topic.queues
+    )
 
 
 def replica_racks(queue: QueueInfo) -> frozenset[str]:
@@ -80,7 +108,7 @@ def replica_racks(queue: QueueInfo) -> frozenset[str]:
 
 
 def _owners_by_racks(
-    topics: Iterable[Topic], subscribers: dict[str, list[int]], racks: Sequence[str | None]
+    topics: Iterable[Topic], subscribers: dict[str, list[int]], racks: Sequence[str | None], library: Library
 ) -> dict[str, list[int]]:
     """Return the owner of each partition of the topics that are not simply cut in blocks."""
     replicas = {
@@ -90,7 +118,8 @@ def _owners_by_racks(
     rack_counts = {
         name: _rack_counts(replicas[name], {racks[member] for member in subscribers[name]}) for name in replicas
     }
-    if not any(rack_counts.values()):
+    is_java = library.name != LIBRDKAFKA
+    if is_java and not any(rack_counts.values()):
         return {}
     by_subscribers: dict[tuple[int, int], list[str]] = {}
     for name, of_topic in replicas.items():
@@ -100,7 +129,9 @@ def _owners_by_racks(
         if len(names) > 1 or rack_counts[names[0]]:
             # A partition is near a rack that has a replica of it in each of the topics.
             near = [frozenset.intersection(*of_all) for of_all in zip(*map(replicas.__getitem__, names), strict=True)]
-            owners.update(dict.fromkeys(names, _owners(near, subscribers[names[0]], racks, together=len(names) > 1)))
+            together = len(names) > 1
+            owned = _owners(near, subscribers[names[0]], racks, together=together, with_rackless=is_java)
+            owners.update(dict.fromkeys(names, owned))
     return owners
 
 
@@ -111,11 +142,16 @@ def _rack_counts(replicas: Sequence[frozenset[str]], racks: set[str | None]) -> 
 
 
 def _owners(
-    near: Sequence[frozenset[str]], takers: Sequence[int], racks: Sequence[str | None], *, together: bool
+    near: Sequence[frozenset[str]],
+    takers: Sequence[int],
+    racks: Sequence[str | None],
+    *,
+    together: bool,
+    with_rackless: bool,
 ) -> list[int]:
     shares = _Shares(near, [racks[member] for member in takers])
     if together:
-        shares.give_partition_by_partition()
+        shares.give_partition_by_partition(with_rackless=with_rackless)
     else:
         shares.give_taker_by_taker(shares.racks)
     shares.give_taker_by_taker([None] * len(takers))
@@ -139,11 +175,16 @@ class _Shares:
         size, self._extras = divmod(len(near), len(racks))
         self._room = [size] * len(racks)  # −1: has one more
 
-    def give_partition_by_partition(self) -> None:
-        """Give each partition to the first taker near to it that has room."""
+    def give_partition_by_partition(self, *, with_rackless: bool) -> None:
+        """Give each partition to the first taker near to it that has room.
+
+        Args:
+            with_rackless: A taker without a rack is near to everything.
+        """
         lines: dict[str | None, list[int]] = {}
         for taker in reversed(range(len(self.racks))):
-            lines.setdefault(self.racks[taker], []).append(taker)
+            if with_rackless or self.racks[taker] is not None:
+                lines.setdefault(self.racks[taker], []).append(taker)
         for partition, racks in enumerate(self._near):
             first = []
             for line in filter(None, map(lines.get, (None, *racks))):

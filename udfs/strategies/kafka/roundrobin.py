@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from udfs.jvm.collections import string_order
 from udfs.model.events import QueueRef
-from udfs.strategies.kafka.client_library import JAVA, SARAMA, by_member, in_order, leader_library
+from udfs.strategies.kafka.client_library import JAVA, SARAMA, by_hash, by_member, in_order, leader_library
 from udfs.strategies.problem import Assignment, Problem, Topic
 from udfs.strategies.subscriptions import subscribers_by_topic, topics_with_queues
 
@@ -23,7 +23,8 @@ def kafka_roundrobin(problem: Problem) -> Assignment:
 
     Rolling restart: as with range, a dynamic member comes back at another place and nearly everything moves.
 
-    Source: kafka-clients 4.1 ``RoundRobinAssignor``, librdkafka ``rd_kafka_roundrobin_assignor_assign_cb``.
+    Source: kafka-clients 4.1 ``RoundRobinAssignor``, librdkafka ``rd_kafka_roundrobin_assignor_assign_cb``; sarama
+    1.27 ``BalanceStrategyRoundRobin``, which takes turns in each topic for itself.
 
     Example: t0 and t1 of 3 partitions, C0 and C1: C0 {t0: 0, 2; t1: 1}, C1 {t0: 1; t1: 0, 2}.
     """
@@ -34,6 +35,13 @@ def kafka_roundrobin(problem: Problem) -> Assignment:
     topics = topics_with_queues(problem, subscribers)
     if not all(topic.name.isascii() for topic in topics):
         topics.sort(key=lambda topic: topic.name.encode() if library.name != JAVA else string_order(topic.name))
+    if library.alternates_by_hash:
+        places = {member.member_id: place for place, member in enumerate(members)}
+        for topic in topics:
+            ordered = by_hash([members[place] for place in subscribers[topic.name]], topic.name)
+            for first, participant in enumerate(ordered):
+                held[places[participant.member_id]] += topic.by_queue_id[first :: len(ordered)]
+        return by_member(problem, members, held)
     if library.name == SARAMA:
         _by_names(topics, subscribers, held)
         return by_member(problem, members, held)

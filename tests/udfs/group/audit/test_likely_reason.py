@@ -32,7 +32,7 @@ def test_another_library() -> None:
     assert audit.reason == "another_library"
     assert audit.detail == (
         "The reported assignment is exactly what results as java-2.3 assigns, or as librdkafka assigns,"
-        " or as aiokafka assigns, or as sarama assigns."
+        " or as kafka-python assigns, or as aiokafka assigns, or as sarama assigns."
     )
     assert (audit.queues_differing, audit.unexpected_owner) == (4, 4)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -51,7 +52,7 @@ def grown_with_equal_hashes(held: dict[str, str]) -> RecordScript:
     """Play a topic that grows under members whose ids have one hash; the target of the epoch after it is ``held``."""
     script = RecordScript()
     script.first_member(member="Aa")
-    script.member(20, "BB")
+    script.member(20, "BB", assignor="server.uniform")
     script.epoch(20, 2)
     script.target(20, 2, {"Aa": "0 1", "BB": "2 3"})
     script.current(21, "Aa", 2, "0 1")
@@ -299,3 +300,99 @@ def test_an_order_of_members_is_tried_where_a_topic_has_no_metadata_too() -> Non
     script.current(31, "BB", 3, "2 3")
     script.current(35, "c", 3, "1")
     assert [row.agrees for row in script.run(60).rebalances] == [True, True, True]
+
+
+def by_range(script: RecordScript, **fields: Any) -> RecordScript:
+    """Have three members come whose targets are those of range; those of the first two are uniform's, too."""
+    script.member(10, "a", **fields)
+    script.epoch(10, 1)
+    script.target(10, 1, {"a": "0 1 2 3 4"})
+    script.current(10, "a", 1, "0 1 2 3 4")
+    script.member(20, "b", **fields)
+    script.epoch(20, 2)
+    script.target(20, 2, {"a": "0 1 2", "b": "3 4"})
+    script.current(21, "a", 2, "0 1 2")
+    script.current(22, "b", 2, "3 4")
+    script.member(30, "0", **fields)
+    script.epoch(30, 3)
+    script.target(30, 3, {"0": "0 1", "a": "2 3", "b": "4"})
+    for member, held in (("a", "2 3"), ("b", "4"), ("0", "0 1")):
+        script.current(31, member, 3, held)
+    return script
+
+
+def test_the_default_assignor_of_the_broker_is_inferred_from_a_target() -> None:
+    script = by_range(RecordScript(partitions=5)).run(35)
+    assert [row.strategy for row in script.rebalances] == ["kafka.server.uniform"] * 2 + ["kafka.server.range"]
+    assert [row.agrees for row in script.rebalances] == [True] * 3
+    joined, changed = script.rebalances[2].triggers
+    assert (joined.kind, changed.kind) == ("member_joined", "strategy_changed")
+    assert changed.detail == "inferred: kafka.server.uniform -> kafka.server.range"
+    # From then on it is known.
+    script.delete_member(40, "b")
+    script.epoch(40, 4)
+    script.target(40, 4, {"0": "0 1 2", "a": "3 4"})
+    script.current(41, "a", 4, "3 4")
+    script.current(42, "0", 4, "0 1 2")
+    row = script.run(60_000).rebalances[3]
+    assert (row.strategy, row.agrees, [one.kind for one in row.triggers]) == (
+        "kafka.server.range",
+        True,
+        ["member_gone"],
+    )
+    assert script.findings() == []
+    assert {one.verdict for one in script.audits()} == {"agrees"}
+    assert script.row().strategy_verdict == "proven"
+
+
+def test_the_default_assignor_of_the_broker_may_be_a_custom_one() -> None:
+    script = RecordScript()
+    script.first_member()
+    script.member(20, "b")
+    script.epoch(20, 2)
+    script.target(20, 2, {"a": "0 1 2", "b": "3"})
+    script.current(21, "a", 2, "0 1 2")
+    script.current(22, "b", 2, "3")
+    row = script.run(60_000).rebalances[1]
+    assert (row.agrees, row.agrees_reason, row.queues_differing) == (None, "assignor_unknown", None)
+    assert script.findings() == []
+    audit = script.audits()[1]
+    assert (audit.verdict, audit.reason) == ("not_recomputable", "assignor_unknown")
+
+
+def test_an_assignor_that_members_name_is_no_other() -> None:
+    script = by_range(RecordScript(partitions=5), assignor="server.uniform").run(60_000)
+    row = script.rebalances[2]
+    assert (row.strategy, row.agrees) == ("kafka.server.uniform", False)
+    assert [one.reason for one in script.audits()] == [None, None, "another_strategy"]
+
+
+@pytest.mark.parametrize(
+    ("other", "target", "strategy", "agrees", "reason"),
+    [
+        # As many want uniform as range: whose request it was decides, and that is not recorded.
+        ("server.range", {"a": "0 1 2", "0": "3 4"}, "kafka.server.uniform", True, None),
+        ("server.range", {"0": "0 1 2", "a": "3 4"}, "kafka.server.range", True, None),
+        ("server.range", {"0": "0 1 2 3", "a": "4"}, "kafka.server.uniform", False, None),
+        ("server.y", {"a": "0 1 2", "0": "3 4"}, "kafka.server.uniform", True, None),
+        ("server.y", {"0": "0 1 2 3", "a": "4"}, "kafka.server.uniform", None, "assignor_unknown"),
+        # It comes before uniform in each map.
+        ("server.x", {"a": "0 1 2", "0": "3 4"}, "kafka.server.x", None, "custom_strategy"),
+    ],
+)
+def test_of_assignors_with_equal_votes_the_target_shows_which_it_is(
+    other: str, target: dict[str, str], strategy: str, agrees: bool | None, reason: str | None
+) -> None:
+    script = RecordScript(partitions=5)
+    script.member(10, "a", assignor="server.uniform")
+    script.epoch(10, 1)
+    script.target(10, 1, {"a": "0 1 2 3 4"})
+    script.current(10, "a", 1, "0 1 2 3 4")
+    script.member(20, "0", assignor=other)
+    script.epoch(20, 2)
+    script.target(20, 2, target)
+    for member, held in target.items():
+        script.current(21, member, 2, held)
+    row = script.run(60_000).rebalances[1]
+    assert (row.strategy, row.agrees, row.agrees_reason) == (strategy, agrees, reason)
+    assert len(script.findings()) == (agrees is False)

@@ -302,7 +302,7 @@ def test_the_group_uses_the_assignor_that_most_members_name() -> None:
 
 def test_a_target_that_is_not_the_assignors_is_not_agreed_with() -> None:
     script = RecordScript()
-    script.first_member()
+    script.first_member(assignor="server.uniform")
     script.member(20, "b")
     script.epoch(20, 2)
     script.target(20, 2, {"a": "0 1 2", "b": "3"})

@@ -33,6 +33,18 @@ def test_the_assignor_is_the_one_of_most_members_else_the_default(asked: tuple[s
     assert folded().strategy() is None
 
 
+def test_the_brokers_default_is_kafkas_until_another_one_is_noted() -> None:
+    group = folded(member(1, "x", strategies=()))
+    assert (group.assignors(), group.names_assignor()) == (("server.uniform", "server.range"), False)
+    group.note_default_assignor("server.range")
+    assert group.assignors() == ("server.range", "server.uniform")
+
+
+def test_of_assignors_with_as_many_votes_each_may_be_the_groups() -> None:
+    group = folded(member(1, "a", strategies=("server.uniform",)), member(1, "b", strategies=("server.range",)))
+    assert (group.assignors(), group.names_assignor()) == (("server.range", "server.uniform"), True)
+
+
 @pytest.mark.parametrize(
     ("records", "state"),
     [

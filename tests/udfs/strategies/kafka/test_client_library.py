@@ -24,7 +24,11 @@ from udfs.strategies.problem import Participant, Problem
         ("java-3.5.1", Library("java", (3, 5)), True, True),
         ("java-4", Library("java", (4, 0)), True, True),
         ("java-10.0", Library("java", (10, 0)), True, True),
-        ("librdkafka-2.11", Library("librdkafka"), True, False),
+        ("librdkafka", Library("librdkafka"), True, True),
+        ("librdkafka-2.11", Library("librdkafka", (2, 11)), True, True),
+        ("librdkafka-2.1", Library("librdkafka", (2, 1)), False, False),
+        ("librdkafka, racks ignored", Library("librdkafka", racks_ignored=True), True, False),
+        ("sarama-1.33", Library("sarama", (1, 33)), False, False),
     ],
 )
 def test_a_library_is_read_from_its_name_and_version(
@@ -63,6 +67,8 @@ def participants(*members: str) -> list[Participant]:
         (Library("java"), ["\uffff", "\U0001f600"], "\U0001f600 \uffff"),
         (Library("java"), ["a/\uffff", "b/\U0001f600"], "b a"),
         (Library("librdkafka"), ["\U0001f600", "\uffff"], "\uffff \U0001f600"),
+        (Library("kafka-python"), ["b/1", "a"], "b a"),
+        (Library("kafka-python", (2, 2)), ["b/1", "a"], "a b"),
         (Library("librdkafka"), ["b/1", "a/2"], "b a"),
         (Library("librdkafka"), ["b", "a"], "a b"),
         # Instance ids compare only where both have one: c before b by those, a before both by member ids.
