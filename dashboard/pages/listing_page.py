@@ -38,9 +38,9 @@ def parameters_of(parameters: Mapping[str, str], listing: Listing) -> tuple[dict
         BadQuestionError: One is unknown.
     """
     refuse_others(parameters, (*listing.parameters, *_OWN), "this page")
-    page = parameters.get("page", "1")
-    if not page.isascii() or not page.isdecimal() or not 1 <= int(page[:7] or 0) <= 1_000_000:
-        raise BadQuestionError(f"page: {page!r} is no number of a page")
+    page = parameters.get("page") or "1"
+    if not page.isascii() or not page.isdecimal() or len(page) > 7 or not 1 <= int(page) <= 1_000_000:
+        raise BadQuestionError(f"page: {page[:50]!r} is no number of a page")
     asked = {name: value for name, value in parameters.items() if value and name not in _OWN}
     return asked, Ordering(parameters.get("sort", ""), int(page))
 
