@@ -23,6 +23,13 @@ def test_routes_are_behind_the_frame(client: TestClient) -> None:
     assert "content-security-policy" in answer.headers
 
 
+@pytest.mark.parametrize("path", ["/", "/healthz", "/metrics", "/api/v1/groups", "/static/pages.css", "/live"])
+def test_head_is_answered_everywhere(client: TestClient, path: str) -> None:
+    answer = client.head(path)
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert "content-security-policy" in answer.headers
+
+
 def test_without_tables_there_is_no_application_unless_they_may_come_later(tmp_path: Path, settings: Dashboard) -> None:
     with pytest.raises(NoTablesError):
         create_app(tmp_path, settings)
