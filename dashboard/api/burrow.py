@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 
+from dashboard.api.answers import PlainJson
 from dashboard.reading.listing_query import piece, plain_rows
 from dashboard.reading.listings import GROUPS
 from dashboard.reading.overview import clusters
@@ -24,7 +25,7 @@ STATUS = {"critical": "ERR", "warning": "WARN", "info": "OK", "ok": "OK", "unkno
 
 def _answer(request: Request, message: str, **more: Any) -> Response:
     asked = {"url": request.url.path, "host": request.headers.get("host", "")}
-    return JSONResponse({"error": False, "message": message, **more, "request": asked})
+    return PlainJson({"error": False, "message": message, **more, "request": asked})
 
 
 def _reading(request: Request) -> Reading:

@@ -10,9 +10,10 @@ from fastapi.responses import Response
 from dashboard.api.answers import csv_answer, json_answer
 from dashboard.api.routes import Format
 from dashboard.questions.catalog import question, questions
-from dashboard.questions.kept import kept_answer
-from dashboard.questions.parameters import given_in
+from dashboard.questions.kept import kept_answer, kept_total
+from dashboard.questions.parameters import bounded, given_in
 from dashboard.reading.listing_query import BadQuestionError
+from dashboard.reading.questions import Reading
 from streaming.terminal.output import with_times
 
 router = APIRouter(prefix="/api/v1", tags=["questions"])
@@ -38,12 +39,15 @@ def all_questions() -> Response:
 def one_answer(request: Request, name: str, format: Format = "json") -> Response:  # noqa: A002 - the parameter's name
     """Return the answer to one question; its parameters are those of its entry in the list."""
     asked = question(name)
+    reading: Reading = request.app.state.reading
     try:
-        given = given_in(asked, {key: text for key, text in request.query_params.items() if key != "format"})
-        found = kept_answer(request.app.state.reading, asked, given)
+        texts = {key: text for key, text in request.query_params.items() if key != "format"}
+        given = bounded(asked, given_in(asked, texts), reading.max_rows)
+        found = kept_answer(reading, asked, given)
     except ValueError as error:
         raise BadQuestionError(str(error)) from error
+    total = kept_total(reading, asked, given, found)
     rows: Any = with_times(found.rows, found.times)
     if format == "csv":
-        return csv_answer(rows, found.columns, name)
-    return json_answer({"columns": found.columns, "rows": rows, "total": len(rows), "next_cursor": None})
+        return csv_answer(rows, found.columns, name, total=total)
+    return json_answer({"columns": found.columns, "rows": rows, "total": total, "next_cursor": None})

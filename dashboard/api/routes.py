@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 
-from dashboard.api.answers import csv_answer, json_answer
+from dashboard.api.answers import csv_answer, following_address, json_answer, plain_json
 from dashboard.reading.job_facts import delays
 from dashboard.reading.listing_query import BadQuestionError, piece, plain_rows, refuse_others
 from dashboard.reading.listings import LISTINGS, Listing
-from dashboard.reading.overview import churn, clusters
+from dashboard.reading.overview import churn, churn_rows, clusters
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
 from dashboard.reading.timeline import timeline
@@ -52,10 +52,11 @@ def _reading(request: Request) -> Reading:
     return found
 
 
-def _rows(rows: list[Row], name: str, form: str) -> Response:
+def _rows(rows: list[Row], name: str, form: str, total: int | None = None) -> Response:
+    """Answer with rows; ``total``: how many there are, if they are not all."""
     if form == "csv":
-        return csv_answer(rows, rows[0] if rows else (), name)
-    return json_answer({"rows": rows, "total": len(rows), "next_cursor": None})
+        return csv_answer(rows, rows[0] if rows else (), name, total=total)
+    return json_answer({"rows": rows, "total": len(rows) if total is None else total, "next_cursor": None})
 
 
 @router.get("/clusters")
@@ -72,15 +73,17 @@ def busiest(
     format: Format = "json",  # noqa: A002 - as above
     limit: Limit = 40,
 ) -> Response:
-    """Return the busiest groups' rebalances for each hour of the last day."""
-    found = churn(_reading(request), cluster=cluster or None, group=group_id or None, limit=min(limit, 1_000))
-    return _rows(plain_rows(found), "churn", format)
+    """Return the busiest groups' rebalances for each hour of the last day; ``limit`` counts groups, ``total`` rows."""
+    reading, of_what = _reading(request), {"cluster": cluster or None, "group": group_id or None}
+    rows = plain_rows(churn(reading, **of_what, limit=min(limit, 1_000)))
+    return _rows(rows, "churn", format, churn_rows(reading, **of_what))
 
 
 @router.get("/delays")
 def decision_delays(request: Request, format: Format = "json", limit: Limit = 5_000) -> Response:  # noqa: A002 - as above
     """Return for each hour of the last day and each cluster how long decisions took after their events."""
-    return _rows(delays(_reading(request))[:limit], "delays", format)
+    rows = delays(_reading(request))
+    return _rows(rows[:limit], "delays", format, len(rows))
 
 
 @router.get("/timeline")
@@ -108,7 +111,7 @@ def ownership(
 def _dumped(value: object) -> bytes:
     import msgspec
 
-    return msgspec.json.encode(value)
+    return plain_json(msgspec.json.encode(value).decode("utf-8"))
 
 
 @router.get("/progress")
@@ -126,9 +129,19 @@ def offsets_of_group(
 
 
 @router.get("/rebalances/{rebalance_id}")
-def one_rebalance(request: Request, rebalance_id: Annotated[str, Path(max_length=200)]) -> Response:
-    """Return one rebalance with its causes, moved queues, and members before and after; its id may be cut."""
-    return json_answer(rebalance_detail(_reading(request), rebalance_id))
+def one_rebalance(
+    request: Request,
+    rebalance_id: Annotated[str, Path(max_length=200)],
+    format: Format = "json",  # noqa: A002 - as above
+) -> Response:
+    """Return one rebalance with its causes, moved queues, and members before and after; its id may be cut.
+
+    CSV has one row: the rebalance itself.
+    """
+    found = rebalance_detail(_reading(request), rebalance_id)
+    if format == "csv":
+        return csv_answer([found["rebalance"]], LISTINGS["rebalances"].columns, "rebalance")
+    return json_answer(found)
 
 
 @router.get(
@@ -147,8 +160,9 @@ def listed(
     """Return rows of a listing."""
     found = _listing(listing)
     asked = {name: value for name, value in request.query_params.items() if name in found.parameters}
-    most = min(limit, request.app.state.settings.max_rows)
-    rows = piece(_reading(request), found, asked, sort=sort, limit=most, cursor=cursor)
+    reading = _reading(request)
+    rows = piece(reading, found, asked, sort=sort, limit=min(limit, reading.max_rows), cursor=cursor)
     if format == "csv":
-        return csv_answer(rows.rows, found.columns, found.name)
+        following = following_address(request, rows.next_cursor)
+        return csv_answer(rows.rows, found.columns, found.name, total=rows.total, following=following)
     return json_answer(rows._asdict())

@@ -75,7 +75,12 @@ def listing_page(
     found = piece(reading, listing, effective, sort=sort, limit=PAGE_ROWS, offset=offset)
     pages = max(1, -(-found.total // PAGE_ROWS))
     here: dict[str, object] = {**asked, "sort": ordering.sort}
-    data = address(f"{API}{listing.name}", effective, sort=ordering.sort)
+    last = offset + len(found.rows)
+    cursor = ""
+    if last > reading.max_rows:
+        # The rows from the first on would end before those that are shown.
+        cursor = piece(reading, listing, effective, sort=sort, limit=1, offset=offset - 1).next_cursor or ""
+    data = address(f"{API}{listing.name}", effective, sort=ordering.sort, limit=reading.max_rows, cursor=cursor)
     return {
         "path": path,
         "columns": columns,
@@ -88,6 +93,14 @@ def listing_page(
         "page": ordering.page,
         "pages": pages,
         "data": data,
+        "data_note": _data_note(found.total, reading.max_rows, offset if cursor else 0),
         "first": offset + 1 if found.rows else 0,
-        "last": offset + len(found.rows),
+        "last": last,
     }
+
+
+def _data_note(total: int, most: int, before: int) -> str:
+    """Return which of the rows a download has, if it has not all."""
+    if total - before <= most and not before:
+        return ""
+    return f"rows {before + 1:,} to {min(before + most, total):,}:"

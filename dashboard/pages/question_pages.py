@@ -9,11 +9,12 @@ from fastapi.responses import Response
 
 from dashboard.pages.addresses import API, address
 from dashboard.pages.columns import Column
+from dashboard.pages.listing_page import PAGE_ROWS
 from dashboard.pages.routes import page
 from dashboard.questions.answer import Answer
 from dashboard.questions.catalog import DIALECTS, NUMBERS, PARAMETERS, TIMES, Question, question, questions
-from dashboard.questions.kept import kept_answer
-from dashboard.questions.parameters import given_in
+from dashboard.questions.kept import kept_answer, kept_total
+from dashboard.questions.parameters import bounded, given_in
 from dashboard.reading.listing_query import BadQuestionError
 from dashboard.reading.questions import Reading
 
@@ -37,6 +38,8 @@ def one_question(request: Request, name: str) -> Response:
     def compute(reading: Reading) -> dict[str, Any]:
         try:
             given = given_in(asked, texts)
+            if not _lacks(asked, given):
+                given = bounded(asked, given, reading.max_rows)
             found = kept_answer(reading, asked, given) if not _lacks(asked, given) else None
             sql = {} if found is None else {dialect: asked.bound(dialect, given) for dialect in DIALECTS}
         except ValueError as error:
@@ -46,7 +49,8 @@ def one_question(request: Request, name: str) -> Response:
             "question": asked,
             "fields": [_field(each, shown) for each in asked.parameters],
             "columns": [] if found is None else _columns(found),
-            "rows": None if found is None else found.rows,
+            "rows": None if found is None else found.rows[:PAGE_ROWS],
+            "total": 0 if found is None else kept_total(reading, asked, given, found),
             "sql": sql,
             "data": address(f"{API}questions/{name}", shown),
         }

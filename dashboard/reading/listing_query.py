@@ -18,7 +18,6 @@ from dashboard.reading.questions import Reading
 from streaming.tables.schema import Row
 from udfs.model.timestamps import LATEST_MS
 
-
 # Equal rows before a cursor.
 MOST_SHOWN = 1_000_000_000
 

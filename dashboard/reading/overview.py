@@ -87,6 +87,13 @@ def clusters(reading: Reading) -> pa.Table:
     return reading.kept(("clusters", window), _TABLES, lambda: reading.sql(sql, {"overview": overview(reading)}))
 
 
+def churn_rows(reading: Reading, *, cluster: str | None = None, group: str | None = None) -> int:
+    """Return how many rows ``churn`` has of all groups."""
+    sql = "select count(*) as n from hours where (? is null or cluster = ?) and (? is null or group_id = ?)"
+    count: int = reading.sql(sql, {"hours": hours(reading)}, [cluster, cluster, group, group])["n"][0].as_py()
+    return count
+
+
 def churn(reading: Reading, *, cluster: str | None = None, group: str | None = None, limit: int = 40) -> pa.Table:
     """Return the busiest groups' rebalances for each hour of the last day: cluster, group_id, hour, rebalances, moved.
 
