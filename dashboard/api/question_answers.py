@@ -12,7 +12,7 @@ from dashboard.api.routes import Format
 from dashboard.questions.catalog import question, questions
 from dashboard.questions.kept import kept_answer, kept_total
 from dashboard.questions.parameters import bounded, given_in
-from dashboard.reading.listing_query import BadQuestionError
+from dashboard.reading.listing_query import BadQuestionError, refuse_others
 from dashboard.reading.questions import Reading
 from streaming.terminal.output import with_times
 
@@ -20,8 +20,9 @@ router = APIRouter(prefix="/api/v1", tags=["questions"])
 
 
 @router.get("/questions")
-def all_questions() -> Response:
+def all_questions(request: Request) -> Response:
     """Return the ready questions with their parameters and SQL."""
+    refuse_others((key for key, _ in request.query_params.multi_items()), (), "the list of questions")
     rows = [
         {
             "name": one.name,
@@ -39,6 +40,7 @@ def all_questions() -> Response:
 def one_answer(request: Request, name: str, format: Format = "json") -> Response:  # noqa: A002 - the parameter's name
     """Return the answer to one question; its parameters are those of its entry in the list."""
     asked = question(name)
+    refuse_others((key for key, _ in request.query_params.multi_items()), (*asked.parameters, "format"), name)
     reading: Reading = request.app.state.reading
     try:
         texts = {key: text for key, text in request.query_params.items() if key != "format"}

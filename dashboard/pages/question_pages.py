@@ -15,7 +15,7 @@ from dashboard.questions.answer import Answer
 from dashboard.questions.catalog import DIALECTS, NUMBERS, PARAMETERS, TIMES, Question, question, questions
 from dashboard.questions.kept import kept_answer, kept_total
 from dashboard.questions.parameters import bounded, given_in
-from dashboard.reading.listing_query import BadQuestionError
+from dashboard.reading.listing_query import BadQuestionError, refuse_others
 from dashboard.reading.questions import Reading
 
 router = APIRouter(include_in_schema=False)
@@ -26,6 +26,7 @@ _KINDS = {"cluster": "cluster", "group_id": "group", "member_id": "member", "reb
 @router.get("/questions")
 def all_questions(request: Request) -> Response:
     """Show the list of questions."""
+    refuse_others((key for key, _ in request.query_params.multi_items()), (), "this page")
     return page(request, "questions.html", (), lambda _: {"questions": list(questions().values())})
 
 
@@ -33,6 +34,7 @@ def all_questions(request: Request) -> Response:
 def one_question(request: Request, name: str) -> Response:
     """Show a question with its answer."""
     asked = question(name)
+    refuse_others((key for key, _ in request.query_params.multi_items()), asked.parameters, asked.name)
     texts = dict(request.query_params)
 
     def compute(reading: Reading) -> dict[str, Any]:

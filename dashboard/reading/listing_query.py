@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from dashboard.reading.listing_places import PieceRequest, span_of
-from dashboard.reading.listings import SEARCH, SINCE, UNTIL, Listing
+from dashboard.reading.listings import SEARCH, SINCE, UNTIL, WORDS, Listing
 from dashboard.reading.queries import UNFIT_VALUES
 from dashboard.reading.questions import Reading
 from streaming.tables.schema import Row
@@ -65,7 +65,7 @@ def piece(
         BadQuestionError: A parameter, order or cursor is none.
     """
     refuse_others(asked, listing.parameters, listing.name)
-    asked = {name: value for name, value in asked.items() if value}
+    asked = {name: _value(listing, name, value) for name, value in asked.items() if value}
     condition, values = _condition(listing, asked)
     sort = sort or listing.default
     is_descending, name = sort.startswith("-"), sort.removeprefix("-")
@@ -149,6 +149,20 @@ def refuse_others(given: Iterable[str], taken: Sequence[str], name: str) -> None
         raise BadQuestionError(f"{name} does not take {others[0][:50]!r}; it takes {', '.join(taken) or 'none'}")
     if repeated := [one for one, next_one in pairwise(names) if one == next_one]:
         raise BadQuestionError(f"{repeated[0]} is given more than once; {name} takes one value of it")
+
+
+def _value(listing: Listing, name: str, value: str) -> str:
+    """Return the value of a parameter as its condition takes it; yes is true, and no is false.
+
+    Raises:
+        BadQuestionError: It is none of those that the parameter takes.
+    """
+    taken = listing.values.get(name)
+    if taken is None or value in taken:
+        return value
+    if (word := WORDS.get(value)) in taken:
+        return str(word)
+    raise BadQuestionError(f"{name}: {value[:50]!r} is not one of {', '.join(taken)}")
 
 
 def _condition(listing: Listing, asked: Mapping[str, str]) -> tuple[str, tuple[object, ...]]:

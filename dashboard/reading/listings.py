@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import pyarrow as pa
 
@@ -13,12 +14,33 @@ from dashboard.reading.window import last_day
 from streaming.tables.schema import TABLES
 from streaming.views.findings import SEVERITIES
 from streaming.views.reader import Within
+from udfs.model.audits import Verdict
+from udfs.model.events import Mode
+from udfs.model.journal import TRIGGER_ORDER, UNDER_WAY
+from udfs.model.spans import Origin
+from udfs.model.systems import SYSTEMS
 
 # Parameters that are no filter by equality: a part of a name, and a span of time in epoch ms.
 SEARCH, SINCE, UNTIL = "q", "since", "until"
 # Equal to these, files without such rows are skipped.
 _SKIPPING = ("cluster", "group_id", "member_id", "rebalance_id")
 Asked = Mapping[str, str]
+# Filters that take one of few values, and words for these that are taken as well.
+VALUES: Mapping[str, Sequence[str]] = {
+    "health": HEALTH,
+    "severity": SEVERITIES,
+    "system": tuple(SYSTEMS),
+    "state": ("stable", "empty", "failed", *UNDER_WAY, "not_followed"),
+    "mode": get_args(Mode),
+    "strategy_verdict": ("proven", "contradicted", "not_recomputable"),
+    "status": ("completed", "failed"),
+    "trigger": TRIGGER_ORDER,
+    "agrees": ("true", "false", "unknown"),
+    "origin": get_args(Origin),
+    "verdict": get_args(Verdict),
+    "open": ("yes", "no"),
+}
+WORDS: Mapping[str, str] = {"yes": "true", "true": "yes", "no": "false", "false": "no"}
 
 
 @dataclass(frozen=True)
@@ -56,6 +78,11 @@ class Listing:
     def parameters(self) -> tuple[str, ...]:
         """Return the parameters that choose rows."""
         return (*self.filters, SEARCH, *((SINCE, UNTIL) if self.times else ()))
+
+    @property
+    def values(self) -> dict[str, Sequence[str]]:
+        """Return the filters that take one of few values, with these."""
+        return {name: VALUES[name] for name in self.filters if name in VALUES}
 
     def where(self, reading: Reading, asked: Asked) -> dict[str, object]:
         """Return the conditions by which files are skipped, as ``Reader.read`` takes them."""
