@@ -12,6 +12,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from dashboard.api.answers import PlainJson
+from dashboard.api.contract import ERRORS
 from dashboard.reading.listing_query import piece, plain_rows
 from dashboard.reading.listings import GROUPS
 from dashboard.reading.overview import clusters
@@ -34,7 +35,7 @@ class EncodedPathRoute(APIRoute):
         return match, found
 
 
-router = APIRouter(prefix="/v3/kafka", tags=["burrow"], route_class=EncodedPathRoute)
+router = APIRouter(prefix="/v3/kafka", tags=["burrow"], route_class=EncodedPathRoute, responses=ERRORS)
 
 # Burrow's words for a consumer's status; what it derives from lag, this derives from findings.
 STATUS = {"critical": "ERR", "warning": "WARN", "info": "OK", "ok": "OK", "unknown": "NOTFOUND"}

@@ -61,7 +61,7 @@ def one_question(request: Request, name: str) -> Response:
 
 
 def _lacks(asked: Question, given: dict[str, object]) -> bool:
-    return any(name in asked.parameters and name not in given for name in ("topic", "queue"))
+    return any(name not in given for name in asked.required)
 
 
 def _field(name: str, texts: dict[str, str]) -> dict[str, str]:

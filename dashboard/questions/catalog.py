@@ -76,6 +76,11 @@ class Question:
         read = re.findall(r"\b(?:FROM|JOIN)\s+(\w+)", self.texts["duckdb"])
         return {name: [one for one in TABLES[name].names if one in words] for name in read if name in TABLES}
 
+    @property
+    def required(self) -> frozenset[str]:
+        """Return the parameters that must be given."""
+        return frozenset(name for name in self.parameters if _DEFAULTS[name] is None)
+
     def values(self, given: Mapping[str, object]) -> dict[str, Value]:
         """Return the value of every parameter, times as ``YYYY-MM-DD HH:MM:SS.mmm`` in UTC.
 

@@ -143,5 +143,6 @@ def test_an_old_rebalance_is_found_by_its_id(client: TestClient) -> None:
 
 def test_the_contract_names_every_route(client: TestClient) -> None:
     paths = client.get("/api/v1/openapi.json").json()["paths"]
-    assert {"/api/v1/{listing}", "/api/v1/timeline", "/api/v1/rebalances/{rebalance_id}", "/v3/kafka"} <= set(paths)
+    assert {*(f"/api/v1/{name}" for name in LISTINGS)} <= set(paths)
+    assert {"/api/v1/timeline", "/api/v1/rebalances/{rebalance_id}", "/v3/kafka"} <= set(paths)
     assert not any(path.startswith(("/login", "/static", "/live")) for path in paths)
