@@ -57,7 +57,7 @@ def _reading(request: Request) -> Reading:
 
 
 def _rows(rows: list[Row], name: str, form: str, total: int | None = None) -> Response:
-    """Answer with rows; ``total``: how many there are, if they are not all."""
+    """Return an answer of rows; ``total``: how many there are, if they are not all."""
     if form == "csv":
         return csv_answer(rows, rows[0] if rows else (), name, total=total)
     return json_answer({"rows": rows, "total": len(rows) if total is None else total, "next_cursor": None})

@@ -70,7 +70,7 @@ def test_what_is_not_there_is_an_error_as_burrow_gives_it(client: TestClient) ->
         assert answer.json()["error"] is True
 
 
-def test_names_with_slashes_and_with_words_of_the_routes_are_found(tmp_path: Path, settings: Dashboard) -> None:
+def test_names_with_slashes_and_with_parts_of_the_routes_are_found(tmp_path: Path, settings: Dashboard) -> None:
     groups = {"c": ["x", "x/lag", "x/status", "/", "日 本", "a%2Fb", "lag"], "c/d": ["y", "consumer/z"]}
     rows = [
         {"cluster": cluster, "group_id": group, "system": "kafka", "state": "stable"}

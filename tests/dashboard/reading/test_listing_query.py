@@ -110,7 +110,7 @@ def test_cursors_lead_over_rows_with_nulls_and_over_equal_rows(
             assert [str(row) for row in seen] == [str(row) for row in whole], (order, limit)
 
 
-def test_equal_rows_that_are_gone_hide_no_others(sparse: Reading) -> None:
+def test_equal_rows_that_were_removed_hide_no_others(sparse: Reading) -> None:
     listing = LISTINGS["rejected-events"]
     whole, _ = walked(sparse, listing, "-seen_at", 1_000)
     first = piece(sparse, listing, {}, limit=3)
