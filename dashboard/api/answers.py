@@ -2,61 +2,114 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
+from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
 from streaming.tables.schema import TABLES, TIME, Row
+from streaming.terminal.escape import printable
 from streaming.terminal.output import with_times
 
 # Spreadsheets take a cell that begins so for a formula, or skip the sign before one.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+# Where a semicolon separates, what follows one is a cell of its own, though the text is quoted.
+_LATER_FORMULA = re.compile(r"(;[ \"']*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
+# What a reader of CSV may take for the end of a cell, or leave out.
+_QUOTED = re.compile(r"[\",;\t\r\n]|^ | $")
 TIMES = frozenset(
     {column.name for table in TABLES.values() for column in table.columns if column.type == TIME}
     | {"hour", "last_at", "newest_event", "at"}
 )
+TOTAL_HEADER = "x-total-count"
+
+
+class PlainJson(JSONResponse):
+    """JSON in which what cannot be seen, or turns the direction of a line, is written out."""
+
+    def render(self, content: Any) -> bytes:
+        """Return the text of the answer."""
+        return plain_json(json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+
+
+def plain_json(text: str) -> bytes:
+    """Return JSON with the characters written out that a terminal would act on: control characters and directions.
+
+    Example:
+        >>> plain_json('["日", "\\u202e"]').decode()
+        '["日", "\\\\u202e"]'
+    """
+    if not text.isprintable():
+        text = "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
+    return text.encode("utf-8")
 
 
 def json_answer(value: Mapping[str, Any]) -> Response:
     """Return an answer as JSON; fields that are times become RFC 3339."""
-    return JSONResponse(with_times(value, TIMES))
+    return PlainJson(with_times(value, TIMES))
 
 
-def csv_answer(rows: Sequence[Row], columns: Iterable[str], name: str) -> Response:
+def csv_answer(
+    rows: Sequence[Row], columns: Iterable[str], name: str, *, total: int | None = None, following: str = ""
+) -> Response:
     """Return rows as CSV with a heading.
 
     Args:
         rows: The rows.
         columns: Names of the columns, in order.
         name: Of the file.
+        total: How many rows there are, if they are not all; in the header ``X-Total-Count``.
+        following: Address of the rows after these, in the header ``Link``; empty = there are none.
     """
-    out, names = io.StringIO(newline=""), list(columns)
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(names)
+    names = list(columns)
+    lines = [names]
     for row in rows:
         plain = with_times(row, TIMES)
         assert isinstance(plain, dict)
-        writer.writerow([cell(plain.get(column)) for column in names])
-    headers = {"content-disposition": f'attachment; filename="{name}.csv"'}
-    return Response(out.getvalue().encode("utf-8"), media_type="text/csv; charset=utf-8", headers=headers)
+        lines.append([cell(plain.get(column)) for column in names])
+    text = "".join(f"{','.join(map(_quoted, line))}\r\n" for line in lines)
+    headers = {
+        "content-disposition": f'attachment; filename="{name}.csv"',
+        TOTAL_HEADER: str(len(rows) if total is None else total),
+    }
+    if following:
+        headers["link"] = f'<{following}>; rel="next"'
+    return Response(text.encode("utf-8"), media_type="text/csv; charset=utf-8", headers=headers)
 
 
-def cell(value: object) -> object:
-    """Return what stands in a cell: null is empty, a list is JSON, a text that looks like a formula gets an apostrophe.
+def following_address(request: Request, cursor: str | None) -> str:
+    """Return the address of what follows an answer; empty = nothing does."""
+    if cursor is None:
+        return ""
+    given = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
+    return f"{request.url.path}?{urlencode([*given, ('cursor', cursor)])}"
+
+
+def cell(value: object) -> Any:
+    """Return what is in a cell: null is empty, a list is JSON, a text that looks like a formula gets an apostrophe.
+
+    What a terminal would act on is written out, as ``printable`` does.
 
     Example:
-        >>> cell("=1+1"), cell("a"), cell(-1), cell(None), cell(["x"])
-        ("'=1+1", 'a', -1, '', '["x"]')
+        >>> cell("=1+1"), cell("a;=1"), cell("a"), cell(-1), cell(None), cell(["x"])
+        ("'=1+1", "a;'=1", 'a', -1, '', '["x"]')
     """
     if value is None:
         return ""
     if isinstance(value, list | dict):
         value = json.dumps(value, ensure_ascii=False)
     if isinstance(value, str):
-        text = value.replace("\0", "\\0")
+        text = _LATER_FORMULA.sub(r"\1'", printable(value))
         return f"'{text}" if text.lstrip(" ").startswith(FORMULA_STARTS) else text
     return value
+
+
+def _quoted(value: object) -> str:
+    text = str(value)
+    if not _QUOTED.search(text):
+        return text
+    return '"' + text.replace('"', '""') + '"'

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
+from fastapi.routing import APIRoute
+from starlette.routing import Match
+from starlette.types import Scope
 
+from dashboard.api.answers import PlainJson
+from dashboard.api.contract import ERRORS
 from dashboard.reading.listing_query import piece, plain_rows
 from dashboard.reading.listings import GROUPS
 from dashboard.reading.overview import clusters
@@ -16,7 +22,20 @@ from streaming.views.assignments import assignments
 from streaming.views.groups import groups
 from streaming.views.progress import progress
 
-router = APIRouter(prefix="/v3/kafka", tags=["burrow"])
+
+class EncodedPathRoute(APIRoute):
+    """A route that is matched before its path is decoded: ``%2F`` is a part of a name, and no end of one."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Match the path as it was sent, and decode the names in it."""
+        sent = scope.get("raw_path") or quote(scope["path"]).encode("ascii")
+        match, found = super().matches({**scope, "path": sent.decode("latin-1").partition("?")[0]})
+        if match is not Match.NONE:
+            found["path_params"] = {name: unquote(value) for name, value in found["path_params"].items()}
+        return match, found
+
+
+router = APIRouter(prefix="/v3/kafka", tags=["burrow"], route_class=EncodedPathRoute, responses=ERRORS)
 
 # Burrow's words for a consumer's status; what it derives from lag, this derives from findings.
 STATUS = {"critical": "ERR", "warning": "WARN", "info": "OK", "ok": "OK", "unknown": "NOTFOUND"}
@@ -24,7 +43,7 @@ STATUS = {"critical": "ERR", "warning": "WARN", "info": "OK", "ok": "OK", "unkno
 
 def _answer(request: Request, message: str, **more: Any) -> Response:
     asked = {"url": request.url.path, "host": request.headers.get("host", "")}
-    return JSONResponse({"error": False, "message": message, **more, "request": asked})
+    return PlainJson({"error": False, "message": message, **more, "request": asked})
 
 
 def _reading(request: Request) -> Reading:

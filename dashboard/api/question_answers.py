@@ -8,19 +8,23 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from dashboard.api.answers import csv_answer, json_answer
+from dashboard.api.contract import ERRORS, QUESTION, answered, question_parameters
 from dashboard.api.routes import Format
 from dashboard.questions.catalog import question, questions
-from dashboard.questions.kept import kept_answer
-from dashboard.questions.parameters import given_in
-from dashboard.reading.listing_query import BadQuestionError
+from dashboard.questions.kept import kept_answer, kept_total
+from dashboard.questions.parameters import bounded, given_in
+from dashboard.reading.listing_query import BadQuestionError, refuse_others
+from dashboard.reading.questions import Reading
+from streaming.tables.errors import NotFoundError
 from streaming.terminal.output import with_times
 
-router = APIRouter(prefix="/api/v1", tags=["questions"])
+router = APIRouter(prefix="/api/v1", tags=["questions"], responses=ERRORS)
 
 
-@router.get("/questions")
-def all_questions() -> Response:
+@router.get("/questions", responses=answered({"type": "object"}))
+def all_questions(request: Request) -> Response:
     """Return the ready questions with their parameters and SQL."""
+    refuse_others((key for key, _ in request.query_params.multi_items()), (), "the list of questions")
     rows = [
         {
             "name": one.name,
@@ -34,16 +38,32 @@ def all_questions() -> Response:
     return json_answer({"rows": rows, "total": len(rows), "next_cursor": None})
 
 
-@router.get("/questions/{name}")
-def one_answer(request: Request, name: str, format: Format = "json") -> Response:  # noqa: A002 - the parameter's name
+def one_answer(request: Request, format: Format = "json") -> Response:  # noqa: A002 - the parameter's name
     """Return the answer to one question; its parameters are those of its entry in the list."""
+    name = request.url.path.rpartition("/")[2]
     asked = question(name)
+    refuse_others((key for key, _ in request.query_params.multi_items()), (*asked.parameters, "format"), name)
+    reading: Reading = request.app.state.reading
     try:
-        given = given_in(asked, {key: text for key, text in request.query_params.items() if key != "format"})
-        found = kept_answer(request.app.state.reading, asked, given)
+        texts = {key: text for key, text in request.query_params.items() if key != "format"}
+        given = bounded(asked, given_in(asked, texts), reading.max_rows)
+        found = kept_answer(reading, asked, given)
     except ValueError as error:
         raise BadQuestionError(str(error)) from error
+    total = kept_total(reading, asked, given, found)
     rows: Any = with_times(found.rows, found.times)
     if format == "csv":
-        return csv_answer(rows, found.columns, name)
-    return json_answer({"columns": found.columns, "rows": rows, "total": len(rows), "next_cursor": None})
+        return csv_answer(rows, found.columns, name, total=total)
+    return json_answer({"columns": found.columns, "rows": rows, "total": total, "next_cursor": None})
+
+
+for _one in questions().values():
+    router.add_api_route(
+        f"/questions/{_one.name}", one_answer, responses=QUESTION, openapi_extra=question_parameters(_one)
+    )
+
+
+@router.get("/questions/{name}", include_in_schema=False)
+def no_question(name: str) -> Response:
+    """Refuse the name of a question that there is not."""
+    raise NotFoundError(f"there is no question {name!r}; there are {', '.join(questions())}")

@@ -7,11 +7,13 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
 
-from dashboard.api.answers import csv_answer, json_answer
+from dashboard.api import contract
+from dashboard.api.answers import csv_answer, following_address, json_answer, plain_json
+from dashboard.api.contract import ERRORS
 from dashboard.reading.job_facts import delays
 from dashboard.reading.listing_query import BadQuestionError, piece, plain_rows, refuse_others
 from dashboard.reading.listings import LISTINGS, Listing
-from dashboard.reading.overview import churn, clusters
+from dashboard.reading.overview import churn, churn_rows, clusters
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
 from dashboard.reading.timeline import timeline
@@ -27,19 +29,21 @@ def check_parameters(request: Request) -> None:
     Raises:
         BadQuestionError: There is one, or one is given twice.
     """
-    taken = [one.alias for one in request.scope["route"].dependant.query_params]
-    if (name := request.path_params.get("listing")) is not None:
-        taken = [*_listing(name).parameters, *taken]
+    route = request.scope["route"]
+    if route.endpoint is no_listing:
+        return
+    taken = [one.alias for one in route.dependant.query_params]
+    if route.endpoint is listed:
+        taken = [*_listing(request).parameters, *taken]
     refuse_others((key for key, _ in request.query_params.multi_items()), taken, request.url.path[:100])
 
 
-def _listing(name: str) -> Listing:
-    if name not in LISTINGS:
-        raise BadQuestionError(f"{name!r} is not one of {', '.join(LISTINGS)}")
-    return LISTINGS[name]
+def _listing(request: Request) -> Listing:
+    """Return the listing of an address."""
+    return LISTINGS[request.url.path.rpartition("/")[2]]
 
 
-router = APIRouter(prefix="/api/v1", tags=["tables"], dependencies=[Depends(check_parameters)])
+router = APIRouter(prefix="/api/v1", tags=["tables"], dependencies=[Depends(check_parameters)], responses=ERRORS)
 
 Format = Annotated[Literal["json", "csv"], Query(description="json, or csv with a heading")]
 Limit = Annotated[int, Query(ge=1, description="Rows at most; the setting dashboard.max_rows bounds it")]
@@ -52,19 +56,20 @@ def _reading(request: Request) -> Reading:
     return found
 
 
-def _rows(rows: list[Row], name: str, form: str) -> Response:
+def _rows(rows: list[Row], name: str, form: str, total: int | None = None) -> Response:
+    """Return an answer of rows; ``total``: how many there are, if they are not all."""
     if form == "csv":
-        return csv_answer(rows, rows[0] if rows else (), name)
-    return json_answer({"rows": rows, "total": len(rows), "next_cursor": None})
+        return csv_answer(rows, rows[0] if rows else (), name, total=total)
+    return json_answer({"rows": rows, "total": len(rows) if total is None else total, "next_cursor": None})
 
 
-@router.get("/clusters")
+@router.get("/clusters", responses=contract.CLUSTERS)
 def all_clusters(request: Request, format: Format = "json") -> Response:  # noqa: A002 - the parameter's name
     """Return each cluster with its groups, members, findings and rebalances."""
     return _rows(plain_rows(clusters(_reading(request))), "clusters", format)
 
 
-@router.get("/churn")
+@router.get("/churn", responses=contract.CHURN)
 def busiest(
     request: Request,
     cluster: Text = "",
@@ -72,18 +77,20 @@ def busiest(
     format: Format = "json",  # noqa: A002 - as above
     limit: Limit = 40,
 ) -> Response:
-    """Return the busiest groups' rebalances for each hour of the last day."""
-    found = churn(_reading(request), cluster=cluster or None, group=group_id or None, limit=min(limit, 1_000))
-    return _rows(plain_rows(found), "churn", format)
+    """Return the busiest groups' rebalances for each hour of the last day; ``limit`` counts groups, ``total`` rows."""
+    reading, of_what = _reading(request), {"cluster": cluster or None, "group": group_id or None}
+    rows = plain_rows(churn(reading, **of_what, limit=min(limit, 1_000)))
+    return _rows(rows, "churn", format, churn_rows(reading, **of_what))
 
 
-@router.get("/delays")
+@router.get("/delays", responses=contract.DELAYS)
 def decision_delays(request: Request, format: Format = "json", limit: Limit = 5_000) -> Response:  # noqa: A002 - as above
     """Return for each hour of the last day and each cluster how long decisions took after their events."""
-    return _rows(delays(_reading(request))[:limit], "delays", format)
+    rows = delays(_reading(request))
+    return _rows(rows[:limit], "delays", format, len(rows))
 
 
-@router.get("/timeline")
+@router.get("/timeline", responses=contract.TIMELINE)
 def ownership(
     request: Request,
     cluster: Text,
@@ -108,10 +115,10 @@ def ownership(
 def _dumped(value: object) -> bytes:
     import msgspec
 
-    return msgspec.json.encode(value)
+    return plain_json(msgspec.json.encode(value).decode("utf-8"))
 
 
-@router.get("/progress")
+@router.get("/progress", responses=contract.PROGRESS)
 def offsets_of_group(
     request: Request,
     cluster: Text,
@@ -125,30 +132,51 @@ def offsets_of_group(
     return _rows(rows, "progress", format)
 
 
-@router.get("/rebalances/{rebalance_id}")
-def one_rebalance(request: Request, rebalance_id: Annotated[str, Path(max_length=200)]) -> Response:
-    """Return one rebalance with its causes, moved queues, and members before and after; its id may be cut."""
-    return json_answer(rebalance_detail(_reading(request), rebalance_id))
+@router.get("/rebalances/{rebalance_id}", responses=contract.REBALANCE)
+def one_rebalance(
+    request: Request,
+    rebalance_id: Annotated[str, Path(max_length=200)],
+    format: Format = "json",  # noqa: A002 - as above
+) -> Response:
+    """Return one rebalance with its causes, moved queues, and members before and after; its id may be cut.
+
+    CSV has one row: the rebalance itself.
+    """
+    found = rebalance_detail(_reading(request), rebalance_id)
+    if format == "csv":
+        return csv_answer([found["rebalance"]], LISTINGS["rebalances"].columns, "rebalance")
+    return json_answer(found)
 
 
-@router.get(
-    "/{listing}",
-    description="Return rows of a listing. Further parameters choose rows, `since` and `until` in epoch ms: "
-    + "; ".join(f"`{name}` takes {', '.join(one.parameters)}" for name, one in LISTINGS.items()),
-)
 def listed(
     request: Request,
-    listing: Annotated[str, Path(description=", ".join(LISTINGS))],
     sort: Annotated[str, Query(max_length=100, description="an order of the listing; - before it descends")] = "",
     limit: Limit = DEFAULT_LIMIT,
     cursor: Annotated[str, Query(max_length=50_000, description="next_cursor of the piece before")] = "",
     format: Format = "json",  # noqa: A002 - as above
 ) -> Response:
     """Return rows of a listing."""
-    found = _listing(listing)
+    found = _listing(request)
     asked = {name: value for name, value in request.query_params.items() if name in found.parameters}
-    most = min(limit, request.app.state.settings.max_rows)
-    rows = piece(_reading(request), found, asked, sort=sort, limit=most, cursor=cursor)
+    reading = _reading(request)
+    rows = piece(reading, found, asked, sort=sort, limit=min(limit, reading.max_rows), cursor=cursor)
     if format == "csv":
-        return csv_answer(rows.rows, found.columns, found.name)
+        following = following_address(request, rows.next_cursor)
+        return csv_answer(rows.rows, found.columns, found.name, total=rows.total, following=following)
     return json_answer(rows._asdict())
+
+
+for _one in LISTINGS.values():
+    router.add_api_route(
+        f"/{_one.name}",
+        listed,
+        summary=f"Rows of {_one.name}",
+        responses=contract.answered(contract.row_schema(contract.columns_of(_one))),
+        openapi_extra=contract.listing_parameters(_one),
+    )
+
+
+@router.get("/{listing}", include_in_schema=False)
+def no_listing(listing: str) -> Response:
+    """Refuse a listing that there is not."""
+    raise BadQuestionError(f"{listing[:50]!r} is not one of {', '.join(LISTINGS)}")

@@ -78,13 +78,17 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
                 ("timeline", "timeline"),
                 ("minutes", "group-minutes"),
                 ("churn", "churn"),
-                ("members", "members"),
-                ("queues", "assignments"),
                 ("progress", "progress"),
-                ("rebalances", "rebalances"),
-                ("audits", "audits"),
-                ("findings", "findings"),
             )
+        }
+        | {
+            name: address(API + path, of_group, limit=reading.max_rows)
+            for name, path in (("rebalances", "rebalances"), ("audits", "audits"))
+        }
+        # What is shown of these is what is open now.
+        | {
+            name: address(API + path, of_group, open="yes", limit=reading.max_rows)
+            for name, path in (("members", "members"), ("queues", "assignments"), ("findings", "findings"))
         },
     }
 

@@ -12,7 +12,7 @@ from dashboard.reading.listings import Listing
 from dashboard.reading.questions import Reading
 
 PAGE_ROWS = 100
-_OWN = ("sort", "page")
+OWN = ("sort", "page")
 
 
 class Choice(NamedTuple):
@@ -37,11 +37,11 @@ def parameters_of(parameters: Mapping[str, str], listing: Listing) -> tuple[dict
     Raises:
         BadQuestionError: One is unknown.
     """
-    refuse_others(parameters, (*listing.parameters, *_OWN), "this page")
-    page = parameters.get("page", "1")
-    if not page.isascii() or not page.isdecimal() or not 1 <= int(page[:7] or 0) <= 1_000_000:
-        raise BadQuestionError(f"page: {page!r} is no number of a page")
-    asked = {name: value for name, value in parameters.items() if value and name not in _OWN}
+    refuse_others(parameters, (*listing.parameters, *OWN), "this page")
+    page = parameters.get("page") or "1"
+    if not page.isascii() or not page.isdecimal() or len(page) > 7 or not 1 <= int(page) <= 1_000_000:
+        raise BadQuestionError(f"page: {page[:50]!r} is no number of a page")
+    asked = {name: value for name, value in parameters.items() if value and name not in OWN}
     return asked, Ordering(parameters.get("sort", ""), int(page))
 
 
@@ -70,12 +70,22 @@ def listing_page(
     """
     asked, ordering = parameters_of(parameters, listing)
     sort = ordering.sort or listing.default
-    effective = {name: value for name, value in {**(defaults or {}), **asked}.items() if value != "any"}
+    # Any of few values; a cluster or group may be called so.
+    effective = {
+        name: value
+        for name, value in {**(defaults or {}), **asked}.items()
+        if value != "any" or name not in listing.values
+    }
     offset = (ordering.page - 1) * PAGE_ROWS
     found = piece(reading, listing, effective, sort=sort, limit=PAGE_ROWS, offset=offset)
     pages = max(1, -(-found.total // PAGE_ROWS))
     here: dict[str, object] = {**asked, "sort": ordering.sort}
-    data = address(f"{API}{listing.name}", effective, sort=ordering.sort)
+    last = offset + len(found.rows)
+    cursor = ""
+    if last > reading.max_rows:
+        # The rows from the first on would end before those that are shown.
+        cursor = piece(reading, listing, effective, sort=sort, limit=1, offset=offset - 1).next_cursor or ""
+    data = address(f"{API}{listing.name}", effective, sort=ordering.sort, limit=reading.max_rows, cursor=cursor)
     return {
         "path": path,
         "columns": columns,
@@ -88,6 +98,14 @@ def listing_page(
         "page": ordering.page,
         "pages": pages,
         "data": data,
+        "data_note": _data_note(found.total, reading.max_rows, offset if cursor else 0),
         "first": offset + 1 if found.rows else 0,
-        "last": offset + len(found.rows),
+        "last": last,
     }
+
+
+def _data_note(total: int, most: int, before: int) -> str:
+    """Return which of the rows a download has, if it has not all."""
+    if total - before <= most and not before:
+        return ""
+    return f"rows {before + 1:,} to {min(before + most, total):,}:"

@@ -16,6 +16,8 @@ from streaming.machine.http_access import is_token
 
 router = APIRouter(include_in_schema=False)
 
+MAX_FIELDS = 4
+
 
 def _form(request: Request, to: str, problem: str = "", status: int = 200) -> HTMLResponse:
     template = request.app.state.templates.get_template("login.html")
@@ -36,7 +38,10 @@ async def login(request: Request) -> Response:
         body += part
         if len(body) > MAX_BODY_BYTES:
             return Response(status_code=413)
-    fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=4)
+    try:
+        fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=MAX_FIELDS)
+    except ValueError:
+        return _form(request, "/", "This form has two fields.", 400)
     to = inside(fields.get("next", ["/"])[0])
     token = request.app.state.settings.token.get_secret_value()
     if token and not is_token(token, fields.get("token", [""])[0]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dashboard.pages.addresses import API, address
 from dashboard.reading.listing_query import piece, plain_rows
 from dashboard.reading.listings import MEMBERS
 from dashboard.reading.questions import Reading
@@ -34,11 +35,12 @@ def member_page(reading: Reading, member: str, cluster: str) -> dict[str, Any]:
     Raises:
         NotFoundError: No member had this id.
     """
+    of_member = {"member_id": member, "cluster": cluster}
     where = {"cluster": cluster or None, "member_id": member}
     all_sessions = plain_rows(reading.columns("members", _SESSION, where))
     if not all_sessions:
         raise NotFoundError(f"there is no member {member}")
-    shown = piece(reading, MEMBERS, {"member_id": member, "cluster": cluster}, limit=SESSIONS)
+    shown = piece(reading, MEMBERS, of_member, limit=SESSIONS)
     newest = sorted(all_sessions, key=lambda row: (-(row["joined_at"] or 0), row["cluster"], row["group_id"]))
     current = list(dict.fromkeys((row["cluster"], row["group_id"]) for row in newest if row["left_at"] is None))
     held = _held(reading, member, set(current[:GROUPS]))
@@ -52,6 +54,10 @@ def member_page(reading: Reading, member: str, cluster: str) -> dict[str, Any]:
         "groups": len({(row["cluster"], row["group_id"]) for row in all_sessions}),
         "current": len(current),
         "searched": min(len(current), GROUPS),
+        "data": {
+            "held": address(f"{API}assignments", of_member, open="yes", limit=reading.max_rows),
+            "sessions": address(f"{API}members", of_member, limit=reading.max_rows),
+        },
         "hosts": sorted({row["host"] for row in all_sessions if row["host"]})[:HOSTS],
     }
 

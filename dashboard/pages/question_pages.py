@@ -9,12 +9,13 @@ from fastapi.responses import Response
 
 from dashboard.pages.addresses import API, address
 from dashboard.pages.columns import Column
+from dashboard.pages.listing_page import PAGE_ROWS
 from dashboard.pages.routes import page
 from dashboard.questions.answer import Answer
 from dashboard.questions.catalog import DIALECTS, NUMBERS, PARAMETERS, TIMES, Question, question, questions
-from dashboard.questions.kept import kept_answer
-from dashboard.questions.parameters import given_in
-from dashboard.reading.listing_query import BadQuestionError
+from dashboard.questions.kept import kept_answer, kept_total
+from dashboard.questions.parameters import bounded, given_in
+from dashboard.reading.listing_query import BadQuestionError, refuse_others
 from dashboard.reading.questions import Reading
 
 router = APIRouter(include_in_schema=False)
@@ -25,6 +26,7 @@ _KINDS = {"cluster": "cluster", "group_id": "group", "member_id": "member", "reb
 @router.get("/questions")
 def all_questions(request: Request) -> Response:
     """Show the list of questions."""
+    refuse_others((key for key, _ in request.query_params.multi_items()), (), "this page")
     return page(request, "questions.html", (), lambda _: {"questions": list(questions().values())})
 
 
@@ -32,11 +34,14 @@ def all_questions(request: Request) -> Response:
 def one_question(request: Request, name: str) -> Response:
     """Show a question with its answer."""
     asked = question(name)
+    refuse_others((key for key, _ in request.query_params.multi_items()), asked.parameters, asked.name)
     texts = dict(request.query_params)
 
     def compute(reading: Reading) -> dict[str, Any]:
         try:
             given = given_in(asked, texts)
+            if not _lacks(asked, given):
+                given = bounded(asked, given, reading.max_rows)
             found = kept_answer(reading, asked, given) if not _lacks(asked, given) else None
             sql = {} if found is None else {dialect: asked.bound(dialect, given) for dialect in DIALECTS}
         except ValueError as error:
@@ -46,7 +51,8 @@ def one_question(request: Request, name: str) -> Response:
             "question": asked,
             "fields": [_field(each, shown) for each in asked.parameters],
             "columns": [] if found is None else _columns(found),
-            "rows": None if found is None else found.rows,
+            "rows": None if found is None else found.rows[:PAGE_ROWS],
+            "total": 0 if found is None else kept_total(reading, asked, given, found),
             "sql": sql,
             "data": address(f"{API}questions/{name}", shown),
         }
@@ -55,7 +61,7 @@ def one_question(request: Request, name: str) -> Response:
 
 
 def _lacks(asked: Question, given: dict[str, object]) -> bool:
-    return any(name in asked.parameters and name not in given for name in ("topic", "queue"))
+    return any(name not in given for name in asked.required)
 
 
 def _field(name: str, texts: dict[str, str]) -> dict[str, str]:

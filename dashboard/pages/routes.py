@@ -6,28 +6,46 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, Response
 
 from dashboard.live.stream import event_id
 from dashboard.pages import columns
 from dashboard.pages.group_page import group_page
-from dashboard.pages.listing_page import Choice, listing_page
+from dashboard.pages.listing_page import OWN, Choice, listing_page
 from dashboard.pages.member_page import member_page
 from dashboard.reading import listings
 from dashboard.reading.job_facts import job_facts
-from dashboard.reading.listing_query import plain_rows
-from dashboard.reading.overview import HEALTH, churn, clusters, hours, overview
+from dashboard.reading.listing_query import plain_rows, refuse_others
+from dashboard.reading.overview import churn, clusters, hours, overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
 from dashboard.reading.window import HOUR_MS, last_day, newest_ms
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name
-from streaming.views.findings import SEVERITIES
-from udfs.model.journal import TRIGGER_ORDER, UNDER_WAY
-from udfs.model.systems import SYSTEMS
 
-router = APIRouter(include_in_schema=False)
+LISTINGS_OF_PAGES = {
+    "/": listings.GROUPS,
+    "/rebalances": listings.REBALANCES,
+    "/members": listings.MEMBERS,
+    "/findings": listings.FINDINGS,
+    "/rejected-events": listings.REJECTED,
+}
+
+
+def check_parameters(request: Request) -> None:
+    """Refuse parameters that a page does not take.
+
+    Raises:
+        BadQuestionError: There is one, or one is given twice.
+    """
+    route = request.scope["route"]
+    shown = LISTINGS_OF_PAGES.get(route.path)
+    taken = [one.alias for one in route.dependant.query_params] if shown is None else [*shown.parameters, *OWN]
+    refuse_others((key for key, _ in request.query_params.multi_items()), taken, "this page")
+
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(check_parameters)])
 
 _SPANS = ("assignments", "members", "groups", "findings", "rebalances", "group_minutes", "audits")
 
@@ -81,9 +99,9 @@ def groups(request: Request) -> Response:
     def compute(reading: Reading) -> dict[str, Any]:
         choices = [
             _cluster_choice(reading),
-            Choice("system", "System", [*SYSTEMS], "all systems"),
-            Choice("health", "Health", HEALTH, "any health"),
-            Choice("state", "State", ("stable", "empty", "failed", *UNDER_WAY, "not_followed"), "any state"),
+            Choice("system", "System", listings.VALUES["system"], "all systems"),
+            Choice("health", "Health", listings.VALUES["health"], "any health"),
+            Choice("state", "State", listings.VALUES["state"], "any state"),
         ]
         found = listing_page(reading, listings.GROUPS, columns.GROUPS, "/", dict(request.query_params), choices)
         _add_hours(reading, found["rows"])
@@ -134,9 +152,9 @@ def rebalances(request: Request) -> Response:
     def compute(reading: Reading) -> dict[str, Any]:
         choices = [
             _cluster_choice(reading),
-            Choice("trigger", "Cause", TRIGGER_ORDER, "any cause"),
-            Choice("status", "Status", ("completed", "failed"), "any status"),
-            Choice("agrees", "Agrees", ("true", "false", "unknown"), "agrees or not"),
+            Choice("trigger", "Cause", listings.VALUES["trigger"], "any cause"),
+            Choice("status", "Status", listings.VALUES["status"], "any status"),
+            Choice("agrees", "Agrees", listings.VALUES["agrees"], "agrees or not"),
         ]
         parameters = dict(request.query_params)
         return listing_page(reading, listings.REBALANCES, columns.REBALANCES, "/rebalances", parameters, choices)
@@ -187,7 +205,7 @@ def findings(request: Request) -> Response:
         kinds = sorted(set(reading.columns("findings", ["kind"])["kind"].to_pylist()))
         choices = [
             _cluster_choice(reading),
-            Choice("severity", "Severity", SEVERITIES, "any severity"),
+            Choice("severity", "Severity", listings.VALUES["severity"], "any severity"),
             Choice("kind", "Kind", kinds, "any kind"),
             Choice("open", "Open", ("yes", "no", "any"), "open and closed"),
         ]

@@ -48,6 +48,13 @@ def arrow_answer(question: Question, reader: Reader, queries: Queries, given: Ma
     return queries.run(text, tables, values)
 
 
+def row_count(question: Question, reader: Reader, queries: Queries, given: Mapping[str, object]) -> pa.Table:
+    """Return how many rows an answer has without a limit, as the column ``n``, see ``answer``."""
+    text, values = question.positional(given, is_limited=False)
+    tables = {name: without_zones(reader.read(name, columns=columns)) for name, columns in question.tables.items()}
+    return queries.run(f"select count(*) as n from ({text})", tables, values)
+
+
 def answer_of(found: pa.Table) -> Answer:
     """Return columns as rows."""
     times = frozenset(field.name for field in found.schema if pa.types.is_timestamp(field.type))

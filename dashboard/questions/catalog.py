@@ -23,6 +23,7 @@ Value: TypeAlias = str | int
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
 # The range of event times: without a span every row counts.
+_UNLIMITED = 2**31
 _FIRST_MS, _LAST_MS = 946_684_800_000, 4_102_444_800_000
 # What each parameter is when it is not given; None: it must be. An empty text means any.
 _DEFAULTS: Mapping[str, Value | None] = {
@@ -75,6 +76,11 @@ class Question:
         read = re.findall(r"\b(?:FROM|JOIN)\s+(\w+)", self.texts["duckdb"])
         return {name: [one for one in TABLES[name].names if one in words] for name in read if name in TABLES}
 
+    @property
+    def required(self) -> frozenset[str]:
+        """Return the parameters that must be given."""
+        return frozenset(name for name in self.parameters if _DEFAULTS[name] is None)
+
     def values(self, given: Mapping[str, object]) -> dict[str, Value]:
         """Return the value of every parameter, times as ``YYYY-MM-DD HH:MM:SS.mmm`` in UTC.
 
@@ -103,13 +109,19 @@ class Question:
         values = self.values(given)
         return _PARAMETER.sub(lambda match: _literal(values[match[1]], dialect), self.texts[dialect])
 
-    def positional(self, given: Mapping[str, object]) -> tuple[str, list[Value]]:
+    def positional(self, given: Mapping[str, object], *, is_limited: bool = True) -> tuple[str, list[Value]]:
         """Return the text for DuckDB with ``?`` for each parameter, and the values in that order.
+
+        Args:
+            given: As ``values`` takes it.
+            is_limited: False = all rows, whatever the limit.
 
         Raises:
             ValueError: As ``values``.
         """
         values = self.values(given)
+        if not is_limited:
+            values["limit"] = _UNLIMITED
         text = self.texts["duckdb"]
         return _PARAMETER.sub("?", text), [values[match[1]] for match in _PARAMETER.finditer(text)]
 

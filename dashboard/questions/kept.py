@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dashboard.questions.answer import Answer, answer_of, arrow_answer
+from dashboard.questions.answer import Answer, answer_of, arrow_answer, row_count
 from dashboard.questions.catalog import Question
 from dashboard.reading.questions import Reading
 
@@ -22,3 +22,25 @@ def kept_answer(reading: Reading, question: Question, given: Mapping[str, object
         lambda: arrow_answer(question, reading.tables, reading.queries, given),
     )
     return answer_of(found)
+
+
+def kept_total(reading: Reading, question: Question, given: Mapping[str, object], found: Answer) -> int:
+    """Return how many rows an answer would have without a limit.
+
+    Args:
+        given: Of the answer, with its limit.
+        found: The answer.
+
+    Raises:
+        QueryTimeoutError: As ``answer``.
+    """
+    values = question.values(given)
+    if len(found.rows) < int(values.pop("limit")):
+        return len(found.rows)
+    counted = reading.kept(
+        ("rows of a question", question.name, tuple(values.items())),
+        list(question.tables),
+        lambda: row_count(question, reading.tables, reading.queries, given),
+    )
+    count: int = counted["n"][0].as_py()
+    return count

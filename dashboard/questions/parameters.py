@@ -19,6 +19,16 @@ def given_in(question: Question, texts: Mapping[str, str]) -> dict[str, object]:
     return {name: _value(name, text) for name, text in texts.items() if text and _is_taken(question, name)}
 
 
+def bounded(question: Question, given: Mapping[str, object], max_rows: int) -> dict[str, object]:
+    """Return parameters with a limit that no answer of the server exceeds.
+
+    Raises:
+        ValueError: As ``Question.values``.
+    """
+    limit = question.values(given)["limit"]
+    return {**given, "limit": min(int(limit), max_rows)}
+
+
 def _is_taken(question: Question, name: str) -> bool:
     if name not in question.parameters:
         raise ValueError(f"{question.name} takes {', '.join(question.parameters)}, not {name[:50]!r}")

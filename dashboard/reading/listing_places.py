@@ -32,6 +32,7 @@ class PieceRequest(NamedTuple):
         limit: How many rows at most.
         offset: How many rows are skipped.
         place: The cursor's: the value of the order's expression and of each part of the key; empty = from the first.
+        shown: How many rows of exactly this place come before the cursor, if there are more of them.
     """
 
     listing: Listing
@@ -43,6 +44,7 @@ class PieceRequest(NamedTuple):
     limit: int
     offset: int
     place: Sequence[Any]
+    shown: int = 0
 
     @property
     def direction(self) -> str:
@@ -91,7 +93,8 @@ def span_of(reading: Reading, request: PieceRequest) -> Span | None:
         return Span(total, {}, 0, 0)
     upto = found["upto"].to_pylist()
     # The first may lie before the cursor, in part or as a whole.
-    last = next((at for at, rows in enumerate(upto) if rows >= upto[0] + limit), len(upto) - 1) if place else -1
+    enough = upto[0] + limit + request.shown
+    last = next((at for at, rows in enumerate(upto) if rows >= enough), len(upto) - 1) if place else -1
     first_place, last_place = (
         [found[f"place_{number}"][at].as_py() for number in range(len(columns))] for at in (0, last)
     )
@@ -173,7 +176,9 @@ def _joined(where: Mapping[str, object], bounds: Mapping[str, object]) -> dict[s
         if isinstance(there, Within) and isinstance(one, Within):
             since = max((ms for ms in (there.since_ms, one.since_ms) if ms is not None), default=None)
             until = min((ms for ms in (there.until_ms, one.until_ms) if ms is not None), default=None)
-            found[column] = Within(since, until, there.or_null and one.or_null)
+            # Without bounds every time fits, null too.
+            or_null = there.or_null or there == Within()
+            found[column] = Within(since, until, or_null and one.or_null)
         elif there is not None:
             del found[column]
     return found

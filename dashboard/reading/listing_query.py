@@ -12,11 +12,14 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from dashboard.reading.listing_places import PieceRequest, span_of
-from dashboard.reading.listings import SEARCH, SINCE, UNTIL, Listing
+from dashboard.reading.listings import SEARCH, SINCE, UNTIL, WORDS, Listing
 from dashboard.reading.queries import UNFIT_VALUES
 from dashboard.reading.questions import Reading
 from streaming.tables.schema import Row
 from udfs.model.timestamps import LATEST_MS
+
+# Equal rows before a cursor.
+MOST_SHOWN = 1_000_000_000
 
 
 class BadQuestionError(Exception):
@@ -62,16 +65,16 @@ def piece(
         BadQuestionError: A parameter, order or cursor is none.
     """
     refuse_others(asked, listing.parameters, listing.name)
-    asked = {name: value for name, value in asked.items() if value}
+    asked = {name: _value(listing, name, value) for name, value in asked.items() if value}
     condition, values = _condition(listing, asked)
     sort = sort or listing.default
     is_descending, name = sort.startswith("-"), sort.removeprefix("-")
     if name not in listing.orders:
         raise BadQuestionError(f"sort: {name!r} is not one of {', '.join(listing.orders)}")
-    place = read_cursor(cursor, sort, len(listing.key)) if cursor else []
+    place, shown = read_cursor(cursor, sort, len(listing.key)) if cursor else ([], 0)
     order = listing.orders[name]
     # One row more than the piece shows whether another piece follows.
-    request = PieceRequest(listing, asked, condition, values, order, is_descending, limit + 1, offset, place)
+    request = PieceRequest(listing, asked, condition, values, order, is_descending, limit + 1, offset, place, shown)
     try:
         found, total = _found(reading, request)
     except UNFIT_VALUES as error:
@@ -80,7 +83,12 @@ def piece(
         raise BadQuestionError("cursor: it belongs to another question") from error
     rows = plain_rows(found)
     places = [[row.pop(f"cursor_{number}") for number in range(len(listing.key) + 1)] for row in rows]
-    return Piece(rows[:limit], total, write_cursor(sort, places[limit - 1]) if len(rows) > limit else None)
+    if len(rows) <= limit:
+        return Piece(rows, total, None)
+    last = places[limit - 1]
+    # Of rows that are equal in every column, the next piece skips as many as were shown.
+    repeats = sum(one == last for one in places[:limit]) + shown * (last == place) if places[limit] == last else 0
+    return Piece(rows[:limit], total, write_cursor(sort, last, repeats))
 
 
 def _found(reading: Reading, request: PieceRequest) -> tuple[pa.Table, int]:
@@ -103,10 +111,18 @@ def _ordered(reading: Reading, request: PieceRequest, rows: pa.Table) -> pa.Tabl
     """Return the rows that fit, in order, after a place; with each one's own place as cursor_0, cursor_1, ..."""
     listing, order, where, values = request.listing, request.order, request.condition, request.values
     keys = ", ".join(listing.key)
+    offset = request.offset
     if request.place:
         first, *rest = request.place
         marks = ", ".join("?" * len(rest))
-        where += f" and ({order} {request.after} ? or ({order} = ? and row({keys}) > row({marks})))"
+        if request.shown:
+            at = f"{where} and {order} = ? and row({keys}) = row({marks})"
+            sql = f"select count(*) as n from listed where {at}"
+            (equal,) = reading.sql(sql, {"listed": rows}, [*values, *request.place]).to_pylist()
+            # Some of them may be gone.
+            offset = min(request.shown, equal["n"])
+        beyond = ">=" if request.shown else ">"
+        where += f" and ({order} {request.after} ? or ({order} = ? and row({keys}) {beyond} row({marks})))"
         values = (*values, first, first, *rest)
     columns = ", ".join(f'"{column}"' for column in listing.columns)
     inner = ", ".join(f"{expression} as cursor_{number}" for number, expression in enumerate((order, *listing.key)))
@@ -114,7 +130,7 @@ def _ordered(reading: Reading, request: PieceRequest, rows: pa.Table) -> pa.Tabl
         f"select {columns}, {inner} from listed where {where}"
         f" order by {order} {request.direction}, {keys} limit ? offset ?"
     )
-    return reading.sql(sql, {"listed": rows}, [*values, request.limit, request.offset])
+    return reading.sql(sql, {"listed": rows}, [*values, request.limit, offset])
 
 
 def refuse_others(given: Iterable[str], taken: Sequence[str], name: str) -> None:
@@ -135,6 +151,20 @@ def refuse_others(given: Iterable[str], taken: Sequence[str], name: str) -> None
         raise BadQuestionError(f"{repeated[0]} is given more than once; {name} takes one value of it")
 
 
+def _value(listing: Listing, name: str, value: str) -> str:
+    """Return the value of a parameter as its condition takes it; yes is true, and no is false.
+
+    Raises:
+        BadQuestionError: It is none of those that the parameter takes.
+    """
+    taken = listing.values.get(name)
+    if taken is None or value in taken:
+        return value
+    if (word := WORDS.get(value)) in taken:
+        return str(word)
+    raise BadQuestionError(f"{name}: {value[:50]!r} is not one of {', '.join(taken)}")
+
+
 def _condition(listing: Listing, asked: Mapping[str, str]) -> tuple[str, tuple[object, ...]]:
     conditions: list[str] = []
     values: list[object] = []
@@ -150,13 +180,19 @@ def _condition(listing: Listing, asked: Mapping[str, str]) -> tuple[str, tuple[o
     return " and ".join(conditions) or "true", tuple(values)
 
 
-def write_cursor(sort: str, place: list[Any]) -> str:
-    """Write the place of a row in an order as a text that is opaque to its readers."""
-    return base64.urlsafe_b64encode(json.dumps([sort, *place]).encode()).decode().rstrip("=")
+def write_cursor(sort: str, place: list[Any], shown: int = 0) -> str:
+    """Write the place of a row in an order as a text that is opaque to its readers.
+
+    Args:
+        sort: The order.
+        place: The value of its expression and of each part of the key.
+        shown: How many rows of this place were shown, if there are more of them.
+    """
+    return base64.urlsafe_b64encode(json.dumps([sort, *place, shown]).encode()).decode().rstrip("=")
 
 
-def read_cursor(text: str, sort: str, keys: int) -> list[Any]:
-    """Read a cursor of this order.
+def read_cursor(text: str, sort: str, keys: int) -> tuple[list[Any], int]:
+    """Read a cursor of this order: its place, and how many rows of this place were shown if there are more.
 
     Args:
         text: As ``write_cursor`` made it.
@@ -168,12 +204,15 @@ def read_cursor(text: str, sort: str, keys: int) -> list[Any]:
     """
     try:
         found = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    except (ValueError, binascii.Error) as error:
+    except (ValueError, RecursionError, binascii.Error) as error:
         raise BadQuestionError("cursor: it is none") from error
-    is_fitting = isinstance(found, list) and len(found) == keys + 2 and found[0] == sort
+    is_fitting = isinstance(found, list) and len(found) == keys + 3 and found[0] == sort
     if not is_fitting or not all(isinstance(part, str | int) and not isinstance(part, bool) for part in found):
         raise BadQuestionError("cursor: it belongs to another question")
-    return list(found[1:])
+    _, *place, shown = found
+    if not isinstance(shown, int) or not 0 <= shown <= MOST_SHOWN:
+        raise BadQuestionError("cursor: it is none")
+    return place, shown
 
 
 def plain_rows(columns: pa.Table) -> list[Row]:

@@ -4,20 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import pyarrow as pa
 
-from dashboard.reading.overview import overview
+from dashboard.reading.overview import HEALTH, overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import last_day
 from streaming.tables.schema import TABLES
+from streaming.views.findings import SEVERITIES
 from streaming.views.reader import Within
+from udfs.model.audits import Verdict
+from udfs.model.events import Mode
+from udfs.model.journal import TRIGGER_ORDER, UNDER_WAY
+from udfs.model.spans import Origin
+from udfs.model.systems import SYSTEMS
 
 # Parameters that are no filter by equality: a part of a name, and a span of time in epoch ms.
 SEARCH, SINCE, UNTIL = "q", "since", "until"
 # Equal to these, files without such rows are skipped.
 _SKIPPING = ("cluster", "group_id", "member_id", "rebalance_id")
 Asked = Mapping[str, str]
+# Filters that take one of few values, and words for these that are taken as well.
+VALUES: Mapping[str, Sequence[str]] = {
+    "health": HEALTH,
+    "severity": SEVERITIES,
+    "system": tuple(SYSTEMS),
+    "state": ("stable", "empty", "failed", *UNDER_WAY, "not_followed"),
+    "mode": get_args(Mode),
+    "strategy_verdict": ("proven", "contradicted", "not_recomputable"),
+    "status": ("completed", "failed"),
+    "trigger": TRIGGER_ORDER,
+    "agrees": ("true", "false", "unknown"),
+    "origin": get_args(Origin),
+    "verdict": get_args(Verdict),
+    "open": ("yes", "no"),
+}
+WORDS: Mapping[str, str] = {"yes": "true", "true": "yes", "no": "false", "false": "no"}
 
 
 @dataclass(frozen=True)
@@ -32,7 +55,7 @@ class Listing:
         searched: Columns that the parameter ``q`` looks in.
         orders: Name of an order -> expression that is never null; ``-name`` descends.
         default: The order of whoever names none.
-        key: Expressions that tell rows apart, never null.
+        key: Expressions that are never null; rows that are equal in all of them are equal.
         times: What ``since`` and ``until`` are compared with: the time of an event, or begin and end of a span, whose
             end is null while it is open. Empty = rows are of now, and have no such parameters.
         is_recent: Rows are of the last day, unless a time, a group or a rebalance is asked for.
@@ -55,6 +78,11 @@ class Listing:
     def parameters(self) -> tuple[str, ...]:
         """Return the parameters that choose rows."""
         return (*self.filters, SEARCH, *((SINCE, UNTIL) if self.times else ()))
+
+    @property
+    def values(self) -> dict[str, Sequence[str]]:
+        """Return the filters that take one of few values, with these."""
+        return {name: VALUES[name] for name in self.filters if name in VALUES}
 
     def where(self, reading: Reading, asked: Asked) -> dict[str, object]:
         """Return the conditions by which files are skipped, as ``Reader.read`` takes them."""
@@ -98,8 +126,27 @@ def _time(name: str) -> str:
     return f"coalesce(epoch_ms({name}), 0)"
 
 
+def _text(name: str) -> str:
+    return f"coalesce({name}, '')"
+
+
+def _number(name: str) -> str:
+    """Return a number; null comes before 0."""
+    return f"coalesce({name}, -1)"
+
+
+def _rank(name: str, values: Sequence[str]) -> str:
+    """Return the place of a text in a list; what is not in it comes after."""
+    return f"coalesce(list_position({[*values]}, {name}), {len(values) + 1})"
+
+
+def _differing(table: str) -> str:
+    """Return a number that differs where any column of the table's rows differs."""
+    return f"hash({', '.join(TABLES[table].names)})"
+
+
 _GROUP_ORDERS = {"cluster": "cluster", "group_id": "group_id"}
-_QUEUE = ("topic", "coalesce(broker, '')", "queue_id")
+_QUEUE = ("topic", _text("broker"), "queue_id")
 
 GROUPS = Listing(
     "groups",
@@ -119,10 +166,8 @@ GROUPS = Listing(
     | {name: f"coalesce({name}, 0)" for name in ("queues_moved_day", "members", "queues", "idle_members")}
     | {name: f"coalesce({name}, 0)" for name in ("unassigned_queues", "spread", "generation")}
     | {
-        "health": "list_position(['critical', 'warning', 'info', 'ok', 'unknown'], health)",
-        "state": "state",
-        "system": "system",
-        "strategy": "coalesce(strategy, '')",
+        "health": _rank("health", HEALTH),
+        **{name: _text(name) for name in ("state", "system", "strategy")},
         "last_rebalance_at": _time("last_rebalance_at"),
     },
     "health",
@@ -143,8 +188,8 @@ REBALANCES = Listing(
     | {
         "event_time": _time("event_time"),
         "generation": "coalesce(generation, 0)",
-        "trigger": '"trigger"',
-        "status": "status",
+        "trigger": _text('"trigger"'),
+        "status": _text("status"),
         "members_after": "coalesce(members_after, 0)",
         "queues_moved": "coalesce(queues_moved, 0)",
         "pause_ms": "coalesce(pause_ms, pause_estimated_ms, 0)",
@@ -166,14 +211,14 @@ FINDINGS = Listing(
     ("group_id", "cluster", "kind", "message"),
     _GROUP_ORDERS
     | {
-        "group_id": "coalesce(group_id, '')",
-        "severity": "list_position(['critical', 'warning', 'info'], severity)",
-        "kind": "kind",
-        "opened_at": f"coalesce({_time('opened_at')}, 0)",
+        "group_id": _text("group_id"),
+        "severity": _rank("severity", SEVERITIES),
+        "kind": _text("kind"),
+        "opened_at": _time("opened_at"),
         "closed_at": "coalesce(epoch_ms(closed_at), 9000000000000000)",
     },
     "severity",
-    ("-coalesce(epoch_ms(opened_at), 0)", "finding_id"),
+    (f"-{_time('opened_at')}", "finding_id"),
     times=("opened_at", "closed_at"),
 )
 MEMBERS = Listing(
@@ -186,8 +231,8 @@ MEMBERS = Listing(
     _GROUP_ORDERS
     | {
         "member_id": "member_id",
-        "client_id": "coalesce(client_id, '')",
-        "host": "coalesce(host, '')",
+        "client_id": _text("client_id"),
+        "host": _text("host"),
         "joined_at": _time("joined_at"),
         "left_at": "coalesce(epoch_ms(left_at), 9000000000000000)",
     },
@@ -213,9 +258,10 @@ REJECTED = Listing(
     TABLES["rejected_events"].names,
     _equal("cluster", "group_id", "reason", "source"),
     ("cluster", "group_id", "reason", "detail", "raw"),
-    {"seen_at": _time("seen_at"), "reason": "reason", "cluster": "coalesce(cluster, '')"},
+    {"seen_at": _time("seen_at"), "reason": _text("reason"), "cluster": _text("cluster")},
     "-seen_at",
-    ("source", "position", "reason", "coalesce(raw_sha256, '')"),
+    # Several inputs may have one place, or none: what else is in a row tells them apart.
+    (*(_text(name) for name in ("source", "position", "reason", "raw_sha256")), _differing("rejected_events")),
     times=("seen_at",),
 )
 MINUTES = Listing(
@@ -236,7 +282,7 @@ PROGRESS = Listing(
     TABLES["queue_progress"].names,
     _equal("cluster", "group_id", "topic"),
     ("topic",),
-    _GROUP_ORDERS | {"event_time": _time("event_time"), "lag": "lag"},
+    _GROUP_ORDERS | {"event_time": _time("event_time"), "lag": _number("lag")},
     "-event_time",
     ("cluster", "group_id", *_QUEUE, _time("event_time"), _time("committed_at"), _time("end_at")),
     times=("event_time",),
@@ -252,7 +298,7 @@ AUDITS = Listing(
     | {
         "event_time": _time("event_time"),
         "generation": "coalesce(generation, 0)",
-        "verdict": "verdict",
+        "verdict": _text("verdict"),
         "queues_differing": "coalesce(queues_differing, 0)",
     },
     "-event_time",

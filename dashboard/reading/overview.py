@@ -6,10 +6,21 @@ import pyarrow as pa
 
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import HOUR_MS, last_day
+from streaming.tables.columns import LONG, TEXT, Column
 from streaming.views.reader import Within
 
 # Worst first: a group has the worst of its findings, or what its own state says.
 HEALTH = ("critical", "warning", "info", "ok", "unknown")
+
+# What a row has beside the columns of ``groups``.
+ADDED = (
+    Column("health", TEXT, f"The worst of its findings, or what its state shows: {', '.join(HEALTH)}"),
+    Column("open_findings", LONG, "Open findings"),
+    Column("finding_kinds", TEXT, "Their kinds, with spaces between; null = there are none"),
+    Column("rebalances_hour", LONG, "Rebalances of the last 60 minutes"),
+    Column("rebalances_day", LONG, "Rebalances of the last 24 hours"),
+    Column("queues_moved_day", LONG, "Queues moved by these"),
+)
 
 _OVERVIEW = """
 with open as (
@@ -85,6 +96,13 @@ def clusters(reading: Reading) -> pa.Table:
     """
     window = last_day(reading)
     return reading.kept(("clusters", window), _TABLES, lambda: reading.sql(sql, {"overview": overview(reading)}))
+
+
+def churn_rows(reading: Reading, *, cluster: str | None = None, group: str | None = None) -> int:
+    """Return how many rows ``churn`` has of all groups."""
+    sql = "select count(*) as n from hours where (? is null or cluster = ?) and (? is null or group_id = ?)"
+    count: int = reading.sql(sql, {"hours": hours(reading)}, [cluster, cluster, group, group])["n"][0].as_py()
+    return count
 
 
 def churn(reading: Reading, *, cluster: str | None = None, group: str | None = None, limit: int = 40) -> pa.Table:

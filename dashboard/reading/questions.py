@@ -25,11 +25,13 @@ class Reading:
             function of ``streaming.views`` takes it.
         queries: SQL over Arrow columns.
         cache: Results for the current versions.
+        max_rows: Of one answer.
     """
 
     tables: TableSnapshots
     queries: Queries
     cache: ResultCache
+    max_rows: int
 
     @classmethod
     def of(cls, root: Location, settings: Dashboard, *, must_exist: bool = True) -> Reading:
@@ -42,6 +44,7 @@ class Reading:
             tables=TableSnapshots(root, must_exist=must_exist),
             queries=Queries(memory_bytes=settings.query_memory_bytes, timeout_ms=settings.query_timeout_ms),
             cache=ResultCache(settings.cache_bytes),
+            max_rows=settings.max_rows,
         )
 
     def versions(self, *names: str) -> tuple[int, ...]:

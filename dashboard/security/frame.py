@@ -78,15 +78,24 @@ class SecurityFrame:
                     headers[name] = value
                 for name, value in UNLESS_SET.items():
                     headers.setdefault(name, value)
+            if is_head and message["type"] == "http.response.body":
+                message = {**message, "body": b""}
             await send(message)
 
+        is_head = scope["method"] == "HEAD"
         refused = self._refusal(scope)
         if refused is not None:
             await refused(scope, receive, framed)
             return
         if scope["path"] in STREAMS:
-            await self._app(scope, receive, framed)
+            if is_head:
+                await Response(media_type="text/event-stream")(scope, receive, framed)
+            else:
+                await self._app(scope, receive, framed)
             return
+        if is_head:
+            # Every answer has the headers that a GET has.
+            scope = {**scope, "method": "GET"}
         try:
             async with asyncio.timeout(self._timeout_s):
                 await self._app(scope, receive, framed)
@@ -99,7 +108,8 @@ class SecurityFrame:
         if not self._hosts.allows(headers.get("host", "")):
             return PlainTextResponse("Unknown host: add it to dashboard.allowed_hosts.", 421)
         if method not in READING and (method, path) != ("POST", LOGIN):
-            return PlainTextResponse("These pages only read.", 405, {"allow": "GET, HEAD"})
+            allowed = "GET, HEAD, POST" if path == LOGIN else "GET, HEAD"
+            return PlainTextResponse("These pages only read.", 405, {"allow": allowed})
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_PATH_BYTES:
             return PlainTextResponse("The address is too long.", 414)
         length = headers.get("content-length", "0")
@@ -110,7 +120,7 @@ class SecurityFrame:
             return PlainTextResponse("Too many requests.", 429, {"retry-after": "1"})
         if self._may_pass(path, headers):
             return None
-        if "text/html" in headers.get("accept", "") and method == "GET":
+        if "text/html" in headers.get("accept", ""):
             asked = path + ("?" + scope["query_string"].decode("latin-1") if scope["query_string"] else "")
             return RedirectResponse(f"{LOGIN}?{urlencode({'next': asked})}", 303)
         return PlainTextResponse("A token is needed.", 401, {"www-authenticate": "Bearer"})

@@ -2,25 +2,80 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from random import Random
+from urllib.parse import quote, urlencode
 
 import pytest
 from fastapi.testclient import TestClient
 
 from dashboard import app as application
 from dashboard.app import create_app
+from dashboard.pages.listing_page import OWN
+from dashboard.pages.routes import LISTINGS_OF_PAGES
+from dashboard.questions.catalog import questions
 from streaming.settings.model import Dashboard, load
 from streaming.tables.errors import NoTablesError
+from tests.dashboard.hostile import HOSTILE
 
 
 def test_routes_are_behind_the_frame(client: TestClient) -> None:
     answer = client.get("/nothing-here")
     assert answer.status_code == 404
     assert "content-security-policy" in answer.headers
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/metrics", "/api/v1/groups", "/static/pages.css", "/live"])
+def test_head_is_answered_everywhere(client: TestClient, path: str) -> None:
+    answer = client.head(path)
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert "content-security-policy" in answer.headers
+
+
+VALUES = (
+    "",
+    "-1",
+    "²",
+    "9" * 5_000,
+    "1000000999999999999",
+    "1e5",
+    "true",
+    "\0",
+    "\ud800",
+    "日",
+    "0001-01-01T00:00:00+14:00",
+)
+VALUES = (*VALUES, "9223372036854775808", "WzEsIDJd", "W" * 40_000, "csv", "orders", "c1", "-event_time", *HOSTILE[:60])
+
+
+def addresses(client: TestClient) -> list[tuple[str, list[str]]]:
+    """Return every address with the parameters that it takes."""
+    api = client.get("/api/v1/openapi.json").json()["paths"]
+    found = [(path, [one["name"] for one in each["get"].get("parameters", ())]) for path, each in api.items()]
+    found += [(path, [*one.parameters, *OWN]) for path, one in LISTINGS_OF_PAGES.items()]
+    found += [(f"/questions/{name}", [*one.parameters]) for name, one in questions().items()]
+    return [*found, ("/group", ["cluster", "group"]), ("/rebalance", ["id"]), ("/member", ["member", "cluster"])]
+
+
+def test_no_text_in_an_address_is_an_error_of_the_server(story_tables: Path) -> None:
+    random = Random(1)
+    given = {"dashboard.allowed_hosts": ["testserver"], "dashboard.requests_per_second": 10_000}
+    app = create_app(story_tables, load(overrides=given).dashboard)
+    with TestClient(app, follow_redirects=False, raise_server_exceptions=False) as client:
+        for path, names in addresses(client):
+            for _ in range(8):
+                chosen = {
+                    name: random.choice(VALUES) for name in random.sample(names, random.randrange(len(names) + 1))
+                }
+                asked = re.sub(r"\{\w+\}", lambda _: quote(random.choice(HOSTILE[:150]), safe=""), path)
+                address = f"{asked}?{urlencode(chosen, errors='surrogatepass')}"
+                if len(address) < 60_000:
+                    assert client.get(address).status_code < 500, address
 
 
 def test_without_tables_there_is_no_application_unless_they_may_come_later(tmp_path: Path, settings: Dashboard) -> None:
@@ -74,6 +129,9 @@ import sys
 from pathlib import Path
 from fastapi.testclient import TestClient
 from dashboard.app import create_app
+from dashboard.pages.listing_page import OWN
+from dashboard.pages.routes import LISTINGS_OF_PAGES
+from dashboard.questions.catalog import questions
 from streaming.settings.model import load
 app = create_app(Path(sys.argv[1]), load().dashboard)
 with TestClient(app, base_url="http://127.0.0.1") as client:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 from fastapi.testclient import TestClient
 
@@ -10,7 +11,7 @@ from dashboard.app import create_app
 from streaming.settings.model import Dashboard
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
-from streaming.tables.schema import QUEUE_PROGRESS
+from streaming.tables.schema import GROUPS, QUEUE_PROGRESS
 from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0
 from tests.streaming.views.story import write_story
@@ -67,3 +68,32 @@ def test_what_is_not_there_is_an_error_as_burrow_gives_it(client: TestClient) ->
         answer = client.get(f"/v3/kafka/{path}")
         assert answer.status_code == 404
         assert answer.json()["error"] is True
+
+
+def test_names_with_slashes_and_with_parts_of_the_routes_are_found(tmp_path: Path, settings: Dashboard) -> None:
+    groups = {"c": ["x", "x/lag", "x/status", "/", "日 本", "a%2Fb", "lag"], "c/d": ["y", "consumer/z"]}
+    rows = [
+        {"cluster": cluster, "group_id": group, "system": "kafka", "state": "stable"}
+        for cluster, names in groups.items()
+        for group in names
+    ]
+    DeltaRsTable(tmp_path, GROUPS).append(to_arrow(GROUPS, rows), Mark("job", 1))
+    with TestClient(create_app(tmp_path, settings)) as client:
+        assert client.get("/v3/kafka").json()["clusters"] == [*groups]
+        for cluster, names in groups.items():
+            folder = f"/v3/kafka/{quote(cluster, safe='')}"
+            assert client.get(folder).status_code == 200
+            assert client.get(f"{folder}/topic").status_code == 200
+            assert sorted(client.get(f"{folder}/consumer").json()["consumers"]) == sorted(names)
+            for group in names:
+                address = f"{folder}/consumer/{quote(group, safe='')}"
+                assert client.get(address).json()["topics"] == {}
+                for more in ("status", "lag"):
+                    status = client.get(f"{address}/{more}").json()["status"]
+                    assert (status["cluster"], status["group"]) == (cluster, group)
+        # Whoever does not encode a slash reaches the group all the same, unless its name ends like a route.
+        assert client.get("/v3/kafka/c%2Fd/consumer/consumer/z/lag").json()["status"]["group"] == "consumer/z"
+        assert client.get("/v3/kafka/c/consumer/x/lag").json()["status"]["group"] == "x"
+        for wrong in ("%ff", "%00", "%", "%zz", "%2F%2F", "%ed%a0%80"):
+            assert client.get(f"/v3/kafka/{wrong}/consumer").status_code == 404
+            assert client.get(f"/v3/kafka/c/consumer/{wrong}/lag").status_code == 404

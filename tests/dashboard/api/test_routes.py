@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
+from dashboard.app import create_app
 from dashboard.reading.listings import LISTINGS
+from streaming.settings.model import Dashboard
+from tests.browser.day_tables import rebalance, write_rows
+from tests.streaming.tables.journals import T0
 from tests.streaming.views.story import FIRST, SECOND, THIRD
 
 
@@ -17,6 +22,32 @@ def test_a_listing_continues_with_its_cursor(client: TestClient) -> None:
     second = client.get("/api/v1/rebalances", params={"limit": 2, "cursor": first["next_cursor"]}).json()
     assert [row["rebalance_id"] for row in first["rows"] + second["rows"]] == [THIRD, SECOND, FIRST]
     assert (first["total"], second["next_cursor"]) == (3, None)
+
+
+def test_a_file_leads_to_the_rows_after_it(client: TestClient) -> None:
+    first = client.get("/api/v1/rebalances?limit=2&format=csv&q=order")
+    assert first.headers["x-total-count"] == "3"
+    second = client.get(first.links["next"]["url"])
+    rows = [row for answer in (first, second) for row in csv.DictReader(io.StringIO(answer.text, newline=""))]
+    assert [row["rebalance_id"] for row in rows] == [THIRD, SECOND, FIRST]
+    assert (second.links, second.headers["x-total-count"]) == ({}, "3")
+
+
+def test_what_is_cut_names_how_much_there_is(tmp_path: Path, settings: Dashboard) -> None:
+    rows = [rebalance("c", f"g{n % 3}", f"r{n}", T0 - n * 1_800_000, "m") for n in range(9)]
+    write_rows(tmp_path, "rebalances", rows)
+    write_rows(tmp_path, "groups", [{"cluster": "c", "group_id": "g0", "system": "kafka", "last_rebalance_at": T0}])
+    with TestClient(create_app(tmp_path, settings)) as client:
+        for path, least in (
+            ("churn", 9),
+            ("delays", 4),
+            ("questions/most-rebalances", 3),
+        ):
+            whole = client.get(f"/api/v1/{path}").json()
+            assert len(whole["rows"]) == whole["total"] >= least
+            cut = client.get(f"/api/v1/{path}?limit=1").json()
+            assert len(cut["rows"]) < cut["total"] == whole["total"]
+            assert client.get(f"/api/v1/{path}?limit=1&format=csv").headers["x-total-count"] == str(whole["total"])
 
 
 @pytest.mark.parametrize("name", LISTINGS)
@@ -31,6 +62,9 @@ def test_one_rebalance_has_its_causes_and_sides(client: TestClient) -> None:
     found = client.get(f"/api/v1/rebalances/{THIRD}").json()
     assert found["rebalance"]["event_time"].endswith("Z")
     assert {side["member_id"] for side in found["sides"]} == {"a", "b"}
+    (row,) = csv.DictReader(io.StringIO(client.get(f"/api/v1/rebalances/{THIRD[:8]}?format=csv").text, newline=""))
+    assert tuple(row) == LISTINGS["rebalances"].columns
+    assert (row["rebalance_id"], row["event_time"]) == (THIRD, found["rebalance"]["event_time"])
 
 
 def test_charts_have_their_data(client: TestClient) -> None:
@@ -62,6 +96,9 @@ def test_every_parameter_of_a_listing_has_an_effect(client: TestClient, name: st
     total = client.get(f"/api/v1/{name}", params=wide).json()["total"]
     for one in LISTINGS[name].parameters:
         value = {"since": "4102444800000", "until": "0"}.get(one, "no such value")
+        if one in LISTINGS[name].values:
+            assert client.get(f"/api/v1/{name}", params=wide | {one: value}).status_code == 400
+            continue
         found = client.get(f"/api/v1/{name}", params=wide | {one: value}).json()["total"]
         # What is open lasts.
         assert found < total or not total or (one == "since" and len(LISTINGS[name].times) == 2)
@@ -75,7 +112,7 @@ def test_every_parameter_of_a_listing_has_an_effect(client: TestClient, name: st
         ("delays?limit=5", "cluster", "format, limit"),
         ("timeline?cluster=c1&group_id=orders", "q", "cluster, group_id, since, until, origin, format"),
         ("progress?cluster=c1&group_id=orders", "topic", "cluster, group_id, format"),
-        (f"rebalances/{THIRD}", "format", "none"),
+        (f"rebalances/{THIRD}", "limit", "format"),
     ],
 )
 def test_other_addresses_refuse_what_they_do_not_take(client: TestClient, path: str, other: str, taken: str) -> None:
@@ -106,5 +143,6 @@ def test_an_old_rebalance_is_found_by_its_id(client: TestClient) -> None:
 
 def test_the_contract_names_every_route(client: TestClient) -> None:
     paths = client.get("/api/v1/openapi.json").json()["paths"]
-    assert {"/api/v1/{listing}", "/api/v1/timeline", "/api/v1/rebalances/{rebalance_id}", "/v3/kafka"} <= set(paths)
+    assert {*(f"/api/v1/{name}" for name in LISTINGS)} <= set(paths)
+    assert {"/api/v1/timeline", "/api/v1/rebalances/{rebalance_id}", "/v3/kafka"} <= set(paths)
     assert not any(path.startswith(("/login", "/static", "/live")) for path in paths)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +15,12 @@ from dashboard.pages.group_page import group_page, queue_owners
 from dashboard.reading import timeline
 from dashboard.reading.questions import Reading
 from streaming.settings.model import Dashboard
+from streaming.tables.arrow_rows import to_arrow
+from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.errors import NotFoundError
+from streaming.tables.schema import TABLES, Row
+from streaming.tables.writer import Mark
+from tests.streaming.tables.journals import T0
 from tests.streaming.views.rebalancing_story import WAITS, write_rebalancing
 from tests.streaming.views.story import FIRST, SECOND, THIRD
 
@@ -114,3 +121,37 @@ def test_the_page_of_a_rebalance_has_its_phases_and_links_the_other_part(rebalan
     assert '<a href="/rebalance?id=r2">generation 2</a>' in first
     assert '<a href="/rebalance?id=r1">generation 1</a>' in rebalancing.get("/rebalance?id=r2").text
     assert "join 1.2 s, sync 300 ms" in page_of(rebalancing, "classic")
+
+
+def test_downloads_have_what_is_shown_as_open(tmp_path: Path, settings: Dashboard) -> None:
+    group = {"cluster": "c", "group_id": "g"}
+    rows: dict[str, list[Row]] = {
+        "groups": [group | {"system": "kafka", "state": "stable", "last_rebalance_at": T0}],
+        "assignments": [
+            group
+            | {"topic": "t", "queue_id": queue, "member_id": f"m{begin}", "origin": "computed", "generation": 1}
+            | {"rebalance_id": "r", "valid_from": T0 - 1_000 * begin, "inferred": False}
+            | {"valid_to": T0 - 1_000 * begin + 1_000 if begin else None}
+            for queue in range(180)
+            for begin in range(7)
+        ],
+        "members": [
+            group | {"member_id": f"m{number}", "joined_at": T0, "left_at": T0 + 1 if number else None}
+            for number in range(6)
+        ],
+        "findings": [
+            group
+            | {"finding_id": f"f{number}", "kind": "odd", "severity": "warning", "message": "m", "advice": "a"}
+            | {"evidence": [], "opened_at": T0, "closed_at": T0 + 1 if number else None}
+            for number in range(6)
+        ],
+    }
+    for name, some in rows.items():
+        DeltaRsTable(tmp_path, TABLES[name]).append(to_arrow(TABLES[name], some), Mark("job", 1))
+    with TestClient(create_app(tmp_path, settings)) as client:
+        text = client.get("/group?cluster=c&group=g").text
+        counts = {}
+        for table in ("assignments", "members", "findings"):
+            (link,) = {html.unescape(one) for one in re.findall(rf'"(/api/v1/{table}\?[^"]*format=csv)"', text)}
+            counts[table] = len(client.get(link).text.splitlines()) - 1
+    assert counts == {"assignments": 180, "members": 1, "findings": 1}

@@ -43,3 +43,10 @@ def test_the_cookie_is_for_this_server_and_no_script(browser: TestClient) -> Non
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
     assert answer.headers["location"] == "/"
+
+
+def test_a_form_with_many_fields_is_refused(browser: TestClient) -> None:
+    answer = browser.post("/login", data={"token": TOKEN, **{f"x{number}": "1" for number in range(20)}})
+    assert answer.status_code == 400
+    assert "This form has two fields." in answer.text
+    assert not browser.cookies

@@ -55,6 +55,7 @@ def test_queues_are_those_of_the_groups_that_it_joined_last_and_is_in(many: Read
     assert (found["searched"], found["held_count"]) == (shown.GROUPS, 2 * shown.GROUPS)
     assert {row["group_id"] for row in found["held"]} == {f"g{number:03}" for number in range(10, GROUPS - ENDED)}
     assert found["held"][0]["queue"] == "t-0"
+    assert found["data"]["held"] == "/api/v1/assignments?member_id=m&open=yes&limit=10000"
 
 
 def test_a_cluster_bounds_it(many: Reading) -> None:

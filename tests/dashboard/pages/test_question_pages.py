@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import html
 import re
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
+from dashboard.app import create_app
+from dashboard.pages import question_pages
 from dashboard.questions.catalog import questions
+from streaming.settings.model import Dashboard
 from tests.dashboard.hostile import HOSTILE
 
 OWNER = "/questions/who-owned?topic=orders&queue=1&at=2026-01-01T00:00:05Z"
@@ -65,3 +69,25 @@ def test_hostile_parameters_stay_text(client: TestClient) -> None:
         assert answer.status_code == 200
         assert "<script>alert" not in answer.text
         assert "No rows." in answer.text
+
+
+def test_a_page_shows_a_page_of_rows_of_an_answer_that_is_bounded(story_tables: Path, settings: Dashboard) -> None:
+    few = settings.model_copy(update={"max_rows": 2})
+    with TestClient(create_app(story_tables, few)) as client:
+        text = client.get("/questions/causes-of-a-group?limit=1000000").text
+        assert text.count("<tr>") == 3  # its head and two rows
+        assert re.search(r"<span>2 of \d+ rows</span>", text)
+        found = client.get("/api/v1/questions/causes-of-a-group?limit=1000000").json()
+        assert len(found["rows"]) == 2 < found["total"]
+
+
+def test_more_rows_than_a_page_shows_are_in_the_download(
+    story_tables: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(question_pages, "PAGE_ROWS", 1)
+    with TestClient(create_app(story_tables, settings)) as client:
+        text = client.get("/questions/causes-of-a-group?limit=1000").text
+        total = client.get("/api/v1/questions/causes-of-a-group").json()["total"]
+        assert f"<span>1 of {total} rows</span>" in text
+        link = html.unescape(re.findall(r'href="(/api/v1/questions/[^"]*format=csv)"', text)[0])
+        assert len(client.get(link).text.splitlines()) == 1 + total

@@ -114,3 +114,23 @@ def test_pages_lists_and_data_have_the_cost_in_messages(tmp_path: Path, settings
 def test_lists_without_any_cost_have_no_column_of_it(client: TestClient) -> None:
     for path in ("/rebalances", "/group?cluster=c1&group=orders"):
         assert "Messages" not in client.get(path).text
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/questions", "/questions/most-rebalances"])
+def test_a_page_refuses_parameters_that_it_does_not_take_or_that_come_twice(client: TestClient, path: str) -> None:
+    sign = "&" if "?" in path else "?"
+    assert client.get(f"{path}{sign}colour=red").status_code == 400
+    name = path.split("?")[1].split("=")[0] if "?" in path else "q"
+    answer = client.get(f"{path}{sign}{name}=x&{name}=y")
+    assert answer.status_code == 400
+    assert "is given more than once" in answer.text or "does not take" in answer.text
+
+
+def test_a_filter_by_a_value_that_there_is_not_is_refused(client: TestClient) -> None:
+    assert client.get("/findings?severity=bogus").status_code == 400
+    assert "expected_differs" in client.get("/findings?open=true").text
+    assert client.get("/findings?severity=any").status_code == 200
+
+
+def test_a_group_may_be_called_any(client: TestClient) -> None:
+    assert "Nothing fits these filters." in client.get("/rebalances?group_id=any").text

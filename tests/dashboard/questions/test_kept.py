@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dashboard.questions.answer import answer
 from dashboard.questions.catalog import question
-from dashboard.questions.kept import kept_answer
+from dashboard.questions.kept import kept_answer, kept_total
 from dashboard.reading.questions import Reading
 from streaming.settings.model import Dashboard
 from streaming.views.reader import Reader
@@ -21,3 +21,12 @@ def test_an_answer_is_kept_for_its_parameters(story_tables: Path, settings: Dash
     assert reading.cache.held_bytes == held > 0
     assert kept_answer(reading, asked, {"cluster": "elsewhere"}).rows == []
     assert reading.cache.held_bytes > held
+
+
+def test_all_rows_are_counted_where_a_limit_leaves_some_out(story_tables: Path, settings: Dashboard) -> None:
+    reading = Reading.of(story_tables, settings)
+    asked = question("causes-of-a-group")
+    whole = kept_answer(reading, asked, {})
+    assert kept_total(reading, asked, {}, whole) == len(whole.rows) > 1
+    cut = kept_answer(reading, asked, {"limit": 1})
+    assert (len(cut.rows), kept_total(reading, asked, {"limit": 1}, cut)) == (1, len(whole.rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.questions.catalog import question
-from dashboard.questions.parameters import given_in
+from dashboard.questions.parameters import bounded, given_in
 
 
 def test_texts_become_times_numbers_and_texts_and_empty_ones_are_none() -> None:
@@ -22,3 +22,10 @@ def test_what_cannot_be_read_is_refused_in_a_short_sentence(texts: dict[str, str
     with pytest.raises(ValueError) as caught:
         given_in(question("who-owned"), texts)
     assert len(str(caught.value)) < 200
+
+
+def test_a_limit_is_bounded_and_wrong_ones_are_refused() -> None:
+    asked = question("most-rebalances")
+    assert [bounded(asked, given, 500)["limit"] for given in ({}, {"limit": 7}, {"limit": 1_000_000})] == [100, 7, 500]
+    with pytest.raises(ValueError, match="limit"):
+        bounded(asked, {"limit": 0}, 500)

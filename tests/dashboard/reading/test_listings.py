@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dashboard.reading.listing_query import BadQuestionError, piece
-from dashboard.reading.listings import GROUPS, LISTINGS
+from dashboard.reading.listings import GROUPS, LISTINGS, VALUES
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import last_day
+from streaming.tables.schema import TABLES
 from streaming.views.reader import Within
 from tests.streaming.tables.journals import T0
 from tests.streaming.views.story import FIRST, SECOND, THIRD
@@ -20,8 +21,32 @@ def test_every_order_and_filter_is_a_query(reading: Reading, name: str) -> None:
         ascending = piece(reading, listing, {}, sort=order, limit=100).rows
         descending = piece(reading, listing, {}, sort=f"-{order}", limit=100).rows
         assert len(ascending) == len(descending)
+    total = piece(reading, listing, {}, limit=100).total
     for one in listing.filters:
-        assert piece(reading, listing, {one: "no such value"}, limit=100).rows == []
+        if one not in listing.values:
+            assert piece(reading, listing, {one: "no such value"}, limit=100).rows == []
+            continue
+        with pytest.raises(
+            BadQuestionError, match=rf"^{one}: 'no such value' is not one of {listing.values[one][0]}, "
+        ):
+            piece(reading, listing, {one: "no such value"}, limit=100)
+        # A rebalance may have several causes.
+        counts = [piece(reading, listing, {one: value}, limit=100).total for value in listing.values[one]]
+        assert sum(counts) == total or one in ("trigger", "mode", "strategy_verdict")
+
+
+@pytest.mark.parametrize(("word", "same"), [("true", "yes"), ("false", "no")])
+def test_yes_is_true_and_no_is_false(reading: Reading, word: str, same: str) -> None:
+    for name, one in (("findings", "open"), ("members", "open"), ("assignments", "open"), ("rebalances", "agrees")):
+        found = [piece(reading, LISTINGS[name], {one: value}, limit=100) for value in (word, same)]
+        assert found[0] == found[1]
+    assert piece(reading, LISTINGS["findings"], {"open": "true"}, limit=100).total == 1
+
+
+def test_filters_take_the_values_that_the_tables_may_have() -> None:
+    columns = {column.name: column.comment for column in (*TABLES["groups"].columns, *TABLES["audits"].columns)}
+    for name in ("state", "mode", "system", "strategy_verdict", "verdict"):
+        assert [value for value in VALUES[name] if value not in columns[name]] == []
 
 
 SPANS = {

@@ -52,6 +52,21 @@ def test_nothing_can_be_written(method: str) -> None:
     assert framed().request(method, "/").status_code == 405
 
 
+def test_an_answer_to_head_has_the_headers_of_get_and_no_body() -> None:
+    for client in (framed(), framed(TOKEN)):
+        for path in ("/", "/kept", "/healthz", "/login"):
+            got, head = client.get(path), client.head(path)
+            assert (head.status_code, head.content, head.headers) == (got.status_code, b"", got.headers)
+    # A stream has no end.
+    stream = framed().head("/live")
+    assert (stream.status_code, stream.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+
+
+def test_a_refusal_names_the_methods_that_there_are() -> None:
+    assert framed().put("/").headers["allow"] == "GET, HEAD"
+    assert framed().put("/login").headers["allow"] == "GET, HEAD, POST"
+
+
 def test_the_token_is_required() -> None:
     client = framed(TOKEN)
     assert client.get("/").status_code == 401

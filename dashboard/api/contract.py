@@ -1,0 +1,175 @@
+"""Dashboard: what OpenAPI states of the API, derived from columns of tables, listings and questions. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from dashboard.questions.catalog import NUMBERS, PARAMETERS, TIMES, Question
+from dashboard.reading.listings import SEARCH, SINCE, UNTIL, Listing
+from dashboard.reading.overview import ADDED
+from streaming.tables.columns import LONG, TIME, TRUTH, Column
+from streaming.tables.schema import TABLES
+from udfs.model.timestamps import LATEST_MS
+
+Schema = dict[str, Any]
+
+ERROR: Schema = {
+    "description": "It cannot be answered",
+    "content": {
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "required": ["error", "message"],
+                "properties": {"error": {"const": True}, "message": {"type": "string"}},
+            }
+        }
+    },
+}
+ERRORS: dict[int | str, Schema] = {"4XX": ERROR, "5XX": ERROR}
+_OF_ALL = {column.name: column for table in TABLES.values() for column in table.columns}
+_CURSOR: Schema = {"type": ["string", "null"], "description": "Where the next piece begins; null = this is the last"}
+_HEADERS: Schema = {
+    "X-Total-Count": {"description": "CSV: how many rows fit", "schema": {"type": "integer"}},
+    "Link": {"description": 'CSV: address of what follows, rel="next"', "schema": {"type": "string"}},
+}
+
+
+def type_schema(kind: pa.DataType) -> Schema:
+    """Return the JSON Schema of a value of a column that is not null.
+
+    Example:
+        >>> type_schema(pa.list_(pa.string()))
+        {'type': 'array', 'items': {'type': ['string', 'null']}}
+    """
+    if pa.types.is_list(kind):
+        return {"type": "array", "items": _or_null(type_schema(kind.value_type))}
+    if pa.types.is_struct(kind):
+        return {"type": "object", "properties": {one.name: _or_null(type_schema(one.type)) for one in kind}}
+    if pa.types.is_timestamp(kind):
+        return {"type": "string", "format": "date-time"}
+    if pa.types.is_boolean(kind):
+        return {"type": "boolean"}
+    return {"type": "integer" if pa.types.is_integer(kind) else "string"}
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def row_schema(columns: Sequence[Column]) -> Schema:
+    """Return the JSON Schema of a row; every field is there, and may be null."""
+    fields: dict[str, Schema] = {}
+    for column in columns:
+        fields[column.name] = _or_null(type_schema(column.type))
+        if column.comment:
+            fields[column.name]["description"] = column.comment
+    return {"type": "object", "required": [*fields], "properties": fields}
+
+
+def named(*names: str, **others: pa.DataType) -> list[Column]:
+    """Return columns of the tables by their names, and others of these types."""
+    return [_OF_ALL[name] for name in names] + [Column(name, kind, "") for name, kind in others.items()]
+
+
+def columns_of(listing: Listing) -> list[Column]:
+    """Return the columns of a listing, in order."""
+    table = TABLES[listing.table or listing.name]
+    found = {column.name: column for column in (*table.columns, *ADDED)}
+    return [found[name] for name in listing.columns]
+
+
+def answered(row: Schema, **more: Schema) -> dict[int | str, Schema]:
+    """Return the responses of an address whose answer is rows."""
+    fields = {**more, "rows": {"type": "array", "items": row}, "total": {"type": "integer"}, "next_cursor": _CURSOR}
+    return {200: _content({"type": "object", "required": [*fields], "properties": fields})}
+
+
+def object_answered(**fields: Schema) -> dict[int | str, Schema]:
+    """Return the responses of an address whose answer has these fields, beside others."""
+    return {200: _content({"type": "object", "required": [*fields], "properties": fields})}
+
+
+def _content(schema: Schema) -> Schema:
+    content = {"application/json": {"schema": schema}, "text/csv": {"schema": {"type": "string"}}}
+    return {"description": "The rows, as JSON or CSV", "headers": _HEADERS, "content": content}
+
+
+def listing_parameters(listing: Listing) -> Schema:
+    """Return the parameters that choose rows of a listing, as a part of its operation."""
+    about = {
+        SEARCH: ("a part of a name, in any case", {"type": "string"}),
+        SINCE: (f"epoch ms; compared with {' and '.join(listing.times)}", _epoch_ms()),
+        UNTIL: (f"epoch ms, not part of it; compared with {' and '.join(listing.times)}", _epoch_ms()),
+    }
+    found = []
+    for name in listing.parameters:
+        text, schema = about.get(name, ("only rows with this value", _of_values(listing.values.get(name))))
+        found.append(_parameter(name, text, schema))
+    orders = [sign + name for name in listing.orders for sign in ("", "-")]
+    sort = f"One of {', '.join(orders)}; {listing.default} unless given"
+    return {"parameters": found, "description": f"Return rows of {listing.name}, by `sort`. {sort}."}
+
+
+def _epoch_ms() -> Schema:
+    return {"type": "integer", "minimum": 0, "maximum": LATEST_MS}
+
+
+def _of_values(values: Sequence[str] | None) -> Schema:
+    return {"type": "string"} if values is None else {"type": "string", "enum": [*values]}
+
+
+def question_parameters(question: Question) -> Schema:
+    """Return the parameters of a question, as a part of its operation."""
+    found = []
+    for name in question.parameters:
+        text, schema = PARAMETERS[name], _of_values(None)
+        if name in TIMES:
+            text += "; RFC 3339 or epoch ms"
+        elif name in NUMBERS:
+            schema = {"type": "integer", "minimum": NUMBERS[name][0], "maximum": NUMBERS[name][1]}
+        found.append(_parameter(name, text, schema, is_required=name in question.required))
+    return {"parameters": found, "summary": question.title, "description": question.explanation}
+
+
+def _parameter(name: str, text: str, schema: Mapping[str, Any], *, is_required: bool = False) -> Schema:
+    return {"name": name, "in": "query", "required": is_required, "description": text, "schema": schema}
+
+
+QUESTION = answered({"type": "object"}, columns={"type": "array", "items": {"type": "string"}})
+CLUSTERS = answered(
+    row_schema(
+        named("cluster", "system")
+        + named(groups=LONG, members=LONG, queues=LONG, in_trouble=LONG, open_findings=LONG)
+        + named(rebalances_hour=LONG, rebalances_day=LONG)
+        + named("last_rebalance_at")
+    )
+)
+CHURN = answered(
+    row_schema(named("cluster", "group_id", hour=TIME, rebalances=LONG, queues_moved=LONG, queue_pause_ms=LONG))
+)
+DELAYS = answered(
+    row_schema(named("cluster", hour=TIME, rebalances=LONG, median_ms=LONG, p95_ms=LONG, longest_ms=LONG))
+)
+PROGRESS = answered(
+    row_schema(
+        named("cluster", "group_id", "topic", "broker", "queue_id", "committed_offset", "committed_at", "end_offset")
+        + named("end_at", "lag", "member_id", "host", "client_id", lag_reliable=TRUTH)
+    )
+)
+REBALANCE = object_answered(rebalance=row_schema(TABLES["rebalances"].columns))
+_NUMBERS: Schema = {"type": "array", "items": {"type": ["integer", "null"]}}
+_NAMES: Schema = {"type": "array", "items": {"type": "string"}}
+TIMELINE = object_answered(
+    origin={"type": "string"},
+    origins=_NAMES,
+    since={"type": "integer"},
+    until={"type": "integer"},
+    queues=_NAMES,
+    members=_NAMES,
+    spans={"type": "array", "items": _NUMBERS, "description": "queue, member, begin and end (null = now), in epoch ms"},
+    is_cut={"type": "boolean"},
+    marks={"type": "array", "items": {"type": "object"}},
+)
