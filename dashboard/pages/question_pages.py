@@ -25,7 +25,7 @@ _KINDS = {"cluster": "cluster", "group_id": "group", "member_id": "member", "reb
 @router.get("/questions")
 def all_questions(request: Request) -> Response:
     """Show the list of questions."""
-    return page(request, "questions.html", (), lambda _: {"questions": list(questions().values())})
+    return page(request, "questions.html", lambda _: {"questions": list(questions().values())})
 
 
 @router.get("/questions/{name}")
@@ -51,7 +51,7 @@ def one_question(request: Request, name: str) -> Response:
             "data": address(f"{API}questions/{name}", shown),
         }
 
-    return page(request, "question.html", tuple(asked.tables), compute)
+    return page(request, "question.html", compute)
 
 
 def _lacks(asked: Question, given: dict[str, object]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -15,6 +15,7 @@ from dashboard.pages.group_page import group_page
 from dashboard.pages.listing_page import Choice, listing_page
 from dashboard.pages.member_page import member_page
 from dashboard.reading import listings
+from dashboard.reading.dependencies import noted_reads
 from dashboard.reading.job_facts import job_facts
 from dashboard.reading.listing_query import plain_rows
 from dashboard.reading.overview import HEALTH, churn, clusters, hours, overview
@@ -29,40 +30,36 @@ from udfs.model.systems import SYSTEMS
 
 router = APIRouter(include_in_schema=False)
 
-_SPANS = ("assignments", "members", "groups", "findings", "rebalances", "group_minutes", "audits")
 
-
-def page(
-    request: Request, template: str, tables: Sequence[str], compute: Callable[[Reading], dict[str, Any]]
-) -> Response:
+def page(request: Request, template: str, compute: Callable[[Reading], dict[str, Any]]) -> Response:
     """Return a page: rendered once for its address and the versions of its tables; 304 for who has it already.
+
+    It depends on the tables that are read for it.
 
     Args:
         request: Whose address it is.
         template: Its file.
-        tables: What it depends on.
         compute: Returns what the template shows.
     """
     state = request.app.state
     reading: Reading = state.reading
     shown = f"{request.url.path}?{request.url.query}"
     versions = dict(reading.tables.versions)
-    body = reading.kept(
-        ("page", shown, last_day(reading)),
-        tables,
-        lambda: (
-            state.templates.get_template(template)
-            .render(
-                compute(reading),
-                url=shown,
-                path=request.url.path,
-                depends=" ".join(tables),
-                window=last_day(reading),
-                versions=event_id({name: versions[name] for name in tables}),
-            )
-            .encode("utf-8", "replace")
-        ),
-    )
+
+    def render() -> tuple[bytes, set[str]]:
+        with noted_reads() as tables:
+            found = compute(reading)
+        text = state.templates.get_template(template).render(
+            found,
+            url=shown,
+            path=request.url.path,
+            depends=" ".join(sorted(tables)),
+            window=last_day(reading),
+            versions=event_id({name: versions[name] for name in tables}),
+        )
+        return text.encode("utf-8", "replace"), tables
+
+    body = reading.kept_as_read(("page", shown, last_day(reading)), render)
     tag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"etag": tag})
@@ -92,7 +89,7 @@ def groups(request: Request) -> Response:
         seen = {"clusters": plain_rows(clusters(reading)), "busy": busy, "totals": _totals(reading)}
         return found | seen | {"newest_ms": newest_ms(reading)}
 
-    return page(request, "groups.html", ("groups", "findings", "rebalances"), compute)
+    return page(request, "groups.html", compute)
 
 
 def _totals(reading: Reading) -> Row:
@@ -124,7 +121,7 @@ def _add_hours(reading: Reading, rows: list[Row]) -> None:
 @router.get("/group")
 def group(request: Request, cluster: str, group: str) -> Response:
     """Show one group."""
-    return page(request, "group.html", _SPANS, lambda reading: group_page(reading, cluster, group))
+    return page(request, "group.html", lambda reading: group_page(reading, cluster, group))
 
 
 @router.get("/rebalances")
@@ -141,7 +138,7 @@ def rebalances(request: Request) -> Response:
         parameters = dict(request.query_params)
         return listing_page(reading, listings.REBALANCES, columns.REBALANCES, "/rebalances", parameters, choices)
 
-    return page(request, "rebalances.html", ("rebalances", "groups", "findings"), compute)
+    return page(request, "rebalances.html", compute)
 
 
 @router.get("/rebalance")
@@ -156,15 +153,13 @@ def rebalance(request: Request, id: str) -> Response:  # noqa: A002 - the parame
                 move["before_text"], move["after_text"] = (", ".join(move[side]) or "–" for side in ("before", "after"))
         return found
 
-    return page(request, "rebalance.html", ("rebalances", "assignments", "members", "audits"), compute)
+    return page(request, "rebalance.html", compute)
 
 
 @router.get("/member")
 def member(request: Request, member: str, cluster: str = "") -> Response:
     """Show one member across its groups."""
-
-    tables = ("members", "assignments")
-    return page(request, "member.html", tables, lambda reading: member_page(reading, member, cluster))
+    return page(request, "member.html", lambda reading: member_page(reading, member, cluster))
 
 
 @router.get("/members")
@@ -176,7 +171,7 @@ def members(request: Request) -> Response:
         parameters = dict(request.query_params)
         return listing_page(reading, listings.MEMBERS, columns.SESSIONS, "/members", parameters, choices)
 
-    return page(request, "members.html", ("members", "groups", "findings", "rebalances"), compute)
+    return page(request, "members.html", compute)
 
 
 @router.get("/findings")
@@ -194,7 +189,7 @@ def findings(request: Request) -> Response:
         parameters, defaults = dict(request.query_params), {"open": "yes"}
         return listing_page(reading, listings.FINDINGS, columns.FINDINGS, "/findings", parameters, choices, defaults)
 
-    return page(request, "findings.html", ("findings", "groups", "rebalances"), compute)
+    return page(request, "findings.html", compute)
 
 
 @router.get("/rejected-events")
@@ -207,10 +202,10 @@ def rejected_events(request: Request) -> Response:
         parameters = dict(request.query_params)
         return listing_page(reading, listings.REJECTED, columns.REJECTED, "/rejected-events", parameters, choices)
 
-    return page(request, "rejected_events.html", ("rejected_events", "groups", "findings", "rebalances"), compute)
+    return page(request, "rejected_events.html", compute)
 
 
 @router.get("/job")
 def job(request: Request) -> Response:
     """Show how the job fares."""
-    return page(request, "job.html", (*_SPANS, "changes", "rejected_events", "topics"), job_facts)
+    return page(request, "job.html", job_facts)

@@ -78,3 +78,21 @@ def test_what_a_reader_opened_stays_open(page: Page, small: Path, serve: Callabl
     add(small, 1)
     expect(page.locator("main")).to_contain_text("member-1 joined")
     assert page.locator("figure details").first.get_attribute("open") is not None
+
+
+def test_a_lag_that_grows_is_shown_without_a_reload(page: Page, small: Path) -> None:
+    queue = {"cluster": "c", "group_id": "orders", "topic": "t", "queue_id": 0}
+
+    def commit(lag: int) -> None:
+        offsets = {"committed_offset": 1, "committed_at": T0, "end_offset": 1 + lag, "end_at": T0, "lag": lag}
+        write_rows(small, "queue_progress", [queue | offsets | {"event_time": T0 + lag}])
+
+    commit(7)
+    with server_over(small).in_background() as server:
+        page.goto(server.url + "group?cluster=c&group=orders")
+        expect(page.locator("#live-state")).to_have_text("live")
+        lag = page.locator('[aria-label="Offsets and lag"] td.k-lag')
+        expect(lag).to_contain_text("7")
+        commit(1_234)
+        expect(lag).to_contain_text("1,234")
+        page.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from fastapi.testclient import TestClient
 
 from dashboard.app import create_app
 from streaming.settings.model import Dashboard
+from streaming.tables.schema import TABLES
+from tests.browser.day_tables import T0, write_rows
 from tests.streaming.views.story import FIRST, SECOND, THIRD, write_audited_story
 
 PAGES = {
@@ -66,3 +69,37 @@ def test_pages_of_a_group_and_of_a_rebalance_show_audits(tmp_path: Path, setting
         assert (audit["rebalance_id"], audit["differing"][0]["expected"]) == (SECOND, ["a"])
         csv = client.get("/api/v1/audits?since=0&format=csv").text
         assert len(csv.splitlines()) == 3
+
+
+def test_pages_depend_on_the_tables_that_they_read(client: TestClient) -> None:
+    def depends(path: str) -> set[str]:
+        found = re.search(r'data-depends="([^"]*)" data-versions="([^"]*)"', client.get(path).text)
+        assert found is not None
+        assert [one.split("=")[0] for one in found[2].split(".")] == found[1].split()
+        return set(found[1].split())
+
+    assert depends("/job") == set(TABLES)
+    assert depends("/group?cluster=c1&group=orders") == set(TABLES) - {"rejected_events", "topics"}
+    assert depends("/member?member=b") == {"members", "assignments"}
+    assert depends("/questions/open-findings") == {"findings"}
+    assert depends("/") == {"groups", "findings", "rebalances"}
+
+
+def test_the_page_of_a_group_shows_the_lag_of_its_last_commit(tmp_path: Path, settings: Dashboard) -> None:
+    group = {"cluster": "c", "group_id": "g"}
+    queue = group | {"topic": "t", "queue_id": 0}
+    offsets = {"committed_offset": 3, "committed_at": T0, "end_at": T0}
+    write_rows(tmp_path, "groups", [group | {"system": "kafka", "state": "stable", "last_rebalance_at": T0}])
+    write_rows(tmp_path, "queue_progress", [queue | offsets | {"event_time": T0, "end_offset": 10, "lag": 7}])
+    app = create_app(tmp_path, settings)
+    with TestClient(app) as client:
+
+        def lag() -> str:
+            text = client.get("/group", params={"cluster": "c", "group": "g"}).text
+            return re.findall(r'<td class="k-lag">([\d,]*)', text)[0]
+
+        assert lag() == "7"
+        later = offsets | {"event_time": T0 + 1, "end_offset": 2_003, "lag": 2_000}
+        write_rows(tmp_path, "queue_progress", [queue | later])
+        app.state.reading.tables.refresh()
+        assert lag() == "2,000"
