@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from dashboard.live.stream import event_id
 from dashboard.pages import columns
+from dashboard.pages.addresses import API, address
 from dashboard.pages.group_page import group_page
 from dashboard.pages.listing_page import Choice, listing_page
 from dashboard.pages.member_page import member_page
@@ -18,7 +19,7 @@ from dashboard.reading import listings
 from dashboard.reading.dependencies import noted_reads
 from dashboard.reading.job_facts import job_facts
 from dashboard.reading.listing_query import plain_rows
-from dashboard.reading.overview import HEALTH, churn, clusters, hours, overview
+from dashboard.reading.overview import BUSIEST, HEALTH, churn, churning, clusters, hours, overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
 from dashboard.reading.window import HOUR_MS, last_day, newest_ms
@@ -87,7 +88,13 @@ def groups(request: Request) -> Response:
         cluster = found["asked"].get("cluster")
         busy = plain_rows(churn(reading, cluster=cluster))
         seen = {"clusters": plain_rows(clusters(reading)), "busy": busy, "totals": _totals(reading)}
-        return found | seen | {"newest_ms": newest_ms(reading)}
+        rebalancing = churning(reading, cluster=cluster)
+        drawn = {
+            "busiest": min(BUSIEST, rebalancing),
+            "churning": rebalancing,
+            "churn": address(f"{API}churn", cluster=cluster, limit=BUSIEST),
+        }
+        return found | seen | drawn | {"newest_ms": newest_ms(reading)}
 
     return page(request, "groups.html", compute)
 

@@ -42,6 +42,8 @@ select cluster, group_id, epoch_ms(event_time) // {hour} * {hour} as hour, count
     count(*) filter (epoch_ms(event_time) >= {last_hour}) as recent
 from rebalances group by all
 """
+# Of so many groups a heat map and its table show the hours.
+BUSIEST = 40
 _TABLES = ("groups", "findings", "rebalances")
 
 
@@ -87,7 +89,7 @@ def clusters(reading: Reading) -> pa.Table:
     return reading.kept(("clusters", window), _TABLES, lambda: reading.sql(sql, {"overview": overview(reading)}))
 
 
-def churn(reading: Reading, *, cluster: str | None = None, group: str | None = None, limit: int = 40) -> pa.Table:
+def churn(reading: Reading, *, cluster: str | None = None, group: str | None = None, limit: int = BUSIEST) -> pa.Table:
     """Return the busiest groups' rebalances for each hour of the last day: cluster, group_id, hour, rebalances, moved.
 
     Args:
@@ -105,3 +107,12 @@ def churn(reading: Reading, *, cluster: str | None = None, group: str | None = N
         from wanted join busiest using (cluster, group_id) order by total desc, cluster, group_id, hour
     """
     return reading.sql(sql, {"hours": hours(reading)}, [cluster, cluster, group, group, limit])
+
+
+def churning(reading: Reading, *, cluster: str | None = None) -> int:
+    """Return how many groups rebalanced within the last day."""
+    sql = """
+        select count(*) as groups from (select distinct cluster, group_id from hours where ? is null or cluster = ?)
+    """
+    (row,) = reading.sql(sql, {"hours": hours(reading)}, [cluster, cluster]).to_pylist()
+    return int(row["groups"])

@@ -11,6 +11,8 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
+from dashboard.reading.overview import BUSIEST
+from dashboard.server import PageServer
 from streaming.settings.locations import location_of
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name
@@ -20,6 +22,7 @@ from streaming.views.findings import findings
 from streaming.views.groups import groups
 from streaming.views.reader import Reader
 from streaming.views.rebalances import rebalances
+from tests.dashboard.chart_tables import name_of, write_many
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +96,25 @@ def test_charts_draw_the_rows_that_their_tables_list(page: Page, day_url: str, r
     page.goto(group_url(day_url, busiest(reader)))
     for kind in ("lines", "heat"):
         expect(page.locator(f"[data-chart='{kind}'] canvas").first).to_be_visible()
+
+
+def test_charts_of_many_groups_and_minutes_draw_what_their_downloads_have(
+    page: Page, tmp_path: Path, serve: Callable[..., PageServer]
+) -> None:
+    write_many(tmp_path)
+    url = serve(tmp_path).url.rstrip("/")
+    for path in ("/", f"/group?cluster=c&group={name_of(0)}", "/job"):
+        page.goto(url + path)
+        for figure in page.locator("figure:has([data-chart])").all():
+            with page.expect_download() as downloading:
+                figure.locator(".downloads").get_by_role("link", name="CSV").click()
+            lines = Path(downloading.value.path()).read_text(encoding="utf-8").splitlines()
+            expect(figure.locator("[data-chart]")).to_have_attribute("data-drawn", str(len(lines) - 1))
+    # The rows of the heat map are as high as their names.
+    page.goto(url)
+    heat = page.locator("[data-chart='heat'][data-drawn]")
+    heat.wait_for()
+    assert heat.evaluate("one => one.clientHeight") >= 18 * BUSIEST
 
 
 def test_a_rebalance_is_explained_with_its_evidence(page: Page, day_url: str, reader: Reader) -> None:

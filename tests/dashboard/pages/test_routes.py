@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import html
+import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
 from dashboard.app import create_app
+from dashboard.pages import group_page
+from dashboard.reading.overview import BUSIEST
 from streaming.settings.model import Dashboard
 from streaming.tables.schema import TABLES
 from tests.browser.day_tables import T0, write_rows
+from tests.dashboard.chart_tables import GROUPS, MINUTES, name_of, write_many
 from tests.streaming.views.story import FIRST, SECOND, THIRD, write_audited_story
 
 PAGES = {
@@ -26,6 +33,8 @@ PAGES = {
     "/rejected-events": ["Nothing fits these filters."],
     "/job": ["rebalances", "3.0 s"],
 }
+
+GROUP = f"/group?cluster=c&group={name_of(0)}"
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -103,3 +112,58 @@ def test_the_page_of_a_group_shows_the_lag_of_its_last_commit(tmp_path: Path, se
         write_rows(tmp_path, "queue_progress", [queue | later])
         app.state.reading.tables.refresh()
         assert lag() == "2,000"
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory, settings: Dashboard) -> Iterator[TestClient]:
+    root = tmp_path_factory.mktemp("many")
+    write_many(root)
+    with TestClient(create_app(root, settings)) as one:
+        yield one
+
+
+def chart(client: TestClient, path: str, kind: str) -> tuple[str, list[dict[str, str]], list[dict[str, object]]]:
+    """Return the text of a chart's figure, the rows of its CSV, and those that it draws."""
+    found = re.search(rf'<figure class="chart {kind}">.*?</figure>', client.get(path).text, re.DOTALL)
+    assert found is not None
+    download, source = (
+        html.unescape(match[1])
+        for name in ('href="([^"]*format=csv)"', 'data-source="([^"]*)"')
+        if (match := re.search(name, found[0]))
+    )
+    drawn = client.get(source).json()["rows"]
+    return found[0], list(csv.DictReader(io.StringIO(client.get(download).text))), drawn
+
+
+def rows_in(figure: str) -> int:
+    return figure.count("<tr>") - 1
+
+
+def test_the_heat_map_shows_the_busiest_groups_and_of_how_many(many: TestClient) -> None:
+    figure, downloaded, drawn = chart(many, "/", "heat")
+    busiest = [name_of(number) for number in range(BUSIEST)]
+    assert sorted({row["group_id"] for row in drawn}) == busiest
+    assert sorted({row["group_id"] for row in downloaded}) == busiest
+    assert re.findall(r'k-group">.*?<bdi class="id">(g\d+)', figure) == [row["group_id"] for row in drawn]
+    assert f"the {BUSIEST} with the most, of {GROUPS} groups that rebalanced" in figure
+
+
+def test_the_chart_of_minutes_names_its_table_a_part(many: TestClient) -> None:
+    figure, downloaded, drawn = chart(many, GROUP, "lines")
+    assert (len(downloaded), len(drawn), rows_in(figure)) == (MINUTES, MINUTES, group_page.ROWS)
+    assert f"({group_page.ROWS} of {MINUTES} minutes, the newest)" in figure
+    assert f"All {MINUTES} minutes as CSV" in figure
+    assert "only the newest" not in figure
+
+
+def test_a_chart_of_minutes_that_is_cut_is_marked(many: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_page, "MINUTE_ROWS", 300)
+    figure, downloaded, drawn = chart(many, GROUP + "&", "lines")
+    assert (len(downloaded), len(drawn)) == (300, 300)
+    assert f"only the newest 300 of {MINUTES} minutes" in figure
+
+
+def test_churn_of_one_group_and_delays_are_their_tables(many: TestClient) -> None:
+    for path, kind in ((GROUP, "heat"), ("/job", "delay")):
+        figure, downloaded, drawn = chart(many, path, kind)
+        assert 0 < len(drawn) == len(downloaded) == rows_in(figure)
