@@ -73,7 +73,10 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "minute_count": minutes.total,
         "has_pause": any(row["queue_pause_ms"] for row in minutes.rows),
         "hours": plain_rows(churn(reading, cluster=cluster, group=group)),
-        "timeline": {name: drawn[name] for name in ("since", "until", "origin", "origins", "is_cut")},
+        "timeline": {
+            name: drawn[name] for name in ("since", "until", "origin", "origins", "is_cut", "marks_cut", "mark_count")
+        },
+        "drawn_marks": len(drawn["marks"]),
         "span_count": len(drawn["spans"]),
         "spans": _span_rows(drawn),
         "data": {
