@@ -22,7 +22,7 @@ from dashboard.reading.listing_query import plain_rows
 from dashboard.reading.overview import BUSIEST, HEALTH, churn, churning, clusters, hours, overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
-from dashboard.reading.window import HOUR_MS, last_day, newest_ms
+from dashboard.reading.window import HOUR_MS, HOURS, last_day, newest_ms, page_time
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name
 from streaming.views.findings import SEVERITIES
@@ -60,7 +60,7 @@ def page(request: Request, template: str, compute: Callable[[Reading], dict[str,
         )
         return text.encode("utf-8", "replace"), tables
 
-    body = reading.kept_as_read(("page", shown, last_day(reading)), render)
+    body = reading.kept_as_read(("page", shown, page_time(reading)), render)
     tag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"etag": tag})
@@ -113,16 +113,16 @@ def _totals(reading: Reading) -> Row:
 
 
 def _add_hours(reading: Reading, rows: list[Row]) -> None:
-    """Add to rows of groups the rebalances of each of the last 24 hours."""
+    """Add to rows of groups the rebalances of the last 24 hours, by whole hours."""
     window = last_day(reading)
     sql = "select * from hours where list_contains(?, group_id)"
     found: dict[tuple[str, str], list[int]] = {}
     names = sorted({row["group_id"] for row in rows}) or [""]
     for one in plain_rows(reading.sql(sql, {"hours": hours(reading)}, [names])):
-        bars = found.setdefault((one["cluster"], one["group_id"]), [0] * 24)
-        bars[(one["hour"] - window.since_ms) // HOUR_MS] = one["rebalances"]
+        bars = found.setdefault((one["cluster"], one["group_id"]), [0] * HOURS)
+        bars[(one["hour"] - window.first_hour_ms) // HOUR_MS] = one["rebalances"]
     for row in rows:
-        row["hours"] = found.get((row["cluster"], row["group_id"]), [0] * 24)
+        row["hours"] = found.get((row["cluster"], row["group_id"]), [0] * HOURS)
 
 
 @router.get("/group")

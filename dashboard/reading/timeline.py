@@ -44,7 +44,7 @@ def timeline(
     Args:
         reading: The tables.
         cluster, group: Whose.
-        since_ms: The window's begin, and until_ms its end; None = the last day.
+        since_ms: The window's begin, and until_ms its end; None = the last day, in whole hours.
         origin: computed or reported; empty = reported where the group reports, else computed.
 
     Returns:
@@ -53,7 +53,7 @@ def timeline(
         ``mark_count``; ``marks_cut`` whether there are more.
     """
     window = last_day(reading)
-    since = window.since_ms if since_ms is None else since_ms
+    since = window.first_hour_ms if since_ms is None else since_ms
     until = window.until_ms if until_ms is None else until_ms
     where = {"cluster": cluster, "group_id": group}
     within = where | {"valid_from": Within(until_ms=until), "valid_to": Within(since_ms=since, or_null=True)}
