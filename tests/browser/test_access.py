@@ -182,7 +182,7 @@ def test_the_keyboard_alone_uses_the_page_of_a_group(page: Page, day_url: str, a
     expect(page.locator("h1")).to_have_text(member)
 
 
-def test_the_keyboard_alone_asks_a_question(page: Page, day_url: str) -> None:
+def test_the_keyboard_alone_opens_a_question(page: Page, day_url: str) -> None:
     page.goto(f"{day_url}/questions")
     tab_to(page, "Which groups rebalance most?")
     page.keyboard.press("Enter")

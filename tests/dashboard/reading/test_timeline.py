@@ -78,7 +78,7 @@ def recording(root: Path, settings: Dashboard, rebalances: list[int], owned_sinc
     return Reading.of(root, settings)
 
 
-def test_a_recording_goes_on_to_its_last_rebalance(tmp_path: Path, settings: Dashboard) -> None:
+def test_a_recording_ends_with_its_last_rebalance(tmp_path: Path, settings: Dashboard) -> None:
     # Twelve rebalances that moved nothing, and two before anybody owned anything.
     times = [PAST + number * 10 * MINUTE_MS for number in range(-2, 13)]
     found = timeline(recording(tmp_path, settings, times, PAST), "c", "g")
