@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from pathlib import Path
 from urllib.parse import urlencode
@@ -17,7 +18,15 @@ from streaming.views.rebalances import rebalances
 from tests.browser.day_tables import write_day
 from tests.kit.chromium import chromium
 
-FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "pictures"
+# The files of the pages as they were when the pictures were taken; a test of the documents compares.
+SHOWN = FOLDER / "shown.sha256"
+# Files of pages that no picture shows.
+_OTHERS = frozenset(
+    {"error", "findings", "job", "login", "member", "members", "question", "questions", "rebalances", "rejected_events"}
+    | {"__init__", "addresses", "errors", "member_page", "question_pages", "static_files", "warm_up"}
+)
 SIZE = {"width": 1200, "height": 820}
 SMALL = {"width": 1200, "height": 700}
 # The last shift of the day, from its first rebalance on.
@@ -27,6 +36,22 @@ LAST_SHIFT = """async () => {
   await place.lanes.load();
   place.lanes.paint();
 }"""
+
+
+def shown_files(root: Path = ROOT) -> dict[str, str]:
+    """Return the SHA-256 of each file of the pages that the pictures show, by its path."""
+    pages = root / "dashboard"
+    found = [*pages.glob("templates/*.html"), *pages.glob("pages/*.py"), *pages.glob("static/*.*")]
+    return {
+        str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(found)
+        if path.stem not in _OTHERS
+    }
+
+
+def as_text(files: dict[str, str]) -> str:
+    """Return the lines of ``SHOWN``, as ``sha256sum --check`` reads them."""
+    return "".join(f"{digest}  {path}\n" for path, digest in files.items())
 
 
 def take(root: Path, folder: Path) -> None:
@@ -67,6 +92,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="pictures-") as folder:
         write_day(Path(folder))
         take(Path(folder), FOLDER)
+    SHOWN.write_text(as_text(shown_files()), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -98,16 +98,17 @@ def truth(value: bool | None) -> Markup:
 
 
 def spark(bars: Sequence[int]) -> Markup:
-    """Return 24 bars, an hour each, as a small picture."""
+    """Return bars, an hour each, as a small picture."""
     most = max(*bars, 1)
     drawn = "".join(
         f'<rect x="{hour * 4}" y="{15 - 14 * bar // most}" width="3" height="{1 + 14 * bar // most}"/>'
         for hour, bar in enumerate(bars)
         if bar
     )
+    width, counts = 4 * len(bars), " ".join(map(str, bars))
     return Markup(
-        f'<svg class="spark" viewBox="0 0 96 16" role="img" aria-label="Rebalances by hour: '
-        f'{" ".join(map(str, bars))}">{drawn}<rect class="floor" x="0" y="15.5" width="95" height="0.5"/></svg>'
+        f'<svg class="spark" viewBox="0 0 {width} 16" role="img" aria-label="Rebalances by hour: {counts}">'
+        f'{drawn}<rect class="floor" x="0" y="15.5" width="{width - 1}" height="0.5"/></svg>'
     )
 
 

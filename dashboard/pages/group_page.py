@@ -22,6 +22,8 @@ from udfs.model.journal import UNDER_WAY
 
 # Of each table on the page; the whole is a download.
 ROWS = 200
+# The chart of minutes draws so many, and its downloads have them: three and a half days.
+MINUTE_ROWS = 5_000
 LAST_REBALANCES = 25
 
 
@@ -42,7 +44,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
     past = piece(reading, FINDINGS, of_group, limit=1).total - findings.total
     last = piece(reading, REBALANCES, of_group, limit=LAST_REBALANCES)
     audited = piece(reading, AUDITS, of_group, limit=LAST_REBALANCES)
-    minutes = piece(reading, MINUTES, of_group, limit=ROWS).rows
+    minutes = piece(reading, MINUTES, of_group, limit=MINUTE_ROWS)
     drawn = timeline(reading, cluster, group)
     offsets = [_placed(row) for row in progress(reading.tables, found[0], now) if row["committed_offset"] is not None]
     return {
@@ -66,21 +68,26 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "strategy_text": strategy_text(found[0]),
         "sessions": sessions.rows,
         "session_count": sessions.total,
-        "minutes": minutes,
-        "has_pause": any(row["queue_pause_ms"] for row in minutes),
+        "minutes": minutes.rows[:ROWS],
+        "minutes_drawn": len(minutes.rows),
+        "minute_count": minutes.total,
+        "has_pause": any(row["queue_pause_ms"] for row in minutes.rows),
         "hours": plain_rows(churn(reading, cluster=cluster, group=group)),
-        "timeline": {name: drawn[name] for name in ("since", "until", "origin", "origins", "is_cut")},
+        "timeline": {
+            name: drawn[name] for name in ("since", "until", "origin", "origins", "is_cut", "marks_cut", "mark_count")
+        },
+        "drawn_marks": len(drawn["marks"]),
         "span_count": len(drawn["spans"]),
         "spans": _span_rows(drawn),
         "data": {
             name: address(API + path, of_group)
             for name, path in (
                 ("timeline", "timeline"),
-                ("minutes", "group-minutes"),
                 ("churn", "churn"),
                 ("progress", "progress"),
             )
         }
+        | {"minutes": address(f"{API}{MINUTES.name}", of_group, limit=MINUTE_ROWS)}
         | {
             name: address(API + path, of_group, limit=reading.max_rows)
             for name, path in (("rebalances", "rebalances"), ("audits", "audits"))

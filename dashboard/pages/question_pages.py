@@ -27,7 +27,7 @@ _KINDS = {"cluster": "cluster", "group_id": "group", "member_id": "member", "reb
 def all_questions(request: Request) -> Response:
     """Show the list of questions."""
     refuse_others((key for key, _ in request.query_params.multi_items()), (), "this page")
-    return page(request, "questions.html", (), lambda _: {"questions": list(questions().values())})
+    return page(request, "questions.html", lambda _: {"questions": list(questions().values())})
 
 
 @router.get("/questions/{name}")
@@ -57,7 +57,7 @@ def one_question(request: Request, name: str) -> Response:
             "data": address(f"{API}questions/{name}", shown),
         }
 
-    return page(request, "question.html", tuple(asked.tables), compute)
+    return page(request, "question.html", compute)
 
 
 def _lacks(asked: Question, given: dict[str, object]) -> bool:

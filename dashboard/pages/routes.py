@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request
@@ -11,16 +11,18 @@ from fastapi.responses import HTMLResponse, Response
 
 from dashboard.live.stream import event_id
 from dashboard.pages import columns
+from dashboard.pages.addresses import API, address
 from dashboard.pages.group_page import group_page
 from dashboard.pages.listing_page import OWN, Choice, listing_page
 from dashboard.pages.member_page import member_page
 from dashboard.reading import listings
+from dashboard.reading.dependencies import noted_reads
 from dashboard.reading.job_facts import job_facts
 from dashboard.reading.listing_query import plain_rows, refuse_others
-from dashboard.reading.overview import churn, clusters, hours, overview
+from dashboard.reading.overview import BUSIEST, churn, churning, clusters, hours, overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
-from dashboard.reading.window import HOUR_MS, last_day, newest_ms
+from dashboard.reading.window import HOUR_MS, HOURS, last_day, newest_ms, page_time
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name
 
@@ -47,40 +49,36 @@ def check_parameters(request: Request) -> None:
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(check_parameters)])
 
-_SPANS = ("assignments", "members", "groups", "findings", "rebalances", "group_minutes", "audits")
 
-
-def page(
-    request: Request, template: str, tables: Sequence[str], compute: Callable[[Reading], dict[str, Any]]
-) -> Response:
+def page(request: Request, template: str, compute: Callable[[Reading], dict[str, Any]]) -> Response:
     """Return a page: rendered once for its address and the versions of its tables; 304 for who has it already.
+
+    It depends on the tables that are read for it.
 
     Args:
         request: Whose address it is.
         template: Its file.
-        tables: What it depends on.
         compute: Returns what the template shows.
     """
     state = request.app.state
     reading: Reading = state.reading
     shown = f"{request.url.path}?{request.url.query}"
     versions = dict(reading.tables.versions)
-    body = reading.kept(
-        ("page", shown, last_day(reading)),
-        tables,
-        lambda: (
-            state.templates.get_template(template)
-            .render(
-                compute(reading),
-                url=shown,
-                path=request.url.path,
-                depends=" ".join(tables),
-                window=last_day(reading),
-                versions=event_id({name: versions[name] for name in tables}),
-            )
-            .encode("utf-8", "replace")
-        ),
-    )
+
+    def render() -> tuple[bytes, set[str]]:
+        with noted_reads() as tables:
+            found = compute(reading)
+        text = state.templates.get_template(template).render(
+            found,
+            url=shown,
+            path=request.url.path,
+            depends=" ".join(sorted(tables)),
+            window=last_day(reading),
+            versions=event_id({name: versions[name] for name in tables}),
+        )
+        return text.encode("utf-8", "replace"), tables
+
+    body = reading.kept_as_read(("page", shown, page_time(reading)), render)
     tag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"etag": tag})
@@ -108,9 +106,15 @@ def groups(request: Request) -> Response:
         cluster = found["asked"].get("cluster")
         busy = plain_rows(churn(reading, cluster=cluster))
         seen = {"clusters": plain_rows(clusters(reading)), "busy": busy, "totals": _totals(reading)}
-        return found | seen | {"newest_ms": newest_ms(reading)}
+        rebalancing = churning(reading, cluster=cluster)
+        drawn = {
+            "busiest": min(BUSIEST, rebalancing),
+            "churning": rebalancing,
+            "churn": address(f"{API}churn", cluster=cluster, limit=BUSIEST),
+        }
+        return found | seen | drawn | {"newest_ms": newest_ms(reading)}
 
-    return page(request, "groups.html", ("groups", "findings", "rebalances"), compute)
+    return page(request, "groups.html", compute)
 
 
 def _totals(reading: Reading) -> Row:
@@ -127,22 +131,22 @@ def _totals(reading: Reading) -> Row:
 
 
 def _add_hours(reading: Reading, rows: list[Row]) -> None:
-    """Add to rows of groups the rebalances of each of the last 24 hours."""
+    """Add to rows of groups the rebalances of the last 24 hours, by whole hours."""
     window = last_day(reading)
     sql = "select * from hours where list_contains(?, group_id)"
     found: dict[tuple[str, str], list[int]] = {}
     names = sorted({row["group_id"] for row in rows}) or [""]
     for one in plain_rows(reading.sql(sql, {"hours": hours(reading)}, [names])):
-        bars = found.setdefault((one["cluster"], one["group_id"]), [0] * 24)
-        bars[(one["hour"] - window.since_ms) // HOUR_MS] = one["rebalances"]
+        bars = found.setdefault((one["cluster"], one["group_id"]), [0] * HOURS)
+        bars[(one["hour"] - window.first_hour_ms) // HOUR_MS] = one["rebalances"]
     for row in rows:
-        row["hours"] = found.get((row["cluster"], row["group_id"]), [0] * 24)
+        row["hours"] = found.get((row["cluster"], row["group_id"]), [0] * HOURS)
 
 
 @router.get("/group")
 def group(request: Request, cluster: str, group: str) -> Response:
     """Show one group."""
-    return page(request, "group.html", _SPANS, lambda reading: group_page(reading, cluster, group))
+    return page(request, "group.html", lambda reading: group_page(reading, cluster, group))
 
 
 @router.get("/rebalances")
@@ -159,7 +163,7 @@ def rebalances(request: Request) -> Response:
         parameters = dict(request.query_params)
         return listing_page(reading, listings.REBALANCES, columns.REBALANCES, "/rebalances", parameters, choices)
 
-    return page(request, "rebalances.html", ("rebalances", "groups", "findings"), compute)
+    return page(request, "rebalances.html", compute)
 
 
 @router.get("/rebalance")
@@ -174,15 +178,13 @@ def rebalance(request: Request, id: str) -> Response:  # noqa: A002 - the parame
                 move["before_text"], move["after_text"] = (", ".join(move[side]) or "–" for side in ("before", "after"))
         return found
 
-    return page(request, "rebalance.html", ("rebalances", "assignments", "members", "audits"), compute)
+    return page(request, "rebalance.html", compute)
 
 
 @router.get("/member")
 def member(request: Request, member: str, cluster: str = "") -> Response:
     """Show one member across its groups."""
-
-    tables = ("members", "assignments")
-    return page(request, "member.html", tables, lambda reading: member_page(reading, member, cluster))
+    return page(request, "member.html", lambda reading: member_page(reading, member, cluster))
 
 
 @router.get("/members")
@@ -194,7 +196,7 @@ def members(request: Request) -> Response:
         parameters = dict(request.query_params)
         return listing_page(reading, listings.MEMBERS, columns.SESSIONS, "/members", parameters, choices)
 
-    return page(request, "members.html", ("members", "groups", "findings", "rebalances"), compute)
+    return page(request, "members.html", compute)
 
 
 @router.get("/findings")
@@ -212,7 +214,7 @@ def findings(request: Request) -> Response:
         parameters, defaults = dict(request.query_params), {"open": "yes"}
         return listing_page(reading, listings.FINDINGS, columns.FINDINGS, "/findings", parameters, choices, defaults)
 
-    return page(request, "findings.html", ("findings", "groups", "rebalances"), compute)
+    return page(request, "findings.html", compute)
 
 
 @router.get("/rejected-events")
@@ -225,10 +227,10 @@ def rejected_events(request: Request) -> Response:
         parameters = dict(request.query_params)
         return listing_page(reading, listings.REJECTED, columns.REJECTED, "/rejected-events", parameters, choices)
 
-    return page(request, "rejected_events.html", ("rejected_events", "groups", "findings", "rebalances"), compute)
+    return page(request, "rejected_events.html", compute)
 
 
 @router.get("/job")
 def job(request: Request) -> Response:
     """Show how the job fares."""
-    return page(request, "job.html", (*_SPANS, "changes", "rejected_events", "topics"), job_facts)
+    return page(request, "job.html", job_facts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -18,7 +18,7 @@ _ENTRY_BYTES, _COLUMN_BYTES = 512, 2_048
 
 @dataclass
 class _Entry:
-    versions: tuple[int, ...]
+    versions: tuple[int, ...] | Mapping[str, int]
     value: pa.Table | bytes | None = None
     size: int = 0
     computing: threading.Lock = field(default_factory=threading.Lock)
@@ -49,16 +49,47 @@ class ResultCache:
             versions: Of the tables that the result depends on.
         """
         wanted = tuple(versions)
+
+        def compute_it(_: _Entry) -> Kept:
+            return compute()
+
+        return self._get(key, _Entry(wanted), lambda entry: entry.versions == wanted, compute_it)
+
+    def get_as_read(
+        self, key: Hashable, versions: Mapping[str, int], compute: Callable[[], tuple[Kept, Collection[str]]]
+    ) -> Kept:
+        """Return the result of a key; it stays until one of the tables changes that it was computed from.
+
+        Args:
+            versions: Of all tables. While a result is computed, it may depend on each of them.
+            compute: Returns the result, and the tables that it depends on.
+        """
+        now = dict(versions)
+
+        def fits(entry: _Entry) -> bool:
+            read = entry.versions
+            return isinstance(read, Mapping) and all(now[name] == version for name, version in read.items())
+
+        def compute_it(entry: _Entry) -> Kept:
+            value, names = compute()
+            entry.versions = {name: now[name] for name in names}
+            return value
+
+        return self._get(key, _Entry(now), fits, compute_it)
+
+    def _get(
+        self, key: Hashable, fresh: _Entry, fits: Callable[[_Entry], bool], compute: Callable[[_Entry], Kept]
+    ) -> Kept:
         with self._lock:
             entry = self._entries.get(key)
-            if entry is None or entry.versions != wanted:
+            if entry is None or not fits(entry):
                 self._drop(key)
-                entry = self._entries[key] = _Entry(wanted)
+                entry = self._entries[key] = fresh
             self._entries.move_to_end(key)
         with entry.computing:
             if entry.value is None:
                 try:
-                    entry.value = _compact(compute())
+                    entry.value = _compact(compute(entry))
                 except BaseException:
                     with self._lock:
                         if self._entries.get(key) is entry:

@@ -26,7 +26,7 @@ SOURCE_KINDS = ("source_silent", "events_late", "events_lost", "records_lost", "
 
 
 def delays(reading: Reading) -> list[Row]:
-    """Return for each hour of the last day and each cluster, from event to decision, in ms: median, 95th, longest."""
+    """Return for each hour of the last 24 and each cluster, from event to decision, in ms: median, 95th, longest."""
     window = last_day(reading)
     sql = f"""
         with decided as (
@@ -38,13 +38,13 @@ def delays(reading: Reading) -> list[Row]:
             quantile_cont(delay, 0.95)::bigint as p95_ms, max(delay)::bigint as longest_ms
         from decided group by all order by cluster, hour
     """
-    within = {"event_time": Within(window.since_ms, window.until_ms)}
+    within = {"event_time": Within(window.first_hour_ms, window.until_ms)}
     columns = ["cluster", "event_time", "detected_at"]
 
     def compute() -> pa.Table:
         return reading.sql(sql, {"rebalances": reading.tables.read("rebalances", columns=columns, where=within)})
 
-    return plain_rows(reading.kept(("delays", window), ["rebalances"], compute))
+    return plain_rows(reading.kept(("delays", window.first_hour_ms), ["rebalances"], compute))
 
 
 def clocks(reading: Reading) -> list[Row]:
@@ -61,7 +61,7 @@ def clocks(reading: Reading) -> list[Row]:
     def compute() -> pa.Table:
         return reading.sql(sql, {"changes": reading.tables.read("changes", columns=columns, where=within)})
 
-    return plain_rows(reading.kept(("clocks", window), ["changes"], compute))
+    return plain_rows(reading.kept(("clocks", window.since_ms), ["changes"], compute))
 
 
 def commits(reading: Reading) -> list[Row]:
@@ -114,7 +114,7 @@ def sources(reading: Reading) -> list[Row]:
     def compute() -> pa.Table:
         return reading.sql(sql, {"rejected": reading.tables.read("rejected_events", columns=columns, where=within)})
 
-    return plain_rows(reading.kept(("sources", window), ["rejected_events"], compute))
+    return plain_rows(reading.kept(("sources", window.since_ms), ["rejected_events"], compute))
 
 
 def source_findings(reading: Reading) -> list[Row]:

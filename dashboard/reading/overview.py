@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from dashboard.reading.questions import Reading
-from dashboard.reading.window import HOUR_MS, last_day
+from dashboard.reading.window import HOUR_MS, last_day, recent
 from streaming.tables.columns import LONG, TEXT, Column
 from streaming.views.reader import Within
 
@@ -50,31 +50,35 @@ from groups g left join open using (cluster, group_id) left join recent using (c
 _HOURS = """
 select cluster, group_id, epoch_ms(event_time) // {hour} * {hour} as hour, count(*) as rebalances,
     sum(queues_moved)::bigint as queues_moved, (sum(queue_pause_ms))::bigint as queue_pause_ms,
-    count(*) filter (epoch_ms(event_time) >= {last_hour}) as recent
-from rebalances group by all
+    count(*) filter (epoch_ms(event_time) >= {first.hour_ms}) as recent
+from rebalances where epoch_ms(event_time) >= {first.day_ms} group by all
 """
+# Of so many groups a heat map and its table show the hours.
+BUSIEST = 40
 _TABLES = ("groups", "findings", "rebalances")
 
 
 def hours(reading: Reading) -> pa.Table:
-    """Return the last day: cluster, group_id, hour (epoch ms), rebalances, queues_moved, queue_pause_ms, recent.
+    """Return the last 24 hours: cluster, group_id, hour (epoch ms), rebalances, queues_moved, queue_pause_ms, recent.
 
-    ``recent`` are those of the last 60 minutes.
+    ``recent`` are those of the last 60 minutes. Hours are whole ones: of the first only the end counts.
     """
     window = last_day(reading)
+    first = recent(reading, window)
     columns = ["cluster", "group_id", "event_time", "queues_moved", "queue_pause_ms"]
 
     def compute() -> pa.Table:
-        within = {"event_time": Within(window.since_ms, window.until_ms)}
+        within = {"event_time": Within(window.first_hour_ms, window.until_ms)}
         rows = reading.tables.read("rebalances", columns=columns, where=within)
-        return reading.sql(_HOURS.format(hour=HOUR_MS, last_hour=window.now_ms - HOUR_MS), {"rebalances": rows})
+        return reading.sql(_HOURS.format(hour=HOUR_MS, first=first), {"rebalances": rows})
 
-    return reading.kept(("hours", window), ["rebalances"], compute)
+    return reading.kept(("hours", window.first_hour_ms, first), ["rebalances"], compute)
 
 
 def overview(reading: Reading) -> pa.Table:
     """Return one row a group: its row of ``groups``, and what findings and the last day's rebalances add."""
     window = last_day(reading)
+    first = recent(reading, window)
     columns = ["cluster", "group_id", "kind", "severity", "closed_at"]
 
     def compute() -> pa.Table:
@@ -82,7 +86,7 @@ def overview(reading: Reading) -> pa.Table:
         found = {"groups": reading.tables.read("groups"), "findings": findings, "hours": hours(reading)}
         return reading.sql(_OVERVIEW, found)
 
-    return reading.kept(("overview", window), _TABLES, compute)
+    return reading.kept(("overview", window.first_hour_ms, first), _TABLES, compute)
 
 
 def clusters(reading: Reading) -> pa.Table:
@@ -95,7 +99,8 @@ def clusters(reading: Reading) -> pa.Table:
         from overview group by cluster order by cluster
     """
     window = last_day(reading)
-    return reading.kept(("clusters", window), _TABLES, lambda: reading.sql(sql, {"overview": overview(reading)}))
+    key = ("clusters", window.first_hour_ms, recent(reading, window))
+    return reading.kept(key, _TABLES, lambda: reading.sql(sql, {"overview": overview(reading)}))
 
 
 def churn_rows(reading: Reading, *, cluster: str | None = None, group: str | None = None) -> int:
@@ -105,7 +110,7 @@ def churn_rows(reading: Reading, *, cluster: str | None = None, group: str | Non
     return count
 
 
-def churn(reading: Reading, *, cluster: str | None = None, group: str | None = None, limit: int = 40) -> pa.Table:
+def churn(reading: Reading, *, cluster: str | None = None, group: str | None = None, limit: int = BUSIEST) -> pa.Table:
     """Return the busiest groups' rebalances for each hour of the last day: cluster, group_id, hour, rebalances, moved.
 
     Args:
@@ -123,3 +128,12 @@ def churn(reading: Reading, *, cluster: str | None = None, group: str | None = N
         from wanted join busiest using (cluster, group_id) order by total desc, cluster, group_id, hour
     """
     return reading.sql(sql, {"hours": hours(reading)}, [cluster, cluster, group, group, limit])
+
+
+def churning(reading: Reading, *, cluster: str | None = None) -> int:
+    """Return how many groups rebalanced within the last day."""
+    sql = """
+        select count(*) as groups from (select distinct cluster, group_id from hours where ? is null or cluster = ?)
+    """
+    (row,) = reading.sql(sql, {"hours": hours(reading)}, [cluster, cluster]).to_pylist()
+    return int(row["groups"])

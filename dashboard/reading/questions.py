@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from dashboard.reading.cache import Kept, ResultCache
+from dashboard.reading.dependencies import note_reads
 from dashboard.reading.queries import Queries
 from dashboard.reading.snapshots import TableSnapshots
 from streaming.settings.locations import Location
@@ -54,7 +55,16 @@ class Reading:
 
     def kept(self, key: Hashable, tables: Sequence[str], compute: Callable[[], Kept]) -> Kept:
         """Return a result that is computed once for each version of the tables behind it."""
+        note_reads(tables)
         return self.cache.get(key, self.versions(*tables), compute)
+
+    def kept_as_read(self, key: Hashable, compute: Callable[[], tuple[Kept, Collection[str]]]) -> Kept:
+        """Return a result that is computed once for each version of the tables that it was computed from.
+
+        Args:
+            compute: Returns the result, and the tables that it read.
+        """
+        return self.cache.get_as_read(key, self.tables.versions, compute)
 
     def columns(self, name: str, columns: Sequence[str], where: Mapping[str, Any] | None = None) -> pa.Table:
         """Return columns of the rows that fit, kept for the table's version."""

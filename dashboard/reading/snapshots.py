@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from deltalake import DeltaTable
 
+from dashboard.reading.dependencies import note_reads
 from streaming.machine.logs import logger
 from streaming.settings.locations import Location
 from streaming.tables.location import is_table, table_uri
@@ -76,11 +77,12 @@ class TableSnapshots(Reader):
         return self._handles[name].version()
 
     def _table(self, name: str) -> DeltaTable | None:
+        note_reads([name])
         return self._handles.get(name)
 
     def row_count(self, name: str) -> int | None:
         """Return how many rows a table has as of its last refresh, by its log; None = a file does not tell."""
-        handle = self._handles.get(name)
+        handle = self._table(name)
         if handle is None:
             return 0
         counts = handle.get_add_actions(flatten=True)["num_records"].to_pylist()
@@ -88,7 +90,7 @@ class TableSnapshots(Reader):
 
     def size(self, name: str) -> dict[str, int | None]:
         """Return version, files and bytes of a table as of its last refresh; None = there is no such table yet."""
-        handle = self._handles.get(name)
+        handle = self._table(name)
         if handle is None:
             return {"version": None, "files": None, "bytes": None}
         sizes = handle.get_add_actions(flatten=True)["size_bytes"]

@@ -44,15 +44,16 @@ def timeline(
     Args:
         reading: The tables.
         cluster, group: Whose.
-        since_ms: The window's begin, and until_ms its end; None = the last day.
+        since_ms: The window's begin, and until_ms its end; None = the last day, in whole hours.
         origin: computed or reported; empty = reported where the group reports, else computed.
 
     Returns:
         ``spans``: [queue, member, from, to] with times in epoch ms and null for a span that is open; at most
-        ``MAX_SPANS``, the newest; ``is_cut`` whether there are more.
+        ``MAX_SPANS``, the newest; ``is_cut`` whether there are more. ``marks``: at most ``MAX_MARKS``, the newest of
+        ``mark_count``; ``marks_cut`` whether there are more.
     """
     window = last_day(reading)
-    since = window.since_ms if since_ms is None else since_ms
+    since = window.first_hour_ms if since_ms is None else since_ms
     until = window.until_ms if until_ms is None else until_ms
     where = {"cluster": cluster, "group_id": group}
     within = where | {"valid_from": Within(until_ms=until), "valid_to": Within(since_ms=since, or_null=True)}
@@ -63,8 +64,15 @@ def timeline(
     shown = origin or ("reported" if "reported" in origins else "computed")
     found = reading.sql(_SPANS, {"spans": spans}, [shown, MAX_SPANS])
     columns = [found[name].to_pylist() for name in ("queue", "member", "begins", "ends")]
+    marks, mark_count = _marks(reading, where, since, until)
+    is_cut = counts.get(shown, 0) > MAX_SPANS
     if found.num_rows and since_ms is None and until_ms is None:
-        since, until = _narrowed(since, window.now_ms, columns[2], columns[3], window.is_live)
+        times = [mark["at"] for mark in marks]
+        # Where spans are cut, older marks would have nothing below them.
+        begins = columns[2] if is_cut else [*columns[2], *times]
+        ends = [*columns[2], *(end for end in columns[3] if end), *times]
+        since, until = _narrowed(since, window.now_ms if window.is_live else 0, begins, ends)
+        marks = [mark for mark in marks if since <= mark["at"] < until]
     return {
         "origin": shown,
         "origins": origins,
@@ -76,8 +84,10 @@ def timeline(
         ],
         "members": [member for (member,) in _named(reading, found, "member", ("member_id",))],
         "spans": [list(span) for span in zip(*columns, strict=True)],
-        "is_cut": counts.get(shown, 0) > MAX_SPANS,
-        "marks": _marks(reading, where, since, until),
+        "is_cut": is_cut,
+        "marks": marks,
+        "mark_count": mark_count,
+        "marks_cut": mark_count > MAX_MARKS,
     }
 
 
@@ -89,20 +99,21 @@ def _named(reading: Reading, found: pa.Table, number: str, names: tuple[str, ...
     return list(zip(*(distinct[name].to_pylist() for name in names), strict=True))
 
 
-def _narrowed(since: int, now: int, begins: list[int], ends: list[int | None], is_live: bool) -> tuple[int, int]:
-    """Return the part of the window in which there is something, with a margin."""
+def _narrowed(since: int, now: int, begins: list[int], ends: list[int]) -> tuple[int, int]:
+    """Return the part of the window in which there is something, and up to now, with a margin."""
     first = max(since, min(begins))
-    last = max(max(begins), max((end for end in ends if end), default=0), now if is_live else 0)
+    last = max(*ends, now)
     margin = max(1_000, (last - first) // 50)
     return first - margin, last + margin
 
 
-def _marks(reading: Reading, where: dict[str, str], since: int, until: int) -> list[dict[str, Any]]:
+def _marks(reading: Reading, where: dict[str, str], since: int, until: int) -> tuple[list[dict[str, Any]], int]:
+    """Return the newest rebalances within a window, in the order of their times, and how many there are."""
     found: pa.Table = reading.tables.read(
         "rebalances", columns=list(_MARKS), where=where | {"event_time": Within(since, until)}
     )
     newest = found.sort_by([("event_time", "descending")]).slice(0, MAX_MARKS)
-    return [
+    marks = [
         {
             "id": row["rebalance_id"],
             "at": row["event_time"],
@@ -113,3 +124,4 @@ def _marks(reading: Reading, where: dict[str, str], since: int, until: int) -> l
         }
         for row in reversed(plain_rows(newest))
     ]
+    return marks, found.num_rows

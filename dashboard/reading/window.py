@@ -2,53 +2,95 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from dashboard.reading.questions import Reading
 from streaming.machine.clock import now_ms
+from streaming.views.reader import Within
 
-HOUR_MS = 3_600_000
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
-# Now moves on in such steps: what depends on it is kept that long.
-STEP_MS = 5 * 60_000
+# The last 24 hours lie in so many whole hours: the first and the last of them count in part.
+HOURS = 25
 _NEWEST = """
 select max(epoch_ms(seen_at)) as newest
 from (select last_rebalance_at as seen_at from groups union all select opened_at from findings)
 """
+_TIMES = """
+select distinct epoch_ms(event_time) as event_ms from rebalances where event_time is not null order by event_ms
+"""
+_NEVER_MS = 2**62
 
 
 class Window(NamedTuple):
-    """A span of event time: since <= T < until, in epoch ms.
+    """The last 24 hours of event time, in epoch ms.
 
     Attributes:
+        since_ms: Their begin, in whole minutes.
         now_ms: Now, or the end of the tables.
-        is_live: It ends now, and not with the tables.
+        first_hour_ms, until_ms: The whole hours around them: begin <= T < end.
+        is_live: They end now, and not with the tables.
     """
 
     since_ms: int
-    until_ms: int
     now_ms: int
+    first_hour_ms: int
+    until_ms: int
     is_live: bool = True
 
 
+class Recent(NamedTuple):
+    """The first rebalance of the last 24 hours, and that of the last 60 minutes: their event times in epoch ms.
+
+    What counts these rebalances is kept for them and not for now: it changes when one of them is recent no longer.
+    """
+
+    day_ms: int
+    hour_ms: int
+
+
 def last_day(reading: Reading, at_ms: int | None = None) -> Window:
-    """Return the last 24 hours: in whole hours, up to the end of this hour.
+    """Return the last 24 hours, up to now.
 
     Tables whose newest change is older than a day are a recording: their last 24 hours are shown.
 
     Args:
-        reading: The tables.
         at_ms: Now; None = by the clock.
     """
     now = now_ms() if at_ms is None else at_ms
     newest = newest_ms(reading)
     is_live = newest is None or newest > now - DAY_MS
     end = now if is_live or newest is None else newest
-    until = end // HOUR_MS * HOUR_MS + HOUR_MS
-    step = end // STEP_MS * STEP_MS + STEP_MS
-    return Window(until - DAY_MS, until, step, is_live)
+    first_hour = (end - DAY_MS) // HOUR_MS * HOUR_MS
+    since = (end - DAY_MS) // MINUTE_MS * MINUTE_MS
+    return Window(since, end, first_hour, first_hour + HOURS * HOUR_MS, is_live)
+
+
+def recent(reading: Reading, window: Window) -> Recent:
+    """Return where the last 24 hours and the last 60 minutes begin among the rebalances: now - 24 h < T."""
+    within = {"event_time": Within(window.first_hour_ms, window.until_ms)}
+
+    def compute() -> pa.Table:
+        rows = reading.tables.read("rebalances", columns=["event_time"], where=within)
+        return reading.sql(_TIMES, {"rebalances": rows})
+
+    found = reading.kept(("times", window.first_hour_ms), ["rebalances"], compute)
+    if not found.num_rows:
+        return Recent(_NEVER_MS, _NEVER_MS)
+    # One buffer of int64: a list of all of them for each request would take longer than the rest of it.
+    times = memoryview(found["event_ms"].chunk(0).buffers()[1]).cast("q")[: found.num_rows]
+    places = (bisect_right(times, window.now_ms - span) for span in (DAY_MS, HOUR_MS))
+    return Recent(*(times[place] if place < len(times) else _NEVER_MS for place in places))
+
+
+def page_time(reading: Reading) -> tuple[int, Recent]:
+    """Return what pages are kept for besides the versions of tables: the minute, and what is recent."""
+    window = last_day(reading)
+    return window.since_ms, recent(reading, window)
 
 
 def newest_ms(reading: Reading) -> int | None:

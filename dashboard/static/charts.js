@@ -93,10 +93,9 @@ const KINDS = {
   },
 };
 
-// Draw a chart, or draw it anew from the rows of its address.
+// Draw a chart, or draw it anew from the rows of its address: those that its table and its downloads have.
 export async function draw(place, timeText) {
-  const address = place.dataset.source + (place.dataset.source.includes("?") ? "&" : "?") + "limit=5000";
-  const answer = await read(address);
+  const answer = await read(place.dataset.source);
   if (!answer) return;
   const { rows } = answer;
   const { rows: count, ...option } = KINDS[place.dataset.chart](rows, timeText, place.dataset);

@@ -108,7 +108,16 @@ function follow() {
   addEventListener("pagehide", () => source.close(), { once: true });
 }
 
+// What is recent moves on with the clock, also where no table changes.
+const MINUTE_MS = 60_000, CHECK_MS = 10_000;
+let refreshed = Date.now();
+
+function refreshAsTimePasses() {
+  if (!document.hidden && Date.now() - refreshed >= MINUTE_MS - CHECK_MS) refresh();
+}
+
 function refresh() {
+  refreshed = Date.now();
   document.body.dispatchEvent(new Event("tables-changed"));
 }
 
@@ -120,5 +129,9 @@ document.body.addEventListener("htmx:before:swap", (event) => {
 document.body.addEventListener("htmx:after:swap", () => { showTimes(); drawCharts(); });
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
+if (document.body.dataset.versions !== undefined) {
+  setInterval(refreshAsTimePasses, CHECK_MS);
+  document.addEventListener("visibilitychange", refreshAsTimePasses);
+}
 drawCharts();
 follow();

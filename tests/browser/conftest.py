@@ -45,8 +45,8 @@ def serve() -> Iterator[Callable[..., PageServer]]:
     """Serve tables until the tests of the pages end."""
     with ExitStack() as stack:
 
-        def start(root: Path, port: int = 0) -> PageServer:
-            overrides = {"dashboard.port": port, "dashboard.poll_interval_ms": 100}
+        def start(root: Path, port: int = 0, token: str = "") -> PageServer:
+            overrides = {"dashboard.port": port, "dashboard.poll_interval_ms": 100, "dashboard.token": token}
             server = PageServer(root, load(overrides=overrides | {"dashboard.requests_per_second": 10_000}).dashboard)
             return stack.enter_context(server.in_background())
 
@@ -56,6 +56,15 @@ def serve() -> Iterator[Callable[..., PageServer]]:
 @pytest.fixture(scope="package")
 def day_url(serve: Callable[..., PageServer], day: Path) -> str:
     return serve(day).url.rstrip("/")
+
+
+TOKEN = "a-token-that-only-tests-have"
+
+
+@pytest.fixture(scope="package")
+def guarded_url(serve: Callable[..., PageServer], day: Path) -> str:
+    """Serve the day to those who have ``TOKEN``."""
+    return serve(day, token=TOKEN).url.rstrip("/")
 
 
 @pytest.fixture(scope="package")
@@ -69,6 +78,7 @@ class Watch:
     def __init__(self) -> None:
         self.wrong: list[str] = []
         self.allows_lost_connections = False
+        self.allows_refusals = False
 
     def page(self, page: Page) -> None:
         """Watch a page."""
@@ -79,7 +89,8 @@ class Watch:
 
     def _console(self, kind: str, text: str) -> None:
         is_lost = self.allows_lost_connections and "net::ERR_" in text
-        if kind in ("error", "warning") and not is_lost:
+        is_refused = self.allows_refusals and "the server responded with a status of 4" in text
+        if kind in ("error", "warning") and not is_lost and not is_refused:
             self.wrong.append(text)
 
 

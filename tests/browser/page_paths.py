@@ -6,10 +6,20 @@ from urllib.parse import urlencode
 
 import httpx2
 
+from dashboard.questions.catalog import questions
+
 KINDS = (
     *("groups", "group", "rebalances", "rebalance", "member", "members"),
-    *("findings", "rejected events", "job", "login", "error"),
+    *("findings", "nothing fits", "rejected events", "job", "questions"),
+    *(f"question {name}" for name in questions()),
 )
+# What cannot be shown, with the status of the page that says so.
+ERRORS = {
+    "/group?cluster=none&group=none": 404,
+    "/no-such-page": 404,
+    "/rebalances?colour=red": 400,
+    "/group?cluster=none": 400,
+}
 
 
 def paths(url: str) -> dict[str, str]:
@@ -22,6 +32,8 @@ def paths(url: str) -> dict[str, str]:
         return found
 
     group, rebalance = first("groups?sort=-queues"), first("rebalances?since=0&sort=-queues_moved")
+    span = first("assignments?open=yes")
+    needed = {"topic": span["topic"], "queue": span["queue_id"]}
     return {
         "groups": "/",
         "group": "/group?" + urlencode({"cluster": group["cluster"], "group": group["group_id"]}),
@@ -30,8 +42,13 @@ def paths(url: str) -> dict[str, str]:
         "member": "/member?" + urlencode({"member": first("members?open=yes")["member_id"]}),
         "members": "/members",
         "findings": "/findings?open=any",
+        "nothing fits": "/findings?open=any&q=nothing%20at%20all%20fits",
         "rejected events": "/rejected-events",
         "job": "/job",
-        "login": "/login",
-        "error": "/findings?open=any&q=nothing%20at%20all%20fits",
+        "questions": "/questions",
+        **{
+            f"question {name}": f"/questions/{name}"
+            + (f"?{urlencode(needed)}" if "topic" in one.parameters and "queue" in one.parameters else "")
+            for name, one in questions().items()
+        },
     }

@@ -10,8 +10,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import Watch
-from tests.browser.page_paths import KINDS, paths
+from tests.browser.conftest import TOKEN, Watch
+from tests.browser.page_paths import ERRORS, KINDS, paths
 
 SCREENS: dict[str, tuple[Literal["light", "dark"], int]] = {
     "light": ("light", 1360),
@@ -37,7 +37,42 @@ def axe() -> Iterator[Axe]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_axe_finds_no_violation(axe: Axe, page: Page, day_url: str, addresses: dict[str, str], kind: str) -> None:
-    page.goto(day_url + addresses[kind])
+    answer = page.goto(day_url + addresses[kind])
+    assert answer is not None
+    assert answer.status == 200
+    assert violations(axe, page) == []
+
+
+@pytest.mark.parametrize("path", ERRORS)
+def test_axe_finds_no_violation_in_an_error(axe: Axe, page: Page, day_url: str, path: str, watch: Watch) -> None:
+    watch.allows_refusals = True
+    answer = page.goto(day_url + path)
+    assert answer is not None
+    assert answer.status == ERRORS[path]
+    title = {404: "Not found", 400: "This cannot be asked"}[ERRORS[path]]
+    expect(page.locator("h1")).to_have_text(title)
+    expect(page.locator(".lead")).to_contain_text(re.compile(r"\w+ \w+"))
+    assert violations(axe, page) == []
+
+
+def test_the_keyboard_alone_gives_the_token(axe: Axe, page: Page, guarded_url: str, watch: Watch) -> None:
+    watch.allows_refusals = True
+    page.goto(guarded_url + "/findings?open=any")
+    expect(page.locator("h1")).to_have_text("Token")
+    assert violations(axe, page) == []
+    # The field has the focus already.
+    page.keyboard.type("not the token")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_have_text("This is not the token.")
+    assert violations(axe, page) == []
+    page.keyboard.type(TOKEN)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/findings?open=any")
+    expect(page.locator("h1")).to_have_text("Findings")
+
+
+def violations(axe: Axe, page: Page) -> list[str]:
+    """Return what axe finds in the page that is open, with its parts unfolded, in every theme and at every width."""
     for details in page.locator("details").all()[:6]:
         details.evaluate("one => { one.open = true; }")
     wrong = []
@@ -56,14 +91,14 @@ def test_axe_finds_no_violation(axe: Axe, page: Page, day_url: str, addresses: d
         wrong += [
             f"{screen}: {one['id']} {one['nodes'][0]['target']} {one['nodes'][0]['failureSummary']}" for one in found
         ]
-    assert wrong == []
+    return wrong
 
 
 def focused(page: Page) -> str:
-    """Return what has the focus, as a screen reader says it."""
+    """Return what has the focus: how it is called, or the name of a field."""
     text: str = page.evaluate(
-        "(document.activeElement.getAttribute('aria-label') || document.activeElement.innerText"
-        " || document.activeElement.name || '').trim()"
+        "(document.activeElement.getAttribute('aria-label') || document.activeElement.name"
+        " || document.activeElement.innerText || '').trim()"
     )
     return text
 
@@ -114,6 +149,71 @@ def test_the_keyboard_alone_reads_the_timeline(page: Page, day_url: str, address
     expect(page.locator("[data-lane-status]")).to_contain_text("queues moved")
     page.keyboard.press("Enter")
     page.wait_for_url("**/rebalance?id=*")
+
+
+def test_the_keyboard_alone_uses_the_page_of_a_group(page: Page, day_url: str, addresses: dict[str, str]) -> None:
+    page.goto(day_url + addresses["group"])
+    expect(page.locator("[data-lanes]")).to_have_attribute("data-drawn", re.compile("[0-9]"))
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#live")
+    tab_to(page, "Zoom in")
+    view = "(() => { const l = document.querySelector('[data-lanes]').lanes; return l.end - l.begin; })()"
+    whole = page.evaluate(view)
+    page.keyboard.press("Enter")
+    assert page.evaluate(view) == pytest.approx(whole / 2)
+    tab_to(page, "Show all")
+    page.keyboard.press("Space")
+    assert page.evaluate(view) == pytest.approx(whole)
+    tab_to(page, "The same as a table")
+    page.keyboard.press("Enter")
+    expect(page.locator("figure.lanes details")).to_have_attribute("open", "")
+    tab_to(page, "Spans of ownership")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("figure.lanes details")).not_to_have_attribute("open", "")
+    # A table that is wider than its place moves with the arrows.
+    tab_to(page, "Members")
+    assert page.evaluate("document.activeElement.matches('.scroll[tabindex=\"0\"]')")
+    page.keyboard.press("Tab")
+    member = focused(page)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/member?*")
+    expect(page.locator("h1")).to_have_text(member)
+
+
+def test_the_keyboard_alone_opens_a_question(page: Page, day_url: str) -> None:
+    page.goto(f"{day_url}/questions")
+    tab_to(page, "Which groups rebalance most?")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/questions/most-rebalances")
+    tab_to(page, "limit")
+    page.keyboard.type("3")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**limit=3*")
+    assert page.locator("tbody tr").count() == 3
+    tab_to(page, "Which groups rebalance most?")
+    tab_to(page, "SQL for Trino")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.locator("pre:focus")).to_contain_text("LIMIT 3")
+
+
+def test_the_keyboard_alone_filters_a_listing(page: Page, day_url: str) -> None:
+    page.goto(f"{day_url}/rebalances?since=0")
+    tab_to(page, "status")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_url("**status=completed*")
+    expect(page.get_by_label("Status")).to_have_value("completed")
+    fitting = page.evaluate("fetch('/api/v1/rebalances?since=0&limit=1&status=completed').then(one => one.json())")
+    expect(page.locator(".pager span").first).to_have_text(f"1–100 of {fitting['total']:,}")
+    # What the address has besides is a chip that takes it away.
+    tab_to(page, "Without since")
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: "since" not in url)
+    tab_to(page, "Clear")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/rebalances")
 
 
 def test_the_pages_work_with_reduced_motion_and_forced_colours(

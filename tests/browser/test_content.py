@@ -5,21 +5,31 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlencode
 
+import duckdb
 import pytest
+from deltalake import DeltaTable
 from playwright.sync_api import BrowserContext, Page, expect
 
+from dashboard.questions.answer import without_zones
+from dashboard.questions.catalog import questions
+from dashboard.reading.overview import BUSIEST
+from dashboard.reading.window import HOUR_MS
+from dashboard.server import PageServer
 from streaming.settings.locations import location_of
-from streaming.tables.schema import Row
-from streaming.terminal.format import queue_name
+from streaming.tables.schema import TABLES, Row
+from streaming.terminal.format import queue_name, time_text
 from streaming.views.assignments import assignments
 from streaming.views.explain import explain
 from streaming.views.findings import findings
 from streaming.views.groups import groups
 from streaming.views.reader import Reader
 from streaming.views.rebalances import rebalances
+from tests.dashboard.chart_tables import name_of, write_many
+from tests.streaming.views.story import THIRD
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +105,25 @@ def test_charts_draw_the_rows_that_their_tables_list(page: Page, day_url: str, r
         expect(page.locator(f"[data-chart='{kind}'] canvas").first).to_be_visible()
 
 
+def test_charts_of_many_groups_and_minutes_draw_what_their_downloads_have(
+    page: Page, tmp_path: Path, serve: Callable[..., PageServer]
+) -> None:
+    write_many(tmp_path)
+    url = serve(tmp_path).url.rstrip("/")
+    for path in ("/", f"/group?cluster=c&group={name_of(0)}", "/job"):
+        page.goto(url + path)
+        for figure in page.locator("figure:has([data-chart])").all():
+            with page.expect_download() as downloading:
+                figure.locator(".downloads").get_by_role("link", name="CSV").click()
+            lines = Path(downloading.value.path()).read_text(encoding="utf-8").splitlines()
+            expect(figure.locator("[data-chart]")).to_have_attribute("data-drawn", str(len(lines) - 1))
+    # The rows of the heat map are as high as their names.
+    page.goto(url)
+    heat = page.locator("[data-chart='heat'][data-drawn]")
+    heat.wait_for()
+    assert heat.evaluate("one => one.clientHeight") >= 18 * BUSIEST
+
+
 def test_a_rebalance_is_explained_with_its_evidence(page: Page, day_url: str, reader: Reader) -> None:
     moving = max(rebalances(reader, limit=200), key=lambda one: (one["queues_moved"], one["rebalance_id"]))
     found = explain(reader, moving["rebalance_id"])
@@ -128,6 +157,104 @@ def test_a_member_shows_its_queues_in_all_groups(page: Page, day_url: str, reade
     held = assignments(reader, member=name)
     shown = cells(page, "Queues that the member holds", 1)
     assert sorted(shown) == sorted(queue_name(one["topic"], one["broker"], one["queue_id"]) for one in held)
+
+
+def test_a_member_shows_its_sessions_in_all_groups(page: Page, day_url: str, reader: Reader) -> None:
+    (name, _), *_ = Counter(row["member_id"] for row in reader.rows("members")).most_common(1)
+    page.goto(f"{day_url}/member?{urlencode({'member': name})}")
+    sessions = [row for row in reader.rows("members") if row["member_id"] == name]
+    assert len(sessions) > 1
+    table = "Sessions of the member"
+    shown = zip(cells(page, table, 2), cells(page, table, 3), cells(page, table, 8), cells(page, table, 9), strict=True)
+    expected = [
+        (one["group_id"], one["cluster"], text_of(one["left_at"]), one["left_reason"] or "–") for one in sessions
+    ]
+    assert sorted(shown) == sorted(expected)
+    joined = cells(page, table, 7)
+    assert joined == sorted((text_of(one["joined_at"]) for one in sessions), reverse=True)
+
+
+def text_of(epoch_ms: int | None) -> str:
+    """Return a time as the pages write it."""
+    return "–" if epoch_ms is None else time_text(epoch_ms)[:19].replace("T", " ")
+
+
+def test_the_page_of_the_job_shows_tables_and_commits(page: Page, day_url: str, day: Path) -> None:
+    page.goto(f"{day_url}/job")
+    tables = {one.name: DeltaTable(one) for one in day.iterdir()}
+    shown = zip(cells(page, "Tables", 1), cells(page, "Tables", 3), cells(page, "Tables", 4), strict=True)
+    assert {row for row in shown if row[0] in tables} == {
+        (name, str(one.version()), str(len(one.file_uris()))) for name, one in tables.items()
+    }
+    assert set(cells(page, "Tables", 1)) == set(TABLES)
+    commits = page.locator('[aria-label="Last commits to the tables"] tbody')
+    for name in tables:
+        expect(commits).to_contain_text(name)
+
+
+def test_the_page_of_the_job_shows_the_delays_of_each_hour(
+    page: Page, tmp_path: Path, serve: Callable[..., PageServer]
+) -> None:
+    write_many(tmp_path)
+    page.goto(serve(tmp_path).url + "job")
+    written = Reader(location_of(str(tmp_path))).rows("rebalances")
+    hours = Counter(text_of(one["event_time"] // HOUR_MS * HOUR_MS) for one in written)
+    table = "Delay by hour and cluster"
+    shown = list(zip(*(cells(page, table, column) for column in range(1, 7)), strict=True))
+    # Each was decided two seconds after its event.
+    assert shown == [(hour, "c", f"{count:,}", *["2.0 s"] * 3) for hour, count in sorted(hours.items())]
+
+
+def test_reported_owners_are_shown_beside_the_recomputed_ones(
+    page: Page, story_tables: Path, serve: Callable[..., PageServer]
+) -> None:
+    url, tables = serve(story_tables).url.rstrip("/"), Reader(location_of(str(story_tables)))
+    page.goto(f"{url}/group?cluster=c1&group=orders")
+    owners: dict[str, dict[str, str]] = {}
+    for one in assignments(tables, cluster="c1", group="orders"):
+        queue = queue_name(one["topic"], one["broker"], one["queue_id"])
+        owners.setdefault(queue, {})[one["origin"]] = one["member_id"]
+    table = "Queues and their owners"
+    shown = list(zip(*(cells(page, table, column) for column in (1, 2, 3)), strict=True))
+    assert shown == [
+        (queue, held.get("computed", "–"), held.get("reported", "–")) for queue, held in sorted(owners.items())
+    ]
+    assert cells(page, table, 4) == ["no", "yes"]
+    page.goto(f"{url}/rebalance?id={THIRD}")
+    sides = "Queues of each member before and after, recomputed and reported"
+    assert list(zip(*(cells(page, sides, column) for column in (1, 2, 3, 4)), strict=True)) == [
+        ("a", "orders(0)", "-", "-"),
+        ("b", "orders(1)", "orders(0,1)", "orders(1)"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["most-rebalances", "open-findings", "main-causes", "uneven-groups"])
+def test_a_question_shows_the_answer_of_its_sql(page: Page, day_url: str, day: Path, name: str) -> None:
+    asked = questions()[name]
+    # The text that the page gives for DuckDB, over the files themselves.
+    page.goto(f"{day_url}/questions/{name}")
+    text = page.locator("details", has_text="SQL for DuckDB").locator("pre").text_content()
+    assert text is not None
+    with duckdb.connect() as connection:
+        for table in asked.tables:
+            found = DeltaTable(day / table).to_pyarrow_table()
+            connection.register(table, without_zones(found))
+        expected = connection.execute(text).fetchall()
+    assert expected
+    columns = page.locator(".scroll th").count()
+    shown = list(zip(*(cells(page, asked.title, column + 1) for column in range(columns)), strict=True))
+    assert shown == [tuple(map(cell_text, row)) for row in expected]
+
+
+def cell_text(value: object) -> str:
+    """Return a value as a cell of an answer writes it."""
+    if value is None or value == "":
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
 
 
 def test_filters_and_order_survive_a_reload_and_a_shared_link(page: Page, day_url: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from dashboard.reading import window
 from dashboard.server import PageServer
 from streaming.settings.model import load
 from tests.browser.conftest import Watch
@@ -78,3 +79,37 @@ def test_what_a_reader_opened_stays_open(page: Page, small: Path, serve: Callabl
     add(small, 1)
     expect(page.locator("main")).to_contain_text("member-1 joined")
     assert page.locator("figure details").first.get_attribute("open") is not None
+
+
+def test_the_last_hour_of_a_silent_cluster_passes(page: Page, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [T0 + 30 * MINUTE_MS]
+    monkeypatch.setattr(window, "now_ms", lambda: now[0])
+    page.clock.install()
+    with server_over(small).in_background() as server:
+        page.goto(server.url)
+        figure = page.locator(".facts div", has_text="Rebalances, last hour").locator("dd")
+        expect(figure).to_have_text("1")
+        expect(page.locator("#live-state")).to_have_text("live")
+        now[0] += 31 * MINUTE_MS
+        page.clock.fast_forward(MINUTE_MS)
+        expect(figure).to_have_text("0")
+        expect(page.locator(".facts div", has_text="Rebalances, 24 hours").locator("dd")).to_have_text("1")
+        page.close()
+
+
+def test_a_lag_that_grows_is_shown_without_a_reload(page: Page, small: Path) -> None:
+    queue = {"cluster": "c", "group_id": "orders", "topic": "t", "queue_id": 0}
+
+    def commit(lag: int) -> None:
+        offsets = {"committed_offset": 1, "committed_at": T0, "end_offset": 1 + lag, "end_at": T0, "lag": lag}
+        write_rows(small, "queue_progress", [queue | offsets | {"event_time": T0 + lag}])
+
+    commit(7)
+    with server_over(small).in_background() as server:
+        page.goto(server.url + "group?cluster=c&group=orders")
+        expect(page.locator("#live-state")).to_have_text("live")
+        lag = page.locator('[aria-label="Offsets and lag"] td.k-lag')
+        expect(lag).to_contain_text("7")
+        commit(1_234)
+        expect(lag).to_contain_text("1,234")
+        page.close()

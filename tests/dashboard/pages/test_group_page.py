@@ -55,6 +55,16 @@ def test_a_timeline_that_is_cut_is_marked(
         assert "only the newest 0 spans" in page_of(client, "orders")
 
 
+def test_a_timeline_with_more_rebalances_than_marks_is_marked(
+    story_tables: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with TestClient(create_app(story_tables, settings)) as client:
+        assert "only the newest" not in page_of(client, "orders")
+    monkeypatch.setattr(timeline, "MAX_MARKS", 2)
+    with TestClient(create_app(story_tables, settings)) as client:
+        assert re.search("only the newest 2 of <a [^>]*>3 rebalances</a>", page_of(client, "orders"))
+
+
 def test_a_group_of_another_cluster_is_not_found(reading: Reading) -> None:
     with pytest.raises(NotFoundError):
         group_page(reading, "c2", "orders")

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import html
+import io
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
 from dashboard.app import create_app
+from dashboard.pages import group_page
+from dashboard.reading.overview import BUSIEST
 from streaming.settings.model import Dashboard
+from streaming.tables.schema import TABLES
+from tests.browser.day_tables import T0, write_rows
+from tests.dashboard.chart_tables import GROUPS, MINUTES, name_of, write_many
 from tests.streaming.tables.journals import Journal, assigned, released, stable
 from tests.streaming.views.story import FIRST, SECOND, THIRD, rebalance, store, write_audited_story
 
@@ -24,6 +34,8 @@ PAGES = {
     "/rejected-events": ["Nothing fits these filters."],
     "/job": ["rebalances", "3.0 s"],
 }
+
+GROUP = f"/group?cluster=c&group={name_of(0)}"
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -134,3 +146,92 @@ def test_a_filter_by_a_value_that_there_is_not_is_refused(client: TestClient) ->
 
 def test_a_group_may_be_called_any(client: TestClient) -> None:
     assert "Nothing fits these filters." in client.get("/rebalances?group_id=any").text
+
+
+def test_pages_depend_on_the_tables_that_they_read(client: TestClient) -> None:
+    def depends(path: str) -> set[str]:
+        found = re.search(r'data-depends="([^"]*)" data-versions="([^"]*)"', client.get(path).text)
+        assert found is not None
+        assert [one.split("=")[0] for one in found[2].split(".")] == found[1].split()
+        return set(found[1].split())
+
+    assert depends("/job") == set(TABLES)
+    assert depends("/group?cluster=c1&group=orders") == set(TABLES) - {"rejected_events", "topics"}
+    assert depends("/member?member=b") == {"members", "assignments"}
+    assert depends("/questions/open-findings") == {"findings"}
+    assert depends("/") == {"groups", "findings", "rebalances"}
+
+
+def test_the_page_of_a_group_shows_the_lag_of_its_last_commit(tmp_path: Path, settings: Dashboard) -> None:
+    group = {"cluster": "c", "group_id": "g"}
+    queue = group | {"topic": "t", "queue_id": 0}
+    offsets = {"committed_offset": 3, "committed_at": T0, "end_at": T0}
+    write_rows(tmp_path, "groups", [group | {"system": "kafka", "state": "stable", "last_rebalance_at": T0}])
+    write_rows(tmp_path, "queue_progress", [queue | offsets | {"event_time": T0, "end_offset": 10, "lag": 7}])
+    app = create_app(tmp_path, settings)
+    with TestClient(app) as client:
+
+        def lag() -> str:
+            text = client.get("/group", params={"cluster": "c", "group": "g"}).text
+            return re.findall(r'<td class="k-lag">([\d,]*)', text)[0]
+
+        assert lag() == "7"
+        later = offsets | {"event_time": T0 + 1, "end_offset": 2_003, "lag": 2_000}
+        write_rows(tmp_path, "queue_progress", [queue | later])
+        app.state.reading.tables.refresh()
+        assert lag() == "2,000"
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory, settings: Dashboard) -> Iterator[TestClient]:
+    root = tmp_path_factory.mktemp("many")
+    write_many(root)
+    with TestClient(create_app(root, settings)) as one:
+        yield one
+
+
+def chart(client: TestClient, path: str, kind: str) -> tuple[str, list[dict[str, str]], list[dict[str, object]]]:
+    """Return the text of a chart's figure, the rows of its CSV, and those that it draws."""
+    found = re.search(rf'<figure class="chart {kind}">.*?</figure>', client.get(path).text, re.DOTALL)
+    assert found is not None
+    download, source = (
+        html.unescape(match[1])
+        for name in ('href="([^"]*format=csv)"', 'data-source="([^"]*)"')
+        if (match := re.search(name, found[0]))
+    )
+    drawn = client.get(source).json()["rows"]
+    return found[0], list(csv.DictReader(io.StringIO(client.get(download).text))), drawn
+
+
+def rows_in(figure: str) -> int:
+    return figure.count("<tr>") - 1
+
+
+def test_the_heat_map_shows_the_busiest_groups_and_of_how_many(many: TestClient) -> None:
+    figure, downloaded, drawn = chart(many, "/", "heat")
+    busiest = [name_of(number) for number in range(BUSIEST)]
+    assert sorted({row["group_id"] for row in drawn}) == busiest
+    assert sorted({row["group_id"] for row in downloaded}) == busiest
+    assert re.findall(r'k-group">.*?<bdi class="id">(g\d+)', figure) == [row["group_id"] for row in drawn]
+    assert f"the {BUSIEST} with the most, of {GROUPS} groups that rebalanced" in figure
+
+
+def test_the_chart_of_minutes_names_its_table_a_part(many: TestClient) -> None:
+    figure, downloaded, drawn = chart(many, GROUP, "lines")
+    assert (len(downloaded), len(drawn), rows_in(figure)) == (MINUTES, MINUTES, group_page.ROWS)
+    assert f"({group_page.ROWS} of {MINUTES} minutes, the newest)" in figure
+    assert f"All {MINUTES} minutes as CSV" in figure
+    assert "only the newest" not in figure
+
+
+def test_a_chart_of_minutes_that_is_cut_is_marked(many: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_page, "MINUTE_ROWS", 300)
+    figure, downloaded, drawn = chart(many, GROUP + "&", "lines")
+    assert (len(downloaded), len(drawn)) == (300, 300)
+    assert f"only the newest 300 of {MINUTES} minutes" in figure
+
+
+def test_churn_of_one_group_and_delays_are_their_tables(many: TestClient) -> None:
+    for path, kind in ((GROUP, "heat"), ("/job", "delay")):
+        figure, downloaded, drawn = chart(many, path, kind)
+        assert 0 < len(drawn) == len(downloaded) == rows_in(figure)

@@ -78,3 +78,27 @@ def test_a_failure_is_not_kept() -> None:
     with pytest.raises(ZeroDivisionError):
         cache.get("a", [1], lambda: b"%d" % (1 // 0))
     assert cache.get("a", [1], lambda: b"well") == b"well"
+
+
+def test_a_result_stays_until_a_table_changes_that_it_was_computed_from() -> None:
+    cache, computed = ResultCache(10_000), []
+
+    def compute() -> tuple[bytes, list[str]]:
+        # It reads the second table only from the second time on, as a page does whose first table names a group later.
+        computed.append(1)
+        return b"%d" % len(computed), ["a", "b"][: len(computed)]
+
+    versions = [{"a": 1, "b": 1}, {"a": 1, "b": 2}, {"a": 2, "b": 2}, {"a": 2, "b": 3}, {"a": 2, "b": 3}]
+    assert [cache.get_as_read("k", one, compute) for one in versions] == [b"1", b"1", b"2", b"3", b"3"]
+
+
+def test_while_a_result_is_computed_it_counts_for_no_other_version() -> None:
+    cache = ResultCache(10_000)
+
+    def slow() -> tuple[bytes, list[str]]:
+        # Meanwhile a table changes, and another reader asks.
+        assert cache.get_as_read("k", {"a": 1, "b": 2}, lambda: (b"new", ["b"])) == b"new"
+        return b"old", ["b"]
+
+    assert cache.get_as_read("k", {"a": 1, "b": 1}, slow) == b"old"
+    assert cache.get_as_read("k", {"a": 1, "b": 2}, slow) == b"new"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from dashboard.reading import timeline as shown
 from dashboard.reading.questions import Reading
 from dashboard.reading.timeline import timeline
+from streaming.settings.model import Dashboard
+from tests.browser.day_tables import MINUTE_MS, rebalance, write_rows
+from tests.browser.day_tables import T0 as PAST
 from tests.streaming.tables.journals import T0
 from tests.streaming.views.story import FIRST, SECOND, THIRD
 
@@ -59,3 +64,35 @@ def test_beyond_its_limit_the_newest_spans_stay(reading: Reading, monkeypatch: p
         ("orders-0", 70_000),
         ("orders-1", 10_000),
     ]
+
+
+def recording(root: Path, settings: Dashboard, rebalances: list[int], owned_since: int) -> Reading:
+    """Return tables of one group with one span, and rebalances at these times."""
+    group = {"cluster": "c", "group_id": "g"}
+    state = {"system": "kafka", "state": "stable", "last_rebalance_at": max(rebalances)}
+    write_rows(root, "groups", [group | state])
+    span = {"topic": "t", "queue_id": 0, "member_id": "m", "origin": "computed", "generation": 1, "rebalance_id": "r0"}
+    write_rows(root, "assignments", [group | span | {"valid_from": owned_since, "inferred": False}])
+    rows = [rebalance("c", "g", f"r{number}", at, "m") for number, at in enumerate(rebalances)]
+    write_rows(root, "rebalances", rows)
+    return Reading.of(root, settings)
+
+
+def test_a_recording_ends_with_its_last_rebalance(tmp_path: Path, settings: Dashboard) -> None:
+    # Twelve rebalances that moved nothing, and two before anybody owned anything.
+    times = [PAST + number * 10 * MINUTE_MS for number in range(-2, 13)]
+    found = timeline(recording(tmp_path, settings, times, PAST), "c", "g")
+    assert [mark["at"] for mark in found["marks"]] == times
+    assert found["since"] < times[0]
+    assert found["until"] > times[-1]
+    assert (found["mark_count"], found["marks_cut"]) == (15, False)
+
+
+def test_beyond_its_limit_the_newest_marks_stay(
+    tmp_path: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shown, "MAX_MARKS", 3)
+    times = [PAST + number * 1_000 for number in range(5)]
+    found = timeline(recording(tmp_path, settings, times, PAST), "c", "g")
+    assert [mark["at"] for mark in found["marks"]] == times[2:]
+    assert (found["mark_count"], found["marks_cut"], found["is_cut"]) == (5, True, False)

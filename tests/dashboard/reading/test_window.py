@@ -2,25 +2,88 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from dashboard.reading import window as shown
+from dashboard.reading.listing_query import plain_rows
+from dashboard.reading.overview import churn, hours, overview
 from dashboard.reading.questions import Reading
-from dashboard.reading.window import DAY_MS, HOUR_MS, STEP_MS, last_day, newest_ms
+from dashboard.reading.window import DAY_MS, HOUR_MS, HOURS, MINUTE_MS, last_day, newest_ms, page_time, recent
+from streaming.settings.model import Dashboard
+from tests.browser.day_tables import rebalance, write_rows
 from tests.streaming.tables.journals import T0
+
+# In the middle of an hour and of a minute.
+AT = T0 // HOUR_MS * HOUR_MS + 37 * MINUTE_MS + 23_456
 
 
 def test_the_newest_time_is_that_of_the_last_change(reading: Reading) -> None:
     assert newest_ms(reading) == T0 + 70_000
 
 
-def test_live_tables_end_with_this_hour(reading: Reading) -> None:
-    now = T0 + 90 * 60_000
+@pytest.mark.parametrize("now", [AT, AT // HOUR_MS * HOUR_MS, AT // HOUR_MS * HOUR_MS - 1])
+def test_live_tables_end_now(reading: Reading, now: int) -> None:
+    now += HOUR_MS
     window = last_day(reading, now)
-    assert window.is_live
-    assert window.until_ms - window.since_ms == DAY_MS
-    assert now < window.until_ms <= now + HOUR_MS
-    assert now < window.now_ms <= now + STEP_MS
+    assert (window.is_live, window.now_ms) == (True, now)
+    assert now - DAY_MS - MINUTE_MS < window.since_ms <= now - DAY_MS
+    assert window.first_hour_ms <= window.since_ms < window.first_hour_ms + HOUR_MS
+    assert now < window.until_ms == window.first_hour_ms + HOURS * HOUR_MS
 
 
 def test_a_recording_ends_with_its_newest_change(reading: Reading) -> None:
     window = last_day(reading, T0 + 30 * DAY_MS)
     assert not window.is_live
-    assert window.since_ms < T0 + 70_000 < window.until_ms <= T0 + 70_000 + HOUR_MS
+    assert window.now_ms == T0 + 70_000
+    assert window.first_hour_ms < T0 + 70_000 < window.until_ms <= T0 + 70_000 + HOUR_MS
+
+
+@pytest.fixture
+def steady(tmp_path: Path, settings: Dashboard) -> Reading:
+    """A group that rebalanced once, at ``AT``; another that changes two days later."""
+    state = {"cluster": "c", "system": "kafka", "state": "stable"}
+    groups = [("g", AT), ("later", AT + 2 * DAY_MS)]
+    write_rows(tmp_path, "groups", [state | {"group_id": name, "last_rebalance_at": at} for name, at in groups])
+    write_rows(tmp_path, "rebalances", [rebalance("c", "g", "r", AT, "m")])
+    return Reading.of(tmp_path, settings)
+
+
+@pytest.mark.parametrize(
+    ("passed", "expected"),
+    [
+        *((0, (1, 1)), (55 * MINUTE_MS, (1, 1)), (HOUR_MS - 1, (1, 1))),
+        *((HOUR_MS, (0, 1)), (23 * HOUR_MS, (0, 1)), (DAY_MS - 1, (0, 1)), (DAY_MS, (0, 0))),
+    ],
+)
+def test_the_last_hour_and_the_last_day_are_exact(
+    steady: Reading, monkeypatch: pytest.MonkeyPatch, passed: int, expected: tuple[int, int]
+) -> None:
+    # What was kept at an earlier time does not count.
+    for now in (AT, AT + passed):
+        monkeypatch.setattr(shown, "now_ms", lambda now=now: now)
+        row = next(one for one in plain_rows(overview(steady)) if one["group_id"] == "g")
+    assert (row["rebalances_hour"], row["rebalances_day"]) == expected
+    assert sum(one["rebalances"] for one in plain_rows(churn(steady))) == expected[1]
+
+
+def test_results_are_kept_until_a_rebalance_is_recent_no_longer(
+    steady: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for passed in (1_000, 20 * MINUTE_MS, HOUR_MS - 1, HOUR_MS, HOUR_MS + 1_000):
+        monkeypatch.setattr(shown, "now_ms", lambda now=AT + passed: now)
+        found.append((hours(steady), page_time(steady)))
+    kept, times = zip(*found, strict=True)
+    assert [one is other for one, other in pairwise(kept)] == [True, False, False, True]
+    assert [one == other for one, other in pairwise(times)] == [False, False, False, True]
+
+
+def test_without_rebalances_nothing_is_recent(tmp_path: Path, settings: Dashboard) -> None:
+    write_rows(tmp_path, "groups", [{"cluster": "c", "group_id": "g", "system": "kafka", "state": "stable"}])
+    tables = Reading.of(tmp_path, settings)
+    first = recent(tables, last_day(tables))
+    assert first.day_ms == first.hour_ms > AT + 1_000 * DAY_MS
+    assert plain_rows(overview(tables))[0]["rebalances_day"] == 0
