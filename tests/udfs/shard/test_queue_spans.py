@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import hypothesis.strategies as st
@@ -108,24 +109,29 @@ def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Delet
                 del known[key]
                 rows[*key, at // SPAN] = [at, UNKNOWN, UNKNOWN, UNKNOWN]
 
-    for one in sorted(merged.values(), key=lambda one: (one.at, one.end)):
-        delete_up_to(one.at)
-        if one.group:
-            known.setdefault((one.group, one.queue), [UNKNOWN] * 4)
-            touched = [(one.group, one.queue)]
-        else:
-            touched = [key for key in known if key[1] == one.queue]
-        for key in touched:
-            now = list(known[key])
-            if one.group and one.is_commit:
-                now[:2] = one.at, one.offset
-            elif one.group and now[0] == UNKNOWN and one.offset != UNKNOWN:
-                now[1] = one.offset
-            if one.end != UNKNOWN:
-                now[2:] = one.at, one.end
-            before, known[key] = known[key], now
-            if (now[1], now[3]) != (before[1], before[3]) or (*key, one.at // SPAN) in rows:
-                rows[*key, one.at // SPAN] = now
+    for at, of_time in groupby(sorted(merged.values(), key=lambda one: (one.at, one.end)), key=lambda one: one.at):
+        delete_up_to(at)
+        before: dict[tuple[int, int], list[int]] = {}
+        for one in of_time:
+            if one.group:
+                known.setdefault((one.group, one.queue), [UNKNOWN] * 4)
+                touched = [(one.group, one.queue)]
+            else:
+                touched = [key for key in known if key[1] == one.queue]
+            for key in touched:
+                now = known[key]
+                before.setdefault(key, list(now))
+                if one.group and one.is_commit:
+                    now[:2] = one.at, one.offset
+                elif one.group and now[0] == UNKNOWN and one.offset != UNKNOWN:
+                    now[1] = one.offset
+                if one.end != UNKNOWN:
+                    now[2:] = one.at, one.end
+        # What cancels out within one time is no change.
+        for key, former in before.items():
+            now = known[key]
+            if (now[1], now[3]) != (former[1], former[3]) or (*key, at // SPAN) in rows:
+                rows[*key, at // SPAN] = list(now)
     delete_up_to(clock - 1)
     return sorted((*key, *row) for key, row in rows.items() if (key[2] + 1) * SPAN <= clock)
 
@@ -163,6 +169,7 @@ DELETIONS = st.lists(
 @example([Observed(12, 0, 0, end=5), Observed(13, 1, 0, 3), Observed(14, 0, 0, end=6)], [13, 14], [])
 @example([Observed(3, 1, 0, 3, 4), Observed(3, 0, 0, end=2)], [], [])
 @example([Observed(5, 1, 0, 3, 1), Observed(11, 0, 0, end=0), Observed(11, 0, 0, end=1)], [], [])
+@example([Observed(0, 1, 0, 0, 1), Observed(10, 1, 0, 0, 1, False), Observed(10, 0, 0, end=0)], [], [])
 @example([Observed(1, 1, 0, 5), Observed(14, 0, 0, end=9), Observed(25, 0, 0, end=10)], [13], [(12, 1)])
 @example([Observed(1, 1, 0, 5), Observed(4, 1, 0, 6), Observed(25, 1, 0, 1)], [3], [(3, 1), (7, 1)])
 def test_spans_show_the_same_however_events_are_cut(
