@@ -6,6 +6,7 @@ A variant that gives exactly what is reported is evidence of the reason why it d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
@@ -87,8 +88,11 @@ def leader_variants(view: GroupView, basis: Basis, used: str | None, reported: O
     if any(member.rack for member in view.group.members.values()):
         yield variant(reasons.RACKS_IGNORED, "without the racks of members and queues", _without_racks)
     if not is_server_side:
+        # Without what is reported, no older version is looked for that fits: of two members some order by hash would.
+        of_today = msgspec.structs.replace(basis, reported=None)
         for library in LIBRARIES:
-            yield variant(reasons.ANOTHER_LIBRARY, f"as {library} assigns", _as_library(library))
+            compute = partial(recomputed, view, of_today, _as_library(library))
+            yield Variant(reasons.ANOTHER_LIBRARY, f"as {library} assigns", compute)
     short = _named_only(basis.known, reported)
     if short:
         text = "with the queues that the assignment names (" + _sizes(basis.known, short) + ")"
