@@ -15,6 +15,7 @@ from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboard.metrics.families import families
+from dashboard.metrics.router import of_alerts
 from streaming.pipeline.job_metrics import JobCollector
 from streaming.settings.model import load
 from streaming.terminal.live_view import ClusterStatus, LiveStatus
@@ -66,7 +67,7 @@ def test_what_the_schema_lacks_is_noticed() -> None:
 def test_queries_and_rules_name_metrics_that_there_are() -> None:
     nothing: Any = GivenRows()
     status = LiveStatus(batch_ms=1, delay_ms=1, findings=1, clusters=(ClusterStatus("c", "kafka", 1, 1, 1),))
-    found = [*families(nothing, load().metrics), *JobCollector(status).collect()]
+    found = [*families(nothing, load().metrics), *JobCollector(status).collect(), *of_alerts(True)]
     there = {family.name + ("_total" if family.type == "counter" else "") for family in found}
     rules = [(CONF / "prometheus" / name).read_text(encoding="utf-8") for name in ("recording.yml", "alerts.yml")]
     recorded = set(re.findall(r"record: (\S+)", rules[0]))

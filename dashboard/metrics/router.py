@@ -40,13 +40,14 @@ def metrics(request: Request) -> Response:
 
     def compute() -> bytes:
         found = families(reading.tables, settings, request.app.state.sums)
-        encoded: bytes = encode(_Families([*found, *_of_alerts(is_running)]))
+        encoded: bytes = encode(_Families([*found, *of_alerts(is_running)]))
         return encoded
 
     return Response(reading.kept(("metrics", content_type, is_running), TABLES_READ, compute), media_type=content_type)
 
 
-def _of_alerts(is_running: bool | None) -> Iterable[Metric]:
+def of_alerts(is_running: bool | None) -> Iterable[Metric]:
+    """Yield whether alerts run; nothing where there is no channel."""
     if is_running is not None:
         text = "1 while the alerts of this server follow the findings; none without a channel."
         yield GaugeMetricFamily(f"{PREFIX}alerts_running", text, value=float(is_running))

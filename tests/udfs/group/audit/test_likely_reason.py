@@ -196,7 +196,7 @@ def test_of_many_members_the_first_are_named() -> None:
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_no_order_by_a_hash_explains_two_members_whose_queues_are_exchanged(number: int) -> None:
+def test_an_order_by_hash_is_no_reason_for_two_members_with_exchanged_queues(number: int) -> None:
     # Older versions of sarama order members by a hash: by chance, half of all ids would fit.
     chance = Random(number)
     first, second = (f"{name}-{UUID(int=chance.getrandbits(128))}" for name in "ab")
