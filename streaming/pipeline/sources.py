@@ -28,6 +28,9 @@ RAW_COLUMNS = {
     "value": "binary",
     "timestamp_ms": "bigint",
 }
+# What a Kafka record's place is, in SQL.
+TOPIC_AND_PARTITION = "concat_ws('-', topic, partition)"
+PARTITION_ALONE = "CAST(partition AS STRING)"
 # Names of files that are still being written, before their rename.
 _UNFINISHED = r"(\.tmp|\.part|\.partial|\.crdownload|\.swp|~|\._COPYING_)$"
 # What a path would mean to Spark beside itself.
@@ -161,7 +164,7 @@ def topic_source(
     return kafka_rows(reader.options(**options).load(), source)
 
 
-def kafka_rows(records: DataFrame, source: str, place: str = "concat_ws('-', topic, partition)") -> DataFrame:
+def kafka_rows(records: DataFrame, source: str, place: str = TOPIC_AND_PARTITION) -> DataFrame:
     """Convert the columns of Spark's Kafka source to the raw columns.
 
     Args:

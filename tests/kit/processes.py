@@ -21,19 +21,15 @@ QUICK_START = (
 )
 _POLL_S = 0.05
 _TAIL_BYTES = 4_000
-
-
-_given: set[int] = set()  # by this process
+_given: set[int] = set()  # ports, by this process: who asked for one may not listen on it yet
 
 
 def free_port() -> int:
     """Return a loopback port that nobody listens on, each one once."""
     chance = random.SystemRandom()
     while True:
-        port = chance.choice(_PORTS)
+        port = chance.choice([one for one in _PORTS if one not in _given])
         with socket.socket() as probe, contextlib.suppress(OSError):
-            if port in _given:
-                continue  # who asked for it may not listen yet
             probe.bind(("127.0.0.1", port))
             _given.add(port)
             return port

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from streaming.collectors.kafka.client_options import KafkaOptions
 from streaming.pipeline.combine import OFFSETS
-from streaming.pipeline.sources import kafka_rows
+from streaming.pipeline.sources import PARTITION_ALONE, kafka_rows
 from udfs.kafka.consumer_offsets import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
@@ -48,4 +48,4 @@ def offsets_source(
         .option("kafka.isolation.level", "read_committed")
     )
     # All records have one topic: a text less for each of millions.
-    return kafka_rows(reader.load(), OFFSETS, place="CAST(partition AS STRING)")
+    return kafka_rows(reader.load(), OFFSETS, place=PARTITION_ALONE)
