@@ -123,8 +123,6 @@ class Coordinator:
         self._schedule()
         while self._step():
             pass
-        for topic in list(self.context.group.topics_without_metadata):
-            learn_topic(self.context, topic, self.clock - 1)
         return self._output()
 
     # ---- 1. What comes next
@@ -152,6 +150,7 @@ class Coordinator:
             context.set_finding("events_late", late_found(at, context.group.late_events, due.event_id), at)
         self._take_records(at)
         register_empty_group(context, at)
+        self._learn_topics(at)
         context.queue.clear()
 
     def _schedule(self) -> None:
@@ -179,6 +178,7 @@ class Coordinator:
             end_event_time(context, self.event_time)
             register_empty_group(context, self.event_time)
             self._take_reports(self.event_time)
+            self._learn_topics(self.event_time)
             self.event_time = None
         timer = next_timer(context)
         if timer is not None and timer.at >= (self.clock if event_at is None else event_at):
@@ -195,7 +195,13 @@ class Coordinator:
             self._apply_next(at)
         else:
             self._on_timer(timer)
+            self._learn_topics(at)
         return True
+
+    def _learn_topics(self, at: int) -> None:
+        """Apply topics that were known already when a generation of an earlier time was decided."""
+        for topic in list(self.context.group.topics_without_metadata):
+            learn_topic(self.context, topic, at)
 
     def _must_stop(self, at: int) -> bool:
         """Return whether the batch's work is done, and all that belongs to the times before this one."""

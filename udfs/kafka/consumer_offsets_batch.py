@@ -26,9 +26,10 @@ from udfs.kafka.group_records import RECORD_TYPES
 from udfs.kafka.wire import WireError
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.events import Progress
+from udfs.model.observations import UNKNOWN
 from udfs.model.timestamps import EARLIEST_MS, LATEST_MS
 from udfs.packets.packet import group_keys, queue_keys
-from udfs.packets.progress import UNKNOWN, NamedQueue
+from udfs.packets.progress import NamedQueue
 
 Booleans = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]

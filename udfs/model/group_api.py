@@ -15,6 +15,7 @@ import msgspec
 from udfs.model.config import CoreConfig
 from udfs.model.events import AnyEvent, GroupSnapshot, QueueInfo
 from udfs.model.journal import Change, Rebalance, Rejected
+from udfs.model.observations import Offsets, ReadOffsets
 from udfs.model.systems import System
 
 
@@ -67,16 +68,14 @@ class DedupView(Protocol):
 
 
 Progress: TypeAlias = Mapping[int, Sequence[int]]
-Offsets: TypeAlias = Mapping[int, Sequence[tuple[int, int, int, int]]]
 
 
-def observed_since(progress: Progress, offsets: Offsets, at: int) -> tuple[dict[int, list[int]], dict[int, list[Any]]]:
+def observed_since(progress: Progress, offsets: Offsets, at: int) -> tuple[Progress, Offsets]:
     """Return what was observed of queues from a time on: what was known before is of a group that was deleted then."""
     times = {queue: [time for time in known if time >= at] for queue, known in progress.items()}
     observed = {queue: [one for one in known if one[0] >= at] for queue, known in offsets.items()}
-    return {queue: some for queue, some in times.items() if some}, {
-        queue: some for queue, some in observed.items() if some
-    }
+    some_offsets = ReadOffsets({queue: some for queue, some in observed.items() if some})
+    return {queue: some for queue, some in times.items() if some}, some_offsets
 
 
 class GroupInput(msgspec.Struct, kw_only=True):
@@ -108,7 +107,7 @@ class GroupInput(msgspec.Struct, kw_only=True):
     heartbeats: Mapping[str, Sequence[int]] = msgspec.field(default_factory=dict)
     last_heartbeat: Mapping[str, int] = msgspec.field(default_factory=dict)
     progress: Progress = msgspec.field(default_factory=dict)
-    offsets: Offsets = msgspec.field(default_factory=dict)
+    offsets: Offsets = msgspec.field(default_factory=ReadOffsets)
     work_limit: int | None = None
 
 

@@ -10,26 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from udfs.model.arrays import Int64, UInt32, UInt64
+from udfs.model.observations import UNKNOWN
 from udfs.packets.texts import PackedTexts
 
-UNKNOWN: Final = -1  # an offset that an observation does not carry
-NOT_NAMED: Final = -2  # the offset of a commit that names none
-DELETED: Final = -3  # the offset where a commit was deleted
-_UNDATED: Final = -4
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 # Topic, broker where queues are numbered per broker, number.
 NamedQueue: TypeAlias = tuple[str, str | None, int]
 _SEPARATOR = "\x00"  # no name has control characters
-
-
-def undated(offset: int) -> int:
-    """Return what stands for an offset that a poll found committed already: nothing shows when that was."""
-    return _UNDATED - offset
-
-
-def undated_offset(committed: int) -> int | None:
-    """Return the offset that ``undated`` stands for; None: it is none."""
-    return _UNDATED - committed if committed <= _UNDATED else None
 
 
 class ProgressColumns(NamedTuple):

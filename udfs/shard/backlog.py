@@ -12,7 +12,8 @@ import msgspec
 
 from udfs.model.errors import StateVersionError
 from udfs.model.events import AnyEvent, TopicQueues
-from udfs.model.group_api import Offsets, Progress, observed_since
+from udfs.model.group_api import Progress, observed_since
+from udfs.model.observations import Observation, Offsets, ReadOffsets
 from udfs.packets.packet import CarriedEvent, read_event
 from udfs.shard.deleted_groups import deletions_of
 from udfs.shard.state_format import Buffer
@@ -36,14 +37,14 @@ class Held(msgspec.Struct, array_like=True):
     topics: list[CarriedEvent]
     heartbeats: list[tuple[str, int]]
     progress: dict[int, list[int]]
-    offsets: dict[int, list[tuple[int, int, int, int]]] = msgspec.field(default_factory=dict)
+    offsets: dict[int, list[Observation]] = msgspec.field(default_factory=dict)
 
     def since(self, time_ms: int) -> Held:
         """Return the rest, from a time on."""
         progress, offsets = self.progress, self.offsets
         deletions = deletions_of(read_event(one) for one in self.events if one.event_time < time_ms)
         if deletions:
-            progress, offsets = observed_since(progress, offsets, deletions[-1])
+            progress, offsets = _copied(*observed_since(progress, ReadOffsets(offsets), deletions[-1]))
         return Held(
             self.batch,
             self.clock_before,
@@ -64,6 +65,11 @@ class Held(msgspec.Struct, array_like=True):
 
 def _newest(progress: dict[int, list[int]]) -> dict[int, int]:
     return {queue: times[-1] for queue, times in progress.items()}
+
+
+def _copied(progress: Progress, offsets: Offsets) -> tuple[dict[int, list[int]], dict[int, list[Observation]]]:
+    times = {queue: list(times) for queue, times in progress.items()}
+    return times, {queue: list(observed) for queue, observed in offsets.items()}
 
 
 class Brought(NamedTuple):
@@ -97,7 +103,7 @@ class Brought(NamedTuple):
             set(),
             list(held.heartbeats),
             held.progress,
-            held.offsets,
+            ReadOffsets(held.offsets),
         )
 
     def held(self, heartbeats: list[tuple[str, int]]) -> Held:
@@ -109,8 +115,7 @@ class Brought(NamedTuple):
             [carried for _, carried in self.events],
             [carried for _, carried in self.topic_changes],
             sorted({*self.heartbeats, *heartbeats}),
-            {queue: list(times) for queue, times in self.progress.items()},
-            {queue: list(observed) for queue, observed in self.offsets.items()},
+            *_copied(self.progress, self.offsets),
         )
 
 

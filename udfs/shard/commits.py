@@ -6,25 +6,26 @@ group when something else wakes it. What is newer than the clock waits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from udfs.model.arrays import Int64, UInt64
-from udfs.packets.progress import (
+from udfs.model.observations import (
     DELETED,
-    NO_PROGRESS,
     NOT_NAMED,
     UNKNOWN,
-    PackedEnds,
-    PackedNames,
-    PackedProgress,
-    ProgressColumns,
+    Newest,
+    Observation,
+    Offsets,
+    ReadOffsets,
+    newest_of,
     undated,
 )
+from udfs.packets.progress import NO_PROGRESS, PackedEnds, PackedNames, PackedProgress, ProgressColumns
 from udfs.shard.deleted_groups import DeletedQueues, apply_with_deletions, deletions_of_rows, is_ended
+from udfs.shard.queue_histories import OffsetHistories, QueueHistories
 from udfs.shard.queue_spans import Ends, Reach, SpanRows, in_row_order, match_ends
 from udfs.shard.queue_table import QueueRow, QueueTable
 from udfs.shard.state_format import (
@@ -38,43 +39,12 @@ from udfs.shard.state_format import (
     widen,
 )
 
-# (time, committed, end, position) of one queue at one time; ``UNKNOWN`` where an observation does not carry one, and
-# ``NOT_NAMED`` the offset of a commit that names none; ``undated`` an offset that was committed at an unknown time.
-Observation: TypeAlias = tuple[int, int, int, int]
 # One waiting row: key of the queue, time, offset, end, position, whether it is a commit.
 Waiting: TypeAlias = tuple[int, int, int, int, int, bool]
 
 _KEY_BYTES = 8
-_One = TypeVar("_One")
-
-
-class QueueHistories(Mapping[int, list[_One]]):
-    """What is known of a group's queues, by key.
-
-    A queue's history is read when it is needed: of thousands of commits, a rebalance needs those of a few queues.
-
-    Args:
-        rows: Of the group in the table. known: Of which of them anything is known. read: Returns the history of a row.
-    """
-
-    def __init__(
-        self, table: QueueTable, rows: slice, known: npt.NDArray[np.bool_], read: Callable[[int], list[_One]]
-    ) -> None:
-        numbers = np.flatnonzero(known) + rows.start
-        self._rows = dict(zip(table.keys[numbers].tolist(), numbers.tolist(), strict=True))
-        self._read = read
-        self._found: dict[int, list[_One]] = {}
-
-    def __getitem__(self, queue: int) -> list[_One]:
-        if queue not in self._found:
-            self._found[queue] = self._read(self._rows[queue])
-        return self._found[queue]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
+# So many due rows of a queue are read before a time, if there are more: they show its last two commits.
+_LAST_ROWS = 16
 
 
 class Commits:
@@ -102,6 +72,7 @@ class Commits:
         self._waiting, self._waiting_ends = _read_waiting(waiting), _read_ends(waiting_ends)
         self._waiting_changed = self._ends_changed = False
         self._due = NO_PROGRESS
+        self._due_are_commits = True
         self._due_rows: Int64 = np.empty(0, np.int64)
         self._due_ends = Ends._make(column[:0] for column in self._waiting_ends)
         self._matched: tuple[Int64, Int64] | None = None
@@ -113,15 +84,15 @@ class Commits:
         """The times of all that waits."""
         return np.concatenate([self._waiting.times, self._waiting_ends.times])
 
-    def take(self, columns: ProgressColumns, names: PackedNames | None = None) -> None:
-        """Add observations of any time."""
+    def take(self, columns: ProgressColumns, names: Sequence[PackedNames] = ()) -> None:
+        """Add observations of any time; where the same rows are named twice, the first name counts."""
         if not len(columns.times):
             return
         table = self._decoded()
         deleted = columns.offsets == DELETED
         expected = columns.where(~deleted) if deleted.any() else columns
         added = table.expect(expected.groups, expected.queues, self._most)
-        named = names is not None and table.name(names)
+        named = sum(table.name(some) for some in names) > 0
         self._has_new_queues |= added or named
         self._has_changed |= added
         if len(table) == self._most or deleted.any():  # of a queue without a row there is nothing to forget
@@ -129,9 +100,10 @@ class Commits:
         self._waiting = ProgressColumns.concat([self._waiting, columns])
         self._waiting_changed = True
 
-    def take_packed(self, packed: PackedProgress) -> None:
-        """Add the observations of a packet."""
-        self.take(packed.columns(), packed.names)
+    def take_packed(self, packed: Sequence[PackedProgress]) -> None:
+        """Add the observations of packets."""
+        columns = ProgressColumns.concat([one.columns() for one in packed])
+        self.take(columns, [one.names for one in packed if one.names is not None])
 
     def take_ends(self, packed: PackedEnds) -> None:
         """Add where queues end."""
@@ -152,6 +124,7 @@ class Commits:
                 rows = table.find(now.groups, now.queues)
                 now, rows = now.where(rows >= 0), rows[rows >= 0]
             self._due, self._due_rows = in_row_order(now, rows)
+            self._due_are_commits = _are_mere_commits(now)
             rows = table.find(gone.groups, gone.queues)
             self._deleted = DeletedQueues(rows[rows >= 0], gone.times[rows >= 0])
             self._waiting = self._waiting.where(~due)
@@ -216,25 +189,45 @@ class Commits:
         times = self._due.times[due][self._due.commits[due]]
         return [*([] if before == UNKNOWN else [before]), *times[times > before].tolist()]
 
-    def offsets_of(self, group: int) -> Mapping[int, list[Observation]]:
+    def offsets_of(self, group: int) -> Offsets:
         """Return how far a group has come in each queue: what was known before this batch, and what is due."""
         if self._is_empty():
-            return {}
+            return ReadOffsets()
         table = self._decoded()
         rows = table.rows_of(group)
         known = table.seen[rows].copy()
         deleted = self._deleted.rows
         for some in (self._due_rows[self._due_of(rows)], deleted, self._matched_ends(rows)[0]):
             known[some[(some >= rows.start) & (some < rows.stop)] - rows.start] = True
-        return QueueHistories(table, rows, known, self._observations_of)
+        return OffsetHistories(table, rows, known, self._observations_of, self._newest_of)
 
     def _observations_of(self, row: int) -> list[Observation]:
-        table, due, some = self._decoded(), self._due, self._due_of(slice(row, row + 1))
+        return self._with_due(self._observed_beside(row), self._due_of(slice(row, row + 1)))
+
+    def _newest_of(self, row: int, until: int) -> Newest:
+        some, due = self._due_of(slice(row, row + 1)), self._due
+        # The last commits suffice where there are many of them, with nothing else among them.
+        beside = self._observed_beside(row)
+        if some.stop - some.start > 2 * _LAST_ROWS:
+            stop = some.start + int(due.times[some].searchsorted(until, side="right"))
+            first = stop - _LAST_ROWS
+            if first > some.start and self._due_are_commits and not (beside and _overlaps(beside, due, some)):
+                some = slice(first, stop)
+        return newest_of(self._with_due(beside, some), until)
+
+    def _observed_beside(self, row: int) -> list[Observation]:
+        """Return what is known of a row beside what is due of it, in the order of time."""
+        table = self._decoded()
         found = _of_row(table, row) if table.seen[row] else []
         deleted_at = self._deleted.times[self._deleted.rows == row]
         found += [(at, NOT_NAMED, UNKNOWN, UNKNOWN) for at in deleted_at.tolist()]
         for number in self._matched_ends(slice(row, row + 1))[1].tolist():
             found.append((int(self._due_ends.times[number]), UNKNOWN, int(self._due_ends.ends[number]), UNKNOWN))
+        return sorted(found)
+
+    def _with_due(self, found: list[Observation], some: slice) -> list[Observation]:
+        """Return observations and due rows of the same queue in the order of time."""
+        due = self._due
         times, offsets, commits = due.times[some], due.offsets[some], due.commits[some]
         if commits.all():
             committed = np.where(offsets == UNKNOWN, NOT_NAMED, offsets).tolist()
@@ -243,9 +236,9 @@ class Commits:
             committed = [_committed(offset) if is_commit else _undated(offset) for offset, is_commit in pairs]
         observed = zip(times.tolist(), committed, due.ends[some].tolist(), due.positions[some].tolist(), strict=True)
         # What is due is in the order of time already.
-        if found and len(times) and max(found)[0] >= times[0]:
+        if found and _overlaps(found, due, some):
             return sorted({*found, *observed})
-        return [*sorted(found), *observed]
+        return [*found, *observed]
 
     def waiting_of(self, group: int) -> list[Waiting]:
         """Return what waits of a group, sorted."""
@@ -323,7 +316,7 @@ class Commits:
 
     def _due_of(self, rows: slice) -> slice:
         """Return where the observations of some rows lie among those that are due."""
-        return slice(*np.searchsorted(self._due_rows, [rows.start, rows.stop]).tolist())
+        return slice(*self._due_rows.searchsorted((rows.start, rows.stop)).tolist())
 
     def _matched_ends(self, rows: slice) -> tuple[Int64, Int64]:
         """Return the due ends of some rows: row, index of the end."""
@@ -334,6 +327,15 @@ class Commits:
         matched, numbers = self._matched
         first, last = np.searchsorted(matched, [rows.start, rows.stop]).tolist()
         return matched[first:last], numbers[first:last]
+
+
+def _are_mere_commits(due: ProgressColumns) -> bool:
+    return bool(due.commits.all() and (due.ends == UNKNOWN).all() and (due.positions == UNKNOWN).all())
+
+
+def _overlaps(found: Sequence[Observation], due: ProgressColumns, some: slice) -> bool:
+    """Return whether any of these observations is not older than all due rows of its queue."""
+    return some.stop > some.start and found[-1][0] >= int(due.times[some.start])
 
 
 def _of_row(table: QueueTable, number: int) -> list[Observation]:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from udfs.model.observations import UNKNOWN
 from udfs.model.queue_progress import QueueProgress
-from udfs.packets.progress import UNKNOWN, place_of
+from udfs.packets.progress import place_of
 from udfs.shard.queue_spans import SpanRows
 from udfs.shard.queue_table import QueueTable
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from udfs.model.arrays import Int64, UInt64
-from udfs.packets.progress import UNKNOWN, ProgressColumns
+from udfs.model.observations import UNKNOWN
+from udfs.packets.progress import ProgressColumns
 from udfs.shard.queue_table import Booleans, QueueTable
 
 

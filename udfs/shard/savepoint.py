@@ -19,10 +19,11 @@ from udfs.model.config import CoreConfig
 from udfs.model.errors import StateDamagedError, StateVersionError
 from udfs.model.events import MAX_QUEUE_COUNT, AnyEvent, Clock, GroupSnapshot, Heartbeat, TopicQueues
 from udfs.model.group_api import GroupLogic
+from udfs.model.observations import UNKNOWN
 from udfs.model.queues import spelled
 from udfs.model.systems import KAFKA
 from udfs.packets.packet import CarriedEvent, cluster_key, group_key, read_event, shard_of, topic_key
-from udfs.packets.progress import UNKNOWN, PackedEnds
+from udfs.packets.progress import PackedEnds
 from udfs.shard.cluster_time import ClusterTime
 from udfs.shard.commits import Waiting
 from udfs.shard.deduplication import topic_ledger_key

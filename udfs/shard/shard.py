@@ -16,6 +16,7 @@ from udfs.model.errors import InvariantError
 from udfs.model.events import AnyEvent, Clock, CommitsDeleted, GroupSnapshot, Progress, QueueEnds, TopicQueues
 from udfs.model.group_api import GroupLogic
 from udfs.model.journal import Change, ClusterBegun, Rejected
+from udfs.model.observations import DELETED
 from udfs.model.rejection import Rejection
 from udfs.model.systems import BY_NUMBER, System
 from udfs.packets.packet import (
@@ -30,7 +31,7 @@ from udfs.packets.packet import (
     shard_of,
     topic_key,
 )
-from udfs.packets.progress import DELETED, ProgressColumns
+from udfs.packets.progress import ProgressColumns
 from udfs.shard.block_store import find_sorted
 from udfs.shard.clock_skew import advance_skew
 from udfs.shard.cluster_clock import move_clock
@@ -91,9 +92,8 @@ class Shard:
         due = self._due_events(arrived, clock)
         yield from self._report_losses_of_collectors(due, clock)
         yield from self._advance_topics(due, batch_ms)
+        state.commits.take_packed([packet.progress for packet in packets if packet.progress is not None])
         for packet in packets:
-            if packet.progress is not None:
-                state.commits.take_packed(packet.progress)
             if packet.ends is not None:
                 state.commits.take_ends(packet.ends)
         self._assign(due)

@@ -9,8 +9,8 @@ from tests.udfs.kafka.golden_records import AT, GOLDEN
 from udfs.kafka.consumer_offsets import GroupPatterns, events_of
 from udfs.kafka.consumer_offsets_batch import read_offsets
 from udfs.model.events import Progress
+from udfs.model.observations import UNKNOWN
 from udfs.packets.packet import group_key, queue_key
-from udfs.packets.progress import UNKNOWN
 
 Record = tuple[bytes | None, bytes | None, int]
 

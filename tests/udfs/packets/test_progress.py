@@ -6,15 +6,8 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
 
-from udfs.packets.progress import (
-    NO_PROGRESS,
-    UNKNOWN,
-    PackedEnds,
-    PackedNames,
-    PackedProgress,
-    ProgressColumns,
-    place_of,
-)
+from udfs.model.observations import UNKNOWN
+from udfs.packets.progress import NO_PROGRESS, PackedEnds, PackedNames, PackedProgress, ProgressColumns, place_of
 
 OFFSETS = st.integers(UNKNOWN, 3)
 ROWS = st.lists(

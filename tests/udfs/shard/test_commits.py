@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from udfs.packets.progress import (
-    NO_PROGRESS,
-    UNKNOWN,
-    PackedEnds,
-    PackedNames,
-    ProgressColumns,
-    undated,
-    undated_offset,
-)
+from udfs.model.observations import UNKNOWN, undated, undated_offset
+from udfs.packets.progress import NO_PROGRESS, PackedEnds, PackedNames, ProgressColumns
 from udfs.shard.commits import Commits
 
 Rows = list[tuple[int, int, int]]
@@ -28,7 +21,7 @@ def take(commits: Commits, rows: Rows, offsets: list[int] | None = None) -> None
         np.asarray(times, np.int64),
         None if offsets is None else np.asarray(offsets, np.int64),
     )
-    commits.take(columns, NAMES)
+    commits.take(columns, [NAMES])
 
 
 def take_end(commits: Commits, queue: int, at: int, end: int) -> None:
@@ -82,7 +75,7 @@ def test_what_a_poll_finds_committed_counts_at_no_certain_time_until_a_commit() 
     found = ProgressColumns(
         *(np.array([one], like.dtype) for one, like in zip((1, SEVEN, 5, 100, 180, -1, 0), NO_PROGRESS, strict=True))
     )
-    commits.take(found, NAMES)
+    commits.take(found, [NAMES])
     commits.make_due(20)
     assert commits.of(1) == {}
     assert commits.offsets_of(1) == {SEVEN: [(5, undated(100), 180, UNKNOWN)]}

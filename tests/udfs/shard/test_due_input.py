@@ -11,6 +11,7 @@ from tests.udfs.shard.plain_group import PlainLogic
 from tests.udfs.shard.sessions import closed, late, opened
 from tests.udfs.shard.shard_script import CLUSTER, T0, Cluster, beat, clock, count, join, leave
 from udfs.model.events import AnyEvent, TopicQueues
+from udfs.model.observations import ReadOffsets
 from udfs.packets.packet import carry_event, read_event
 from udfs.shard.backlog import Brought
 from udfs.shard.deduplication import DedupStore
@@ -75,7 +76,7 @@ def brought(*events: AnyEvent, beats: list[tuple[str, int]] | None = None, mine:
         mine=mine or set(),
         heartbeats=beats or [],
         progress={},
-        offsets={},
+        offsets=ReadOffsets(),
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from udfs.model.observations import UNKNOWN
 from udfs.model.queue_progress import QueueProgress
-from udfs.packets.progress import UNKNOWN
 from udfs.shard.progress_rows import progress_rows
 from udfs.shard.queue_spans import SpanRows
 from udfs.shard.queue_table import QueueRow, QueueTable

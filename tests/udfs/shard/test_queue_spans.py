@@ -10,7 +10,8 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import example, given
 
-from udfs.packets.progress import DELETED, UNKNOWN, PackedEnds, PackedNames, ProgressColumns
+from udfs.model.observations import DELETED, UNKNOWN
+from udfs.packets.progress import PackedEnds, PackedNames, ProgressColumns
 from udfs.shard.commits import Commits
 
 SPAN = 10
@@ -61,7 +62,7 @@ def batches(
                 np.full(len(told), UNKNOWN, np.int64),
                 np.array([one.is_commit for one in told], np.bool_),
             )
-            commits.take(columns, NAMES)
+            commits.take(columns, [NAMES])
         ends = [one for one in mine if not one.group]
         if ends:
             commits.take_ends(
@@ -204,7 +205,7 @@ def test_what_comes_late_changes_nothing_that_is_newer_and_opens_no_span_again()
 
     def commit(at: int, offset: int) -> None:
         one = np.array([1], np.uint64)
-        commits.take(ProgressColumns.of_commits(one, one, np.array([at]), np.array([offset])), NAMES)
+        commits.take(ProgressColumns.of_commits(one, one, np.array([at]), np.array([offset])), [NAMES])
 
     commit(5, 50)
     commits.make_due(12)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 
 from udfs.model.errors import StateDamagedError
-from udfs.packets.progress import UNKNOWN, PackedNames
+from udfs.model.observations import UNKNOWN
+from udfs.packets.progress import PackedNames
 from udfs.shard.queue_table import COLUMNS, QueueRow, QueueTable, committed_row
 
 MOMENT = st.integers(0, 2**41)

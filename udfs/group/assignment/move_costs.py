@@ -16,15 +16,15 @@ the queue had no more, or as long as nothing shows where the queue ends. Else th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from udfs.group.assignment.client_timings import COMMIT_INTERVAL_MS
 from udfs.group.state.assignment_diff import Changed
 from udfs.group.state.group import Queue
 from udfs.group.state.view import GroupView
+from udfs.model.observations import Newest
 from udfs.packets.packet import queue_keys
-from udfs.packets.progress import NOT_NAMED, UNKNOWN, undated_offset
 
 
 class MoveCost(NamedTuple):
@@ -45,20 +45,6 @@ _NOTHING: Final = MoveCost()
 _NOTHING_REPEATED: Final = MoveCost(repeated_estimated=0)
 
 
-class _Newest(NamedTuple):
-    """The newest observations up to a time: (time, offset) each.
-
-    Attributes:
-        undated: What was committed at an unknown time; only where no commit is known.
-    """
-
-    commit: tuple[int, int] | None
-    former: tuple[int, int] | None
-    undated: tuple[int, int] | None
-    end: tuple[int, int] | None
-    position: tuple[int, int] | None
-
-
 def move_costs(view: GroupView, changed: Sequence[Changed], at: int, began: int | None = None) -> dict[Queue, MoveCost]:
     """Return what the queues cost that get an owner at a time, as far as anything is known of them.
 
@@ -74,7 +60,7 @@ def move_costs(view: GroupView, changed: Sequence[Changed], at: int, began: int 
     revoked = {*view.group.revoked_pending, *view.group.idle_queues}
     costs: dict[Queue, MoveCost] = {}
     for (queue, old), key in zip(taken, queue_keys([queue for queue, _ in taken]).tolist(), strict=True):
-        newest = _newest(offsets.get(key, ()), at)
+        newest = offsets.newest(key, at)
         has_owner = bool(old) or queue in revoked
         if view.profile.commits_are_polled:
             cost = _polled_cost(view, queue, old, newest, at, has_owner=has_owner)
@@ -96,30 +82,6 @@ def total_costs(costs: Mapping[Queue, MoveCost]) -> dict[str, int]:
             if value is not None:
                 found[f"{name}_messages"] = found.get(f"{name}_messages", 0) + value
     return found
-
-
-def _newest(observed: Iterable[tuple[int, int, int, int]], until: int) -> _Newest:
-    commit = former = undated = end = position = None
-    for time, committed, end_offset, read in observed:
-        if time > until:
-            break
-        if (offset := undated_offset(committed)) is not None:
-            undated = (time, offset)
-        elif committed != UNKNOWN:
-            commit, former = (time, committed), commit
-        if end_offset != UNKNOWN:
-            # Of two of one time the greater counts.
-            end = (time, end_offset) if end is None else max(end, (time, end_offset))
-        if read != UNKNOWN:
-            position = (time, read)
-    if commit is not None:
-        undated = None
-    # Only the last two commits count, with an offset or without: more are not remembered.
-    if commit is not None and commit[1] == NOT_NAMED:
-        commit = None
-    if former is not None and former[1] == NOT_NAMED:
-        former = None
-    return _Newest(commit, former, undated, end, position)
 
 
 def _waiting(end: tuple[int, int] | None, commit: tuple[int, int]) -> int | None:
@@ -146,7 +108,7 @@ def _stopped_at(view: GroupView, old: Sequence[str], at: int) -> int:
     return departed.left_at if departed is not None and departed.left_reason == "left" else at
 
 
-def _repeated(newest: _Newest, stopped_at: int, began: int | None) -> MoveCost:
+def _repeated(newest: Newest, stopped_at: int, began: int | None) -> MoveCost:
     if newest.commit is None:
         return _NOTHING
     committed_at, committed = newest.commit
@@ -173,7 +135,7 @@ def _repeated(newest: _Newest, stopped_at: int, began: int | None) -> MoveCost:
 
 
 def _polled_cost(
-    view: GroupView, queue: Queue, old: Sequence[str], newest: _Newest, at: int, *, has_owner: bool
+    view: GroupView, queue: Queue, old: Sequence[str], newest: Newest, at: int, *, has_owner: bool
 ) -> MoveCost:
     left_at = _departed_at(view, queue, old)
     until = at if left_at is None else left_at
@@ -203,7 +165,7 @@ def _departed_at(view: GroupView, queue: Queue, old: Sequence[str]) -> int | Non
     return max((one.left_at for one in losses if one.left_reason != "left"), default=None)
 
 
-def _ahead(newest: _Newest, commits: Sequence[tuple[int, int]], left_at: int) -> MoveCost:
+def _ahead(newest: Newest, commits: Sequence[tuple[int, int]], left_at: int) -> MoveCost:
     """Return how far an owner that departed was ahead of its last commit.
 
     Args:
@@ -223,7 +185,7 @@ def _ahead(newest: _Newest, commits: Sequence[tuple[int, int]], left_at: int) ->
     return MoveCost(repeated_estimated=0 if has_committed else ahead)
 
 
-def _by_rate(newest: _Newest, commits: Sequence[tuple[int, int]]) -> MoveCost:
+def _by_rate(newest: Newest, commits: Sequence[tuple[int, int]]) -> MoveCost:
     if len(commits) < 2:
         return _NOTHING
     (committed_at, committed), former = commits

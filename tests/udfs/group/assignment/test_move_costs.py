@@ -7,8 +7,8 @@ import pytest
 from tests.udfs.group.state.test_view import view as view_of
 from udfs.group.assignment.move_costs import MoveCost, move_costs, total_costs
 from udfs.group.state.group import Departed, Group, IdleQueue, Member
+from udfs.model.observations import ReadOffsets, undated
 from udfs.packets.packet import queue_key
-from udfs.packets.progress import undated
 
 QUEUE = ("t", None, 0)
 KEY = queue_key(*QUEUE)
@@ -77,7 +77,7 @@ def position(at: int, offset: int) -> tuple[int, int, int, int]:
 def test_what_a_queue_costs_that_moves(
     why: str, observed: list[tuple[int, int, int, int]], at: int, began: int | None, expected: MoveCost | None
 ) -> None:
-    view = view_of(Group(), offsets={KEY: sorted(observed)})
+    view = view_of(Group(), offsets=ReadOffsets({KEY: sorted(observed)}))
     found = move_costs(view, [(QUEUE, ("old",), ("new",))], at, began)
     assert found.get(QUEUE) == expected, why
 
@@ -120,7 +120,7 @@ def test_the_cost_of_a_queue_with_polled_commits(
 ) -> None:
     departed = Departed(member=Member(member_id="old", name="old", joined_at=0), left_at=11_000, left_reason="gone")
     group, gone = Group(departed={"old": departed}), (ROCKETMQ_QUEUE, ("old",), ("new",))
-    view = view_of(group, system="rocketmq", offsets={ROCKETMQ_KEY: sorted(observed)})
+    view = view_of(group, system="rocketmq", offsets=ReadOffsets({ROCKETMQ_KEY: sorted(observed)}))
     assert move_costs(view, [gone], 13_000).get(ROCKETMQ_QUEUE) == expected, why
     # The same where the queue was without an owner in between.
     group.idle_queues = {ROCKETMQ_QUEUE: IdleQueue(None, 11_000)}
@@ -135,7 +135,7 @@ def test_an_owner_that_lives_on_or_left_in_order_has_committed() -> None:
         Group(departed={"old": departed}),
         Group(members={"old": old}, idle_queues={ROCKETMQ_QUEUE: IdleQueue(None, 12_000)}),
     ):
-        view = view_of(group, system="rocketmq", offsets={ROCKETMQ_KEY: POLLED})
+        view = view_of(group, system="rocketmq", offsets=ReadOffsets({ROCKETMQ_KEY: POLLED}))
         owner = () if group.idle_queues else ("old",)
         found = move_costs(view, [(ROCKETMQ_QUEUE, owner, ("new",))], 13_000)
         assert found == {ROCKETMQ_QUEUE: MoveCost(None, 0, 80)}
@@ -146,26 +146,26 @@ def test_offsets_that_count_bytes_are_no_messages() -> None:
     killed = Group(departed={"old": Departed(member=old, left_at=12_000, left_reason="expired")})
     moved = [(ROCKETMQ_QUEUE, ("old",), ("new",))]
     offsets = {ROCKETMQ_KEY: [(1_000, 100, -1, -1), (6_000, 600, -1, -1)]}
-    assert move_costs(view_of(killed, system="metaq", offsets=offsets), moved, 13_000) == {}
-    alive = view_of(Group(members={"old": old}), system="metaq", offsets=offsets)
+    assert move_costs(view_of(killed, system="metaq", offsets=ReadOffsets(offsets)), moved, 13_000) == {}
+    alive = view_of(Group(members={"old": old}), system="metaq", offsets=ReadOffsets(offsets))
     assert move_costs(alive, moved, 13_000) == {ROCKETMQ_QUEUE: MoveCost(repeated_estimated=0)}
 
 
 def test_messages_that_all_members_share_are_repeated_by_none() -> None:
     group = Group(mode="message")
-    view = view_of(group, system="rocketmq", offsets={ROCKETMQ_KEY: POLLED})
+    view = view_of(group, system="rocketmq", offsets=ReadOffsets({ROCKETMQ_KEY: POLLED}))
     assert move_costs(view, [(ROCKETMQ_QUEUE, ("old",), ("new",))], 13_000) == {ROCKETMQ_QUEUE: MoveCost(waiting=80)}
 
 
 def test_a_member_that_left_read_no_further() -> None:
     member = Member(member_id="old", name="old", joined_at=0)
     group = Group(departed={"old": Departed(member=member, left_at=6_500, left_reason="left")})
-    view = view_of(group, offsets={KEY: COMMITS})
+    view = view_of(group, offsets=ReadOffsets({KEY: COMMITS}))
     assert move_costs(view, [(QUEUE, ("old",), ("new",))], 9_000) == {QUEUE: MoveCost(repeated_estimated=50)}
 
 
 def test_a_queue_without_a_former_owner_repeats_nothing_and_one_that_was_revoked_does() -> None:
-    observed = {KEY: [*COMMITS, end(6_000, 700)]}
+    observed = ReadOffsets({KEY: [*COMMITS, end(6_000, 700)]})
     changed = [(QUEUE, (), ("new",))]
     assert move_costs(view_of(Group(), offsets=observed), changed, 7_000) == {QUEUE: MoveCost(waiting=100)}
     revoked = view_of(Group(revoked_pending=[QUEUE]), offsets=observed)
@@ -173,7 +173,7 @@ def test_a_queue_without_a_former_owner_repeats_nothing_and_one_that_was_revoked
 
 
 def test_a_queue_without_a_new_owner_costs_nothing() -> None:
-    view = view_of(Group(), offsets={KEY: COMMITS})
+    view = view_of(Group(), offsets=ReadOffsets({KEY: COMMITS}))
     assert move_costs(view, [(QUEUE, ("old", "other"), ("old",))], 7_000) == {}
 
 

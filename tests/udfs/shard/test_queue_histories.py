@@ -1,0 +1,78 @@
+"""Histories of queues are read when they are needed, and the newest of a time alone is what the whole history says."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import given
+from hypothesis import strategies as st
+
+from udfs.model.observations import UNKNOWN, Newest, newest_of
+from udfs.packets.progress import PackedEnds, PackedNames, ProgressColumns
+from udfs.shard.commits import Commits
+from udfs.shard.queue_histories import QueueHistories
+from udfs.shard.queue_table import QueueTable
+
+QUEUES = [number << 24 for number in (7, 8)]  # hashes in practice
+NAMES = PackedNames.pack({1: "g1"}, {queue: ("t", None, number) for number, queue in enumerate(QUEUES)})
+OFFSETS = st.integers(UNKNOWN, 50)
+TIMES = st.integers(0, 120)
+ROWS = st.lists(st.tuples(st.sampled_from(QUEUES), TIMES, OFFSETS, st.just(UNKNOWN), st.just(UNKNOWN), st.just(True)))
+# Some with ends and positions, and some that are no commits.
+MIXED = st.lists(st.tuples(st.sampled_from(QUEUES), TIMES, OFFSETS, OFFSETS, OFFSETS, st.booleans()), max_size=6)
+
+
+def columns(rows: list[tuple[int, int, int, int, int, bool]]) -> ProgressColumns:
+    queues, times, *offsets, commits = zip(*rows, strict=True)
+    return ProgressColumns(
+        np.ones(len(rows), np.uint64),
+        np.asarray(queues, np.uint64),
+        np.asarray(times, np.int64),
+        *(np.asarray(one, np.int64) for one in offsets),
+        np.asarray(commits, np.bool_),
+    )
+
+
+@given(before=MIXED, many=ROWS, some=MIXED, ends=st.lists(st.tuples(TIMES, OFFSETS), max_size=2), until=TIMES)
+def test_the_newest_of_a_time_is_that_of_the_whole_history(
+    before: list[tuple[int, int, int, int, int, bool]],
+    many: list[tuple[int, int, int, int, int, bool]],
+    some: list[tuple[int, int, int, int, int, bool]],
+    ends: list[tuple[int, int]],
+    until: int,
+) -> None:
+    commits = Commits()
+    if before:
+        commits.take(columns(before), [NAMES])
+        commits.make_due(60)
+        commits.apply_due(span_ms=0, before=None, clock=60, flush=False)
+        commits = Commits(*commits.encode(None))
+    # Commits of each millisecond, so that many are due; then what comes at random.
+    steady = [(QUEUES[0], at, at, UNKNOWN, UNKNOWN, True) for at in range(40, 110)]
+    commits.take(columns([*steady, *many, *some]), [NAMES])
+    for at, end in ends:
+        commits.take_ends(PackedEnds.pack(np.array([QUEUES[0]], np.uint64), np.array([at]), np.array([end])))
+    commits.make_due(115)
+    offsets = commits.offsets_of(1)
+    for queue in QUEUES:
+        assert offsets.newest(queue, until) == newest_of(offsets.get(queue, ()), until)
+    assert offsets.newest(1, until) == Newest()
+
+
+def test_a_history_is_read_once_and_only_when_it_is_needed() -> None:
+    asked: list[int] = []
+
+    def read(row: int) -> list[int]:
+        asked.append(row)
+        return [row]
+
+    commits = Commits()
+    commits.take(ProgressColumns.of_commits(*_two_queues()), [NAMES])
+    table: QueueTable = commits.table
+    histories = QueueHistories(table, slice(0, 2), np.array([True, True]), read)
+    assert (list(histories), len(histories), asked) == (QUEUES, 2, [])
+    assert (histories[QUEUES[1]], histories[QUEUES[1]], asked) == ([1], [1], [1])
+
+
+def _two_queues() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    return np.ones(2, np.uint64), np.asarray(QUEUES, np.uint64), np.zeros(2, np.int64)

@@ -1,0 +1,99 @@
+"""Core: what was observed of a queue over time: commits, where it ends, up to where its owner read. No I/O."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+UNKNOWN: Final = -1  # an offset that an observation does not carry
+NOT_NAMED: Final = -2  # the offset of a commit that names none
+DELETED: Final = -3  # the offset where a commit was deleted
+_UNDATED: Final = -4
+
+# (time, committed, end, position) of one queue at one time; ``UNKNOWN`` where an observation does not carry one, and
+# ``NOT_NAMED`` the offset of a commit that names none; ``undated`` an offset that was committed at an unknown time.
+Observation: TypeAlias = tuple[int, int, int, int]
+
+
+def undated(offset: int) -> int:
+    """Return what stands for an offset that a poll found committed already: nothing shows when that was."""
+    return _UNDATED - offset
+
+
+def undated_offset(committed: int) -> int | None:
+    """Return the offset that ``undated`` stands for; None: it is none."""
+    return _UNDATED - committed if committed <= _UNDATED else None
+
+
+class Newest(NamedTuple):
+    """The newest observations of a queue up to a time: (time, offset) each.
+
+    Attributes:
+        commit, former: The last two commits; None also where one names no offset.
+        undated: What was committed at an unknown time; only where no commit is known.
+        end: Where the queue ends. position: Up to where its owner read.
+    """
+
+    commit: tuple[int, int] | None = None
+    former: tuple[int, int] | None = None
+    undated: tuple[int, int] | None = None
+    end: tuple[int, int] | None = None
+    position: tuple[int, int] | None = None
+
+
+def newest_of(observed: Iterable[Observation], until: int) -> Newest:
+    """Return the newest of observations in the order of time."""
+    commit = former = undated = end = position = None
+    for time, committed, end_offset, read in observed:
+        if time > until:
+            break
+        if (offset := undated_offset(committed)) is not None:
+            undated = (time, offset)
+        elif committed != UNKNOWN:
+            commit, former = (time, committed), commit
+        if end_offset != UNKNOWN:
+            # Of two of one time the greater counts.
+            end = (time, end_offset) if end is None else max(end, (time, end_offset))
+        if read != UNKNOWN:
+            position = (time, read)
+    if commit is not None:
+        undated = None
+    # Only the last two commits count, with an offset or without: more are not remembered.
+    if commit is not None and commit[1] == NOT_NAMED:
+        commit = None
+    if former is not None and former[1] == NOT_NAMED:
+        former = None
+    return Newest(commit, former, undated, end, position)
+
+
+class Offsets(Mapping[int, Sequence[Observation]]):
+    """What was observed of a group's queues, by ``packet.queue_key``, each in the order of time."""
+
+    @abstractmethod
+    def newest(self, queue: int, until: int) -> Newest:
+        """Return the newest observations of a queue up to a time; nothing of a queue that is not known."""
+
+
+class ReadOffsets(Offsets):
+    """Observations that are read already.
+
+    Args:
+        by_queue: As ``Offsets``.
+    """
+
+    def __init__(self, by_queue: Mapping[int, Sequence[Observation]] | None = None) -> None:
+        self._by_queue = {} if by_queue is None else by_queue
+
+    def newest(self, queue: int, until: int) -> Newest:
+        """Return the newest observations of a queue up to a time; nothing of a queue that is not known."""
+        return newest_of(self._by_queue.get(queue, ()), until)
+
+    def __getitem__(self, queue: int) -> Sequence[Observation]:
+        return self._by_queue[queue]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._by_queue)
+
+    def __len__(self) -> int:
+        return len(self._by_queue)

@@ -1,0 +1,67 @@
+"""Core: histories of a group's queues, read from a shard's columns when they are needed. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from udfs.model.observations import Newest, Observation, Offsets
+from udfs.shard.queue_table import QueueTable
+
+_One = TypeVar("_One")
+
+
+class QueueHistories(Mapping[int, list[_One]]):
+    """What is known of a group's queues, by key.
+
+    A queue's history is read when it is needed: of thousands of commits, a rebalance needs those of a few queues.
+
+    Args:
+        rows: Of the group in the table. known: Of which of them anything is known. read: Returns the history of a row.
+    """
+
+    def __init__(
+        self, table: QueueTable, rows: slice, known: npt.NDArray[np.bool_], read: Callable[[int], list[_One]]
+    ) -> None:
+        numbers = np.flatnonzero(known) + rows.start
+        self._rows = dict(zip(table.keys[numbers].tolist(), numbers.tolist(), strict=True))
+        self._read = read
+        self._found: dict[int, list[_One]] = {}
+
+    def __getitem__(self, queue: int) -> list[_One]:
+        if queue not in self._found:
+            self._found[queue] = self._read(self._rows[queue])
+        return self._found[queue]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+class OffsetHistories(QueueHistories[Observation], Offsets):
+    """The same of what was observed, with the newest of a time read alone.
+
+    Args:
+        newest: Returns the newest observations of a row up to a time.
+    """
+
+    def __init__(
+        self,
+        table: QueueTable,
+        rows: slice,
+        known: npt.NDArray[np.bool_],
+        read: Callable[[int], list[Observation]],
+        newest: Callable[[int, int], Newest],
+    ) -> None:
+        super().__init__(table, rows, known, read)
+        self._newest = newest
+
+    def newest(self, queue: int, until: int) -> Newest:
+        """Return the newest observations of a queue up to a time; nothing of a queue that is not known."""
+        row = self._rows.get(queue)
+        return Newest() if row is None else self._newest(row, until)
