@@ -267,6 +267,8 @@ def _stayed(group: Group, names: Mapping[str, str]) -> set[str]:
     if group.pending is None:
         return set()
     joined = {one.member_id for one in group.pending.triggers if one.kind == "member_joined"}
+    # Who joined, and came back under another id before its first generation, has not been in one.
+    joined |= {one.member_id for one in group.replaced if one.at >= group.pending.opened_at and one.former_id in joined}
     return {names.get(one, one) for one in group.members} - joined
 
 

@@ -31,7 +31,8 @@ class GroupHistory(GroupView):
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
         super().__init__(group, facts, topics, rules)
         self.output = GroupOutput()
-        self.awaited_before, self._applied_before = group.awaited, group.last_applied
+        self.awaited_before = group.awaited
+        self._computed_before = group.last_rebalance_at if group.computed_at is None else group.computed_at
         self._spans_at: int | None = None
         self._first_change = 0  # of this time, even if the group is deleted at it
         self._earlier_spans: list[QueuesReassigned | MemberReplaced] | None = []
@@ -44,6 +45,8 @@ class GroupHistory(GroupView):
     def write(self, at: int, body: Body) -> None:
         """Write one change of the group's history."""
         self.group.number += 1
+        if isinstance(body, MemberReplaced) or (isinstance(body, QueuesReassigned) and body.origin == "computed"):
+            self.group.computed_at = None if at == self.group.last_rebalance_at else at
         self.output.changes.append(
             Change(
                 cluster=self.facts.cluster,
@@ -59,7 +62,7 @@ class GroupHistory(GroupView):
         """Record how many changes were written before the spans of one time; those of earlier batches are not kept."""
         if at != self._spans_at:
             self._spans_at, self._first_change = at, len(self.output.changes)
-            self._earlier_spans = None if self._applied_before == at else []
+            self._earlier_spans = None if self._computed_before == at else []
 
     def note_earlier_spans(self, bodies: list[QueuesReassigned | MemberReplaced]) -> None:
         """Keep what became of computed spans at this time in batches before."""

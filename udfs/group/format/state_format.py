@@ -101,6 +101,7 @@ _PLAIN: tuple[tuple[str, Any], ...] = (
     ("waiting_since", dict[tuple[str, str | None, int], int | None]),
     ("converging", bool),
     ("deleted_at", int | None),
+    ("computed_at", int | None),
 )
 _VALUES = attrgetter(*(name for name, _ in _PLAIN))
 _BLANK = _VALUES(Group())

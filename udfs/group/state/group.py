@@ -228,6 +228,7 @@ class Group(msgspec.Struct, kw_only=True):
         audit: Of the current generation; None: it is still to come. verdict: Of all before it.
         last_library: The client library that assigned the last generation.
         deleted_at: When the group of that name before it was deleted, by the newest deletion.
+        computed_at: The time of what was last written of computed spans; None: that of the last rebalance.
     """
 
     number: int = 0
@@ -288,6 +289,7 @@ class Group(msgspec.Struct, kw_only=True):
     waiting_since: dict[Queue, int | None] = msgspec.field(default_factory=dict)
     converging: bool = False
     deleted_at: int | None = None
+    computed_at: int | None = None
 
     @property
     def source(self) -> Literal["reported", "counted"]:

@@ -227,3 +227,30 @@ def test_a_departure_before_the_last_heartbeat_explains_no_expiry() -> None:
     script.snapshot(62_000, 2, {"b": ["t"]})
     script.run(70_000)
     assert script.decided()[-1] == "62000 #2 2->1 session_expired:a"
+
+
+def test_a_static_member_that_joined_and_returned_within_the_settling_time_owned_nothing_in_the_generation_before() -> (
+    None
+):
+    def claimed(*queue_ids: int) -> tuple[QueueRef, ...]:
+        return tuple(QueueRef("t", number) for number in queue_ids)
+
+    common = {"strategies": ("cooperative-sticky",), "session_timeout_ms": 6_000}
+    script = Script(settle_ms=3_000)
+    script.queues(0, "t", 6)
+    script.join(1, "x", **common)
+    script.leave(2, "x")
+    script.join(6_000, "a", instance_id="a", **common)
+    script.join(6_001, "a-2", instance_id="a", **common)
+    script.join(6_252, "b", owned=claimed(2, 4), **common)
+    script.join(6_502, "a-2", instance_id="a", owned=claimed(2, 3, 5), **common)
+    script.run(10_000)
+    assert script.decided()[-1] == "6252 #2 0->2 member_joined:a member_joined:b"
+    # Both claim queue 2, neither has been in a generation: nobody keeps it yet.
+    assert [line.split("..")[0].rsplit(" ", 1)[0] for line in script.spans()] == [
+        "t/0 a-2",
+        "t/1 b",
+        "t/3 a-2",
+        "t/4 b",
+        "t/5 a-2",
+    ]

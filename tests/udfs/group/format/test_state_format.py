@@ -178,6 +178,7 @@ ADDED = {
     "waiting_since": 47,
     "converging": 48,
     "deleted_at": 49,
+    "computed_at": 50,
 }
 OF_EACH = {
     "reported_at": T0,
@@ -200,6 +201,7 @@ OF_EACH = {
     "waiting_since": {("t", None, 3): T0},
     "converging": True,
     "deleted_at": T0 + 5,
+    "computed_at": T0 + 6,
 }
 
 
