@@ -95,7 +95,7 @@ class Source:
 
 def main() -> None:
     """Print the figures."""
-    logs.configure("warning")
+    logs.configure("warning", "auto")
     work = Path(tempfile.mkdtemp(prefix="rebalance-bench-"))
     settings = load(
         overrides={

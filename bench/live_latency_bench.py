@@ -46,7 +46,7 @@ _STAYS_S = ((3.0, 5.0), (5.0, 7.0))
 
 def main() -> None:
     """Print the figures."""
-    logs.configure("warning")
+    logs.configure("warning", "auto")
     work = Path(tempfile.mkdtemp(prefix="rebalance-bench-"))
     try:
         with kafka_41(work / "broker") as broker:

@@ -35,7 +35,7 @@ _MIB = 1024 * 1024
 
 def main() -> None:
     """Measure, and print."""
-    configure("error")
+    configure("error", "auto")
     print(f"RocketMQ: {_GROUPS:,} groups of {_MEMBERS} members, two brokers, interval {_INTERVAL_MS:,} ms")
     command = [sys.executable, "-m", "tests.kit.rocketmq_server", "--groups", str(_GROUPS), "--members", str(_MEMBERS)]
     with (

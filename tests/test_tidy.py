@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -149,3 +150,39 @@ def test_every_module_has_its_test_file_and_every_test_file_its_module(top: str)
         for path in (tests / top).rglob("test_*.py")
     }
     assert sorted(modules ^ tested) == []
+
+
+def given_defaults(path: Path) -> dict[str, int]:
+    """Return the parameters and fields of a module that have a number as their default, with their lines."""
+    found: dict[str, int] = {}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        pairs: list[tuple[str, ast.expr | None]] = []
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            positional = [*node.args.posonlyargs, *node.args.args]
+            pairs += zip([one.arg for one in positional[::-1]], node.args.defaults[::-1], strict=False)
+            pairs += zip([one.arg for one in node.args.kwonlyargs], node.args.kw_defaults, strict=True)
+        elif isinstance(node, ast.ClassDef):
+            fields = [one for one in node.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)]
+            pairs += [(one.target.id, one.value) for one in fields if isinstance(one.target, ast.Name)]
+        # What stands for "none" is no default of a setting.
+        found |= {
+            name: node.lineno for name, value in pairs if isinstance(value, ast.Constant) and is_amount(value.value)
+        }
+    return found
+
+
+def is_amount(value: object) -> bool:
+    """Return whether a value is a number other than 0."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value != 0
+
+
+def test_the_default_of_a_setting_is_in_one_file():
+    sections = tomllib.loads((rooms.ROOT / "conf/default.toml").read_text(encoding="utf-8")).values()
+    settings = {key for section in sections for key, value in section.items() if isinstance(value, int | float)}
+    wrong = [
+        f"{path.relative_to(rooms.ROOT)}:{line} {name}"
+        for path in PRODUCT
+        for name, line in given_defaults(path).items()
+        if name in settings
+    ]
+    assert wrong == []

@@ -104,8 +104,8 @@ def _opened(folder: str | None, out: Location | None = None) -> Iterator[tuple[S
     from streaming.spark.checkpoint import Checkpoint, CheckpointError
     from streaming.spark.session import start_session
 
-    logs.configure("warning")
     settings = load(overrides={"job.checkpoint": folder}, env=os.environ)
+    logs.configure("warning", settings.log.format)
     hand_on(settings.storage.plain_options(), os.environ)
     _check(settings.job.checkpoint, out)
     checkpoint = Checkpoint(settings.job.checkpoint)

@@ -11,7 +11,7 @@ import structlog
 Level = Literal["debug", "info", "warning", "error"]
 
 
-def configure(level: Level = "info", form: Literal["auto", "text", "json"] = "auto") -> None:
+def configure(level: Level, form: Literal["auto", "text", "json"]) -> None:
     """Send every log line of this process to stderr, in one form.
 
     The JSON lines have the fields of Spark's own structured log: ``ts``, ``level``, ``msg``, ``logger``,

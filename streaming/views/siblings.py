@@ -6,16 +6,17 @@ hangs, keeps those elsewhere. The same client id on the same host is taken for t
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.settings.defaults import default
 from streaming.tables.schema import Row
 from streaming.views.reader import Reader, time_scalar
 
-# Kafka's default session timeout since 3.0, where a session reports none.
-_SESSION_MS = 45_000
+# Where a session reports none.
+_SESSION_MS: Final[int] = default("session_timeouts", "kafka_ms")
 
 
 class Siblings(NamedTuple):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 
 from dashboard.server import PageServer
 from streaming.settings.model import load
@@ -16,6 +17,7 @@ from tests.kit.chromium import chromium
 
 # Five seconds, its own limit, a busy machine may need for a page.
 expect.set_options(timeout=60_000)
+VIEWPORT: ViewportSize = {"width": 1360, "height": 900}
 
 
 # Not for the session: while it runs, no other test of the process could start an event loop.
@@ -80,12 +82,22 @@ class Watch:
         self.allows_lost_connections = False
         self.allows_refusals = False
 
-    def page(self, page: Page) -> None:
-        """Watch a page."""
-        page.on("console", lambda one: self._console(one.type, one.text))
-        page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        page.on("dialog", lambda dialog: (self.wrong.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda one: None if "://127.0.0.1:" in one.url else self.wrong.append(one.url))
+    def page(self, page: Page) -> Callable[[], None]:
+        """Watch a page; return what ends that."""
+        listeners: dict[str, Callable[[Any], object]] = {
+            "console": lambda one: self._console(one.type, one.text),
+            "pageerror": lambda error: self.wrong.append(str(error)),
+            "dialog": lambda dialog: (self.wrong.append(dialog.message), dialog.dismiss()),
+            "request": lambda one: None if "://127.0.0.1:" in one.url else self.wrong.append(one.url),
+        }
+        for event, listener in listeners.items():
+            page.on(event, listener)  # type: ignore[call-overload]
+
+        def end() -> None:
+            for event, listener in listeners.items():
+                page.remove_listener(event, listener)
+
+        return end
 
     def _console(self, kind: str, text: str) -> None:
         is_lost = self.allows_lost_connections and "net::ERR_" in text
@@ -116,4 +128,22 @@ def open_context(browser: Browser, watch: Watch) -> Iterator[Callable[..., Brows
 
 @pytest.fixture
 def page(open_context: Callable[..., BrowserContext]) -> Page:
-    return open_context(viewport={"width": 1360, "height": 900}, timezone_id="Asia/Tokyo").new_page()
+    return open_context(viewport=VIEWPORT, timezone_id="Asia/Tokyo").new_page()
+
+
+@pytest.fixture(scope="package")
+def _kept_page(browser: Browser) -> Iterator[Page]:
+    with browser.new_context(viewport=VIEWPORT, timezone_id="Asia/Tokyo") as context:
+        yield context.new_page()
+
+
+@pytest.fixture
+def kept_page(_kept_page: Page, watch: Watch) -> Iterator[Page]:
+    """Lend one page to all tests that only open addresses and read: a process of the browser costs half a second."""
+    end = watch.page(_kept_page)
+    _kept_page.emulate_media(color_scheme="light")
+    _kept_page.set_viewport_size(VIEWPORT)
+    yield _kept_page
+    _kept_page.evaluate("location.protocol === 'http:' && localStorage.clear()")
+    _kept_page.goto("about:blank")
+    end()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
+import dashboard
 from tests.browser.conftest import TOKEN, Watch
 from tests.browser.page_paths import ERRORS, KINDS, paths
 
@@ -20,6 +22,10 @@ SCREENS: dict[str, tuple[Literal["light", "dark"], int]] = {
     "dark phone": ("dark", 390),
 }
 ROWS = 20
+# Only the first element that fulfils a rule is described, of those that violate it each.
+OPTIONS: dict[str, object] = {"resultTypes": ["violations"]}
+# A theme is colours and nothing else, which a test of this file holds: what is no rule of colours, the light one tells.
+COLOURS = OPTIONS | {"runOnly": ["color-contrast", "link-in-text-block"]}
 
 
 @pytest.fixture(scope="module")
@@ -36,16 +42,16 @@ def axe() -> Iterator[Axe]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_axe_finds_no_violation(axe: Axe, page: Page, day_url: str, addresses: dict[str, str], kind: str) -> None:
-    answer = page.goto(day_url + addresses[kind])
+def test_axe_finds_no_violation(axe: Axe, kept_page: Page, day_url: str, addresses: dict[str, str], kind: str) -> None:
+    answer = kept_page.goto(day_url + addresses[kind])
     assert answer is not None
     assert answer.status == 200
-    assert violations(axe, page) == []
+    assert violations(axe, kept_page) == []
 
 
 @pytest.mark.parametrize("path", ERRORS)
-def test_axe_finds_no_violation_in_an_error(axe: Axe, page: Page, day_url: str, path: str, watch: Watch) -> None:
-    watch.allows_refusals = True
+def test_axe_finds_no_violation_in_an_error(axe: Axe, kept_page: Page, day_url: str, path: str, watch: Watch) -> None:
+    watch.allows_refusals, page = True, kept_page
     answer = page.goto(day_url + path)
     assert answer is not None
     assert answer.status == ERRORS[path]
@@ -87,11 +93,20 @@ def violations(axe: Axe, page: Page) -> list[str]:
     for screen, (theme, width) in SCREENS.items():
         page.emulate_media(color_scheme=theme)
         page.set_viewport_size({"width": width, "height": 800})
-        found = axe.run(page).response["violations"]
+        found = axe.run(page, options=OPTIONS if theme == "light" else COLOURS).response["violations"]
         wrong += [
             f"{screen}: {one['id']} {one['nodes'][0]['target']} {one['nodes'][0]['failureSummary']}" for one in found
         ]
     return wrong
+
+
+def test_a_theme_changes_colours_and_nothing_else() -> None:
+    text = (Path(dashboard.__file__).parent / "static/pages.css").read_text(encoding="utf-8")
+    blocks = re.findall(r"(?:data-theme|prefers-color-scheme)[^{]*\{((?:[^{}]|\{[^{}]*\})*)\}", text)
+    assert len(blocks) >= 4
+    inner = [re.sub(r"[^{};]*\{|\}", "", block) for block in blocks]
+    names = {one.partition(":")[0].strip() for block in inner for one in block.split(";") if one.strip()}
+    assert {name for name in names if not name.startswith("--")} == {"color-scheme"}
 
 
 def focused(page: Page) -> str:

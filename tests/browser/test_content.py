@@ -32,6 +32,12 @@ from tests.dashboard.chart_tables import name_of, write_many
 from tests.streaming.views.story import THIRD
 
 
+@pytest.fixture
+def page(kept_page: Page) -> Page:
+    """Let all tests of this file read in one page."""
+    return kept_page
+
+
 @pytest.fixture(scope="module")
 def reader(day: Path) -> Reader:
     return Reader(location_of(str(day)))
@@ -257,7 +263,9 @@ def cell_text(value: object) -> str:
     return f"{value:,}" if isinstance(value, int | float) else str(value)
 
 
-def test_filters_and_order_survive_a_reload_and_a_shared_link(page: Page, day_url: str) -> None:
+def test_filters_and_order_survive_a_reload_and_a_shared_link(
+    page: Page, open_context: Callable[..., BrowserContext], day_url: str
+) -> None:
     page.goto(day_url)
     page.get_by_label("System").select_option("kafka")
     page.wait_for_url("**system=kafka*")
@@ -267,7 +275,7 @@ def test_filters_and_order_survive_a_reload_and_a_shared_link(page: Page, day_ur
     assert shown
     page.reload()
     assert cells(page, "Groups", 2) == shown
-    other = page.context.new_page()
+    other = open_context().new_page()
     other.goto(page.url)
     assert cells(other, "Groups", 2) == shown
     members = [int(text) for text in cells(page, "Groups", 9)]

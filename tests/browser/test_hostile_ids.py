@@ -14,8 +14,10 @@ from tests.browser.day_tables import HOSTILE
 
 LISTINGS = ("/?sort=cluster", "/rebalances?since=0", "/findings", "/members", "/rejected-events")
 SCRIPTS = ["/static/theme.js", "/static/vendor/htmx.min.js", "/static/pages.js"]
-# So many ids share an open page.
-BATCH = 20
+# Every so many-th id shares an open page with the others: each batch has some of each kind. The first has the clusters.
+BATCHES = 10
+# Drawing the pages of an id takes a second. Every id is in the listings, and in `make soak` on pages of its own.
+SAMPLE = (0, 3, 7)
 # Opens pages inside an open one: their elements live in it, their charts and timelines are drawn. Returns of each page
 # its status, scripts, elements that are none of ours, heading, and ids that are shown.
 OPEN_ALL = """async (paths) => {
@@ -46,6 +48,12 @@ FETCH_JSON = """(paths) => Promise.all(paths.map(async (path) => {
 }))"""
 
 
+@pytest.fixture
+def page(kept_page: Page) -> Page:
+    """Let all tests of this file read in one page."""
+    return kept_page
+
+
 def cluster_of(number: int) -> str:
     name = HOSTILE[number]
     return f"c{name}" if number % 10 == 0 and len(name) < 1_000 else "c"
@@ -59,9 +67,14 @@ def own_pages(number: int) -> list[str]:
         "/member?" + urlencode({"cluster": cluster, "member": name}),
         f"/rebalance?id=r{number}",
         "/members?" + urlencode({"host": name}),
-        "/questions/most-rebalances?" + urlencode({"cluster": cluster}),
         "/questions/who-owned?" + urlencode({"topic": name, "queue": 0, "group": name}),
     ]
+
+
+def cluster_pages() -> list[str]:
+    """Return the address of a question about each cluster: many groups share one, and its answer names them all."""
+    clusters = dict.fromkeys(map(cluster_of, range(len(HOSTILE))))
+    return ["/questions/most-rebalances?" + urlencode({"cluster": cluster}) for cluster in clusters]
 
 
 def is_whole(page: Page) -> bool:
@@ -83,26 +96,40 @@ def test_listings_show_all_of_them_as_text(page: Page, hostile_url: str, path: s
         assert all(text.isprintable() for text in texts)
 
 
-@pytest.mark.parametrize("first", range(0, len(HOSTILE), BATCH))
+@pytest.mark.parametrize(
+    "first", [one if one in SAMPLE else pytest.param(one, marks=pytest.mark.slow) for one in range(BATCHES)]
+)
 def test_each_page_of_an_id_is_whole(page: Page, hostile_url: str, first: int) -> None:
-    numbers = range(first, min(first + BATCH, len(HOSTILE)))
+    numbers = range(first, len(HOSTILE), BATCHES)
     answer = page.goto(hostile_url + own_pages(first)[0])
     assert answer is not None
     assert answer.status == 200
     assert is_whole(page)
     assert page.locator("h1 .id").text_content() == printable(HOSTILE[first])
     page.locator("[data-lanes][data-drawn]").wait_for()
-    found: dict[str, Any] = page.evaluate(OPEN_ALL, [path for number in numbers for path in own_pages(number)])
-    for one in found["pages"]:
-        assert (one["status"], one["scripts"], one["strange"]) == (200, SCRIPTS, 0), one["path"]
-        assert one["ids"], one["path"]
-        assert all(text.isprintable() for text in one["ids"]), one["path"]
+    found = open_all(page, [path for number in numbers for path in own_pages(number)])
     count = len(own_pages(first))
     headings = [one["heading"] for one in found["pages"]]
     assert headings[::count] == headings[1::count] == [printable(HOSTILE[number]) for number in numbers]
     assert found["owners"] == [1] * len(numbers)
+
+
+def test_each_page_of_a_cluster_is_whole(page: Page, hostile_url: str) -> None:
+    page.goto(f"{hostile_url}/questions")
+    opened = open_all(page, cluster_pages())["pages"]
+    assert sum(len(one["ids"]) for one in opened) >= len(HOSTILE)
+
+
+def open_all(page: Page, paths: list[str]) -> dict[str, Any]:
+    """Open pages inside the one that is open, and check that each is whole and shows ids, all as text."""
+    found: dict[str, Any] = page.evaluate(OPEN_ALL, paths)
+    for one in found["pages"]:
+        assert (one["status"], one["scripts"], one["strange"]) == (200, SCRIPTS, 0), one["path"]
+        assert one["ids"], one["path"]
+        assert all(text.isprintable() for text in one["ids"]), one["path"]
     # They have done nothing to the page that they were opened in either.
     assert is_whole(page)
+    return found
 
 
 def test_the_routes_of_burrow_answer_each_id_as_json(page: Page, hostile_url: str) -> None:

@@ -55,6 +55,8 @@ def test_a_worker_has_the_dependencies_and_not_the_project(spark_cluster: SparkC
     assert done.stderr.strip().endswith("No module named 'streaming'")
 
 
+# The tests below compare the same of runs in which something happens: a worker or a driver dies, a store has all files.
+@pytest.mark.slow
 def test_on_a_cluster_the_tables_are_those_of_a_local_run(
     expected: Path, start: Callable[[], Running], tables: str
 ) -> None:

@@ -240,6 +240,13 @@ def each_rocketmq(request: pytest.FixtureRequest) -> RocketMq:
     return cluster
 
 
+@pytest.fixture(params=["rocketmq55", pytest.param("rocketmq49", marks=pytest.mark.slow)])
+def client_rocketmq(request: pytest.FixtureRequest) -> RocketMq:
+    """One cluster for what the two have been found to do alike; in `make soak` each of them."""
+    cluster: RocketMq = request.getfixturevalue(request.param)
+    return cluster
+
+
 @pytest.fixture
 def new_rocketmq_member() -> Iterator[Callable[..., RocketMqMember]]:
     """Start members as `tests.kit.rocketmq_members.start_member` does; those that still run at the end are killed."""

@@ -20,6 +20,7 @@ _SHARED = {
     "rocketmq55": "RocketMQ",
     "rocketmq49": "RocketMQ",
     "each_rocketmq": "RocketMQ",
+    "client_rocketmq": "RocketMQ",
     "metaq": "MetaQ",
 }
 _NAMING = ("create_topic", "create_group", "new_member", "new_rocketmq_member", "new_metaq_member")

@@ -50,18 +50,18 @@ def test_members_of_both_clients_follow_growth_and_shrinkage_and_leave(each_rock
 
 
 def test_two_members_with_one_id_take_the_same_share_and_the_other_share_has_no_owner(
-    each_rocketmq, new_rocketmq_member
+    client_rocketmq, new_rocketmq_member
 ):
-    each_rocketmq.create_topic("twofold", 4)
-    twins = [new_rocketmq_member(each_rocketmq, "kit-twins", ["twofold"], instance="twin") for _ in range(2)]
+    client_rocketmq.create_topic("twofold", 4)
+    twins = [new_rocketmq_member(client_rocketmq, "kit-twins", ["twofold"], instance="twin") for _ in range(2)]
     wait_until_held({twin: queues_of("twofold", 2) for twin in twins})
-    assert each_rocketmq.member_ids("kit-twins") == ["127.0.0.1@twin", "127.0.0.1@twin"]
+    assert client_rocketmq.member_ids("kit-twins") == ["127.0.0.1@twin", "127.0.0.1@twin"]
 
 
-def test_members_subscribe_and_unsubscribe_while_they_run(each_rocketmq, new_rocketmq_member):
-    each_rocketmq.create_topic("wanted", 2)
-    each_rocketmq.create_topic("later", 2)
-    member = new_rocketmq_member(each_rocketmq, "choosing", ["wanted"], instance="a", rebalance_interval_ms=2_000)
+def test_members_subscribe_and_unsubscribe_while_they_run(client_rocketmq, new_rocketmq_member):
+    client_rocketmq.create_topic("wanted", 2)
+    client_rocketmq.create_topic("later", 2)
+    member = new_rocketmq_member(client_rocketmq, "choosing", ["wanted"], instance="a", rebalance_interval_ms=2_000)
     wait_until_held({member: queues_of("wanted", 2)})
     member.subscribe("later")
     wait_until_held({member: queues_of("wanted", 2) + queues_of("later", 2)})
@@ -83,18 +83,18 @@ def test_a_member_that_starts_while_no_server_answers_holds_its_queues_later(eac
     wait_until_held({member: queues_of("patient", 1)})
 
 
-def test_every_broadcasting_member_holds_every_queue(each_rocketmq, new_rocketmq_member):
-    each_rocketmq.create_topic("told", 3)
+def test_every_broadcasting_member_holds_every_queue(client_rocketmq, new_rocketmq_member):
+    client_rocketmq.create_topic("told", 3)
     members = [
-        new_rocketmq_member(each_rocketmq, "listening", ["told"], instance=name, broadcasting=True) for name in "ab"
+        new_rocketmq_member(client_rocketmq, "listening", ["told"], instance=name, broadcasting=True) for name in "ab"
     ]
     wait_until_held({member: queues_of("told", 3) for member in members})
 
 
-def test_members_of_different_strategies_each_follow_their_own(each_rocketmq, new_rocketmq_member):
-    each_rocketmq.create_topic("mixed", 4)
-    blocks = new_rocketmq_member(each_rocketmq, "mixing", ["mixed"], instance="a", strategy="AVG")
-    circle = new_rocketmq_member(each_rocketmq, "mixing", ["mixed"], instance="b", strategy="AVG_BY_CIRCLE")
+def test_members_of_different_strategies_each_follow_their_own(client_rocketmq, new_rocketmq_member):
+    client_rocketmq.create_topic("mixed", 4)
+    blocks = new_rocketmq_member(client_rocketmq, "mixing", ["mixed"], instance="a", strategy="AVG")
+    circle = new_rocketmq_member(client_rocketmq, "mixing", ["mixed"], instance="b", strategy="AVG_BY_CIRCLE")
     wait_until_held({blocks: [("mixed", "broker-a", 0), ("mixed", "broker-a", 1)]})
     wait_until_held({circle: [("mixed", "broker-a", 1), ("mixed", "broker-a", 3)]})
 
@@ -107,11 +107,11 @@ def test_members_of_different_strategies_each_follow_their_own(each_rocketmq, ne
         ("MACHINE_ROOM_NEARBY", {"broker_rooms": "broker-a/r1", "member_rooms": "127.0.0.1@a/r1"}, [0, 1, 2]),
     ],
 )
-def test_strategies_take_their_settings(each_rocketmq, new_rocketmq_member, strategy, settings, held):
+def test_strategies_take_their_settings(client_rocketmq, new_rocketmq_member, strategy, settings, held):
     topic = f"by-{strategy}"
-    each_rocketmq.create_topic(topic, 3)
+    client_rocketmq.create_topic(topic, 3)
     member = new_rocketmq_member(
-        each_rocketmq, f"group-{strategy}", [topic], instance="a", strategy=strategy, settings=settings
+        client_rocketmq, f"group-{strategy}", [topic], instance="a", strategy=strategy, settings=settings
     )
     wait_until_held({member: [(topic, "broker-a", number) for number in held]})
 

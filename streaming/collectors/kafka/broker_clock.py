@@ -25,7 +25,7 @@ class BrokerClock:
         round_ms: From one round to the next. Bounds that two rounds would explain are close.
     """
 
-    def __init__(self, round_ms: int = 5_000) -> None:
+    def __init__(self, round_ms: int) -> None:
         self._close_ms = 2 * round_ms
         self._bounds: deque[tuple[int, int | None, int]] = deque()  # when, at least, at most
         self._ahead_ms = 0

@@ -42,6 +42,7 @@ _LOOK_EVERY_S = 0.1  # whether the query has read what a round noted
 _LONGEST_PAUSE_S = 30.0
 _STOP_S = 8.0
 LATENESS_MS = default("time", "allowed_lateness_ms")
+POLL_INTERVAL_MS = default("kafka", "poll_interval_ms")
 _SEEK_EVERY_S = 0.3  # a new record, while the brokers' clock is not known closely
 _CLOSE_MS = 200
 _READ_AT_MOST = 4  # times of records, after each batch of the query; of more partitions none is read
@@ -89,7 +90,7 @@ class KafkaCollector(CollectorThread):
         log: EventLog,
         offsets_read: OffsetsRead,
         *,
-        poll_interval_ms: int = 5_000,
+        poll_interval_ms: int = POLL_INTERVAL_MS,
         lateness_ms: int = LATENESS_MS,
         view: Callable[[KafkaOptions], ClusterView] = ClusterView,
     ) -> None:

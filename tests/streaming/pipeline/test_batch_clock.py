@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import time
+from types import SimpleNamespace
 
+import pytest
+
+from streaming.pipeline import batch_clock
 from streaming.pipeline.batch_clock import BatchClock
 from streaming.tables.commit_notes import WRITING, batch_times_of
 
@@ -20,16 +23,20 @@ def test_what_was_added_is_taken_once_and_stays_in_the_totals() -> None:
     assert clock.totals["triggerExecution"] == 60
 
 
-def test_writing_belongs_to_the_batch_that_ends_next() -> None:
+def test_writing_belongs_to_the_batch_that_ends_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed_s = iter((100.0, 100.02))
+    monkeypatch.setattr(batch_clock, "time", SimpleNamespace(monotonic=lambda: next(passed_s)))
     clock = BatchClock()
     with clock.writing():
-        time.sleep(0.02)
-    clock.ended(1, {})
-    clock.ended(1, {})
-    first = clock.totals[WRITING]
-    assert first >= 20
-    clock.ended(1, {})
-    assert clock.totals[WRITING] == first
+        pass
+    written_ms = []
+    for _ in range(2):
+        clock.ended(1, {})
+        times = batch_times_of(clock.take())
+        assert times is not None
+        written_ms.append(times.ms[WRITING])
+    assert written_ms == [20, 0]
+    assert clock.totals[WRITING] == 20
 
 
 def test_each_note_names_the_sources_of_groups() -> None:

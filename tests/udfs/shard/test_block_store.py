@@ -43,6 +43,13 @@ def test_a_write_leaves_the_blocks_that_it_does_not_touch_as_they_are() -> None:
     assert sum(one != other for one, other in zip(before, after, strict=True)) == 1
 
 
+def test_every_block_of_many_is_found_again_in_the_bytes() -> None:
+    blocks = BlockStore()
+    blocks.write({key: f"value {key}".encode() for key in range(BLOCK_VALUES * 10)})
+    assert len(blocks._blocks) > 3
+    assert contents(BlockStore(blocks.encode())) == contents(blocks)
+
+
 def test_a_block_that_grows_is_split() -> None:
     blocks = BlockStore()
     for key in range(BLOCK_VALUES * 10):

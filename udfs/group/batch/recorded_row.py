@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
-from udfs.group.state.recorded_group import Partitions, RecordedGroup, merged
+from udfs.group.state.epoch_outcome import Partitions
+from udfs.group.state.recorded_group import RecordedGroup, merged
 from udfs.model.journal import GroupChanged
 
 MAX_SHOWN = 20  # waiting members; beyond it only their number

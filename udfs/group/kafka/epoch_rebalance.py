@@ -34,8 +34,9 @@ from udfs.group.kafka.topic_lives import TopicLives, lives_in, ownership_steps, 
 from udfs.group.kafka.triggers import Causes, compare
 from udfs.group.members.departures import INFERRED
 from udfs.group.state.assignment_diff import held_only_by
+from udfs.group.state.epoch_outcome import EpochOutcome, Held
 from udfs.group.state.group import Awaited, Evidence, Owners, Queue
-from udfs.group.state.recorded_group import SERVER_ASSIGNORS, EpochOutcome, Held
+from udfs.group.state.recorded_group import SERVER_ASSIGNORS
 from udfs.group.state.view import GroupView
 from udfs.model.comparability import (
     ASSIGNOR_UNKNOWN,

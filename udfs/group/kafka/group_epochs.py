@@ -21,16 +21,10 @@ from udfs.group.kafka.inferred_departures import newest_commits
 from udfs.group.kafka.reported_generations import rename_static_members, update_existing
 from udfs.group.kafka.topic_names import has_names, learn_names
 from udfs.group.state.assignment_diff import by_owner
+from udfs.group.state.epoch_outcome import EpochOutcome, Held, Partitions
 from udfs.group.state.group import Evidence
 from udfs.group.state.record_fold import Folded, by_epoch, fold, new_epochs
-from udfs.group.state.recorded_group import (
-    AWAY,
-    EpochOutcome,
-    Held,
-    Partitions,
-    RecordedGroup,
-    RecordedMember,
-)
+from udfs.group.state.recorded_group import AWAY, RecordedGroup, RecordedMember
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.events import Departure, GroupRecord, GroupSnapshot, MemberInfo

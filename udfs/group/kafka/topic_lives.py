@@ -12,8 +12,9 @@ from typing import NamedTuple
 from udfs.group.assignment.target_assignment import QueuesByTopic
 from udfs.group.kafka.topic_names import ids_by_name, topic_id_at
 from udfs.group.state.assignment_diff import by_owner, owners_of
+from udfs.group.state.epoch_outcome import EpochOutcome, Held, Partitions
 from udfs.group.state.group import Owners, Queue
-from udfs.group.state.recorded_group import EpochOutcome, Held, Partitions, RecordedGroup
+from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.view import GroupView
 from udfs.model.events import QueueInfo
 from udfs.model.queues import numbered

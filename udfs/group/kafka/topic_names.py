@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 
-from udfs.group.state.recorded_group import EpochOutcome, Held, RecordedGroup
+from udfs.group.state.epoch_outcome import EpochOutcome, Held
+from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.view import GroupView
 
 MAX_NAMES = 10_000  # topics of a group, former ones included; beyond it the oldest is forgotten

@@ -15,6 +15,7 @@ from streaming.collectors.rocketmq.remoting.codes import ResponseCode
 from streaming.collectors.rocketmq.remoting.errors import Refused, Unreachable
 from streaming.collectors.rocketmq.remoting.frames import MAX_FRAME_BYTES, Frame
 from streaming.collectors.rocketmq.remoting.signing import Credentials, sign
+from streaming.settings.defaults import default
 
 # Broker2Client waits this long for a member (10 s, in the processor of GET_CONSUMER_RUNNING_INFO); one for its reply.
 _RELAY_S: Final = 11.0
@@ -35,11 +36,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         max_frame_bytes: A longer answer closes the connection.
     """
 
-    request_timeout_s: float = 3.0
-    relayed_timeout_s: float = 3.0
-    connect_timeout_s: float = 3.0
-    requests_in_flight: int = 64
-    relayed_in_flight: int = 8
+    request_timeout_s: float = default("rocketmq", "broker_timeout_ms") / 1_000
+    relayed_timeout_s: float = default("rocketmq", "client_timeout_ms") / 1_000
+    connect_timeout_s: float = default("rocketmq", "broker_timeout_ms") / 1_000
+    requests_in_flight: int = default("rocketmq", "requests_in_flight")
+    relayed_in_flight: int = default("rocketmq", "relayed_in_flight")
     first_backoff_s: float = 0.5
     longest_backoff_s: float = 10.0
     max_frame_bytes: int = MAX_FRAME_BYTES

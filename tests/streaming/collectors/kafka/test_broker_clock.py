@@ -9,40 +9,41 @@ from hypothesis import strategies as st
 from streaming.collectors.kafka.broker_clock import WINDOW_MS, BrokerClock
 
 NOW = 1_700_000_000_000
+ROUND_MS = 5_000
 
 
 def test_without_any_record_this_machines_clock_is_taken() -> None:
-    assert BrokerClock().at(NOW) == NOW
+    assert BrokerClock(ROUND_MS).at(NOW) == NOW
 
 
 def test_a_record_of_an_idle_cluster_proves_nothing() -> None:
-    clock = BrokerClock()
+    clock = BrokerClock(ROUND_MS)
     clock.saw_record(NOW - 3_600_000, written_after_ms=None, read_ms=NOW)
     assert clock.at(NOW) == NOW
 
 
 def test_brokers_that_are_behind_are_found_out() -> None:
-    clock = BrokerClock()
+    clock = BrokerClock(ROUND_MS)
     # Written 1 s after we looked and read 1 s later, by a broker an hour behind.
     clock.saw_record(NOW + 1_000 - 3_600_000, written_after_ms=NOW, read_ms=NOW + 2_000)
     assert clock.at(NOW + 5_000) == NOW + 5_000 - 3_601_000
 
 
 def test_brokers_that_are_ahead_are_no_harm() -> None:
-    clock = BrokerClock()
+    clock = BrokerClock(ROUND_MS)
     clock.saw_record(NOW + 60_000, written_after_ms=NOW - 5_000, read_ms=NOW)
     assert (clock.ahead_ms, clock.at(NOW)) == (0, NOW)
 
 
 def test_its_time_never_decreases() -> None:
-    clock = BrokerClock()
+    clock = BrokerClock(ROUND_MS)
     first = clock.at(NOW)
     clock.saw_record(NOW - 60_000, written_after_ms=NOW - 1_000, read_ms=NOW)
     assert clock.at(NOW + 1_000) == first
 
 
 def test_old_observations_are_forgotten() -> None:
-    clock = BrokerClock()
+    clock = BrokerClock(ROUND_MS)
     clock.saw_record(NOW - 60_000, written_after_ms=NOW - 1_000, read_ms=NOW)
     later = NOW + WINDOW_MS + 1
     clock.saw_record(later, written_after_ms=later - 1_000, read_ms=later)
@@ -57,7 +58,7 @@ def test_while_somebody_writes_in_every_round_it_never_runs_ahead_and_hardly_beh
     skew: int, writes: list[tuple[int, int]]
 ) -> None:
     """Rounds of 5 s; in each one record, written some time after the round before and read at its end."""
-    clock = BrokerClock()
+    clock = BrokerClock(ROUND_MS)
     for number, (written_after, read_after) in enumerate(writes):
         looked = NOW + 5_000 * number
         written = looked + written_after
@@ -70,7 +71,7 @@ def test_while_somebody_writes_in_every_round_it_never_runs_ahead_and_hardly_beh
 
 @pytest.mark.parametrize("skew", [0, 1, 1_500, 3_600_000])
 def test_an_active_clusters_skew_is_found_up_to_the_time_a_record_was_unread(skew: int) -> None:
-    clock = BrokerClock()
+    clock = BrokerClock(ROUND_MS)
     for number in range(5):
         looked = NOW + 5_000 * number
         clock.saw_record(looked + 4_990 - skew, written_after_ms=looked, read_ms=looked + 5_000)

@@ -53,6 +53,20 @@ def test_of_two_records_of_one_millisecond_the_later_step_of_a_member_counts(las
     assert (after.epoch, after.state) == (last[1].epoch, last[1].state or "stable")
 
 
+def test_what_a_pattern_matches_counts_until_its_tombstone() -> None:
+    matched = record(1, "pattern", pattern="t.*", topics=("t", "t2"))
+    assert folded(matched).patterns.keys() == {"t.*"}
+    assert folded(matched, record(2, "pattern", pattern="t.*", deleted=True)).patterns == {}
+
+
+def test_a_member_joined_where_its_first_record_is() -> None:
+    found = folded(member(1, "a"), record(2, "member", member_id="b", member=MemberInfo(member_id="b"), offset=7))
+    assert {name: (one.joined_at, one.joined_offset) for name, one in found.members.items()} == {
+        "a": (1, 0),
+        "b": (2, 7),
+    }
+
+
 def test_an_older_record_changes_nothing() -> None:
     group = folded(member(10, client_id="new"), current(10, 3, "stable", "0"), record(10, "group", epoch=3))
     former = msgspec.json.encode(group)

@@ -1,0 +1,121 @@
+"""Core: what became of one epoch of a consumer group by its records, and of one that went on after newer ones. No I/O.
+
+``recorded_group`` notes outcomes as its epochs end; ``group_epochs`` decides them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from udfs.model.events import Departure, MemberInfo, TopicPartitions
+
+Partitions: TypeAlias = tuple[TopicPartitions, ...]
+# Of each member what it has.
+Held: TypeAlias = dict[str, Partitions]
+
+
+class EpochOutcome(msgspec.Struct, array_like=True):
+    """What became of one group epoch, by the ids of topics.
+
+    Attributes:
+        at: When all members had converged; of an epoch that was overtaken: when the next one began.
+        began_at: When the epoch began. assigned_at: When its target was computed; None: it was not.
+        overtaken: The newer epoch that began before its members converged.
+        members: Present then, with their subscriptions. described: These are known of all of them.
+        owned: By member. steps: Who owned what from which times on since the outcome before, ascending.
+        target: As published for this epoch. previous: The target before it.
+        departures: Members that are gone since the outcome before. event_ids: Of descriptions, by member.
+        former: The ids for which the target was computed, of static members that have come back under others since.
+        follows_unrecorded: Another target was computed at the same time, and this one from it.
+        patterns: Of members that subscribe by one.
+        added: The members in the order in which the coordinator added them, static ones under their present ids.
+        renamed: When static members came back under other ids since the outcome before: time, former and new id.
+        until: The newest epoch that began before its end and was without effect.
+        assignors: The group's assignor is one of these, the likeliest first. names_assignor: Some member names one.
+    """
+
+    epoch: int
+    at: int
+    event_id: str
+    began_at: int
+    assigned_at: int | None
+    overtaken: int | None
+    strategy: str | None
+    members: tuple[MemberInfo, ...]
+    described: bool
+    owned: Held
+    steps: list[tuple[int, Held]]
+    target: Held | None
+    previous: Held
+    departures: tuple[Departure, ...] = ()
+    event_ids: dict[str, str] = msgspec.field(default_factory=dict)
+    former: dict[str, str] = msgspec.field(default_factory=dict)
+    follows_unrecorded: bool = False
+    patterns: dict[str, str] = msgspec.field(default_factory=dict)
+    added: tuple[str, ...] = ()
+    renamed: list[tuple[int, str, str]] = msgspec.field(default_factory=list)
+    until: int | None = None
+    assignors: tuple[str, ...] = ()
+    names_assignor: bool = True
+
+    @property
+    def size(self) -> int:
+        """Return how many members and lists of partitions it names."""
+        return len(self.members) + sum(len(held) for _, held in self.steps) + len(self.owned)
+
+    def topic_ids(self) -> set[str]:
+        """Return the ids of the topics that it names."""
+        helds = [self.owned, self.target or {}, *(held for _, held in self.steps)]
+        return {one.topic for held in helds for partitions in held.values() for one in partitions}
+
+
+def continued(first: EpochOutcome, last: EpochOutcome, renamed: Mapping[str, str] | None) -> EpochOutcome:
+    """Return the outcome of an epoch that went on after newer ones without effect.
+
+    Args:
+        first: When the newest of them began. last: That of the newest one.
+        renamed: By present id, the one for which the newest target was computed, of static members that have come back
+            since; None: the newest epoch has no target.
+    """
+    if first.target is None:  # the newest one has computed what the first one made necessary
+        return msgspec.structs.replace(last, epoch=first.epoch, until=last.epoch)
+    since = {former: member_id for member_id, former in (renamed or {}).items()}
+    former = {since.get(member_id, member_id): one for member_id, one in first.former.items()}
+    former |= {member_id: one for one, member_id in since.items() if member_id not in former}
+    return msgspec.structs.replace(
+        last,
+        epoch=first.epoch,
+        assigned_at=first.assigned_at,
+        target=first.target if renamed is None else last.target,
+        previous={since.get(one, one): held for one, held in first.previous.items()},
+        former=former,
+        follows_unrecorded=first.follows_unrecorded,
+        until=last.epoch,
+    )
+
+
+def under_new_ids(outcome: EpochOutcome, renamed: Sequence[tuple[int, str, str]]) -> EpochOutcome:
+    """Return an outcome with the ids under which static members have come back since."""
+    ids: dict[str, str] = {}
+    for _, former_id, member_id in renamed:
+        ids[next((one for one, now in ids.items() if now == former_id), former_id)] = member_id
+    if not ids:
+        return outcome
+
+    def named(held: Held) -> Held:
+        return {ids.get(one, one): partitions for one, partitions in held.items()}
+
+    former = {ids.get(member_id, member_id): one for member_id, one in outcome.former.items()}
+    return msgspec.structs.replace(
+        outcome,
+        members=tuple(
+            msgspec.structs.replace(info, member_id=ids.get(info.member_id, info.member_id)) for info in outcome.members
+        ),
+        steps=[(at, named(held)) for at, held in outcome.steps],
+        target=None if outcome.target is None else named(outcome.target),
+        previous=named(outcome.previous),
+        former={member_id: one for one, member_id in ids.items()} | former,
+    )
