@@ -41,8 +41,8 @@ class FormerRelease:
 
 
 @contextmanager
-def former_release() -> Iterator[FormerRelease]:
-    """Run it until the block is left.
+def former_code() -> Iterator[Path]:
+    """Unpack its packages into a folder until the block is left.
 
     Raises:
         subprocess.CalledProcessError: This folder has no history with that commit.
@@ -52,13 +52,24 @@ def former_release() -> Iterator[FormerRelease]:
     with tempfile.TemporaryDirectory(prefix="former-release-") as folder:
         with tarfile.open(fileobj=BytesIO(archive)) as packed:
             packed.extractall(folder, filter="data")
+        yield Path(folder)
+
+
+@contextmanager
+def former_release() -> Iterator[FormerRelease]:
+    """Run it until the block is left.
+
+    Raises:
+        subprocess.CalledProcessError: This folder has no history with that commit.
+    """
+    with former_code() as folder:
         process = subprocess.Popen(
             [sys.executable, str(_HERE / "former_writer.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=folder,
-            env=os.environ | {"PYTHONPATH": folder, "PYTHONSAFEPATH": "1"},
+            env=os.environ | {"PYTHONPATH": str(folder), "PYTHONSAFEPATH": "1"},
         )
         try:
             yield FormerRelease(process)

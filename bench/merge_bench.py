@@ -25,8 +25,9 @@ from bench.former_release import FormerRelease, former_release
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.journal_entries import RowFilter
+from streaming.tables.location import table_uri
 from streaming.tables.schema import ASSIGNMENTS, TIME
-from streaming.tables.writer import Edit, Mark
+from streaming.tables.writer import Edit, Mark, TableWriter
 
 _T0 = 1_767_225_600_000
 _ROUNDS = 9
@@ -58,12 +59,12 @@ class Spans:
     """A table of open spans in which those of ten groups change hands.
 
     Args:
-        root: Where it is made.
+        table: ``assignments``, empty.
         rows: How many.
     """
 
-    def __init__(self, root: Path, rows: int) -> None:
-        self._table = DeltaRsTable(root, ASSIGNMENTS)
+    def __init__(self, table: TableWriter, rows: int) -> None:
+        self._table = table
         self._table.append(open_spans(rows).cast(ASSIGNMENTS.schema), Mark("fleet", 0))
         self._groups = rows // _TEN
         self._number = 0
@@ -104,7 +105,7 @@ class Spans:
 
     def copied(self) -> int:
         """Return how many rows the last commit wrote anew without changing them."""
-        metrics = DeltaTable(self._table.uri).history(1)[0].get("operationMetrics") or {}
+        metrics = DeltaTable(table_uri(self._table.root, ASSIGNMENTS.name)).history(1)[0].get("operationMetrics") or {}
         return int(metrics.get("num_target_rows_copied", 0))
 
 
@@ -119,7 +120,7 @@ def _ms(run: Callable[[], None]) -> float:
 
 
 def _measure(root: Path, rows: int, former: FormerRelease) -> None:
-    spans, before = Spans(root / "now", rows), str(root / "before")
+    spans, before = Spans(DeltaRsTable(root / "now", ASSIGNMENTS), rows), str(root / "before")
     seed = root / "seed.parquet"
     pq.write_table(open_spans(rows).cast(ASSIGNMENTS.schema), seed)
     former.ms("append", before, ASSIGNMENTS.name, seed)

@@ -162,7 +162,7 @@ def _timed(kind: str, times: dict[str, list[float]]) -> Iterator[None]:
     times[kind].append(time.perf_counter() - begin)
 
 
-def _rows_of(decided: Iterable[tuple[str, str, str]], number: int) -> tuple[pa.Table, pa.Table]:
+def rows_of(decided: Iterable[tuple[str, str, str]], number: int) -> tuple[pa.Table, pa.Table]:
     """Return what was decided as rows of ``rebalances`` and ``changes``."""
     rows = list(decided)
     rebalances = [rebalance_row(body) for kind, _, body in rows if kind == "rebalance"]
@@ -180,7 +180,7 @@ def _against_the_former(root: Path, groups: int, former: FormerRelease) -> None:
     for number in range(_WARM_UP + _ROUNDS + 1):
         chosen = names if not number else [names[(index * groups // _GROUPS + number) % groups] for index in range(10)]
         at, members = _T0 + number * 7_000, 1 if number else _MEMBERS
-        parts = _rows_of([row for name in chosen for row in fleet.join(name, members, at)], number)
+        parts = rows_of([row for name in chosen for row in fleet.join(name, members, at)], number)
         for table, rows in zip(tables, parts, strict=True):
             pq.write_table(rows, root / f"{table.table.name}.parquet")
         begin = time.perf_counter()

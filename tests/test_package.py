@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.streaming.views.story import write_story
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -73,3 +75,23 @@ def test_installed_alone_it_runs_the_job_and_shows_the_tables(run):
     shown = run("show", "rebalances", "--tables", "fleet/tables", "--json")
     first, *_ = map(json.loads, shown.stdout.splitlines())
     assert first["trigger"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ("show group orders", "orders"),
+        ("show rebalances", "orders"),
+        ("query", "most-rebalances"),
+        ("query most-rebalances", "orders"),
+        ("check", "rebalance"),
+        ("optimize", "changes"),
+    ],
+)
+def test_installed_alone_its_commands_read_tables(run, tmp_path, arguments, shown):
+    write_story(tmp_path / "tables")
+    done = run(*arguments.split())
+    # The exit code of `check` is the state of the tables.
+    assert "Traceback" not in done.stderr
+    assert shown.lower() in (done.stdout + done.stderr).lower()
+    assert done.returncode == 0 or arguments == "check", done.stderr

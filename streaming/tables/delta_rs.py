@@ -23,7 +23,7 @@ from streaming.tables.arrow_rows import as_schema
 from streaming.tables.commit_notes import USER_METADATA
 from streaming.tables.delta_log import DeltaLogTable
 from streaming.tables.delta_schema import CHECKPOINT_INTERVAL, delta_fields, properties
-from streaming.tables.edits import GONE, source_of
+from streaming.tables.edits import GONE, source_of, updates_of
 from streaming.tables.errors import TableError
 from streaming.tables.file_listing import holds_times_before, is_out_of_order, small_files
 from streaming.tables.journal_entries import RowFilter
@@ -204,8 +204,9 @@ class DeltaRsTable(DeltaLogTable):
         )
 
     def _merge(self, edit: Edit, marks: Sequence[Mark]) -> None:
-        source = source_of(edit, self.table.key)
-        values = {name: f"source.`{name}`" for name in self.table.names}
+        updates = updates_of(edit, self.table.key)
+        source = source_of(edit, self.table.key) if updates is None else updates
+        values = {name: f"source.`{name}`" for name in self.table.names if name in source.column_names}
         merger = self._delta.merge(
             source,
             self._join(source),
@@ -214,6 +215,9 @@ class DeltaRsTable(DeltaLogTable):
             writer_properties=self._properties,
             commit_properties=_commit_properties(marks),
         )
+        if updates is not None:
+            merger.when_matched_update(values).execute()
+            return
         merger.when_matched_delete(f"source.{GONE}").when_matched_update(values).when_not_matched_insert(
             values, f"NOT source.{GONE}"
         ).execute()

@@ -27,5 +27,21 @@ def source_of(edit: Edit, key: Sequence[str]) -> pa.Table:
     return pa.concat_tables([rows.append_column(GONE, pa.repeat(is_gone, rows.num_rows)) for rows, is_gone in parts])
 
 
+def updates_of(edit: Edit, key: Sequence[str]) -> pa.Table | None:
+    """Return key and changed columns of an edit that only updates rows; None where rows come or go.
+
+    delta-rs plans a MERGE of few columns in less time.
+    """
+    indexes = {each: index for index, each in enumerate(_keys(edit.removed, key))}
+    added = list(_keys(edit.added, key))
+    if len(added) != edit.removed.num_rows or set(added) != set(indexes):
+        return None
+    before = edit.removed.take(pa.array([indexes[each] for each in added], pa.int64()))
+    changed = [
+        name for name in edit.added.column_names if name not in key and not before[name].equals(edit.added[name])
+    ]
+    return edit.added.select([*key, *changed]) if changed else None
+
+
 def _keys(rows: pa.Table, key: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     return zip(*from_arrow_columns(rows, key), strict=True)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from streaming.settings.locations import Location
 from streaming.tables.arrow_rows import from_arrow, to_arrow
-from streaming.tables.journal_entries import Entry, Group
+from streaming.tables.journal_entries import Entry, Group, RowFilter
 from streaming.tables.journal_piece import (
     Piece,
     Share,
@@ -80,6 +80,7 @@ class DriverProjector(Projector):
         self._tables = tables
         self._listener = listener
         self._cut: tuple[Piece, list[Share | None]] | None = None
+        self._groups: tuple[int, RowFilter, pa.Table] | None = None
 
     def piece(self, after: int, upto: int, limit: int) -> Piece:
         return piece_of(self._journal, after, upto, limit)
@@ -115,16 +116,23 @@ class DriverProjector(Projector):
             self._listener.replaced(effect.table, edit.removed, edit.added)
 
     def _edit(self, effect: Projection, entries: Sequence[Entry]) -> Edit:
-        current = self._tables[effect.table.name].read(effect.question(entries))
+        wanted, table = effect.question(entries), self._tables[effect.table.name]
+        current = self._read_groups(wanted) if effect.table is GROUPS else table.read(wanted)
         return edit_of(effect, entries, current, self._present(effect, entries))
 
     def _present(self, effect: Projection, entries: Sequence[Entry]) -> dict[Group, Row]:
         """Return the groups as they were before; only the minutes need them."""
         if effect.table is not GROUP_MINUTES:
             return {}
+        self._tables[GROUPS.name].refresh()
+        return present_of(self._read_groups(GROUPS_EFFECT.question(entries)))
+
+    def _read_groups(self, wanted: RowFilter) -> pa.Table:
+        """Read groups once for their minutes and for themselves, which follow one another."""
         groups = self._tables[GROUPS.name]
-        groups.refresh()
-        return present_of(groups.read(GROUPS_EFFECT.question(entries)))
+        if self._groups is None or self._groups[:2] != (groups.version, wanted):
+            self._groups = groups.version, wanted, groups.read(wanted)
+        return self._groups[2]
 
 
 @makes_no_cycles

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import importlib.metadata
 import re
 import shutil
@@ -19,11 +18,13 @@ from kubeflow_spark_api.models import SparkV1beta2SparkApplication
 from typer.testing import CliRunner
 
 from streaming.commands.app import app
+from tests.cluster.systemd_units import mistakes, service_of
 
 CONF = Path(__file__).parents[2] / "conf"
 KUBERNETES_VERSION = "1.37"
 PLAIN = ("rbac.yaml", "driver-pod.yaml", "executor-pod.yaml")
 JOB = CONF / "systemd/rebalance-monitor.service"
+HAS_SYSTEMD = shutil.which("systemd-analyze") is not None
 UNITS = sorted(JOB.parent.glob("*.service"))
 
 
@@ -114,14 +115,6 @@ def test_the_job_of_the_bundle_fits_the_model_of_databricks() -> None:
     assert task["python_wheel_task"]["entry_point"] in points.select(group="console_scripts").names
 
 
-def service_of(unit: Path) -> configparser.SectionProxy:
-    """Return the section of a unit that says how its command is run."""
-    parsed = configparser.ConfigParser(strict=False, interpolation=None)
-    parsed.optionxform = str  # type: ignore[assignment,method-assign]
-    parsed.read(unit)
-    return parsed["Service"]
-
-
 def test_each_command_that_runs_for_months_has_its_unit() -> None:
     commands = {service_of(unit)["ExecStart"].split()[1] for unit in UNITS}
     assert commands == {"run", "serve", "alerts"}
@@ -139,15 +132,41 @@ def test_a_unit_starts_a_command_that_there_is_as_hardened_as_the_job(unit: Path
     assert {key: value for key, value in service_of(unit).items() if key not in own} == job
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed on this machine")
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_a_unit_has_sections_keys_and_values_that_systemd_documents(unit: Path) -> None:
+    assert mistakes(unit.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "expected"),
+    [
+        ("KillMode=mixed", "KillMode=mixd", "[Service] KillMode: 'mixd'"),
+        ("RestartSec=10", "RestartSecs=10", "[Service] RestartSecs: unknown"),
+        ("TimeoutStopSec=120", "TimeoutStopSec=two", "[Service] TimeoutStopSec: 'two'"),
+        ("[Service]", "[Servise]", "[Servise] Type: unknown"),
+        ("ExecStart=/opt", "ExecStart=opt", "[Service] ExecStart: "),
+        ("WantedBy=multi-user.target", "", "no Install.WantedBy"),
+    ],
+)
+def test_a_mistake_in_a_unit_is_found(right: str, wrong: str, expected: str, tmp_path: Path) -> None:
+    changed = tmp_path / JOB.name
+    changed.write_text(JOB.read_text().replace(right, wrong, 1))
+    assert any(one.startswith(expected) for one in mistakes(changed.read_text()))
+    if HAS_SYSTEMD and wrong:
+        assert _verified(changed, tmp_path).stderr != ""
+
+
+@pytest.mark.skipif(not HAS_SYSTEMD, reason="no systemd here; its documented keys are compared above")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
 def test_systemd_accepts_a_unit(unit: Path, tmp_path: Path) -> None:
-    here = tmp_path / unit.name
-    # The program must be there.
-    here.write_text(unit.read_text().replace("/opt/rebalance-monitor/bin/rebalance-monitor", sys.executable))
-    command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", here]
-    verified = subprocess.run(command, capture_output=True, text=True, check=False)
+    verified = _verified(unit, tmp_path)
     assert (verified.returncode, verified.stderr) == (0, "")
-    here.write_text(here.read_text().replace("NoNewPrivileges=yes", "NoNewPrivilege=yes"))
-    refused = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "NoNewPrivilege" in refused.stderr
+
+
+def _verified(unit: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Have systemd's own tool verify a unit; its program must be there."""
+    here = folder / "verified" / unit.name
+    here.parent.mkdir()
+    here.write_text(unit.read_text().replace("/opt/rebalance-monitor/bin/rebalance-monitor", sys.executable))
+    command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(here)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,8 @@ def test_rows_of_executors_are_one_commit_under_one_mark(spark: SparkSession, tm
     [
         contract.test_rows_under_one_mark_are_written_once,
         contract.test_the_loser_of_a_race_starts_over_and_nothing_is_lost,
+        # Two writers, of which each commits: the long one of 200 commits is among the slow ones of the contract.
+        pytest.param(partial(contract.test_two_writers_on_one_table_lose_nothing, commits=2), id="two-writers"),
     ],
 )
 def test_on_s3_it_keeps_the_contract_of_writers(

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
 from streaming.tables.arrow_rows import from_arrow, to_arrow
-from streaming.tables.journal_entries import Entry
+from streaming.tables.delta_rs import DeltaRsTable
+from streaming.tables.journal_entries import Entry, RowFilter
+from streaming.tables.materializer import Materializer
 from streaming.tables.projections import GROUPS_EFFECT
 from streaming.tables.projector import edit_of, present_of
-from streaming.tables.schema import GROUPS
-from tests.streaming.tables.journals import T0, stable
+from streaming.tables.schema import CHANGES, GROUPS
+from streaming.tables.writer import Mark
+from tests.streaming.tables.journals import T0, Journal, rows, stable
 
 
 def test_an_edit_is_the_rows_that_change_as_they_were_and_as_they_become() -> None:
@@ -20,3 +28,26 @@ def test_an_edit_is_the_rows_that_change_as_they_were_and_as_they_become() -> No
 def test_groups_are_found_by_cluster_and_name() -> None:
     found = present_of(to_arrow(GROUPS, [{"cluster": "c1", "group_id": "a", "members": 7}]))
     assert {group: row["members"] for group, row in found.items()} == {("c1", "a"): 7}
+
+
+def test_groups_are_read_once_for_their_minutes_and_for_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    real = DeltaRsTable.read
+
+    def counted(table: DeltaRsTable, wanted: RowFilter) -> pa.Table:
+        read.append(table.table.name)
+        return real(table, wanted)
+
+    monkeypatch.setattr(DeltaRsTable, "read", counted)
+    following, history = Materializer(tmp_path, 0), Journal()
+    for number, members in enumerate((3, 4)):
+        changes = [history.change(T0 + number, stable(members), group="a")]
+        DeltaRsTable(tmp_path, CHANGES).append(to_arrow(CHANGES, rows(changes, number)), Mark("job", number))
+        following.run()
+        assert read.count("groups") == 1
+        assert read.count("group_minutes") == 1
+        read.clear()
+    (group,) = from_arrow(GROUPS, DeltaRsTable(tmp_path, GROUPS).read(RowFilter({"group_id": ["a"]})))
+    assert group["members"] == 4

@@ -49,7 +49,7 @@ def rebalance(
     return row
 
 
-def store(root: Path, rebalances: Sequence[Row], changes: Sequence[journal.Change] = ()) -> None:
+def store(root: Location, rebalances: Sequence[Row], changes: Sequence[journal.Change] = ()) -> None:
     """Write both as the job does, and bring the other tables up to date."""
     DeltaRsTable(root, REBALANCES).append(to_arrow(REBALANCES, rebalances), Mark("job", 0))
     if changes:
@@ -70,7 +70,7 @@ def write_audited_story(root: Path) -> None:
     store(root, rows, [history.change(at, body, group="orders") for at, body in bodies])
 
 
-def write_story(root: Path) -> None:
+def write_story(root: Location) -> None:
     found = [
         rebalance(FIRST, 0, "group_created", None, members_after=1, queues_assigned=2, queues_after=2),
         rebalance(
