@@ -34,14 +34,15 @@ def write_groups(root: Path, groups: int, *troubles: Troubled, empty: int = 0, c
     for number, trouble in enumerate(troubles):
         for group in trouble.groups:
             name = f"{trouble.kind}-{number}-{group}"
-            bodies: list[tuple[int, Body]] = [(trouble.since, _opened(name, trouble))]
+            bodies: list[tuple[int, Body]] = [(trouble.since, opened(name, trouble))]
             if trouble.until is not None:
                 bodies.append((trouble.until, FindingClosed(finding_id=name, closed_at=T0 + trouble.until)))
             changes += [history.change(at, body, group, cluster) for at, body in bodies]
     store(root, [rebalance("r1", 0, "group_created", None)], changes)
 
 
-def _opened(name: str, trouble: Troubled) -> FindingOpened:
+def opened(name: str, trouble: Troubled) -> FindingOpened:
+    """Return the opening of one finding."""
     return FindingOpened(
         finding_id=name,
         finding=trouble.kind,
