@@ -1,4 +1,4 @@
-"""Who is woken for `flapping`: few groups of the demo, and none of a shift change in which many groups rebalance."""
+"""For which groups `flapping` is sent: few of the demo, and none of a shift change in which many groups rebalance."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def day() -> Mapping[str, Sequence[Row]]:
     return rows_of(play(CoreRun(RULES), batches()).changes)
 
 
-def test_a_shift_change_in_most_groups_wakes_nobody(day: Mapping[str, Sequence[Row]]) -> None:
+def test_a_shift_change_in_most_groups_sends_nothing(day: Mapping[str, Sequence[Row]]) -> None:
     flapping = [row for row in day["findings"] if row["kind"] == "flapping"]
     last_ms = max(row["opened_at"] for row in flapping) + SHIFT_EVERY_MS // 2
     open_now = {(row["cluster"], row["group_id"]) for row in flapping if row["closed_at"] is None}

@@ -82,7 +82,7 @@ def test_pages_of_a_group_and_of_a_rebalance_show_audits(tmp_path: Path, setting
         assert len(csv.splitlines()) == 3
 
 
-def test_pages_say_what_is_widespread_where_it_is_seen(tmp_path: Path, settings: Dashboard) -> None:
+def test_pages_show_what_is_widespread_where_it_matters(tmp_path: Path, settings: Dashboard) -> None:
     write_groups(tmp_path, 8, Troubled(names(1, 4)))
     notice = "<code>flapping</code> in 4 of 8 groups of"
     with TestClient(create_app(tmp_path, settings)) as client:

@@ -37,7 +37,7 @@ def test_a_message_has_what_the_rebalances_before_the_finding_cost() -> None:
     assert (cost["waiting_messages"], cost["repeated_estimated_messages"], cost["text"]) == (5_678, None, COST.text)
 
 
-def test_where_nothing_is_known_the_message_says_nothing_of_it() -> None:
+def test_without_costs_the_message_has_nothing_of_them() -> None:
     scene = Scene()
     scene.open(finding("f"))
     scene.engine.step(scene.findings)

@@ -46,5 +46,5 @@ def test_rebalances_of_the_hour_up_to_the_opening_count_with_it(tmp_path: Path) 
         (Cost(2, None, None, 3, 4), "2 rebalances: 3 messages were read twice, and about 4 more (estimated)"),
     ],
 )
-def test_what_is_not_known_is_left_out(cost: Cost, text: str) -> None:
+def test_unknown_costs_are_left_out(cost: Cost, text: str) -> None:
     assert cost.text == text

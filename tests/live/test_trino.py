@@ -15,24 +15,27 @@ import pytest
 from dashboard.questions.catalog import Question, questions
 from streaming.setup.java import find_java
 from streaming.tables.schema import TABLES, Row
-from tests.dashboard.questions.test_answer import Tables, columns_of, given, rows_of, tables
+from streaming.views.reader import Reader
+from tests.dashboard.demo_tables import write_demo
+from tests.dashboard.questions.test_answer import Tables, columns_of, given, rows_of
 from tests.kit.jars import class_path
 
-__all__ = ["tables"]
 _PATIENCE_S = 600
 _TIME = "timestamp(3) with time zone"
 _PLAIN = {pa.string(): "varchar", pa.int64(): "bigint", pa.int32(): "integer", pa.bool_(): "boolean"}
 
 
 @pytest.mark.slow
-def test_trino_gives_the_same_answers(demo_tables: Path, tables: Tables) -> None:
+def test_trino_gives_the_same_answers(tmp_path: Path) -> None:
+    write_demo(tmp_path)
+    tables = {name: Reader(tmp_path).rows(name) for name in TABLES}
     asked = {name: {"limit": 100_000, **given(name, tables)} for name in questions()}
     found = run([over(one, one.bound("trino", asked[name]), tables) for name, one in questions().items()])
     differing = {}
     for name, answered in zip(questions(), found, strict=True):
         rows = [tuple(row) for row in answered.get("rows", ())]
-        worked_out = [tuple(map(near, row)) for row in rows_of(demo_tables, name, **asked[name])]
-        if rows != worked_out or answered["columns"] != columns_of(demo_tables, name, asked[name]):
+        worked_out = [tuple(map(near, row)) for row in rows_of(tmp_path, name, **asked[name])]
+        if rows != worked_out or answered["columns"] != columns_of(tmp_path, name, asked[name]):
             first = next((pair for pair in zip_longest(rows, worked_out) if pair[0] != pair[1]), None)
             differing[name] = answered.get("error", first)
     assert not differing, differing
