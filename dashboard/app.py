@@ -27,7 +27,7 @@ from dashboard.security.rate_limit import RateLimit
 from streaming.alerts.follower import AlertsStatus
 from streaming.machine.http_access import AllowedHosts
 from streaming.settings.locations import Location
-from streaming.settings.model import Dashboard, Metrics, load
+from streaming.settings.model import Dashboard, Metrics, Widespread, load
 
 # Queries that run at the same time; others wait.
 THREADS = 8
@@ -51,6 +51,7 @@ def create_app(
     settings: Dashboard,
     *,
     metrics: Metrics | None = None,
+    widespread: Widespread | None = None,
     alerts: AlertsStatus | None = None,
     must_exist: bool = True,
 ) -> SecurityFrame:
@@ -61,14 +62,15 @@ def create_app(
 
     Args:
         root: Folder of the tables.
-        settings: The section ``dashboard``. metrics: The section of that name; None = its defaults.
+        settings: The section ``dashboard``.
+        metrics, widespread: The sections of these names; None = their defaults.
         alerts: Those that this process sends; None = none.
         must_exist: False = the job that writes the tables may start later.
 
     Raises:
         NoTablesError: There are no tables yet.
     """
-    reading = Reading.of(root, settings, must_exist=must_exist)
+    reading = Reading.of(root, settings, widespread=widespread, must_exist=must_exist)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

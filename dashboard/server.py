@@ -14,7 +14,7 @@ from dashboard.security.frame import SecurityFrame
 from streaming.alerts.follower import AlertsStatus
 from streaming.machine.http_access import require_token
 from streaming.settings.locations import Location
-from streaming.settings.model import Dashboard, Metrics
+from streaming.settings.model import Dashboard, Metrics, Widespread
 from streaming.setup.errors import SetupError
 
 # An id of 10 kB takes three bytes a character in an address.
@@ -28,7 +28,8 @@ class PageServer:
 
     Args:
         root: Folder of the tables.
-        settings: The section ``dashboard``. metrics: The section of that name; None = its defaults.
+        settings: The section ``dashboard``.
+        metrics, widespread: The sections of these names; None = their defaults.
         alerts: Those that this process sends; None = none.
         must_exist: False = the job that writes the tables may start later.
 
@@ -43,6 +44,7 @@ class PageServer:
         settings: Dashboard,
         *,
         metrics: Metrics | None = None,
+        widespread: Widespread | None = None,
         alerts: AlertsStatus | None = None,
         must_exist: bool = True,
     ) -> None:
@@ -53,7 +55,9 @@ class PageServer:
         name = f"[{settings.host}]" if ":" in settings.host else settings.host
         self.url = f"{scheme}://{name}:{self.port}/"
         try:
-            app = create_app(root, settings, metrics=metrics, alerts=alerts, must_exist=must_exist)
+            app = create_app(
+                root, settings, metrics=metrics, widespread=widespread, alerts=alerts, must_exist=must_exist
+            )
         except BaseException:
             self._socket.close()
             raise

@@ -10,7 +10,7 @@ import pyarrow as pa
 from dashboard.questions.catalog import NUMBERS, PARAMETERS, TIMES, Question
 from dashboard.reading.listings import SEARCH, SINCE, UNTIL, Listing
 from dashboard.reading.overview import ADDED
-from streaming.tables.columns import LONG, TIME, TRUTH, Column
+from streaming.tables.columns import LONG, TEXT, TIME, TRUTH, Column
 from streaming.tables.schema import TABLES
 from udfs.model.timestamps import LATEST_MS
 
@@ -145,6 +145,7 @@ CLUSTERS = answered(
         + named(groups=LONG, members=LONG, queues=LONG, in_trouble=LONG, open_findings=LONG)
         + named(rebalances_hour=LONG, rebalances_day=LONG)
         + named("last_rebalance_at")
+        + [Column("widespread_kinds", TEXT, "Kinds of findings that are widespread, with spaces between; null = none")]
     )
 )
 CHURN = answered(

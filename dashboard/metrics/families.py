@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from streaming.settings.model import Metrics
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.shared_columns import COST_NAMES
 from streaming.views.reader import Reader
+from streaming.views.widespread import WidespreadKind
 from udfs.model.journal import UNDER_WAY
 
 PREFIX = "rebalance_monitor_"
@@ -48,13 +49,21 @@ Values = dict[tuple[str, ...], float]
 Summed = Callable[[Reader, str, Sequence[str], Summing], Sums]
 
 
-def families(reader: Reader, settings: Metrics, summed: Summed = whole) -> list[Metric]:
+def families(
+    reader: Reader,
+    settings: Metrics,
+    summed: Summed = whole,
+    *,
+    widespread: Sequence[WidespreadKind] = (),
+    widespread_kinds: Collection[str] = (),
+) -> list[Metric]:
     """Return all families, their samples in the order of their labels.
 
     Args:
         reader: The tables.
         settings: Of labels.
         summed: Sums the tables that grow for ever.
+        widespread: What is open in many groups at once. widespread_kinds: Kinds that may be.
     """
     rebalances = summed(reader, "rebalances", _REBALANCES, _of_rows)
     decided = _decided(rebalances["decided"])
@@ -77,6 +86,7 @@ def families(reader: Reader, settings: Metrics, summed: Summed = whole) -> list[
             "group_lag_messages", "Messages between commits and ends of queues.", GROUP, lag_by_group(reader, groups)
         ),
         *_of_findings(found, groups),
+        _of_widespread(found, widespread, widespread_kinds, groups),
         _of_rejected(summed(reader, "rejected_events", ["reason"], _of_reasons)["rejected"]),
         *_of_audits(summed(reader, "audits", _AUDITS, _of_verdicts)["audits"], current, groups),
     ]
@@ -222,6 +232,27 @@ def _of_findings(found: pa.Table, groups: GroupLabels) -> Iterable[Metric]:
     yield _gauge("open_findings", "Open findings.", (*GROUP, *names), current)
     yield _counter("findings_opened", "Findings that opened.", ("cluster", *names), opened)
     yield _counter("findings_closed", "Findings that closed.", ("cluster", *names), closed)
+
+
+def _of_widespread(
+    found: pa.Table, widespread: Sequence[WidespreadKind], kinds: Collection[str], groups: GroupLabels
+) -> Metric:
+    many = {(one.cluster, one.kind): one.groups for one in widespread}
+    is_open: dict[tuple[str, str], bool] = defaultdict(bool)
+    for cluster, kind, closed_at in _rows(found, "cluster", "kind", "closed_at"):
+        if kind in kinds:
+            is_open[cluster, kind] |= closed_at is None
+    values: Values = defaultdict(float)
+    alone = set()
+    for place, is_now in is_open.items():
+        key = groups.cluster(place[0]), label(place[1])
+        values[key] += many.get(place, 0)
+        if is_now and place not in many:
+            alone.add(key)
+    # Of the clusters that are summed as `other`, one whose few groups are in trouble counts for all.
+    values |= dict.fromkeys(alone, 0.0)
+    text = "Groups with a kind of findings that is widespread in their cluster; 0 where it is not."
+    return _gauge("widespread_finding_groups", text, ("cluster", "kind"), values)
 
 
 def _of_rejected(counted: pa.Table) -> Metric:

@@ -12,6 +12,7 @@ from prometheus_client.exposition import choose_encoder
 from dashboard.metrics.families import PREFIX, TABLES_READ, families
 from dashboard.reading.questions import Reading
 from dashboard.reading.snapshots import MISSING
+from dashboard.reading.widespread import widespread
 from streaming.alerts.follower import AlertsStatus
 from streaming.settings.model import Metrics
 
@@ -38,12 +39,21 @@ def metrics(request: Request) -> Response:
     alerts: AlertsStatus = request.app.state.alerts
     is_running = alerts.is_running
 
+    many = widespread(reading)
+
     def compute() -> bytes:
-        found = families(reading.tables, settings, request.app.state.sums)
+        found = families(
+            reading.tables,
+            settings,
+            request.app.state.sums,
+            widespread=many,
+            widespread_kinds=reading.widespread.kinds,
+        )
         encoded: bytes = encode(_Families([*found, *of_alerts(is_running)]))
         return encoded
 
-    return Response(reading.kept(("metrics", content_type, is_running), TABLES_READ, compute), media_type=content_type)
+    key = ("metrics", content_type, is_running, many)
+    return Response(reading.kept(key, TABLES_READ, compute), media_type=content_type)
 
 
 def of_alerts(is_running: bool | None) -> Iterable[Metric]:

@@ -10,6 +10,7 @@ from dashboard.reading.listings import AUDITS, FINDINGS, GROUPS, MEMBERS, MINUTE
 from dashboard.reading.overview import churn
 from dashboard.reading.questions import Reading
 from dashboard.reading.timeline import timeline
+from dashboard.reading.widespread import widespread
 from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name, queues_text
@@ -59,6 +60,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "is_rebalancing": found[0]["state"] in UNDER_WAY,
         "waits": (found[0]["waits"] or "").split("; ") if found[0]["waits"] else [],
         "is_reported": any(row["reported"] for row in owners),
+        "widespread": [one for one in widespread(reading) if any(one.has(row) for row in findings.rows)],
         "findings": findings.rows,
         "past_findings": past,
         "rebalances": last.rows,

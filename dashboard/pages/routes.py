@@ -22,9 +22,11 @@ from dashboard.reading.listing_query import plain_rows, refuse_others
 from dashboard.reading.overview import BUSIEST, churn, churning, clusters, hours, overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
+from dashboard.reading.widespread import widespread
 from dashboard.reading.window import HOUR_MS, HOURS, last_day, newest_ms, page_time
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name
+from streaming.views.widespread import WidespreadKind
 
 LISTINGS_OF_PAGES = {
     "/": listings.GROUPS,
@@ -112,9 +114,13 @@ def groups(request: Request) -> Response:
             "churning": rebalancing,
             "churn": address(f"{API}churn", cluster=cluster, limit=BUSIEST),
         }
-        return found | seen | drawn | {"newest_ms": newest_ms(reading)}
+        return found | seen | drawn | {"newest_ms": newest_ms(reading), "widespread": _widespread(reading, cluster)}
 
     return page(request, "groups.html", compute)
+
+
+def _widespread(reading: Reading, cluster: str | None) -> list[WidespreadKind]:
+    return [one for one in widespread(reading) if cluster in (None, one.cluster)]
 
 
 def _totals(reading: Reading) -> Row:
@@ -212,7 +218,8 @@ def findings(request: Request) -> Response:
             Choice("open", "Open", ("yes", "no", "any"), "open and closed"),
         ]
         parameters, defaults = dict(request.query_params), {"open": "yes"}
-        return listing_page(reading, listings.FINDINGS, columns.FINDINGS, "/findings", parameters, choices, defaults)
+        found = listing_page(reading, listings.FINDINGS, columns.FINDINGS, "/findings", parameters, choices, defaults)
+        return found | {"widespread": _widespread(reading, found["asked"].get("cluster"))}
 
     return page(request, "findings.html", compute)
 

@@ -12,9 +12,9 @@ SELECT
     COUNT(*) FILTER (WHERE event_time < CAST(:at AS TIMESTAMP) - INTERVAL '7' DAY AND status = 'failed')
         AS failed_week_before,
     ROUND(COALESCE(SUM(COALESCE(queue_pause_ms, queue_pause_estimated_ms))
-        FILTER (WHERE event_time >= CAST(:at AS TIMESTAMP) - INTERVAL '7' DAY), 0) / 1000.0, 3) AS queue_pause_s_this_week,
+        FILTER (WHERE event_time >= CAST(:at AS TIMESTAMP) - INTERVAL '7' DAY), 0) / 1000e0, 3) AS queue_pause_s_this_week,
     ROUND(COALESCE(SUM(COALESCE(queue_pause_ms, queue_pause_estimated_ms))
-        FILTER (WHERE event_time < CAST(:at AS TIMESTAMP) - INTERVAL '7' DAY), 0) / 1000.0, 3) AS queue_pause_s_week_before
+        FILTER (WHERE event_time < CAST(:at AS TIMESTAMP) - INTERVAL '7' DAY), 0) / 1000e0, 3) AS queue_pause_s_week_before
 FROM rebalances
 WHERE event_time >= CAST(:at AS TIMESTAMP) - INTERVAL '14' DAY
     AND event_time < CAST(:at AS TIMESTAMP)

@@ -5,8 +5,8 @@
 SELECT
     trigger,
     COUNT(*) AS rebalances,
-    ROUND(COALESCE(SUM(COALESCE(queue_pause_ms, queue_pause_estimated_ms)), 0) / 1000.0, 3) AS queue_pause_s,
-    ROUND(AVG(COALESCE(pause_ms, pause_estimated_ms)) / 1000.0, 3) AS mean_pause_s,
+    ROUND(COALESCE(SUM(COALESCE(queue_pause_ms, queue_pause_estimated_ms)), 0) / 1000e0, 3) AS queue_pause_s,
+    ROUND(AVG(COALESCE(pause_ms, pause_estimated_ms)) / 1000e0, 3) AS mean_pause_s,
     CAST(SUM(repeated_messages) AS BIGINT) AS repeated_messages,
     CAST(SUM(repeated_estimated_messages) AS BIGINT) AS repeated_estimated_messages,
     CAST(SUM(waiting_messages) AS BIGINT) AS waiting_messages,

@@ -6,8 +6,8 @@ SELECT
     cluster,
     group_id,
     COUNT(*) AS rebalances,
-    ROUND(COALESCE(SUM(queue_pause_ms), 0) / 1000.0, 3) AS queue_pause_s,
-    ROUND(COALESCE(SUM(CASE WHEN queue_pause_ms IS NULL THEN queue_pause_estimated_ms END), 0) / 1000.0, 3)
+    ROUND(COALESCE(SUM(queue_pause_ms), 0) / 1000e0, 3) AS queue_pause_s,
+    ROUND(COALESCE(SUM(CASE WHEN queue_pause_ms IS NULL THEN queue_pause_estimated_ms END), 0) / 1000e0, 3)
         AS queue_pause_estimated_s,
     COUNT(*) FILTER (WHERE queue_pause_ms IS NULL AND queue_pause_estimated_ms IS NULL) AS of_unknown_pause,
     CAST(SUM(queues_moved) AS BIGINT) AS queues_moved

@@ -7,7 +7,7 @@ SELECT
     members,
     idle_members,
     queues,
-    ROUND(100.0 * idle_members / members, 1) AS percent_idle
+    ROUND(100e0 * idle_members / members, 1) AS percent_idle
 FROM groups
 WHERE idle_members > 0
     AND members > 0

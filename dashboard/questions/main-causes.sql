@@ -7,7 +7,7 @@ SELECT
     trigger,
     COUNT(*) AS rebalances,
     COUNT(DISTINCT group_id) AS in_groups,
-    ROUND(100.0 * COUNT(*) / SUM(COUNT(*)) OVER (PARTITION BY cluster), 1) AS percent_of_cluster
+    ROUND(100e0 * COUNT(*) / SUM(COUNT(*)) OVER (PARTITION BY cluster), 1) AS percent_of_cluster
 FROM rebalances
 WHERE event_time >= CAST(:since AS TIMESTAMP) AND event_time < CAST(:until AS TIMESTAMP)
     AND (:cluster = '' OR cluster = :cluster)

@@ -5,8 +5,8 @@ SELECT
     host,
     COUNT(*) AS sessions,
     COUNT(*) FILTER (WHERE left_reason = 'expired') AS expired,
-    ROUND(MIN(TIMESTAMPDIFF(MILLISECOND, joined_at, left_at)) / 1000.0, 1) AS shortest_s,
-    ROUND(AVG(TIMESTAMPDIFF(MILLISECOND, joined_at, left_at)) / 1000.0, 1) AS mean_s
+    ROUND(MIN(TIMESTAMPDIFF(MILLISECOND, joined_at, left_at)) / 1000e0, 1) AS shortest_s,
+    ROUND(AVG(TIMESTAMPDIFF(MILLISECOND, joined_at, left_at)) / 1000e0, 1) AS mean_s
 FROM members
 WHERE left_at IS NOT NULL
     AND joined_at >= CAST(:since AS TIMESTAMP)

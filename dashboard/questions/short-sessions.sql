@@ -8,8 +8,8 @@ SELECT
     host,
     COUNT(*) AS sessions,
     COUNT(*) FILTER (WHERE left_reason = 'expired') AS expired,
-    ROUND(MIN(DATE_DIFF('millisecond', joined_at, left_at)) / 1000.0, 1) AS shortest_s,
-    ROUND(AVG(DATE_DIFF('millisecond', joined_at, left_at)) / 1000.0, 1) AS mean_s
+    ROUND(MIN(DATE_DIFF('millisecond', joined_at, left_at)) / 1000e0, 1) AS shortest_s,
+    ROUND(AVG(DATE_DIFF('millisecond', joined_at, left_at)) / 1000e0, 1) AS mean_s
 FROM members
 WHERE left_at IS NOT NULL
     AND joined_at >= CAST(:since AS TIMESTAMP)

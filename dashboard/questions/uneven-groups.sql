@@ -9,7 +9,7 @@ SELECT
     members,
     queues,
     spread,
-    ROUND(1.0 * queues / members, 1) AS mean_queues
+    ROUND(1e0 * queues / members, 1) AS mean_queues
 FROM groups
 WHERE spread > 1
     AND members > 0

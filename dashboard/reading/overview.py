@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from dashboard.reading.questions import Reading
-from dashboard.reading.window import HOUR_MS, last_day, recent
+from dashboard.reading.widespread import widespread
+from dashboard.reading.window import HOUR_MS, Recent, last_day, recent
 from streaming.tables.columns import LONG, TEXT, Column
 from streaming.views.reader import Within
+from streaming.views.widespread import WidespreadKind
 
 # Worst first: a group has the worst of its findings, or what its own state says.
 HEALTH = ("critical", "warning", "info", "ok", "unknown")
 
 # What a row has beside the columns of ``groups``.
 ADDED = (
-    Column("health", TEXT, f"The worst of its findings, or what its state shows: {', '.join(HEALTH)}"),
+    Column(
+        "health",
+        TEXT,
+        f"The worst of its findings, or what its state shows: {', '.join(HEALTH)}; a kind that is widespread in its "
+        "cluster counts as info",
+    ),
     Column("open_findings", LONG, "Open findings"),
     Column("finding_kinds", TEXT, "Their kinds, with spaces between; null = there are none"),
     Column("rebalances_hour", LONG, "Rebalances of the last 60 minutes"),
@@ -22,12 +31,14 @@ ADDED = (
     Column("queues_moved_day", LONG, "Queues moved by these"),
 )
 
-_OVERVIEW = """
-with open as (
+_MANY = "many as (select unnest(?::varchar[]) as cluster, unnest(?::varchar[]) as kind, true as is_many)"
+_OVERVIEW = f"""
+with {_MANY}, open as (
     select cluster, group_id, count(*) as findings,
-        min(case severity when 'critical' then 0 when 'warning' then 1 else 2 end) as worst,
+        min(case when is_many then 2 when severity = 'critical' then 0 when severity = 'warning' then 1 else 2 end)
+            as worst,
         string_agg(distinct kind, ' ' order by kind) as kinds
-    from findings group by cluster, group_id
+    from findings left join many using (cluster, kind) group by cluster, group_id
 ), recent as (
     select cluster, group_id, sum(rebalances)::bigint as day, sum(queues_moved)::bigint as moved,
         sum(recent)::bigint as hour
@@ -77,30 +88,43 @@ def hours(reading: Reading) -> pa.Table:
 
 def overview(reading: Reading) -> pa.Table:
     """Return one row a group: its row of ``groups``, and what findings and the last day's rebalances add."""
-    window = last_day(reading)
-    first = recent(reading, window)
+    many = widespread(reading)
     columns = ["cluster", "group_id", "kind", "severity", "closed_at"]
 
     def compute() -> pa.Table:
         findings = reading.tables.read("findings", columns=columns, keep=lambda rows: rows["closed_at"].is_null())
         found = {"groups": reading.tables.read("groups"), "findings": findings, "hours": hours(reading)}
-        return reading.sql(_OVERVIEW, found)
+        return reading.sql(_OVERVIEW, found, _places(many))
 
-    return reading.kept(("overview", window.first_hour_ms, first), _TABLES, compute)
+    return reading.kept(("overview", *_time(reading), many), _TABLES, compute)
+
+
+def _time(reading: Reading) -> tuple[int, Recent]:
+    """Return what rows with recent rebalances are kept for, beside the versions of tables."""
+    window = last_day(reading)
+    return window.first_hour_ms, recent(reading, window)
+
+
+def _places(many: Sequence[WidespreadKind]) -> list[list[str]]:
+    return [[one.cluster for one in many], [one.kind for one in many]]
 
 
 def clusters(reading: Reading) -> pa.Table:
     """Return one row a cluster: its groups, members, groups in trouble, open findings and rebalances."""
-    sql = """
+    sql = f"""
+        with {_MANY}, kinds as (
+            select cluster, string_agg(kind, ' ' order by kind) as widespread_kinds from many group by cluster
+        )
         select cluster, any_value(system) as system, count(*) as groups, sum(members)::bigint as members,
             sum(queues)::bigint as queues, count(*) filter (health in ('critical', 'warning')) as in_trouble,
             sum(open_findings)::bigint as open_findings, sum(rebalances_hour)::bigint as rebalances_hour,
-            sum(rebalances_day)::bigint as rebalances_day, max(last_rebalance_at) as last_rebalance_at
-        from overview group by cluster order by cluster
+            sum(rebalances_day)::bigint as rebalances_day, max(last_rebalance_at) as last_rebalance_at,
+            any_value(widespread_kinds) as widespread_kinds
+        from overview left join kinds using (cluster) group by cluster order by cluster
     """
-    window = last_day(reading)
-    key = ("clusters", window.first_hour_ms, recent(reading, window))
-    return reading.kept(key, _TABLES, lambda: reading.sql(sql, {"overview": overview(reading)}))
+    many = widespread(reading)
+    key = ("clusters", *_time(reading), many)
+    return reading.kept(key, _TABLES, lambda: reading.sql(sql, {"overview": overview(reading)}, _places(many)))
 
 
 def churn_rows(reading: Reading, *, cluster: str | None = None, group: str | None = None) -> int:

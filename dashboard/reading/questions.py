@@ -13,7 +13,7 @@ from dashboard.reading.dependencies import note_reads
 from dashboard.reading.queries import Queries
 from dashboard.reading.snapshots import TableSnapshots
 from streaming.settings.locations import Location
-from streaming.settings.model import Dashboard
+from streaming.settings.model import Dashboard, Widespread, load
 from streaming.tables.schema import TABLES
 
 
@@ -27,16 +27,23 @@ class Reading:
         queries: SQL over Arrow columns.
         cache: Results for the current versions.
         max_rows: Of one answer.
+        widespread: When a kind of findings is.
     """
 
     tables: TableSnapshots
     queries: Queries
     cache: ResultCache
     max_rows: int
+    widespread: Widespread
 
     @classmethod
-    def of(cls, root: Location, settings: Dashboard, *, must_exist: bool = True) -> Reading:
+    def of(
+        cls, root: Location, settings: Dashboard, *, widespread: Widespread | None = None, must_exist: bool = True
+    ) -> Reading:
         """Read the tables below a folder.
+
+        Args:
+            widespread: The section of that name; None = its defaults.
 
         Raises:
             NoTablesError: There is none.
@@ -46,6 +53,7 @@ class Reading:
             queries=Queries(memory_bytes=settings.query_memory_bytes, timeout_ms=settings.query_timeout_ms),
             cache=ResultCache(settings.cache_bytes),
             max_rows=settings.max_rows,
+            widespread=widespread or load().widespread,
         )
 
     def versions(self, *names: str) -> tuple[int, ...]:

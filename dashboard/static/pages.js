@@ -1,4 +1,4 @@
-// What every page does: theme, zone of times, filters that act at once, and following the tables.
+// What every page does: theme, zone of times, filters, and following the tables.
 import { drawLanes } from "./lanes.js";
 
 const root = document.documentElement;
@@ -56,10 +56,31 @@ zoneButton.addEventListener("click", () => {
 });
 showTimes();
 
-// --- Filters: choosing acts at once, and the address has what was chosen ---
-document.addEventListener("change", (event) => {
-  if (event.target.matches(".filters select")) event.target.form.requestSubmit();
+// --- Filters: the address has what was chosen. A choice by pointer acts at once; keys go through the options, and what
+// they chose acts with Enter or the button ---
+let pointedAt = null;
+document.addEventListener("pointerdown", (event) => { pointedAt = event.target.closest("select"); }, true);
+document.addEventListener("keydown", (event) => {
+  pointedAt = null;
+  if (event.key !== "Enter" || !event.target.matches("select")) return;
+  const form = event.target.closest(".filters.changed");
+  if (form) { event.preventDefault(); form.requestSubmit(); }
+}, true);
+document.addEventListener("input", (event) => {
+  const form = event.target.closest(".filters");
+  if (form) hold(form, true);
 });
+document.addEventListener("change", (event) => {
+  const form = event.target.closest(".filters");
+  if (form && event.target === pointedAt) form.requestSubmit();
+});
+
+// What is chosen and not yet shown stays when the tables change meanwhile.
+function hold(form, isChanged) {
+  form.classList.toggle("changed", isChanged);
+  form.toggleAttribute("hx-morph-skip", isChanged);
+}
+
 document.addEventListener("submit", (event) => {
   // Filters without a value stay out of the address.
   if (!event.target.matches(".filters")) return;

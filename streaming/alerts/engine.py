@@ -2,100 +2,46 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
-
-from deltalake import DeltaTable
 
 from streaming.alerts.channels import Compose, Request, without_secrets
 from streaming.alerts.delivery import Deliver, DeliveryError, attempt, unsendable
+from streaming.alerts.finding_costs import FindingCosts, ReadCosts
+from streaming.alerts.findings_reader import Findings
+from streaming.alerts.holds import Holds, cooling_key
 from streaming.alerts.ledger import Ledger, Remembered, Sent
 from streaming.alerts.notices import Bundle, Notice, bundled, notice, vanished
 from streaming.alerts.retries import Retries
 from streaming.machine.logs import logger
-from streaming.settings.alerts import Alerts, in_maintenance
-from streaming.settings.locations import Location
-from streaming.tables.location import is_table, table_uri
-from streaming.tables.schema import Row
-from streaming.views.findings import SEVERITIES
-from streaming.views.reader import Reader
+from streaming.settings.alerts import Alerts
+from streaming.settings.model import Widespread
 
 _log = logger("alerts")
 
-
 # A row that is away for less may be back: tables are put in place one by one.
 MISSING_MS = 60_000
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What the table says now.
-
-    Attributes:
-        current: Open findings by id. closed: Those of a set of ids that closed, by id.
-        missing: Those of the set without a row.
-    """
-
-    current: Mapping[str, Row]
-    closed: Mapping[str, Row]
-    missing: Set[str] = frozenset()
-
-
-class FindingsReader:
-    """Reads the findings again when their table has a new version.
-
-    Args:
-        root: Folder of the tables.
-    """
-
-    def __init__(self, root: Location) -> None:
-        self._root = root
-        self._version: int | None = None
-        self._current: Mapping[str, Row] = {}
-        self._absent: Set[str] = frozenset()
-        self._ended: Mapping[str, Row] = {}
-
-    def read(self, awaited: set[str]) -> Findings:
-        """Return the open findings, and those of ``awaited`` that closed or have no row.
-
-        Raises:
-            DeltaError, OSError: The table cannot be read.
-        """
-        if not is_table(self._root, "findings"):
-            return Findings({}, {})
-        version = DeltaTable(table_uri(self._root, "findings")).version()
-        reader = Reader(self._root)
-        is_new = version != self._version
-        if is_new:
-            rows = reader.rows("findings", keep=lambda table: table["closed_at"].is_null())
-            self._current, self._version = {row["finding_id"]: row for row in rows}, version
-        absent = awaited - self._current.keys()
-        if is_new or absent != self._absent:
-            rows = reader.rows("findings", where={"finding_id": absent}) if absent else []
-            self._absent, self._ended = absent, {row["finding_id"]: row for row in rows}
-        closed = {name: row for name, row in self._ended.items() if row["closed_at"] is not None}
-        return Findings(self._current, closed, absent - self._ended.keys())
 
 
 class AlertEngine:
     """Decides what is due for each channel, sends it, and remembers that it was sent.
 
     Args:
-        settings: The section ``alerts``.
+        settings: The section ``alerts``. widespread: The section of that name.
         channels: By name. deliver: What sends a request.
         ledger: What was sent before.
         now_ms: The wall clock.
+        read_costs: Reads what the rebalances before findings cost.
     """
 
     def __init__(
         self,
         settings: Alerts,
+        widespread: Widespread,
         channels: Mapping[str, Compose],
         deliver: Deliver,
         ledger: Ledger,
         now_ms: Callable[[], int],
+        read_costs: ReadCosts,
     ) -> None:
         self._settings = settings
         self._channels = channels
@@ -103,7 +49,8 @@ class AlertEngine:
         self.ledger = ledger
         self._now_ms = now_ms
         self._retries = {name: Retries(settings.retry_first_ms, settings.retry_most_ms) for name in channels}
-        self._first_noticed: dict[str, int] = {}
+        self._holds = Holds(settings, widespread)
+        self._costs = FindingCosts(read_costs)
         self._refreshed_ms: int | None = None
 
     def step(self, findings: Findings, *, is_last: bool = False) -> int:
@@ -113,20 +60,20 @@ class AlertEngine:
             is_last: No other step follows, so nothing waits for more of its group.
         """
         now_ms = self._now_ms()
-        wait_ms = 0 if is_last else self._settings.group_wait_ms
-        self._first_noticed = {one: self._first_noticed.get(one, now_ms) for one in findings.current}
+        self._holds.update(findings, now_ms)
         self._note_missing(findings.missing, now_ms)
         accepted = 0
         for channel, compose in self._channels.items():
-            for bundle in self._messages(channel, findings, now_ms, wait_ms):
+            for bundle in self._messages(channel, findings, now_ms, is_last=is_last):
                 accepted += self._send(channel, compose, bundle, now_ms)
         return accepted + self._refresh(findings, now_ms)
 
     def due(self, findings: Findings) -> Iterable[Request]:
         """Yield what a last step would send now."""
         now_ms = self._now_ms()
+        self._holds.update(findings, now_ms)
         for channel, compose in self._channels.items():
-            for bundle in self._messages(channel, findings, now_ms, 0):
+            for bundle in self._messages(channel, findings, now_ms, is_last=True):
                 yield from compose(bundle, now_ms)
 
     def _note_missing(self, missing: Set[str], now_ms: int) -> None:
@@ -136,10 +83,10 @@ class AlertEngine:
             self.ledger.missing_since = noted
             self._write(now_ms)
 
-    def _messages(self, channel: str, findings: Findings, now_ms: int, wait_ms: int) -> list[Bundle]:
+    def _messages(self, channel: str, findings: Findings, now_ms: int, *, is_last: bool) -> list[Bundle]:
         """Return what is due for a channel: what it refused before alone, what it often did not accept last."""
         retries, most = self._retries[channel], self._settings.max_findings
-        pending = self._pending(self.ledger.of(channel), findings, now_ms)
+        pending = self._pending(self.ledger.of(channel), findings, now_ms, is_last=is_last)
         retries.keep({(one.finding_id, one.status) for one in pending})
         alone = [one for one in pending if retries.is_refused((one.finding_id, one.status))]
         fresh = [one for one in pending if not retries.is_refused((one.finding_id, one.status))]
@@ -147,37 +94,30 @@ class AlertEngine:
         ready = {
             one.key[:2]
             for one in fresh
-            if one.status == "opened" and self._first_noticed.get(one.finding_id, now_ms) + wait_ms <= now_ms
+            if one.status == "opened" and self._holds.has_waited(one.finding_id, now_ms, is_last=is_last)
         }
-        found = bundled([one for one in fresh if one.status == "closed" or one.key[:2] in ready], most)
-        found += bundled([one for one in alone if retries.is_due((one.finding_id, one.status), now_ms)], 1)
+        due = [one for one in fresh if one.status == "closed" or one.key[:2] in ready]
+        again = [one for one in alone if retries.is_due((one.finding_id, one.status), now_ms)]
+        due, again = (self._costs.added(those, findings.current, self.ledger.findings) for those in (due, again))
+        found = [*bundled(due, most), *bundled(again, 1)]
         return sorted(found, key=lambda bundle: retries.attempts(bundle.notices))
 
-    def _pending(self, sent: Sent, findings: Findings, now_ms: int) -> list[Notice]:
+    def _pending(self, sent: Sent, findings: Findings, now_ms: int, *, is_last: bool) -> list[Notice]:
         """Return what a channel was not sent yet."""
         closed = [notice(row, "closed") for name, row in findings.closed.items() if name in sent.opened]
         lost = [name for name in sorted(findings.missing & sent.opened.keys()) if self._has_vanished(name, now_ms)]
         ended = [vanished(name, self.ledger.findings.get(name), now_ms) for name in lost]
-        opened = [row for name, row in findings.current.items() if name not in sent.opened and self._counts(row)]
-        return [*closed, *ended, *(notice(row, "opened") for row in opened if not self._is_held(row, sent, now_ms))]
+        opened = [
+            notice(row, "opened")
+            for name, row in findings.current.items()
+            if name not in sent.opened
+            and self._holds.counts(row)
+            and not self._holds.is_held(row, sent, now_ms, is_last=is_last)
+        ]
+        return [*closed, *ended, *opened]
 
     def _has_vanished(self, name: str, now_ms: int) -> bool:
         return self.ledger.missing_since.get(name, now_ms) + MISSING_MS <= now_ms
-
-    def _counts(self, row: Row) -> bool:
-        settings = self._settings
-        worst = SEVERITIES.index(settings.min_severity)
-        return (
-            row["severity"] in SEVERITIES[: worst + 1]
-            and row["kind"] not in settings.ignored_findings
-            and any(re.fullmatch(pattern, row["group_id"] or "", re.DOTALL) for pattern in settings.groups)
-        )
-
-    def _is_held(self, row: Row, sent: Sent, now_ms: int) -> bool:
-        last = sent.cooling.get(_cooling(row))
-        if last is not None and now_ms < last + self._settings.cool_down_ms:
-            return True
-        return in_maintenance(self._settings.maintenance, row["cluster"] or "", row["group_id"] or "", now_ms)
 
     def _send(self, channel: str, compose: Compose, bundle: Bundle, now_ms: int) -> int:
         """Send the requests of a message one by one; what was accepted is remembered at once."""
@@ -212,14 +152,29 @@ class AlertEngine:
             pause_ms = retries.failed(notices, now_ms, error.retry_after_ms)
         event = "an alert was refused" if error.is_refusal else "a channel of alerts failed"
         _log.warning(event, channel=channel, reason=str(error), findings=len(notices), retry_ms=pause_ms)
+        resolutions = [one for one in notices if one.status == "closed"]
+        if error.is_refusal and resolutions:
+            self._note_refused_resolutions(channel, resolutions, now_ms)
+
+    def _note_refused_resolutions(self, channel: str, notices: Sequence[Notice], now_ms: int) -> None:
+        """Give up those that the channel has refused for too long: nothing else would end them."""
+        sent = self.ledger.of(channel)
+        for one in notices:
+            since_ms = sent.refused.setdefault(one.finding_id, now_ms)
+            if now_ms < since_ms + self._settings.resolve_for_ms:
+                continue
+            del sent.opened[one.finding_id]
+            values = {"kind": one.kind, "cluster": one.cluster, "group_id": one.group_id, "finding_id": one.finding_id}
+            _log.error("a resolution is refused for too long and given up: end it there", channel=channel, **values)
+        self._write(now_ms)
 
     def _remember(self, sent: Sent, notices: Sequence[Notice], now_ms: int) -> None:
         for one in notices:
             if one.status == "opened":
                 sent.opened[one.finding_id] = now_ms
-                sent.cooling[json.dumps(one.key)] = now_ms
+                sent.cooling[cooling_key(*one.key)] = now_ms
                 self.ledger.findings[one.finding_id] = Remembered(
-                    one.cluster, one.group_id, one.kind, one.severity, one.opened_at_ms
+                    one.cluster, one.group_id, one.kind, one.severity, one.opened_at_ms, one.cost
                 )
             else:
                 sent.opened.pop(one.finding_id, None)
@@ -235,7 +190,8 @@ class AlertEngine:
         if compose is None or now_ms < due_ms:
             return 0
         sent, retries = self.ledger.of("alertmanager").opened, self._retries["alertmanager"]
-        current = [notice(row, "opened") for name, row in findings.current.items() if sent.get(name, now_ms) < now_ms]
+        again = [notice(row, "opened") for name, row in findings.current.items() if sent.get(name, now_ms) < now_ms]
+        current = self._costs.added(again, findings.current, self.ledger.findings)
         accepted, most = 0, self._settings.max_findings
         for bundle in (Bundle(current[first : first + most]) for first in range(0, len(current), most)):
             if not retries.may_try(now_ms):
@@ -258,11 +214,3 @@ class AlertEngine:
 def shown(requests: Iterable[Request]) -> Sequence[Mapping[str, object]]:
     """Return requests as a dry run shows them."""
     return [without_secrets(request) for request in requests]
-
-
-def _group(row: Row) -> tuple[str, str]:
-    return row["cluster"] or "", row["group_id"] or ""
-
-
-def _cooling(row: Row) -> str:
-    return json.dumps([*_group(row), row["kind"]])

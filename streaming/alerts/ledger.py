@@ -10,6 +10,7 @@ import msgspec
 
 from streaming.machine.atomic_file import write_atomically
 from streaming.setup.errors import SetupError
+from streaming.views.rebalance_costs import Cost
 
 VERSION: Final = 1
 
@@ -20,20 +21,23 @@ class Sent(msgspec.Struct):
     Attributes:
         opened: Open findings that were sent, with the time of sending, in epoch milliseconds.
         cooling: Cluster, group and kind, as JSON -> when a finding of them was last sent.
+        refused: Findings of ``opened`` whose resolution was refused -> when for the first time.
     """
 
     opened: dict[str, int] = msgspec.field(default_factory=dict)
     cooling: dict[str, int] = msgspec.field(default_factory=dict)
+    refused: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class Remembered(msgspec.Struct):
-    """What was sent of an open finding, by which it can be resolved when its row is gone."""
+    """What was sent of an open finding, by which it is resolved also when its row is gone."""
 
     cluster: str
     group_id: str
     kind: str
     severity: str
     opened_at_ms: int
+    cost: Cost | None = None
 
 
 class _File(msgspec.Struct):
@@ -91,6 +95,7 @@ class Ledger:
         """
         for sent in self._channels.values():
             sent.cooling = {key: at for key, at in sent.cooling.items() if at > cooling_since_ms}
+            sent.refused = {name: at for name, at in sent.refused.items() if name in sent.opened}
         current = self.open_findings
         self.findings = {name: one for name, one in self.findings.items() if name in current}
         self.missing_since = {name: at for name, at in self.missing_since.items() if name in current}

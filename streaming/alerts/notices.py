@@ -10,10 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from streaming.alerts.ledger import Remembered
 from streaming.tables.schema import Row
 from streaming.terminal.escape import printable
 from streaming.terminal.format import time_text
+from streaming.views.rebalance_costs import Cost
 
 Status: TypeAlias = Literal["opened", "closed"]
 LONGEST_NAME = 200
@@ -28,6 +31,7 @@ class Notice:
         finding_id: As in the tables.
         cluster, group_id, kind: Cut; an empty group is the cluster itself. key: What they are in the tables.
         opened_at_ms, closed_at_ms: Epoch milliseconds.
+        cost: What the group's rebalances cost in the hour up to the opening; None = nothing is known.
     """
 
     finding_id: str
@@ -41,8 +45,9 @@ class Notice:
     opened_at_ms: int
     closed_at_ms: int | None
     key: tuple[str, str, str]
+    cost: Cost | None = None
 
-    def shown(self) -> dict[str, str | None]:
+    def shown(self) -> dict[str, object]:
         """Return what templates and receivers get, times in RFC 3339."""
         return {
             "finding_id": self.finding_id,
@@ -55,6 +60,7 @@ class Notice:
             "advice": self.advice,
             "opened_at": time_text(self.opened_at_ms),
             "closed_at": None if self.closed_at_ms is None else time_text(self.closed_at_ms),
+            "cost": None if self.cost is None else {**msgspec.structs.asdict(self.cost), "text": self.cost.text},
         }
 
 

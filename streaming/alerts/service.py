@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 from streaming.alerts.channels import Request, channels
 from streaming.alerts.delivery import Deliver, http_delivery
-from streaming.alerts.engine import AlertEngine, FindingsReader, shown
+from streaming.alerts.engine import AlertEngine, shown
+from streaming.alerts.findings_reader import FindingsReader
 from streaming.alerts.follower import AlertsStatus, follow
 from streaming.alerts.ledger import Ledger
 from streaming.alerts.templates import Texts
@@ -21,6 +22,7 @@ from streaming.machine.logs import logger
 from streaming.settings.alerts import Alerts
 from streaming.settings.errors import SettingsError
 from streaming.settings.locations import Location
+from streaming.settings.model import Widespread
 from streaming.setup.errors import SetupError
 
 # Opens what sends requests, by the settings.
@@ -35,45 +37,60 @@ def is_configured(settings: Alerts) -> bool:
     return bool(channels(settings, _texts(settings)))
 
 
-def dry_run(root: Location, settings: Alerts, now: Callable[[], int] = now_ms) -> Sequence[Mapping[str, object]]:
+def dry_run(
+    root: Location, settings: Alerts, widespread: Widespread, now: Callable[[], int] = now_ms
+) -> Sequence[Mapping[str, object]]:
     """Return what would be sent now, without secrets; nothing is sent and nothing remembered."""
-    engine = _engine(settings, _refuse, now)
-    return shown(engine.due(FindingsReader(root).read(engine.ledger.open_findings)))
+    reader = FindingsReader(root, widespread, now)
+    engine = _engine(reader, settings, widespread, _refuse, now)
+    return shown(engine.due(reader.read(engine.ledger.open_findings)))
 
 
-def run_once(root: Location, settings: Alerts, delivery: Delivery = http_delivery) -> int:
+def run_once(root: Location, settings: Alerts, widespread: Widespread, delivery: Delivery = http_delivery) -> int:
     """Send what is due now, without waiting for more of a group; return how many requests were accepted."""
+    reader = FindingsReader(root, widespread, now_ms)
     with _sole_sender(settings), delivery(settings) as deliver:
-        engine = _engine(settings, deliver, now_ms)
-        return engine.step(FindingsReader(root).read(engine.ledger.open_findings), is_last=True)
+        engine = _engine(reader, settings, widespread, deliver, now_ms)
+        return engine.step(reader.read(engine.ledger.open_findings), is_last=True)
 
 
-def run(root: Location, settings: Alerts, wait: Callable[[float], bool], delivery: Delivery = http_delivery) -> None:
+def run(
+    root: Location,
+    settings: Alerts,
+    widespread: Widespread,
+    wait: Callable[[float], bool],
+    delivery: Delivery = http_delivery,
+) -> None:
     """Send what becomes due until ``wait`` returns true.
 
     Raises:
         SetupError: Another process sends by the same state.
     """
+    reader = FindingsReader(root, widespread, now_ms)
     with _sole_sender(settings), delivery(settings) as deliver:
-        engine = _engine(settings, deliver, now_ms)
+        engine = _engine(reader, settings, widespread, deliver, now_ms)
         _log.info("alerts", channels=sorted(channels(settings, _texts(settings))), open=dict(engine.ledger.shown()))
-        follow(FindingsReader(root), engine, wait, settings)
+        follow(reader, engine, wait, settings)
 
 
 @contextmanager
-def in_background(root: Location, settings: Alerts, status: AlertsStatus | None = None) -> Iterator[None]:
+def in_background(
+    root: Location, settings: Alerts, widespread: Widespread, status: AlertsStatus | None = None
+) -> Iterator[None]:
     """Send from a thread while the context is open, if there is a channel; what is wrong with it is raised at once.
 
     Args:
+        widespread: When a kind of findings is widespread, and is not sent.
         status: Is kept up to date.
     """
     if not is_configured(settings):
         yield
         return
     stop = threading.Event()
+    reader = FindingsReader(root, widespread, now_ms)
     with _sole_sender(settings), http_delivery(settings) as deliver:
-        engine = _engine(settings, deliver, now_ms)
-        arguments = (FindingsReader(root), engine, stop.wait, settings, status)
+        engine = _engine(reader, settings, widespread, deliver, now_ms)
+        arguments = (reader, engine, stop.wait, settings, status)
         thread = threading.Thread(target=follow, args=arguments, name="alerts", daemon=True)
         thread.start()
         try:
@@ -95,14 +112,18 @@ def _sole_sender(settings: Alerts) -> Iterator[None]:
         yield
 
 
-def _engine(settings: Alerts, deliver: Deliver, now: Callable[[], int]) -> AlertEngine:
+def _engine(
+    reader: FindingsReader, settings: Alerts, widespread: Widespread, deliver: Deliver, now: Callable[[], int]
+) -> AlertEngine:
     found = channels(settings, _texts(settings))
     if not found:
         raise SetupError(
             "no channel is configured",
             "set alerts.webhook_url, alerts.alertmanager_url, alerts.slack_url or alerts.pagerduty_routing_key",
         )
-    return AlertEngine(settings, found, deliver, Ledger(Path(settings.state_file)), now)
+    return AlertEngine(
+        settings, widespread, found, deliver, Ledger(Path(settings.state_file)), now, read_costs=reader.costs
+    )
 
 
 def _texts(settings: Alerts) -> Texts:

@@ -39,11 +39,11 @@ def alerts(
     with answering():
         Reader(root)
     if is_dry:
-        for request in service.dry_run(root, settings.alerts):
+        for request in service.dry_run(root, settings.alerts, settings.widespread):
             sys.stdout.write(json.dumps(request, ensure_ascii=False) + "\n")
     elif once:
-        sys.stderr.write(f"sent: {service.run_once(root, settings.alerts)}\n")
+        sys.stderr.write(f"sent: {service.run_once(root, settings.alerts, settings.widespread)}\n")
     else:
         stop = StopRequest()
         with stop.by_signals():
-            service.run(root, settings.alerts, stop.wait)
+            service.run(root, settings.alerts, settings.widespread, stop.wait)

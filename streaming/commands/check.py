@@ -75,7 +75,8 @@ def check(
 ) -> None:
     """Exit with 0 (ok), 1 (warning), 2 (critical) or 3 (unknown) by open findings and objectives, with one line.
 
-    Open findings of severity critical are critical, those of severity warning a warning. Unknown: the tables cannot be
+    Open findings of severity critical are critical, those of severity warning a warning. Kinds that are widespread, see
+    the settings [widespread], are named and do not count. Unknown: the tables cannot be
     read or do not know --cluster or --group, or the arguments cannot be used.
     """
     from streaming.commands.options import span_ms, time_ms
@@ -128,7 +129,14 @@ def _evaluated(
     require_present(reader, cluster, group)
     committed_ms = last_commit_ms(root) if at_ms is None else None
     return evaluate(
-        reader, settings.check, at, cluster=cluster, group=group, ignored=ignored, committed_ms=committed_ms
+        reader,
+        settings.check,
+        settings.widespread,
+        at,
+        cluster=cluster,
+        group=group,
+        ignored=ignored,
+        committed_ms=committed_ms,
     )
 
 
@@ -148,8 +156,16 @@ def sentence(found: Evaluation) -> str:
         where = _plain("/".join(filter(None, (first["cluster"], first["group_id"]))))
         reasons.append(f"open findings: {', '.join([*kinds[:_NAMED], *more])}, first of {where}")
     reasons += [_missed(figure) for figure in found.figures if figure.state != "ok"]
-    words = "; ".join(reasons) or "no open findings, all objectives met"
+    none = "no open findings that count" if found.widespread else "no open findings"
+    words = "; ".join([*(reasons or [f"{none}, all objectives met"]), *_widespread(found)])
     return _plain(f"REBALANCES {found.state.upper()} - {words}", _LONGEST)
+
+
+def _widespread(found: Evaluation) -> list[str]:
+    """Return what is not counted because it is open in many groups."""
+    names = [_plain(one.text) for one in found.widespread]
+    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    return [f"widespread, not counted: {', '.join([*names[:_NAMED], *more])}"] if names else []
 
 
 def _missed(figure: Figure) -> str:
@@ -181,6 +197,10 @@ def _json(found: Evaluation) -> dict[str, object]:
         "state": found.state,
         "exit_code": EXIT_CODES[found.state],
         "message": sentence(found),
+        "widespread": [
+            {"cluster": one.cluster, "kind": one.kind, "groups": one.groups, "of_groups": one.of_groups}
+            for one in found.widespread
+        ],
         "findings": with_times(list(found.findings), time_columns("findings")),
         "objectives": [
             {

@@ -89,11 +89,12 @@ def _pages(settings: Settings, job: Job) -> Iterator[None]:
     """Serve the pages over the demo's tables, at the address of the settings or, where that is taken, a free one."""
     from dashboard.server import PageServer
 
-    tables, chosen = settings.job.tables, settings.dashboard
+    tables, chosen, widespread = settings.job.tables, settings.dashboard, settings.widespread
     try:
-        server = PageServer(tables, chosen, must_exist=False)
+        server = PageServer(tables, chosen, widespread=widespread, must_exist=False)
     except SetupError:
-        server = PageServer(tables, chosen.model_copy(update={"port": 0}), must_exist=False)
+        free = chosen.model_copy(update={"port": 0})
+        server = PageServer(tables, free, widespread=widespread, must_exist=False)
     with server.in_background():
         sys.stderr.write(f"pages: {server.url}\n")
         job.status.pages = server.url

@@ -37,13 +37,19 @@ def serve(
     logs.configure(settings.log.level, settings.log.format)
     with answering():
         status = AlertsStatus()
-        server = PageServer(settings.job.tables, settings.dashboard, metrics=settings.metrics, alerts=status)
+        server = PageServer(
+            settings.job.tables,
+            settings.dashboard,
+            metrics=settings.metrics,
+            widespread=settings.widespread,
+            alerts=status,
+        )
     # The server gives a signal on to whoever took it before: alerts end what they send, and then the process ends.
     stop = StopRequest()
     with (
         closing(server),
         stop.by_signals(),
-        alerts.in_background(settings.job.tables, settings.alerts, status),
+        alerts.in_background(settings.job.tables, settings.alerts, settings.widespread, status),
     ):
         server.run(lambda: stop.is_requested, lambda: _announce(server.url))
 

@@ -68,6 +68,7 @@ class Alerts(Section):
     maintenance: tuple[Window, ...]
     retry_first_ms: SomeSpan
     retry_most_ms: SomeSpan
+    resolve_for_ms: Span
     timeout_ms: SomeSpan
     title: Template
     text: Template

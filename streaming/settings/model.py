@@ -148,6 +148,13 @@ class Check(Section):
     table_age_s_critical: Objective
 
 
+class Widespread(Section):
+    kinds: tuple[str, ...]
+    share: float = Field(ge=0, le=1, allow_inf_nan=False)
+    min_groups: SomeCount
+    span_ms: Span
+
+
 class Spark(Section):
     master: str
     driver_memory: str
@@ -205,6 +212,7 @@ class Settings(Clusters):
     event_log: EventLogLimits
     tables: Tables
     check: Check
+    widespread: Widespread
     storage: Storage
     spark: Spark
     dashboard: Dashboard

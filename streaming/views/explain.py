@@ -13,6 +13,7 @@ from streaming.terminal.format import count, queue_name, span_of_time, time_text
 from streaming.views import audits, phases
 from streaming.views.members import DEPARTURES
 from streaming.views.reader import Reader, time_scalar
+from streaming.views.rebalance_costs import repeated_text
 from streaming.views.rebalances import one_rebalance
 from streaming.views.siblings import siblings_of
 from udfs.model.comparability import NOT_REPORTED, SENTENCES
@@ -310,12 +311,7 @@ def _messages(row: Row) -> str:
     known, estimated, waiting = (row.get(name) for name in COST_NAMES)
     if known is estimated is waiting is None:
         return "Messages: how many were read twice or waited is not known."
-    if known is None and estimated is None:
-        twice = "how many were read twice is not known"
-    elif known is None:
-        twice = f"about {estimated} were read twice (estimated)"
-    else:
-        twice = f"{known} were read twice" + ("" if estimated is None else f", and about {estimated} more (estimated)")
+    twice = repeated_text(known, estimated) or "how many were read twice is not known"
     waited = "how many waited is not known" if waiting is None else f"{waiting} waited for the new owners of queues"
     return f"Messages: {twice}; {waited}."
 

@@ -12,13 +12,14 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from streaming.settings.locations import Location
-from streaming.settings.model import Check
+from streaming.settings.model import Check, Widespread
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.errors import NotFoundError
 from streaming.tables.location import is_table, table_uri
 from streaming.tables.schema import TABLES, Row
 from streaming.views.findings import SEVERITIES
 from streaming.views.reader import Reader, holds_at, time_scalar
+from streaming.views.widespread import WidespreadKind, widespread_kinds
 
 State: TypeAlias = Literal["ok", "warning", "critical"]
 # In this order an objective is named; each is ``NAME_warning`` and ``NAME_critical`` in the settings.
@@ -63,10 +64,12 @@ class Evaluation:
     Attributes:
         findings: Open findings that count, the most severe first.
         figures: Every objective.
+        widespread: What is open in many groups at once; findings of it do not count.
     """
 
     findings: Sequence[Row]
     figures: Sequence[Figure]
+    widespread: Sequence[WidespreadKind] = ()
 
     @property
     def state(self) -> State:
@@ -86,6 +89,7 @@ _WORST_FIRST: Sequence[State] = ("critical", "warning")
 def evaluate(
     reader: Reader,
     objectives: Check,
+    widespread: Widespread,
     now_ms: int,
     *,
     cluster: str | None = None,
@@ -96,6 +100,7 @@ def evaluate(
     """Return what was open and how the objectives stood at a time.
 
     Args:
+        widespread: What is open in many groups at once, and does not count.
         now_ms: Only what was so at this time counts; rates are those of ``objectives.window_ms`` before it.
         cluster, group: Only of these.
         ignored: Kinds of findings that do not count, beside those of severity info.
@@ -104,9 +109,14 @@ def evaluate(
     where = {"cluster": cluster, "group_id": group}
     left_out = {*ignored, *objectives.ignored_findings}
     found = reader.rows("findings", where=where, keep=holds_at("opened_at", "closed_at", now_ms))
-    counted = [row for row in found if row["severity"] != "info" and row["kind"] not in left_out]
+    among = [one for one in widespread_kinds(reader, widespread, now_ms, cluster=cluster) if one.kind not in left_out]
+    counted = [
+        row
+        for row in found
+        if row["severity"] != "info" and row["kind"] not in left_out and not any(one.has(row) for one in among)
+    ]
     counted.sort(key=lambda row: (SEVERITIES.index(row["severity"]), row["kind"], row["opened_at"], row["finding_id"]))
-    return Evaluation(counted, _figures(reader, objectives, now_ms, where, committed_ms))
+    return Evaluation(counted, _figures(reader, objectives, now_ms, where, committed_ms), among)
 
 
 def require_present(reader: Reader, cluster: str | None, group: str | None) -> None:

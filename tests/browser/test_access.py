@@ -216,9 +216,35 @@ def test_the_keyboard_alone_opens_a_question(page: Page, day_url: str) -> None:
 
 def test_the_keyboard_alone_filters_a_listing(page: Page, day_url: str) -> None:
     page.goto(f"{day_url}/rebalances?since=0")
-    tab_to(page, "status")
+    # Keys go through the options of several filters before anything is asked for.
+    tab_to(page, "trigger")
     page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Tab")
+    assert focused(page) == "status"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_label("Status")).to_have_value("completed")
+    assert page.url == f"{day_url}/rebalances?since=0"
+    page.keyboard.press("Enter")
     page.wait_for_url("**status=completed*")
+    expect(page.get_by_label("Status")).to_have_value("completed")
+    # By the button it is the same, also for what was chosen from the open list.
+    tab_to(page, "agrees")
+    page.keyboard.press("Alt+ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Agrees")).to_have_value("true")
+    tab_to(page, "Show")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**agrees=true*")
+    # The page before shows what its address has.
+    page.go_back()
+    page.wait_for_url(lambda url: "agrees" not in url)
+    expect(page.get_by_label("Agrees")).to_have_value("")
     expect(page.get_by_label("Status")).to_have_value("completed")
     fitting = page.evaluate("fetch('/api/v1/rebalances?since=0&limit=1&status=completed').then(one => one.json())")
     expect(page.locator(".pager span").first).to_have_text(f"1–100 of {fitting['total']:,}")

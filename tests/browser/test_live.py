@@ -81,6 +81,24 @@ def test_what_a_reader_opened_stays_open(page: Page, small: Path, serve: Callabl
     assert page.locator("figure details").first.get_attribute("open") is not None
 
 
+def test_what_is_chosen_and_not_yet_shown_stays(page: Page, small: Path, serve: Callable[..., PageServer]) -> None:
+    url = serve(small).url
+    page.goto(url + "rebalances?since=0")
+    expect(page.locator("#live-state")).to_have_text("live")
+    page.get_by_role("searchbox").press_sequentially("orders")
+    page.get_by_label("Cause").focus()
+    page.keyboard.press("ArrowDown")
+    chosen = page.get_by_label("Cause").input_value()
+    assert chosen
+    add(small, 1)
+    expect(page.locator("main")).to_contain_text("member-1 joined")
+    assert page.evaluate("document.activeElement.name") == "trigger"
+    assert page.get_by_label("Cause").input_value() == chosen
+    assert page.get_by_role("searchbox").input_value() == "orders"
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**q=orders&trigger={chosen}*")
+
+
 def test_the_last_hour_of_a_silent_cluster_passes(page: Page, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [T0 + 30 * MINUTE_MS]
     monkeypatch.setattr(window, "now_ms", lambda: now[0])

@@ -27,12 +27,13 @@ _PROGRAMS = {
     "MetaqMember": ("metaq-server-1.4.6.2",),
     "RocketMqLoopback": ("rocketmq-server-4.9.7", "rocketmq-server-5.5.0"),
     "RocketMqMember": ("rocketmq-client-4.9.8", "rocketmq-server-5.5.0"),
+    "TrinoQueries": ("trino-431",),
 }
 # Compiled with each of them: how members talk.
 _SHARED = ("Conversation",)
 _COMPILE_TIMEOUT_S = 300
 # Fetched and compiled by the tests that take long, when they need them.
-_LATER = ("kafka-3.9.1", "kafka-4.4.0")
+_LATER = ("kafka-3.9.1", "kafka-4.4.0", "trino-431")
 
 
 def kit_jars(name: str) -> list[Path]:
@@ -91,7 +92,7 @@ def main() -> int:
         with ThreadPoolExecutor(max_workers=3) as pool:
             list(pool.map(kit_jars, names))
         for program, sets in _PROGRAMS.items():
-            for name in sets:
+            for name in set(sets).difference(_LATER):
                 _compiled(name, program)
     except SetupError as error:
         ivy.progress(f"error: {error}")

@@ -193,9 +193,9 @@ def test_the_monitors_own_alerts_reach_the_alertmanager_and_resolve(
 ) -> None:
     values = {"alertmanager_url": manager.url, "group_wait_ms": 0, "poll_interval_ms": 100, "cool_down_ms": 0}
     values["state_file"] = tmp_path / "alerts.json"
-    alerts = load(overrides={f"alerts.{name}": value for name, value in values.items()}).alerts
+    settings = load(overrides={f"alerts.{name}": value for name, value in values.items()})
     planted.finding("own", is_open=True)
-    with service.in_background(planted.root, alerts):
+    with service.in_background(planted.root, settings.alerts, settings.widespread):
         wait_until(lambda: received(manager, "RebalanceFinding"), "the alert")
         (alert,) = received(manager, "RebalanceFinding")
         assert alert["labels"]["group"] == "calm"

@@ -17,6 +17,7 @@ from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.schema import TABLES, Row
 from streaming.tables.shared_columns import COST_NAMES
 from streaming.views.reader import Reader
+from streaming.views.widespread import WidespreadKind
 from tests.dashboard.metrics.test_labels import metrics
 
 Samples = Mapping[str, Mapping[tuple[str, ...], float]]
@@ -35,9 +36,9 @@ class GivenRows:
         return max((row[column] for row in self._rows.get(name, ())), default=None)
 
 
-def samples(reader: Any, settings: Metrics, summed: Summed = whole) -> Samples:
+def samples(reader: Any, settings: Metrics, summed: Summed = whole, **more: Any) -> Samples:
     found: dict[str, dict[tuple[str, ...], float]] = {}
-    for family in families(reader, settings, summed):
+    for family in families(reader, settings, summed, **more):
         for one in family.samples:
             mine = found.setdefault(one.name.removeprefix("rebalance_monitor_"), {})
             key = tuple(one.labels.values())
@@ -221,3 +222,30 @@ def test_audits_by_verdict_and_groups_by_the_verdict_on_their_strategy() -> None
     assert found["group_strategy_contradicted"] == {("c", "g"): 1, ("c", "h"): 0}
     assert found["group_rebalancing"] == {("c", "g"): 0, ("c", "h"): 1, ("c", "i"): 0}
     assert found["groups_by_strategy_verdict"] == {("c", "contradicted"): 1, ("c", "proven"): 1}
+
+
+def test_widespread_findings_by_cluster_and_kind_are_zero_where_few_groups_have_them() -> None:
+    made_up = [
+        finding_of("c1", "flapping"),
+        finding_of("c2", "flapping"),
+        finding_of("c3", "flapping", closed_at=1),
+        finding_of("c1", "queue_unassigned"),
+    ]
+    many = [WidespreadKind("c1", "flapping", 4, 8)]
+    found = samples(GivenRows(findings=made_up), metrics(), widespread=many, widespread_kinds=["flapping"])
+    values = {("c1", "flapping"): 4, ("c2", "flapping"): 0, ("c3", "flapping"): 0}
+    assert found["widespread_finding_groups"] == values
+
+
+@pytest.mark.parametrize(("closed_at", "value"), [(None, 0), (1, 9)])
+def test_of_clusters_that_are_summed_one_with_few_such_groups_counts_for_all(closed_at: int | None, value: int) -> None:
+    made_up = [finding_of("c2", "flapping"), finding_of("c3", "flapping"), finding_of("c4", "flapping", closed_at)]
+    many = [WidespreadKind("c2", "flapping", 4, 8), WidespreadKind("c3", "flapping", 5, 9)]
+    settings = metrics(max_clusters=0)
+    found = samples(GivenRows(findings=made_up), settings, widespread=many, widespread_kinds=["flapping"])
+    assert found["widespread_finding_groups"] == {("other", "flapping"): value}
+
+
+def finding_of(cluster: str, kind: str, closed_at: int | None = None) -> Row:
+    about = {"finding_id": f"{cluster}-{kind}", "cluster": cluster, "kind": kind, "group_id": "g"}
+    return {**about, "severity": "warning", "opened_at": 0, "closed_at": closed_at}

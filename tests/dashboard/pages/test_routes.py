@@ -20,6 +20,7 @@ from streaming.tables.schema import TABLES
 from tests.browser.day_tables import T0, write_rows
 from tests.dashboard.chart_tables import GROUPS, MINUTES, name_of, write_many
 from tests.streaming.tables.journals import Journal, assigned, released, stable
+from tests.streaming.views.many_groups import Troubled, names, opened, write_groups
 from tests.streaming.views.story import FIRST, SECOND, THIRD, rebalance, store, write_audited_story
 
 PAGES = {
@@ -79,6 +80,34 @@ def test_pages_of_a_group_and_of_a_rebalance_show_audits(tmp_path: Path, setting
         assert (audit["rebalance_id"], audit["differing"][0]["expected"]) == (SECOND, ["a"])
         csv = client.get("/api/v1/audits?since=0&format=csv").text
         assert len(csv.splitlines()) == 3
+
+
+def test_pages_show_what_is_widespread_where_it_matters(tmp_path: Path, settings: Dashboard) -> None:
+    write_groups(tmp_path, 8, Troubled(names(1, 4)))
+    notice = "<code>flapping</code> in 4 of 8 groups of"
+    with TestClient(create_app(tmp_path, settings)) as client:
+        for path in ("/", "/?cluster=c1", "/findings", "/findings?cluster=c1", "/group?cluster=c1&group=g1"):
+            assert client.get(path).text.count(notice) == 1
+        for path in ("/?cluster=c2", "/findings?cluster=c2", "/group?cluster=c1&group=g8"):
+            assert notice not in client.get(path).text
+        assert client.get("/api/v1/groups?health=warning").json()["total"] == 0
+        assert client.get("/v3/kafka/c1/consumer/g1/status").json()["status"]["status"] == "OK"
+
+
+def test_what_is_widespread_in_many_clusters_is_one_line(tmp_path: Path, settings: Dashboard) -> None:
+    history = Journal()
+    changes = [
+        history.change(0, body, group, f"c{number}")
+        for number in range(8)
+        for group in names(1, 3)
+        for body in (stable(2), opened(f"{number}-{group}", Troubled([])))
+    ]
+    store(tmp_path, [rebalance("r1", 0, "group_created", None)], changes)
+    with TestClient(create_app(tmp_path, settings)) as client:
+        for path in ("/", "/findings"):
+            text = client.get(path).text
+            assert text.count("<code>flapping</code> in 3 of 3 groups of") == 6
+            assert text.count("</a> and 2 more: what is open in so many groups at once") == 1
 
 
 def write_costs(root: Path) -> None:

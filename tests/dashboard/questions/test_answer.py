@@ -380,12 +380,12 @@ def test_spark_gives_the_same_answers(demo_tables: Path, tables: Tables, spark: 
         # The text with its values in it, as a user pastes it.
         found = spark.sql(one.bound("spark", asked))
         rows = [tuple(_plain(value) for value in row) for row in found.collect()]
-        if rows != rows_of(demo_tables, name, **asked) or found.columns != _columns(demo_tables, name, asked):
+        if rows != rows_of(demo_tables, name, **asked) or found.columns != columns_of(demo_tables, name, asked):
             differing.append(name)
     assert differing == []
 
 
-def _columns(demo_tables: Path, name: str, asked: Mapping[str, object]) -> list[str]:
+def columns_of(demo_tables: Path, name: str, asked: Mapping[str, object]) -> list[str]:
     return answer(question(name), Reader(demo_tables), Queries(memory_bytes=1 << 28, timeout_ms=60_000), asked).columns
 
 

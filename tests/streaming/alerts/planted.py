@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from streaming.alerts.channels import Request, channels
 from streaming.alerts.delivery import DeliveryError
-from streaming.alerts.engine import AlertEngine, Findings
+from streaming.alerts.engine import AlertEngine
+from streaming.alerts.findings_reader import Findings
 from streaming.alerts.ledger import Ledger
 from streaming.alerts.templates import Texts
 from streaming.settings.alerts import Alerts
-from streaming.settings.model import load
+from streaming.settings.model import Widespread, load
 from streaming.tables.schema import Row
+from streaming.views.rebalance_costs import Cost
+from streaming.views.widespread import WidespreadKind
 from tests.streaming.tables.journals import T0
 
 HOOK = "http://127.0.0.1:1/hook-SECRET"
@@ -22,6 +25,11 @@ def settings(**values: object) -> Alerts:
     """Return the section, with a webhook and without waiting unless a test wants otherwise."""
     given: dict[str, object] = {"webhook_url": HOOK, "group_wait_ms": 0, "cool_down_ms": 0, **values}
     return load(overrides={f"alerts.{name}": value for name, value in given.items()}).alerts
+
+
+def widespread() -> Widespread:
+    """Return the section as it is by default."""
+    return load().widespread
 
 
 def finding(name: str, *, group: str | None = "orders", kind: str = "duplicate_ids", **more: object) -> Row:
@@ -74,10 +82,26 @@ class Scene:
         self.settings = settings(**values)
         texts = Texts(self.settings.title, self.settings.text)
         found = channels(self.settings, texts)
-        self.engine = AlertEngine(self.settings, found, self.receiver, ledger or Ledger(None), lambda: self.now_ms)
+        self.costs: dict[str, Cost] = {}
+        self.costs_read: list[str] = []
+        self.engine = AlertEngine(
+            self.settings,
+            widespread(),
+            found,
+            self.receiver,
+            ledger or Ledger(None),
+            lambda: self.now_ms,
+            read_costs=self._read_costs,
+        )
         self.current: dict[str, Row] = {}
         self.closed: dict[str, Row] = {}
         self.missing: set[str] = set()
+        self.many: list[WidespreadKind] = []
+
+    def _read_costs(self, findings: Iterable[Row]) -> Mapping[str, Cost]:
+        names = [row["finding_id"] for row in findings]
+        self.costs_read += names
+        return {name: self.costs[name] for name in names if name in self.costs}
 
     def open(self, *rows: Row) -> None:
         """Open findings."""
@@ -91,7 +115,7 @@ class Scene:
     @property
     def findings(self) -> Findings:
         """Return what the table has now."""
-        return Findings(self.current, self.closed, self.missing)
+        return Findings(self.current, self.closed, self.missing, self.many)
 
     def step(self, after_ms: int = 0) -> list[tuple[str, list[str]]]:
         """Move the time, let the engine work, and return what the webhook got."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from streaming.alerts.channels import Request
 from streaming.alerts.delivery import DeliveryError
-from streaming.alerts.engine import MISSING_MS, FindingsReader
+from streaming.alerts.engine import MISSING_MS
 from streaming.alerts.ledger import Ledger
 from tests.streaming.alerts.planted import Scene, bodies, finding
 from tests.streaming.tables.journals import T0
@@ -356,8 +357,47 @@ def test_a_dry_run_shows_what_is_due_and_changes_nothing() -> None:
     assert scene.receiver.attempts == 0
 
 
-def test_it_follows_the_versions_of_the_table(tables: Path) -> None:
-    reader = FindingsReader(tables)
-    found = reader.read({"f1", "gone"})
-    assert (list(found.current), dict(found.closed), found.missing) == (["f1"], {}, {"gone"})
-    assert reader.read(set()).current is found.current
+class RefusingResolutions(Refusing):
+    """Refuses every message about what closed."""
+
+    def __call__(self, request: Request) -> None:
+        (body,) = bodies([request], request.channel)
+        self.name = body["group_id"] if body["status"] == "closed" else ""
+        super().__call__(request)
+
+
+def test_a_resolution_that_is_refused_for_ever_is_given_up_with_an_error_also_across_restarts(tmp_path: Path) -> None:
+    path = tmp_path / "alerts.json"
+    values = {"resolve_for_ms": 3_600_000, "retry_first_ms": 1_000, "retry_most_ms": 60_000}
+    before = Scene(Ledger(path), **values)
+    RefusingResolutions(before, "")
+    before.open(finding("f"), finding("open"))
+    before.step()
+    before.close("f")
+    before.step(1_000)
+    after = Scene(Ledger(path), **values)
+    refusing = RefusingResolutions(after, "")
+    after.open(finding("open"))
+    after.closed |= before.closed
+    after.now_ms = before.now_ms
+    with capture_logs() as logged:
+        for _ in range(600):
+            after.step(10_000)
+    given_up = [line for line in logged if line["log_level"] == "error"]
+    assert [(line["channel"], line["finding_id"]) for line in given_up] == [("webhook", "f")]
+    assert 3_600_000 <= refusing.tried[-1][0] - 1_000 < 3_600_000 + 70_000
+    assert Ledger(path).open_findings == {"open"}
+    assert Ledger(path).of("webhook").refused == {}
+
+
+def test_a_resolution_that_is_accepted_in_time_is_forgotten_with_its_refusals() -> None:
+    scene = Scene()
+    refusing = RefusingResolutions(scene, "")
+    scene.open(finding("f"))
+    scene.step()
+    scene.close("f")
+    assert scene.step() == []
+    assert scene.engine.ledger.of("webhook").refused == {"f": scene.now_ms}
+    scene.engine._deliver = refusing.accept
+    assert scene.step(3_600_000) == [("closed", ["f"])]
+    assert scene.engine.ledger.of("webhook").refused == {}

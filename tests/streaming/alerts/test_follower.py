@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from streaming.alerts.engine import Findings, FindingsReader
+from streaming.alerts.findings_reader import Findings, FindingsReader
 from streaming.alerts.follower import AlertsStatus, follow
-from tests.streaming.alerts.planted import Scene, finding
+from tests.streaming.alerts.planted import Scene, finding, widespread
 
 
 class FailingReader(FindingsReader):
@@ -42,7 +42,7 @@ def test_tables_that_cannot_be_read_for_a_while_are_tried_again(tmp_path: Path) 
     log = tmp_path / "findings" / "_delta_log"
     log.mkdir(parents=True)
     (log / f"{0:020}.json").write_text("not json\n")
-    assert followed(FindingsReader(tmp_path), Scene(), 3) == ([2.0] * 3, [False] * 3)
+    assert followed(FindingsReader(tmp_path, widespread(), lambda: 0), Scene(), 3) == ([2.0] * 3, [False] * 3)
 
 
 def test_an_unexpected_error_is_logged_and_tried_again_with_growing_pauses() -> None:

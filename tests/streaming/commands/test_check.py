@@ -14,6 +14,7 @@ from streaming.commands import check as check_module
 from streaming.commands.app import app
 from streaming.commands.check import sentence
 from streaming.views.objectives import Evaluation, Figure
+from tests.streaming.views.many_groups import Troubled, names, write_groups
 from tests.streaming.views.story import run
 
 # The story ends at 70 s with one open warning; an hour before it nothing had happened.
@@ -39,6 +40,24 @@ def test_what_was_not_open_at_the_time_or_is_ignored_does_not_count(tables: Path
     assert checked(tables, "--ignore", "expected_differs")[0] == 0
     assert checked(tables, "--cluster", "c2")[0] == 0
     assert checked(tables, "--group", "twin")[0] == 0
+
+
+def test_what_is_open_in_many_groups_is_one_part_of_the_line(tmp_path: Path) -> None:
+    write_groups(tmp_path, 5, Troubled(names(1, 4)))
+    code, line = checked(tmp_path, "--at", AT)
+    words = "no open findings that count, all objectives met; widespread, not counted: flapping in 4 of 5 groups of c1"
+    assert (code, line.split(" | ")[0]) == (0, f"REBALANCES OK - {words}")
+    found = json.loads(checked(tmp_path, "--at", AT, "--json")[1])
+    assert (found["state"], found["findings"]) == ("ok", [])
+    assert found["widespread"] == [{"cluster": "c1", "kind": "flapping", "groups": 4, "of_groups": 5}]
+
+
+def test_what_is_widespread_hides_nothing_else(tmp_path: Path) -> None:
+    write_groups(tmp_path, 5, Troubled(names(1, 4)), Troubled(["g1"], "queue_unassigned", severity="critical"))
+    code, line = checked(tmp_path, "--at", AT)
+    words = "open findings: 1 critical queue_unassigned, first of c1/g1; widespread, not counted: flapping in 4 of 5"
+    assert code == 2
+    assert line.startswith(f"REBALANCES CRITICAL - {words}")
 
 
 @pytest.mark.parametrize(

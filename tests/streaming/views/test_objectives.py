@@ -13,6 +13,8 @@ from streaming.views.reader import Reader
 from tests.streaming.tables.journals import T0
 from tests.streaming.views.story import rebalance, store
 
+WIDESPREAD = load().widespread
+
 
 def objectives(**values: object) -> Check:
     return load(overrides={f"check.{name}": value for name, value in values.items()}).check
@@ -24,7 +26,7 @@ def test_each_objective_is_named_by_two_settings() -> None:
 
 
 def test_the_worst_group_is_named_with_its_value(tables: Path) -> None:
-    found = evaluate(Reader(tables), objectives(), T0 + 80_000)
+    found = evaluate(Reader(tables), objectives(), WIDESPREAD, T0 + 80_000)
     figures = {one.name: (one.value, one.cluster, one.group_id) for one in found.figures}
     assert figures == {
         "rebalances_per_hour": (3.0, "c1", "orders"),
@@ -37,7 +39,7 @@ def test_the_worst_group_is_named_with_its_value(tables: Path) -> None:
 
 def test_the_window_ends_at_the_time_and_does_not_include_its_beginning(tables: Path) -> None:
     def number(at_ms: int) -> float | None:
-        return evaluate(Reader(tables), objectives(window_ms=3_600_000), at_ms).figures[0].value
+        return evaluate(Reader(tables), objectives(window_ms=3_600_000), WIDESPREAD, at_ms).figures[0].value
 
     # At 0, 10 and 70 s.
     assert [number(T0 + at) for at in (-1, 0, 9_999, 10_000, 70_000)] == [0, 1, 1, 2, 3]
@@ -46,11 +48,14 @@ def test_the_window_ends_at_the_time_and_does_not_include_its_beginning(tables: 
 
 def test_findings_count_from_opening_to_closing(tables: Path) -> None:
     def kinds(at_ms: int) -> list[tuple[str, str]]:
-        return [*evaluate(Reader(tables), objectives(), at_ms).kinds]
+        return [*evaluate(Reader(tables), objectives(), WIDESPREAD, at_ms).kinds]
 
     assert kinds(T0 + 69_999) == []
     assert kinds(T0 + 70_000) == [("warning", "expected_differs")]
-    assert evaluate(Reader(tables), objectives(ignored_findings=["expected_differs"]), T0 + 70_000).state == "ok"
+    assert (
+        evaluate(Reader(tables), objectives(ignored_findings=["expected_differs"]), WIDESPREAD, T0 + 70_000).state
+        == "ok"
+    )
 
 
 @pytest.mark.parametrize(

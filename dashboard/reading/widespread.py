@@ -1,0 +1,22 @@
+"""Dashboard: what is open in many groups of a cluster at once, and counts for the health of none."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import astuple
+
+from dashboard.reading.questions import Reading
+from dashboard.reading.window import DAY_MS, MINUTE_MS, last_day
+from streaming.views.widespread import WidespreadKind, widespread_kinds
+
+
+def widespread(reading: Reading) -> tuple[WidespreadKind, ...]:
+    """Return the kinds of findings that are widespread now, or at the end of a recording, to the minute."""
+    until_ms = last_day(reading).since_ms + DAY_MS + MINUTE_MS
+
+    def compute() -> bytes:
+        found = widespread_kinds(reading.tables, reading.widespread, until_ms)
+        return json.dumps([astuple(one) for one in found]).encode()
+
+    kept = reading.kept(("widespread", until_ms), ["findings", "groups"], compute)
+    return tuple(WidespreadKind(*values) for values in json.loads(kept))

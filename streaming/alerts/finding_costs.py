@@ -1,0 +1,57 @@
+"""Shell: what the rebalances before findings cost, read once for each finding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from deltalake.exceptions import DeltaError
+
+from streaming.alerts.ledger import Remembered
+from streaming.alerts.notices import Notice
+from streaming.machine.logs import logger
+from streaming.tables.schema import Row
+from streaming.views.rebalance_costs import Cost
+
+# Reads the costs of findings, by their ids; of some there is none.
+ReadCosts: TypeAlias = Callable[[Iterable[Row]], Mapping[str, Cost]]
+_AT_ONCE = 200
+
+_log = logger("alerts")
+
+
+class FindingCosts:
+    """The costs of open findings.
+
+    Args:
+        read: Reads those of some.
+    """
+
+    def __init__(self, read: ReadCosts) -> None:
+        self._read = read
+        self._found: dict[str, Cost | None] = {}
+
+    def added(
+        self, notices: Sequence[Notice], current: Mapping[str, Row], remembered: Mapping[str, Remembered]
+    ) -> list[Notice]:
+        """Return notices with their costs: as they were sent before, or as the tables have them.
+
+        Args:
+            current: Open findings by id; those of others are forgotten.
+            remembered: What was sent.
+        """
+        self._found = {name: cost for name, cost in self._found.items() if name in current}
+        wanted = {one.finding_id for one in notices} & current.keys() - remembered.keys() - self._found.keys()
+        unread = [current[name] for name in sorted(wanted)]
+        try:
+            for first in range(0, len(unread), _AT_ONCE):
+                rows = unread[first : first + _AT_ONCE]
+                found = self._read(rows)
+                self._found |= {row["finding_id"]: found.get(row["finding_id"]) for row in rows}
+        except (DeltaError, OSError) as error:
+            _log.warning("what rebalances cost cannot be read: alerts are sent without it", reason=str(error))
+        return [replace(one, cost=self._of(one.finding_id, remembered)) for one in notices]
+
+    def _of(self, name: str, remembered: Mapping[str, Remembered]) -> Cost | None:
+        return remembered[name].cost if name in remembered else self._found.get(name)

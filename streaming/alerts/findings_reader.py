@@ -1,0 +1,96 @@
+"""Shell: what the tables say of the findings that alerts follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from deltalake import DeltaTable
+
+from streaming.settings.locations import Location
+from streaming.settings.model import Widespread
+from streaming.tables.location import is_table, table_uri
+from streaming.tables.schema import Row
+from streaming.views.reader import Reader
+from streaming.views.rebalance_costs import Cost, costs_before
+from streaming.views.widespread import WidespreadKind, widespread_kinds
+
+# What is widespread ends with time, too, where no table changes; it is computed this often.
+_EVERY_MS = 10_000
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the table says now.
+
+    Attributes:
+        current: Open findings by id. closed: Those of a set of ids that closed, by id.
+        missing: Those of the set without a row.
+        widespread: What is open in many groups at once.
+    """
+
+    current: Mapping[str, Row]
+    closed: Mapping[str, Row]
+    missing: Set[str] = frozenset()
+    widespread: Sequence[WidespreadKind] = ()
+
+
+class FindingsReader:
+    """Reads the findings again when their table has a new version.
+
+    Args:
+        root: Folder of the tables.
+        widespread: When a kind is.
+        now_ms: The wall clock.
+    """
+
+    def __init__(self, root: Location, widespread: Widespread, now_ms: Callable[[], int]) -> None:
+        self._root = root
+        self._widespread = widespread
+        self._now_ms = now_ms
+        self._version: int | None = None
+        self._current: Mapping[str, Row] = {}
+        self._absent: Set[str] = frozenset()
+        self._ended: Mapping[str, Row] = {}
+        self._many: Sequence[WidespreadKind] = ()
+        self._many_at_ms = 0
+
+    def read(self, awaited: set[str]) -> Findings:
+        """Return the open findings, and those of ``awaited`` that closed or have no row.
+
+        Raises:
+            DeltaError, OSError: The tables cannot be read.
+        """
+        if not is_table(self._root, "findings"):
+            return Findings({}, {})
+        version = DeltaTable(table_uri(self._root, "findings")).version()
+        reader = Reader(self._root)
+        is_new = version != self._version
+        if is_new:
+            rows = reader.rows("findings", keep=lambda table: table["closed_at"].is_null())
+            self._current = {row["finding_id"]: row for row in rows}
+        absent = awaited - self._current.keys()
+        if is_new or absent != self._absent:
+            rows = reader.rows("findings", where={"finding_id": absent}) if absent else []
+            self._absent, self._ended = absent, {row["finding_id"]: row for row in rows}
+        self._compute_widespread(reader, is_new=is_new)
+        self._version = version
+        closed = {name: row for name, row in self._ended.items() if row["closed_at"] is not None}
+        return Findings(self._current, closed, absent - self._ended.keys(), self._many)
+
+    def _compute_widespread(self, reader: Reader, *, is_new: bool) -> None:
+        now_ms = self._now_ms()
+        if not is_new and now_ms < self._many_at_ms + _EVERY_MS:
+            return
+        # Where none of these kinds is open, nothing is held back.
+        is_any = any(row["kind"] in self._widespread.kinds for row in self._current.values())
+        self._many = widespread_kinds(reader, self._widespread, now_ms) if is_any else ()
+        self._many_at_ms = now_ms
+
+    def costs(self, findings: Iterable[Row]) -> Mapping[str, Cost]:
+        """Return what the rebalances before findings cost, by the id of the finding; of some nothing is known.
+
+        Raises:
+            DeltaError, OSError: The table cannot be read.
+        """
+        return costs_before(Reader(self._root), findings)

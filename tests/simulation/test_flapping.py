@@ -1,0 +1,83 @@
+"""For which groups `flapping` is sent: few of the demo, and none of a shift change in which many groups rebalance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from streaming.settings.model import load
+from streaming.simulator.fleet import RECORDINGS_START_MS, Fleet
+from streaming.tables.arrow_rows import to_arrow
+from streaming.tables.schema import TABLES, Row
+from streaming.views.reader import Within
+from streaming.views.widespread import widespread_kinds
+from tests.core_config import core_config
+from tests.simulation.core_run import CoreRun, rows_of, run_core
+from tests.simulation.recorded_day import RULES, SHIFT_EVERY_MS, batches, play
+
+WIDESPREAD = load().widespread
+STEP_MS = 10_000
+
+
+class GivenTables:
+    """Reads rows that are given, as ``Reader`` does."""
+
+    def __init__(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        self._rows = rows
+
+    def read(self, name: str, *, columns: Sequence[str], where: Mapping[str, Any]) -> pa.Table:
+        rows = [row for row in self._rows[name] if all(_fits(row[column], one) for column, one in where.items())]
+        return to_arrow(TABLES[name], rows).select(list(columns))
+
+
+def _fits(value: Any, condition: Any) -> bool:
+    if isinstance(condition, Within):
+        if value is None:
+            return condition.or_null
+        return (condition.since_ms or 0) <= value < (condition.until_ms or value + 1)
+    return condition is None or value in condition
+
+
+def sent(tables: Mapping[str, Sequence[Row]], until_ms: int) -> list[Row]:
+    """Return the findings that alerts would send until a time: open for the span, and then not widespread."""
+    flapping = [row for row in tables["findings"] if row["kind"] == "flapping"]
+    reader: Any = GivenTables({**tables, "findings": flapping})
+    found: dict[str, Row] = {}
+    for at in range(min(row["opened_at"] for row in flapping), until_ms, STEP_MS):
+        now = [
+            row
+            for row in flapping
+            if row["opened_at"] + WIDESPREAD.span_ms <= at and (row["closed_at"] is None or row["closed_at"] > at)
+        ]
+        many = widespread_kinds(reader, WIDESPREAD, at) if now else ()
+        found |= {row["finding_id"]: row for row in now if not any(one.has(row) for one in many)}
+    return list(found.values())
+
+
+@pytest.fixture(scope="module")
+def day() -> Mapping[str, Sequence[Row]]:
+    return rows_of(play(CoreRun(RULES), batches()).changes)
+
+
+def test_a_shift_change_in_most_groups_sends_nothing(day: Mapping[str, Sequence[Row]]) -> None:
+    flapping = [row for row in day["findings"] if row["kind"] == "flapping"]
+    last_ms = max(row["opened_at"] for row in flapping) + SHIFT_EVERY_MS // 2
+    open_now = {(row["cluster"], row["group_id"]) for row in flapping if row["closed_at"] is None}
+    assert len(open_now) > 12, "at the end of the day it is open in most groups"
+    woken = sent(day, last_ms)
+    assert {(row["cluster"], row["group_id"]) for row in woken if row["closed_at"] is None} == set()
+    shifts = Counter((row["cluster"], row["opened_at"] // SHIFT_EVERY_MS) for row in woken)
+    assert max(shifts.values()) < WIDESPREAD.min_groups, "of a cluster where many flap, only what stays longest is sent"
+    assert len(woken) * 20 <= len(flapping)
+
+
+def test_few_groups_of_the_demo_flap() -> None:
+    fleet = Fleet(1, start_ms=RECORDINGS_START_MS, groups=24, members=180, speed=2.0, short_sessions=True)
+    deliveries = [*fleet.deliveries_until(RECORDINGS_START_MS + 600_000), *fleet.finish()]
+    tables = rows_of(run_core(deliveries, core_config(), 10_000).changes)
+    groups = {row["group_id"] for row in tables["findings"] if row["kind"] == "flapping"}
+    assert 1 <= len(groups) <= len(tables["groups"]) // 8

@@ -1,0 +1,50 @@
+"""What rebalances cost: sums of what is known, of the hour up to a finding."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+from streaming.views import rebalance_costs
+from streaming.views.reader import Reader
+from streaming.views.rebalance_costs import BEFORE_MS, Cost, costs_before
+from tests.streaming.tables.journals import T0
+from tests.streaming.views.story import rebalance, store
+
+
+def finding(name: str, at: int, group: str | None = "orders") -> dict[str, object]:
+    return {"finding_id": name, "cluster": "c1", "group_id": group, "opened_at": T0 + at}
+
+
+def test_examples() -> None:
+    assert doctest.testmod(rebalance_costs).failed == 0
+
+
+def test_rebalances_of_the_hour_up_to_the_opening_count_with_it(tmp_path: Path) -> None:
+    at = 2 * BEFORE_MS
+    rows = [
+        rebalance("r1", at - BEFORE_MS, "member_left", "a", queue_pause_ms=1_000),
+        rebalance("r2", at - BEFORE_MS + 1, "member_left", "a", queue_pause_ms=20, queue_pause_estimated_ms=9),
+        rebalance("r3", at - 1, "member_left", "a", queue_pause_estimated_ms=300, repeated_messages=4),
+        rebalance("r4", at, "member_left", "a", repeated_estimated_messages=50, waiting_messages=600),
+        rebalance("r5", at + 1, "member_left", "a", queue_pause_ms=7_000),
+    ]
+    store(tmp_path, rows)
+    asked = [finding("f", at), finding("early", 0), finding("cluster", at, None), finding("other", at, "payments")]
+    assert costs_before(Reader(tmp_path), asked) == {"f": Cost(3, 20, 300, 4, 50, 600)}
+    assert costs_before(Reader(tmp_path), []) == {}
+
+
+@pytest.mark.parametrize(
+    ("cost", "text"),
+    [
+        (Cost(1), "1 rebalance"),
+        (Cost(1, 250, 40), "1 rebalance: queues paused for 250 ms in total, and about 40 ms more (estimated)"),
+        (Cost(2, None, None, 0, None, 0), "2 rebalances: 0 messages were read twice; 0 waited for new owners"),
+        (Cost(2, None, None, 3, 4), "2 rebalances: 3 messages were read twice, and about 4 more (estimated)"),
+    ],
+)
+def test_unknown_costs_are_left_out(cost: Cost, text: str) -> None:
+    assert cost.text == text
