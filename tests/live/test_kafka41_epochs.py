@@ -9,19 +9,16 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer
 
-from streaming.collectors.event_log import EventFiles
-from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
 from tests.kit.brokers import Broker
 from tests.kit.java_members import wait_until
 from tests.kit.members import Member
 from tests.kit.topics import add_partitions, create_topic, set_session_timeout
-from tests.simulation.core_run import CoreRun, rows_of, run_of
+from tests.live.collecting import collecting, run_of_folder
+from tests.simulation.core_run import CoreRun, rows_of
 from udfs.model.journal import Rebalance
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 StartMember = Callable[..., Member]
-CLUSTER = "live"
 CONSUMER = {"group.protocol": "consumer"}
 RANGE = {**CONSUMER, "group.remote.assignor": "range"}
 # A record shows that a member is gone; its last commits may show how.
@@ -38,22 +35,11 @@ def check_stories(
     broker: Broker, start: StartMember, folder: Path, stories: Sequence[Callable[[Broker, StartMember], list[str]]]
 ) -> None:
     """Let groups live beside each other while the collector reads, and check each of them."""
-    folder.mkdir(exist_ok=True)
-    collector = StandaloneKafkaCollector(
-        KafkaOptions(broker.bootstrap, CLUSTER),
-        *(EventFiles(folder, name) for name in ("topics", "groups")),
-        partitions=1,
-        poll_interval_ms=500,
-    )
-    collector.start()
-    try:
-        with ThreadPoolExecutor(len(stories)) as pool:  # beside each other: what takes time in them is waiting
-            played = [pool.submit(story, broker, start) for story in stories]
-            expected = [told.result() for told in played]
-        assert collector.observe_once()
-    finally:
-        collector.stop()
-    run = run_of(line for file in sorted(folder.glob("*.jsonl")) for line in file.read_bytes().splitlines())
+    # Beside each other: what takes time in them is waiting.
+    with collecting(broker, folder), ThreadPoolExecutor(len(stories)) as pool:
+        played = [pool.submit(story, broker, start) for story in stories]
+        expected = [told.result() for told in played]
+    run = run_of_folder(folder)
     for story, causes in zip(stories, expected, strict=True):
         check(run, f"epochs-{story.__name__}", causes)
 
