@@ -75,19 +75,23 @@ def test_no_generation_is_lost_or_invented_beside_one_broker(
     churn = Churn(kafka41, SEED, _BRIEF_S, cheap_kinds("churn"))
     names = [kind.name for kind in churn.kinds]
     churn.prepare()
-    with collecting(kafka41, tmp_path):
+    live, later = tmp_path / "live", tmp_path / "later"
+    with collecting(kafka41, live):
         try:
             churn.carry_out()
         finally:
             churn.close()
         # Whoever has not left is gone by then.
         _wait_until_empty(kafka41, names)
+    with collecting(kafka41, later):
+        pass  # one that starts when all is over finds the same
     truth = read_truth(kafka41, names)
-    run = run_of_folder(tmp_path)
-    rebalances = [msgspec.to_builtins(one) for one in run.rebalances if one.group_id in names]
-    with capsys.disabled():
-        sys.stdout.write(figures(churn, truth, rebalances))
-    _check(truth, rebalances, rows_of(run.changes)["assignments"], {name: {} for name in names}, tmp_path)
+    for folder in (live, later):
+        run = run_of_folder(folder)
+        rebalances = [msgspec.to_builtins(one) for one in run.rebalances if one.group_id in names]
+        with capsys.disabled():
+            sys.stdout.write(figures(churn, truth, rebalances))
+        _check(truth, rebalances, rows_of(run.changes)["assignments"], {name: {} for name in names}, folder)
 
 
 def _wait_until_empty(broker: Broker, groups: Sequence[str]) -> None:

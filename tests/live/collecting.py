@@ -17,28 +17,32 @@ _POLL_MS = 500
 
 
 @contextmanager
-def collecting(broker: Broker, folder: Path, poll_ms: int = _POLL_MS) -> Iterator[None]:
-    """Write events into a folder until the block is left, and then all that happened in the block."""
+def collecting(broker: Broker, folder: Path, poll_ms: int = _POLL_MS, partitions: int = 1) -> Iterator[None]:
+    """Write events into a folder until the block is left, and then all that happened in the block.
+
+    Args:
+        partitions: How many ``__consumer_offsets`` has.
+    """
     folder.mkdir(exist_ok=True)
-    collector = _collector(broker, folder, poll_ms)
+    collector = _collector(broker, folder, poll_ms, partitions)
     collector.start()
     try:
         yield
     finally:
         collector.stop()
     # The next one continues where its predecessor has stopped.
-    collector = _collector(broker, folder, poll_ms)
+    collector = _collector(broker, folder, poll_ms, partitions)
     try:
         assert collector.observe_once()
     finally:
         collector.stop()
 
 
-def _collector(broker: Broker, folder: Path, poll_ms: int) -> StandaloneKafkaCollector:
+def _collector(broker: Broker, folder: Path, poll_ms: int, partitions: int) -> StandaloneKafkaCollector:
     return StandaloneKafkaCollector(
         KafkaOptions(broker.bootstrap, CLUSTER),
         *(EventFiles(folder, name) for name in ("topics", "groups")),
-        partitions=1,
+        partitions=partitions,
         poll_interval_ms=poll_ms,
     )
 
