@@ -11,7 +11,7 @@ import pytest
 from tests.job.commands import ManyRuns
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.members import Member, wait_until_assigned
-from tests.kit.topics import create_topic
+from tests.kit.topics import create_topic, delete_group
 from tests.live.checks import check_story
 from tests.live.job import RunningJob, running_job
 from tests.live.story import cooperative_members, dynamic_members, mixed_members, partitions, static_members
@@ -34,7 +34,8 @@ def test_each_generation_is_one_row_with_its_cause(
         stories = [story.result() for story in playing]
         for story in stories:
             job.wait_for_generation(story.group, story.steps[-1].generation)
-        job.wait_for(lambda: "mixed" not in _groups(job) >= plays.keys() - {"mixed"}, "the deletion of a group")
+        delete_group(kafka41, "dynamic")
+        job.wait_for(lambda: "dynamic" not in _groups(job) >= plays.keys() - {"dynamic"}, "the deletion of a group")
         assert job.stop() == 0
     for story in stories:
         check_story(job, story)
