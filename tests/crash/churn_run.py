@@ -1,4 +1,4 @@
-"""Random churn on three Kafka brokers: members of many kinds come, go, hang and restart, topics grow, brokers die."""
+"""Random churn on Kafka: members of many kinds come, go, hang and restart, topics grow, brokers of a cluster die."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
+from tests.kit.brokers import Broker
 from tests.kit.kafka_cluster import KafkaCluster
 from tests.kit.light_members import start_light_member
 from tests.kit.members import Member, start_member
@@ -36,6 +37,7 @@ class Kind(NamedTuple):
     """What the members of a group are.
 
     Attributes:
+        name: Of the group and of its topic.
         settings: Of librdkafka; of Java's client where `is_java`.
     """
 
@@ -58,6 +60,11 @@ KINDS = (
 )
 
 
+def cheap_kinds(prefix: str) -> tuple[Kind, ...]:
+    """Return those without a JVM, under names of their own."""
+    return tuple(one._replace(name=f"{prefix}-{one.name}") for one in KINDS if not one.is_java)
+
+
 @dataclass
 class Actor:
     """One member's process.
@@ -76,28 +83,37 @@ class Actor:
 class Churn:
     """One run.
 
+    Args:
+        cluster: One broker alone is left alive: others may use it.
+
     Attributes:
         deeds: How often what was done. ends: How the process of each client id ended or hung, in order.
     """
 
-    cluster: KafkaCluster
+    cluster: Broker
     seed: int
     length_s: float
+    kinds: Sequence[Kind] = KINDS
     deeds: Counter[str] = field(default_factory=Counter)
     ends: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    actors: dict[str, list[Actor]] = field(default_factory=lambda: {kind.name: [] for kind in KINDS})
+    actors: dict[str, list[Actor]] = field(init=False)
+    _nodes: Sequence[Broker] = field(init=False)
     _over: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.actors = {kind.name: [] for kind in self.kinds}
+        self._nodes = self.cluster.nodes if isinstance(self.cluster, KafkaCluster) else ()
 
     def prepare(self) -> None:
         """Create the topics."""
-        for kind in KINDS:
-            create_topic(self.cluster, kind.name, _QUEUES, replicas=len(self.cluster.nodes))
+        for kind in self.kinds:
+            create_topic(self.cluster, kind.name, _QUEUES, replicas=max(1, len(self._nodes)))
 
     def carry_out(self) -> None:
         """Let everything happen at random for the time of the run; in the end all brokers are up and nobody hangs."""
-        work: list[Callable[[], None]] = [lambda kind=kind: self._live(kind) for kind in KINDS]  # type: ignore[misc]
+        work: list[Callable[[], None]] = [lambda kind=kind: self._live(kind) for kind in self.kinds]  # type: ignore[misc]
         with ThreadPoolExecutor(len(work) + 2) as pool:
-            playing = [pool.submit(one) for one in [*work, self._kill_brokers, self._send]]
+            playing = [pool.submit(one) for one in [*work, self._send, *([self._kill_brokers] if self._nodes else [])]]
             try:
                 ends = time.monotonic() + self.length_s
                 while time.monotonic() < ends and not any(one.done() for one in playing):
@@ -226,7 +242,7 @@ class Churn:
         """Send records, so that members have something to commit."""
         producer = Producer({**self.cluster.client_settings(), "log_level": 0})
         while not self._over.wait(_SEND_S):
-            for kind in KINDS:
+            for kind in self.kinds:
                 producer.produce(kind.name, b"x")
             producer.poll(0)
         producer.flush(_STOP_S)
@@ -246,7 +262,7 @@ class Churn:
         while True:
             try:
                 topics = client.list_topics(timeout=_STOP_S).topics
-                return {kind.name: len(topics[kind.name].partitions) for kind in KINDS}
+                return {kind.name: len(topics[kind.name].partitions) for kind in self.kinds}
             except KafkaException:
                 time.sleep(_LOOK_S)
 
@@ -255,8 +271,8 @@ class Churn:
         chance = random.Random(f"{self.seed}:brokers")
         waiting: list[int] = []
         while not self._over.wait(chance.uniform(*_BETWEEN_DEATHS_S)):
-            waiting = waiting or chance.sample(range(len(self.cluster.nodes)), len(self.cluster.nodes))
-            node = self.cluster.nodes[waiting.pop()]
+            waiting = waiting or chance.sample(range(len(self._nodes)), len(self._nodes))
+            node = self._nodes[waiting.pop()]
             (what,) = chance.choices(["is killed", "stops", "hangs"], [6, 2, 2])
             self.deeds[f"broker {what}"] += 1
             away = chance.uniform(*_AWAY_S)

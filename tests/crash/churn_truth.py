@@ -16,8 +16,8 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicCollection, TopicPa
 from confluent_kafka.admin import AdminClient
 
 from streaming.collectors.kafka.metadata_client import OFFSETS_TOPIC
+from tests.kit.brokers import Broker
 from tests.kit.group_records import Record, as_kafka_shows
-from tests.kit.kafka_cluster import OFFSETS_PARTITIONS, KafkaCluster
 
 Row = dict[str, Any]
 Queue = tuple[str, int]
@@ -148,11 +148,12 @@ class GroupTruth:
             yield f"{held} owned, {reported} told: {_shown(row)}"
 
 
-def read_truth(cluster: KafkaCluster) -> dict[str, GroupTruth]:
-    """Return what the records of all partitions say, by group."""
-    records = list(_records(cluster))
-    names = _topic_names(cluster)
-    return truth_of(records, names)
+def read_truth(cluster: Broker, groups: Iterable[str]) -> dict[str, GroupTruth]:
+    """Return what the records of all partitions say of these groups."""
+    mine = set(groups)
+    records = [one for one in _records(cluster) if _group(one.key) in mine]
+    found = truth_of(records, _topic_names(cluster)) if records else {}
+    return {name: found.get(name, GroupTruth()) for name in sorted(mine)}
 
 
 def truth_of(records: Sequence[Record], names: Mapping[str, str]) -> dict[str, GroupTruth]:
@@ -175,12 +176,18 @@ def truth_of(records: Sequence[Record], names: Mapping[str, str]) -> dict[str, G
     return dict(found)
 
 
-def _records(cluster: KafkaCluster) -> Iterator[Record]:
+def _group(key: bytes) -> str:
+    """Return the group of a record's key: behind the key's version stands the length of its name."""
+    (length,) = struct.unpack_from(">h", key, 2)
+    return key[4 : 4 + length].decode()
+
+
+def _records(cluster: Broker) -> Iterator[Record]:
     """Yield all group records that there are by now, partition by partition in the order of each."""
     settings: dict[str, Any] = {**cluster.client_settings(), "group.id": "truth", "enable.auto.commit": False}
     reader = Consumer(settings)
     try:
-        for number in range(OFFSETS_PARTITIONS):
+        for number in reader.list_topics(OFFSETS_TOPIC, timeout=_WAIT_S).topics[OFFSETS_TOPIC].partitions:
             place = TopicPartition(OFFSETS_TOPIC, number, OFFSET_BEGINNING)
             _, end = reader.get_watermark_offsets(place, timeout=_WAIT_S)
             reader.assign([place])
@@ -199,7 +206,7 @@ def _records(cluster: KafkaCluster) -> Iterator[Record]:
         reader.close()
 
 
-def _topic_names(cluster: KafkaCluster) -> Mapping[str, str]:
+def _topic_names(cluster: Broker) -> Mapping[str, str]:
     client = AdminClient({**cluster.client_settings()})
     topics = [one for one in client.list_topics(timeout=_WAIT_S).topics if not one.startswith("__")]
     found = client.describe_topics(TopicCollection(topics))
@@ -294,8 +301,8 @@ def spans_at(spans: Sequence[Row], at: int) -> Held:
 
 
 def epoch_ms(moment: Any) -> int:
-    """Return a time of the tables in epoch ms."""
-    return round(moment.timestamp() * 1_000)
+    """Return a time of the tables, or of the core, in epoch ms."""
+    return moment if isinstance(moment, int) else round(moment.timestamp() * 1_000)
 
 
 def _named(row: Row, kinds: Sequence[str]) -> list[str]:

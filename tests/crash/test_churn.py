@@ -1,25 +1,34 @@
-"""Members of all kinds come, go and hang at random while brokers die: no generation is lost, none is invented."""
+"""Members of all kinds come, go and hang at random, brokers die: no generation is lost, none is invented."""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
+from confluent_kafka.admin import AdminClient
 
-from tests.crash.churn_run import KINDS, Churn
-from tests.crash.churn_truth import GroupTruth, Row, read_truth, spans_at
+from tests.crash.churn_run import Churn, cheap_kinds
+from tests.crash.churn_truth import GroupTruth, Queue, Row, read_truth, spans_at
 from tests.job.commands import ManyRuns
+from tests.kit.brokers import Broker
 from tests.kit.kafka_cluster import three_brokers
+from tests.live.collecting import collecting, run_of_folder
 from tests.live.job import RunningJob, running_job
+from tests.simulation.core_run import rows_of
 
 # CHURN_SEED=7 makes other choices; CHURN_MINUTES=20 changes the length of the long run.
 SEED = int(os.environ.get("CHURN_SEED", "1"))
 _SHORT_S = 45.0
+_BRIEF_S = 12.0
 _LONG_S = 60.0 * float(os.environ.get("CHURN_MINUTES", "60"))
 _FAR = 1 << 60
+_EMPTY_S, _POLL_S = 60.0, 0.3
 # Of results recomputed otherwise: 2 of 2,017 rows in twenty minutes, one of them from a leader's older metadata.
 _MOST_OTHERWISE, _SHARE_OTHERWISE = 1, 0.002
 
@@ -39,21 +48,68 @@ def test_no_generation_is_lost_or_invented(
 ) -> None:
     with three_brokers(tmp_path / "cluster") as cluster:
         churn = Churn(cluster, SEED, length_s)
+        names = [kind.name for kind in churn.kinds]
         churn.prepare()
         with running_job(runs, cluster, tmp_path / "job") as job:
             try:
                 churn.carry_out()
                 held = churn.held()
-                truth = read_truth(cluster)
+                truth = read_truth(cluster, names)
                 job.wait_for(lambda: _follows(job, truth), "the last generation of each group")
-                truth = read_truth(cluster)
+                truth = read_truth(cluster, names)
                 assert job.stop() == 0
             finally:
                 churn.close()
-        truth = {kind.name: truth.get(kind.name, GroupTruth()) for kind in KINDS}
         rebalances, assignments = job.rows("rebalances"), job.rows("assignments")
     with capsys.disabled():
         sys.stdout.write(figures(churn, truth, rebalances))
+    _check(truth, rebalances, assignments, held, tmp_path)
+    assert job.rows("rejected_events") == []
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(300)
+def test_no_generation_is_lost_or_invented_beside_one_broker(
+    kafka41: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    churn = Churn(kafka41, SEED, _BRIEF_S, cheap_kinds("churn"))
+    names = [kind.name for kind in churn.kinds]
+    churn.prepare()
+    live, later = tmp_path / "live", tmp_path / "later"
+    with collecting(kafka41, live):
+        try:
+            churn.carry_out()
+        finally:
+            churn.close()
+        # Whoever has not left is gone by then.
+        _wait_until_empty(kafka41, names)
+    with collecting(kafka41, later):
+        pass  # one that starts when all is over finds the same
+    truth = read_truth(kafka41, names)
+    for folder in (live, later):
+        run = run_of_folder(folder)
+        rebalances = [msgspec.to_builtins(one) for one in run.rebalances if one.group_id in names]
+        with capsys.disabled():
+            sys.stdout.write(figures(churn, truth, rebalances))
+        _check(truth, rebalances, rows_of(run.changes)["assignments"], {name: {} for name in names}, folder)
+
+
+def _wait_until_empty(broker: Broker, groups: Sequence[str]) -> None:
+    client = AdminClient({**broker.client_settings()})
+    deadline = time.monotonic() + _EMPTY_S
+    while any(future.result(_EMPTY_S).members for future in client.describe_consumer_groups(list(groups)).values()):
+        assert time.monotonic() < deadline
+        time.sleep(_POLL_S)
+
+
+def _check(
+    truth: dict[str, GroupTruth],
+    rebalances: list[Row],
+    assignments: list[Row],
+    held: Mapping[str, Mapping[str, list[Queue]]],
+    folder: Path,
+) -> None:
+    """Compare rows with the records, and the last owners with what members hold, by group and client id."""
     found = [
         (one, f"{name}: {what}")
         for name, one in truth.items()
@@ -62,10 +118,9 @@ def test_no_generation_is_lost_or_invented(
         )
     ]
     wrong = [what for one, what in found if not one.is_recomputed(what.partition(": ")[2])]
-    (tmp_path / "truth.txt").write_text("\n".join(what for _, what in found))
+    (folder / "truth.txt").write_text("\n".join(what for _, what in found))
     assert not wrong, "\n".join(wrong)
     assert len(found) <= max(_MOST_OTHERWISE, _SHARE_OTHERWISE * len(rebalances)), "\n".join(what for _, what in found)
-    assert job.rows("rejected_events") == []
     for name, members in held.items():
         clients = truth[name].clients
         now = spans_at(_reported(assignments, name), _FAR)
@@ -79,7 +134,7 @@ def _follows(job: RunningJob, truth: dict[str, GroupTruth]) -> bool:
     """Return whether the tables have what members of each group own at last, and its last generation that counts."""
     spans, rows = job.rows("assignments"), job.rows("rebalances")
     for name, one in truth.items():
-        if name not in {kind.name for kind in KINDS} or not one.generations:
+        if not one.generations:
             continue
         last = one.generations[-1].held if one.is_classic else one.held_at(_FAR)
         mine = [row["generation"] for row in rows if row["group_id"] == name]

@@ -50,8 +50,8 @@ class Record(NamedTuple):
     value: bytes | None
 
 
-def records_of(broker: Broker) -> Iterator[Record]:
-    """Yield all records of groups that a broker with one partition of them has, without offset commits."""
+def records_of(broker: Broker, *, with_commits: bool = False) -> Iterator[Record]:
+    """Yield all records of groups that a broker with one partition of them has."""
     settings = {"group.id": "recorder", "enable.partition.eof": True, "auto.offset.reset": "earliest"}
     reader = Consumer(broker.client_settings() | settings)
     reader.assign([TopicPartition("__consumer_offsets", 0, 0)])
@@ -61,14 +61,14 @@ def records_of(broker: Broker) -> Iterator[Record]:
             assert error.code() == KafkaError._PARTITION_EOF, error
             break
         assert key is not None
-        if int.from_bytes(key[:2], "big") not in _OFFSET_COMMITS:
+        if with_commits or int.from_bytes(key[:2], "big") not in _OFFSET_COMMITS:
             yield Record(message.timestamp()[1], key, message.value())
     reader.close()
 
 
-def as_kafka_shows(records: list[Record]) -> list[object]:
+def as_kafka_shows(records: list[Record], version: str = "4.1.1") -> list[object]:
     """Return what Kafka's own converters make of records."""
-    jars = kit_jars("kafka-4.1.1")[0].parent
+    jars = kit_jars(f"kafka-{version}")[0].parent
     lines = "".join(f"{one.key.hex()}\t{(one.value or b'').hex()}\n" for one in records)
     shown = subprocess.run(
         [find_java().java, "-cp", f"{jars}/*", str(FORMATTER)],

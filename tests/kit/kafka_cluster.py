@@ -9,7 +9,7 @@ with three_brokers(tmp_path) as cluster:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,17 +48,24 @@ class KafkaCluster(Broker):
 
 
 @contextlib.contextmanager
-def three_brokers(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[KafkaCluster]:
+def three_brokers(
+    folder: Path, settings: Mapping[str, str] | None = None, *, racks: Sequence[str] = ()
+) -> Iterator[KafkaCluster]:
     """Run three brokers of Kafka 4.1.1.
 
     Args:
         folder: an empty folder for their data and logs.
         settings: lines of server.properties over those of the kit.
+        racks: where each of them stands.
     """
     controllers = {node: free_port() for node in _NODES}
     properties = {**_SAFE, **(settings or {})}
+    placed = {node: {"broker.rack": rack} for node, rack in zip(_NODES, racks, strict=False)}
     nodes = tuple(
-        kraft_broker(folder / f"broker-{node}", properties, controllers, node=node, heap_mb=_HEAP_MB) for node in _NODES
+        kraft_broker(
+            folder / f"broker-{node}", properties | placed.get(node, {}), controllers, node=node, heap_mb=_HEAP_MB
+        )
+        for node in _NODES
     )
     first = nodes[0]
     bootstrap = ",".join(node.bootstrap for node in nodes)

@@ -95,6 +95,10 @@ class Member(JavaMember[Report]):
         """Subscribe to all topics that match."""
         self.send(f"pattern {pattern}")
 
+    def subscribe_server_pattern(self, pattern: str) -> None:
+        """Subscribe to all topics that match by the coordinator's reckoning (new protocol, since 4.0)."""
+        self.send(f"server-pattern {pattern}")
+
     def unsubscribe(self) -> None:
         """Leave the group and stay alive."""
         self.send("unsubscribe")

@@ -1,9 +1,9 @@
-"""Topics of a test's broker, by librdkafka's admin client, which talks to Kafka 1.0 and 4.1 alike."""
+"""Topics and groups of a test's broker, by librdkafka's admin client, which talks to Kafka 1.0 and 4.1 alike."""
 
 import time
 from collections.abc import Mapping
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -27,7 +27,12 @@ def create_topic(
     """Create a topic and return once the broker tells of all its partitions."""
     client = AdminClient(broker.client_settings())
     wanted = NewTopic(topic, num_partitions=partitions, replication_factor=replicas, config=dict(settings or {}))
-    client.create_topics([wanted], operation_timeout=_TIMEOUT_S)[topic].result(_TIMEOUT_S)
+    try:
+        client.create_topics([wanted], operation_timeout=_TIMEOUT_S)[topic].result(_TIMEOUT_S)
+    except KafkaException as error:
+        # The client sends it again where a controller is slow to answer.
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
     _wait_for(client, topic, partitions)
 
 
@@ -43,6 +48,12 @@ def delete_topic(broker: Broker, topic: str) -> None:
     client = AdminClient(broker.client_settings())
     client.delete_topics([topic], operation_timeout=_TIMEOUT_S)[topic].result(_TIMEOUT_S)
     _wait_for(client, topic, 0)
+
+
+def delete_group(broker: Broker, group: str) -> None:
+    """Delete a group that has no members, and return once its coordinator has."""
+    client = AdminClient(broker.client_settings())
+    client.delete_consumer_groups([group], request_timeout=_TIMEOUT_S)[group].result(_TIMEOUT_S)
 
 
 def expire_records(broker: Broker, topic: str) -> int:

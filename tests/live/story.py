@@ -54,6 +54,15 @@ class Story:
         given = {member.member_id or "": member.owned for member in members}
         self.steps.append(Step(what, generation, frozenset(triggers), given))
 
+    def record_perhaps_stale(self, what: str, members: list[Member], cause: tuple[str, str | None]) -> None:
+        """Note a step in which the leader may assign before it has metadata of all topics, and joins again with it."""
+        number = self.steps[-1].generation + 1
+        if members[0].generation == number + 1:
+            given = {member.member_id or "": _owned_in(member, number) for member in members}
+            self.steps.append(Step("not knowing a topic yet", number, frozenset({cause}), given, is_stale=True))
+            cause = ("queue_count_changed", None)
+        self.record(what, members, cause)
+
 
 def partitions(topic: str, count: int) -> list[Partition]:
     """Return a topic's partitions."""
@@ -115,14 +124,7 @@ def dynamic_members(broker: Broker, group: str, start: StartMember) -> Story:
 
     a.subscribe([first_topic, second_topic])
     wait_until_assigned([a], orders + bills)
-    subscribed = ("subscription_changed", "a")
-    if a.generation == story.steps[-1].generation + 2:
-        # On a busy machine it assigns before it has metadata of the second topic, and joins again with it.
-        before = story.steps[-1]
-        stale = Step("not knowing it yet", before.generation + 1, frozenset({subscribed}), before.given, is_stale=True)
-        story.steps.append(stale)
-        subscribed = ("queue_count_changed", None)
-    story.record("it subscribes to a second topic", [a], subscribed)
+    story.record_perhaps_stale("it subscribes to a second topic", [a], ("subscription_changed", "a"))
     wait_for_commits(broker, group, orders + bills)
 
     add_partitions(broker, first_topic, 6)
@@ -135,6 +137,37 @@ def dynamic_members(broker: Broker, group: str, start: StartMember) -> Story:
     assert last is not None
     a.stop()
     story.steps.append(Step("the last one leaves", last + 1, frozenset({("member_left", "a")}), {}))
+    return story
+
+
+def mixed_members(broker: Broker, group: str, start: StartMember) -> Story:
+    """Round robin: members that subscribe to different topics, one of them by a pattern."""
+    story = Story(group)
+    first_topic, second_topic, later_topic = (f"{group}.{name}" for name in ("orders", "bills", "later"))
+    create_topic(broker, first_topic, 5)
+    create_topic(broker, second_topic, 2)
+    orders, both = partitions(first_topic, 5), partitions(first_topic, 5) + partitions(second_topic, 2)
+
+    alike = {"strategies": ("roundrobin",), "session_timeout_ms": _STEADY_MS}
+    a = start(broker, group, [first_topic], client_id="a", **alike)
+    wait_until_assigned([a], orders)
+    story.record("the first member", [a], ("group_created", None), ("member_joined", "a"))
+    wait_for_commits(broker, group, orders)
+
+    b = start(broker, group, [first_topic, second_topic], client_id="b", **alike)
+    wait_until_assigned([a, b], both)
+    story.record_perhaps_stale("one of more topics joins", [a, b], ("member_joined", "b"))
+    wait_for_commits(broker, group, both)
+
+    c = start(broker, group, [], client_id="c", **alike)
+    c.subscribe_pattern(f"{group}\\..*")
+    wait_until_assigned([a, b, c], both)
+    story.record_perhaps_stale("one with a pattern joins", [a, b, c], ("member_joined", "c"))
+    wait_for_commits(broker, group, both)
+
+    create_topic(broker, later_topic, 3)
+    wait_until_assigned([a, b, c], both + partitions(later_topic, 3))
+    story.record_perhaps_stale("the pattern matches another topic", [a, b, c], ("subscription_changed", "c"))
     return story
 
 

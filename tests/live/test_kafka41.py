@@ -11,10 +11,10 @@ import pytest
 from tests.job.commands import ManyRuns
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.members import Member, wait_until_assigned
-from tests.kit.topics import create_topic
+from tests.kit.topics import create_topic, delete_group
 from tests.live.checks import check_story
-from tests.live.job import running_job
-from tests.live.story import cooperative_members, dynamic_members, partitions, static_members
+from tests.live.job import RunningJob, running_job
+from tests.live.story import cooperative_members, dynamic_members, mixed_members, partitions, static_members
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -22,16 +22,27 @@ pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(600)]
 def test_each_generation_is_one_row_with_its_cause(
     kafka41: Broker, new_member: Callable[..., Member], runs: ManyRuns, tmp_path: Path
 ) -> None:
-    plays = {"dynamic": dynamic_members, "static": static_members, "cooperative": cooperative_members}
+    plays = {
+        "dynamic": dynamic_members,
+        "static": static_members,
+        "cooperative": cooperative_members,
+        "mixed": mixed_members,
+    }
     # Beside each other: what takes time in them is waiting.
     with running_job(runs, kafka41, tmp_path) as job, ThreadPoolExecutor() as pool:
         playing = [pool.submit(play, kafka41, group, new_member) for group, play in plays.items()]
         stories = [story.result() for story in playing]
         for story in stories:
             job.wait_for_generation(story.group, story.steps[-1].generation)
+        delete_group(kafka41, "dynamic")
+        job.wait_for(lambda: "dynamic" not in _groups(job) >= plays.keys() - {"dynamic"}, "the deletion of a group")
         assert job.stop() == 0
     for story in stories:
         check_story(job, story)
+
+
+def _groups(job: RunningJob) -> set[str]:
+    return {row["group_id"] for row in job.rows("groups")}
 
 
 def test_a_broker_that_stops_and_comes_back_is_survived_and_nothing_is_missed(

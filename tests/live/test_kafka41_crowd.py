@@ -7,22 +7,18 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer
 
-from streaming.collectors.event_log import EventFiles
-from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
 from tests.kit.brokers import Broker
 from tests.kit.java_members import WAIT_S
 from tests.kit.topics import add_partitions, create_topic
-from tests.simulation.core_run import run_of
+from tests.live.collecting import collecting, run_of_folder
 from udfs.model.journal import Rebalance
 
 # Now and then one of so many clients of librdkafka in one process does not come to an end.
@@ -92,21 +88,6 @@ class Crowd:
             thread.join(max(0.0, deadline - time.monotonic()))
 
 
-@contextmanager
-def collecting(broker: Broker, folder: Path) -> Iterator[StandaloneKafkaCollector]:
-    collector = StandaloneKafkaCollector(
-        KafkaOptions(broker.bootstrap, "live"),
-        *(EventFiles(folder, name) for name in ("topics", "groups")),
-        partitions=1,
-        poll_interval_ms=500,
-    )
-    collector.start()
-    try:
-        yield collector
-    finally:
-        collector.stop()
-
-
 def has_target_of_all(folder: Path, group: str, members: int) -> bool:
     """Return whether the coordinator has published a target in which so many members have partitions."""
     with_some: set[str] = set()
@@ -125,7 +106,7 @@ def wait(holds: Callable[[], bool]) -> None:
 
 def test_targets_of_many_members_are_recomputed(kafka41: Broker, tmp_path: Path) -> None:
     crowds = [Crowd(kafka41, assignor, f"crowd-{assignor}") for assignor in ASSIGNORS]
-    with collecting(kafka41, tmp_path) as collector:
+    with collecting(kafka41, tmp_path):
         try:
             for crowd in crowds:
                 for number in range(MEMBERS):
@@ -141,7 +122,6 @@ def test_targets_of_many_members_are_recomputed(kafka41: Broker, tmp_path: Path)
         finally:
             for crowd in crowds:
                 crowd.close()
-        assert collector.observe_once()
     rows = rebalances(tmp_path)
     for crowd in crowds:
         mine = [row for row in rows if row.group_id == crowd.group]
@@ -154,14 +134,13 @@ def test_targets_of_random_groups_are_recomputed(kafka41: Broker, tmp_path: Path
     """Members come, go, return and subscribe otherwise, many at once; topics come and grow."""
     assignors = (*ASSIGNORS, None, *ASSIGNORS, "uniform")
     crowds = [Crowd(kafka41, assignor, f"random-{seed}-{place}") for place, assignor in enumerate(assignors)]
-    with collecting(kafka41, tmp_path) as collector:
+    with collecting(kafka41, tmp_path):
         try:
             with ThreadPoolExecutor(len(crowds)) as pool:
                 list(pool.map(play, crowds, [kafka41] * len(crowds), range(seed * 100, seed * 100 + len(crowds))))
         finally:
             for crowd in crowds:
                 crowd.close()
-        assert collector.observe_once()
     rows = rebalances(tmp_path)
     check(rows)
     assert sum(row.agrees is True for row in rows) > 200
@@ -202,8 +181,7 @@ def play(crowd: Crowd, broker: Broker, seed: int) -> None:
 
 
 def rebalances(folder: Path) -> list[Rebalance]:
-    run = run_of(line for file in sorted(folder.glob("*.jsonl")) for line in file.read_bytes().splitlines())
-    return run.rebalances
+    return run_of_folder(folder).rebalances
 
 
 def check(rows: Sequence[Rebalance]) -> None:

@@ -9,19 +9,16 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer
 
-from streaming.collectors.event_log import EventFiles
-from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
 from tests.kit.brokers import Broker
 from tests.kit.java_members import wait_until
 from tests.kit.members import Member
-from tests.kit.topics import add_partitions, create_topic, set_session_timeout
-from tests.simulation.core_run import CoreRun, rows_of, run_of
+from tests.kit.topics import add_partitions, create_topic, delete_group, set_session_timeout
+from tests.live.collecting import collecting, run_of_folder
+from tests.simulation.core_run import CoreRun, rows_of
 from udfs.model.journal import Rebalance
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 StartMember = Callable[..., Member]
-CLUSTER = "live"
 CONSUMER = {"group.protocol": "consumer"}
 RANGE = {**CONSUMER, "group.remote.assignor": "range"}
 # A record shows that a member is gone; its last commits may show how.
@@ -31,29 +28,21 @@ GONE = ("member_gone", "member_left", "session_expired")
 def test_every_epoch_has_its_cause_and_its_target_is_recomputed(
     kafka41: Broker, new_member: StartMember, tmp_path: Path
 ) -> None:
-    check_stories(kafka41, new_member, tmp_path, [uniform, ranged, static, pattern, moving, librdkafka])
+    check_stories(
+        kafka41, new_member, tmp_path, [uniform, ranged, static, pattern, matching, mixed, moving, librdkafka]
+    )
 
 
 def check_stories(
     broker: Broker, start: StartMember, folder: Path, stories: Sequence[Callable[[Broker, StartMember], list[str]]]
 ) -> None:
     """Let groups live beside each other while the collector reads, and check each of them."""
-    folder.mkdir(exist_ok=True)
-    collector = StandaloneKafkaCollector(
-        KafkaOptions(broker.bootstrap, CLUSTER),
-        *(EventFiles(folder, name) for name in ("topics", "groups")),
-        partitions=1,
-        poll_interval_ms=500,
-    )
-    collector.start()
-    try:
-        with ThreadPoolExecutor(len(stories)) as pool:  # beside each other: what takes time in them is waiting
-            played = [pool.submit(story, broker, start) for story in stories]
-            expected = [told.result() for told in played]
-        assert collector.observe_once()
-    finally:
-        collector.stop()
-    run = run_of(line for file in sorted(folder.glob("*.jsonl")) for line in file.read_bytes().splitlines())
+    # Beside each other: what takes time in them is waiting.
+    with collecting(broker, folder), ThreadPoolExecutor(len(stories)) as pool:
+        played = [pool.submit(story, broker, start) for story in stories]
+        expected = [told.result() for told in played]
+    run = run_of_folder(folder)
+    assert "epochs-mixed" not in {row["group_id"] for row in rows_of(run.changes)["groups"]}
     for story, causes in zip(stories, expected, strict=True):
         check(run, f"epochs-{story.__name__}", causes)
 
@@ -171,6 +160,37 @@ def pattern(broker: Broker, start: StartMember) -> list[str]:
     # A newer coordinator has resolved the pattern when it makes the first epoch.
     later = ["subscription_changed"] if broker.version == "4.1.1" else []
     return ["group_created", "member_joined", *later, "member_gone"]
+
+
+def matching(broker: Broker, start: StartMember) -> list[str]:
+    """A Java member whose pattern the coordinator resolves, and again when another topic matches."""
+    group = "epochs-matching"
+    create_topic(broker, f"{group}.a", 3)
+    member = start(broker, group, [], client_id="m", settings=CONSUMER)
+    member.subscribe_server_pattern(f"{group}\\..*")
+    wait_for(3, member)
+    create_topic(broker, f"{group}.b", 2)
+    wait_for(5, member)
+    member.stop()
+    first = ["subscription_changed"] if broker.version == "4.1.1" else []
+    return ["group_created", "member_joined", *first, "subscription_changed", "member_gone"]
+
+
+def mixed(broker: Broker, start: StartMember) -> list[str]:
+    """Members of different topics; then the group is deleted."""
+    group = "epochs-mixed"
+    orders, bills = f"{group}.orders", f"{group}.bills"
+    create_topic(broker, orders, 5)
+    create_topic(broker, bills, 3)
+    a = start(broker, group, [orders], client_id="a", settings=CONSUMER)
+    wait_for(5, a)
+    b = start(broker, group, [orders, bills], client_id="b", settings=CONSUMER)
+    wait_until([a, b], lambda: len(a.owned) == len(b.owned) == 4)
+    a.stop()
+    wait_for(8, b)
+    b.stop()
+    delete_group(broker, group)
+    return ["group_created", "member_joined", "member_joined", "member_gone", "member_gone"]
 
 
 def moving(broker: Broker, start: StartMember) -> list[str]:

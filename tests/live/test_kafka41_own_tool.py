@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from typer.testing import CliRunner
 from streaming.commands.app import app
 from tests.job.commands import ManyRuns
 from tests.kit.brokers import Broker, kafka_41
+from tests.kit.java_members import wait_until
 from tests.kit.kafka_tools import describe_groups, parsed
+from tests.kit.light_members import start_light_member
 from tests.kit.members import Member, wait_until_assigned
 from tests.kit.topics import create_topic, send
 from tests.live.job import RunningJob, running_job
@@ -24,7 +27,7 @@ _SETTINGS = {
     "REBALANCE_MONITOR_TIME__QUEUE_PROGRESS_MS": "1000",
     "REBALANCE_MONITOR_KAFKA__ENDS_INTERVAL_MS": "1000",
 }
-_GROUPS = ("mixed", "moving", "left", "new")
+_GROUPS = ("mixed", "moving", "left", "new", "migrated")
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -33,7 +36,11 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
     new_member: Callable[..., Member], runs: ManyRuns, tmp_path: Path
 ) -> None:
     folder = tmp_path / "job"
-    with kafka_41(tmp_path / "broker") as broker, running_job(runs, broker, folder, settings=_SETTINGS) as job:
+    with (
+        kafka_41(tmp_path / "broker") as broker,
+        running_job(runs, broker, folder, settings=_SETTINGS) as job,
+        ExitStack() as stack,
+    ):
         create_topic(broker, "orders", 4)
         create_topic(broker, "bills", 2)
         both = partitions("orders", 4) + partitions("bills", 2)
@@ -46,12 +53,18 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
             for name in "cd"
         ]
         new = new_member(broker, "new", ["bills"], client_id="n", settings={"group.protocol": "consumer"})
+        migrated: list[Member] = []
+        for name, settings in (("old", {}), ("young", {"group.protocol": "consumer"})):
+            joining = start_light_member(broker, "migrated", ["orders"], {"client.id": name, **settings})
+            migrated.append(stack.enter_context(joining))
+            wait_until(migrated, lambda: sum(len(one.owned) for one in migrated) == 4)
         left = new_member(broker, "left", ["orders"], client_id="e")
         wait_until_assigned([left], partitions("orders", 4))
         _send_to_all(broker, 3)
         left.wait_until(lambda: left.records_read == 12)
         left.stop()
         new.wait_until(lambda: len(new.owned) == 2)
+        wait_until(migrated, lambda: [len(one.owned) for one in migrated] == [2, 2])
         wait_until_assigned(mixed, both)
         wait_until_assigned(moving, partitions("orders", 4))
         for members in (mixed, moving):

@@ -11,14 +11,12 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from streaming.collectors.event_log import EventFiles
-from streaming.collectors.kafka.client_options import KafkaOptions
-from streaming.collectors.kafka.standalone import StandaloneKafkaCollector
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.java_members import wait_until
 from tests.kit.members import Member
 from tests.kit.topics import create_topic, send
-from tests.simulation.core_run import CoreRun, rows_of, run_of
+from tests.live.collecting import collecting, run_of_folder
+from tests.simulation.core_run import CoreRun, rows_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 StartMember = Callable[..., Member]
@@ -40,31 +38,12 @@ def test_the_queues_of_a_topic_that_is_made_again_are_others(
         for group in GROUPS:
             create_topic(broker, f"{group}.gone", 4)
             create_topic(broker, f"{group}.stays", 2)
-        collector = new_collector(broker, tmp_path, poll_ms)
-        collector.start()
-        try:
-            with ThreadPoolExecutor(len(GROUPS)) as pool:
-                played = [pool.submit(story, broker, new_member, *one) for one in GROUPS.items()]
-                made_again = [one.result() for one in played]
-        finally:
-            collector.stop()
-        # The next one reads what its predecessor has not, up to the end.
-        collector = new_collector(broker, tmp_path, poll_ms)
-        assert collector.observe_once()
-        collector.stop()
-    run = run_of(line for file in sorted(tmp_path.glob("*.jsonl")) for line in file.read_bytes().splitlines())
+        with collecting(broker, tmp_path, poll_ms), ThreadPoolExecutor(len(GROUPS)) as pool:
+            played = [pool.submit(story, broker, new_member, *one) for one in GROUPS.items()]
+            made_again = [one.result() for one in played]
+    run = run_of_folder(tmp_path)
     for group, at in zip(GROUPS, made_again, strict=True):
         check(run, group, at)
-
-
-def new_collector(broker: Broker, folder: Path, poll_ms: int) -> StandaloneKafkaCollector:
-    """Make a collector of a folder, which continues where the one before it has stopped."""
-    return StandaloneKafkaCollector(
-        KafkaOptions(broker.bootstrap, "live"),
-        *(EventFiles(folder, name) for name in ("topics", "groups")),
-        partitions=1,
-        poll_interval_ms=poll_ms,
-    )
 
 
 def story(broker: Broker, start: StartMember, group: str, options: dict[str, object]) -> int:

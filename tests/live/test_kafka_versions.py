@@ -11,7 +11,17 @@ from tests.job.commands import ManyRuns
 from tests.kit.brokers import NEWEST, Broker, kafka_41
 from tests.kit.members import Member
 from tests.live import test_kafka41
-from tests.live.test_kafka41_epochs import check_stories, librdkafka, moving, pattern, ranged, static, uniform
+from tests.live.test_kafka41_epochs import (
+    check_stories,
+    librdkafka,
+    matching,
+    mixed,
+    moving,
+    pattern,
+    ranged,
+    static,
+    uniform,
+)
 from tests.live.test_kafka_log import check_departures
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker, pytest.mark.timeout(1200)]
@@ -37,8 +47,8 @@ def test_every_epoch_has_its_cause_and_its_target_is_recomputed(
     kafka: Broker, new_member: Callable[..., Member], tmp_path: Path
 ) -> None:
     # Coordinators of 3.9 resolve no patterns, and librdkafka joins such groups from 4.0 on.
-    later = [] if kafka.version == "3.9.1" else [pattern, librdkafka]
-    check_stories(kafka, new_member, tmp_path / "epochs", [uniform, ranged, static, moving, *later])
+    later = [] if kafka.version == "3.9.1" else [pattern, matching, librdkafka]
+    check_stories(kafka, new_member, tmp_path / "epochs", [uniform, ranged, static, mixed, moving, *later])
 
 
 def test_the_log_reports_how_each_member_departed(

@@ -212,9 +212,24 @@ def _departures_in(group: str, reason: str) -> Iterator[_Departed]:
 
 
 def _listed(text: str) -> list[str]:
-    """Return the members of a list as Scala or Java prints it: ``Set(a, b)``, ``[a, b]``."""
+    """Return the members of a list as Scala or Java prints it: ``Set(a, b)``, ``[a, b]``, ``Map(a -> ..., b -> ...)``.
+
+    A client id may hold what stands between members, so ids that end with the coordinator's UUID end there.
+    """
     inside = re.sub(r"^[A-Za-z]*[(\[{]|[)\]}]\.?$", "", text.strip())
-    return [one for one in (part.strip() for part in inside.split(", ")) if one]
+    if " -> " in inside:
+        return [match["member"] for match in _KEY.finditer(inside)]
+    ids = [one for one in _END_OF_ID.split(inside) if one]
+    if not all(_UUID_AT_END.search(one) for one in ids):
+        ids = inside.split(", ")
+    return [one for one in (part.strip() for part in ids) if one]
+
+
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_END_OF_ID = re.compile(rf"(?<={_UUID}), ")
+_UUID_AT_END = re.compile(rf"{_UUID}$")
+# A member's metadata follows its id; what stands before the next id is the end of the metadata.
+_KEY = re.compile(r"(?:^|\), )(?P<member>.+?) -> MemberMetadata\(")
 
 
 _REASONS: tuple[tuple[re.Pattern[str], Literal["left", "expired"]], ...] = (
@@ -272,7 +287,7 @@ _NEWS = _patterns(
         _left_by_heartbeat,
     ),
     (
-        r"Group (?P<group>.+) removed? (?:dynamic )?members who haven't (?P<what>joined|sent their sync requests):"
+        r"Group (?P<group>.+) removed? (?:dynamic )?members who haven't (?P<what>joined|sent their sync requests?):"
         r" (?P<members>.*)",
         _removed,
     ),

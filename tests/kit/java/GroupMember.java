@@ -61,6 +61,10 @@ public final class GroupMember {
                     consumer.subscribe(Pattern.compile(words[1]), listener);
                     polling = true;
                     break;
+                case "server-pattern":
+                    subscribeByServer(words[1]);
+                    polling = true;
+                    break;
                 case "unsubscribe":
                     consumer.unsubscribe();
                     polling = false;
@@ -83,6 +87,15 @@ public final class GroupMember {
             }
             Conversation.say("done", "\"command\":" + Conversation.quoted(command));
         }
+    }
+
+    /** Have the coordinator resolve a pattern, which clients and brokers can since 4.0. */
+    private void subscribeByServer(String pattern) throws ReflectiveOperationException {
+        Class<?> kind = Class.forName("org.apache.kafka.clients.consumer.SubscriptionPattern");
+        Object compiled = kind.getConstructor(String.class).newInstance(pattern);
+        KafkaConsumer.class
+                .getMethod("subscribe", kind, ConsumerRebalanceListener.class)
+                .invoke(consumer, compiled, listener);
     }
 
     private void poll() throws Exception {

@@ -1,4 +1,4 @@
-"""Records that a Kafka 4.1.1 broker wrote, with what Kafka's own converters make of them."""
+"""Records that real Kafka brokers wrote, with what Kafka's own converters make of them."""
 
 import json
 from pathlib import Path
@@ -15,15 +15,26 @@ class Line(NamedTuple):
     shown: dict[str, Any] | None
 
 
-_LINES = (Path(__file__).parent / "consumer_offsets_golden" / "broker.jsonl").read_text().splitlines()
-TOPIC_IDS: dict[str, str] = json.loads(_LINES[0])["topics"]
-LINES = [
-    Line(
-        told["at"],
-        bytes.fromhex(told["key"]),
-        None if told["value"] is None else bytes.fromhex(told["value"]),
-        told["kafka"]["key"],
-        told["kafka"]["value"],
+_FOLDER = Path(__file__).parent / "consumer_offsets_golden"
+
+
+def _line(written: dict[str, Any]) -> Line:
+    return Line(
+        written["at"],
+        bytes.fromhex(written["key"]),
+        None if written["value"] is None else bytes.fromhex(written["value"]),
+        written["kafka"]["key"],
+        written["kafka"]["value"],
     )
-    for told in map(json.loads, _LINES[1:])
-]
+
+
+def _read(file: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (_FOLDER / file).read_text().splitlines()]
+
+
+# Of groups of the new protocols, by 4.1.1.
+_FIRST, *_OTHERS = _read("broker.jsonl")
+TOPIC_IDS: dict[str, str] = _FIRST["topics"]
+LINES = [_line(one) for one in _OTHERS]
+# Of a classic group that commits, with the version of the broker.
+OF_VERSIONS: list[tuple[str, Line]] = [(one["broker"], _line(one)) for one in _read("commits.jsonl")]

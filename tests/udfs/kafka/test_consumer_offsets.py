@@ -9,6 +9,7 @@ import struct
 import msgspec
 import pytest
 
+from tests.udfs.kafka.broker_records import OF_VERSIONS
 from tests.udfs.kafka.golden_records import AT, GOLDEN
 from udfs.kafka.consumer_offsets import GroupPatterns, events_of, raw_of
 from udfs.kafka.group_records import RECORD_TYPES
@@ -94,6 +95,39 @@ def test_every_version_of_an_offset_commit_is_progress(key: str, value: str) -> 
     assert progress == Progress(
         schema_version=1, event_time=AT, system="kafka", cluster="c", group="g", queues=(queue,)
     )
+
+
+def test_records_of_real_brokers_are_what_kafka_shows_of_them() -> None:
+    """Of 1.0.2, 3.9.1, 4.1.1 and 4.4.0: versions 1, 3 and 4 of commits, 1 and 3 of groups."""
+    kinds = set()
+    for broker, line in OF_VERSIONS:
+        (event,) = events_of(line.key, line.value, line.at, "c")
+        assert event.group == line.key_shown["group"]
+        kinds.add((broker, type(event), line.value and int.from_bytes(line.value[:2], "big")))
+        if isinstance(event, Progress):
+            assert line.shown is not None
+            queue = QueueOffset(line.key_shown["topic"], line.key_shown["partition"], offset=line.shown["offset"])
+            assert event.queues == (queue,)
+            # Without a time of its own the record has that of its commit.
+            (timeless,) = events_of(line.key, line.value, -1, "c")
+            assert timeless.event_time == line.shown["commitTimestamp"]
+        elif isinstance(event, CommitsDeleted):
+            assert event.queues == (QueueRef(line.key_shown["topic"], line.key_shown["partition"]),)
+        elif isinstance(event, GroupSnapshot):
+            assert line.shown is not None
+            assert (event.generation, event.strategy, event.leader) == (
+                line.shown["generation"],
+                line.shown["protocol"],
+                line.shown["leader"],
+            )
+            assert event.joined_at == line.shown.get("currentStateTimestamp")
+            assert [one.member_id for one in event.members] == [one["memberId"] for one in line.shown["members"]]
+    later = [(one, kind, None) for one in ("3.9.1", "4.1.1", "4.4.0") for kind in (CommitsDeleted, GroupDeleted)]
+    assert kinds == {
+        *(("1.0.2", Progress, 1), ("3.9.1", Progress, 3), ("4.1.1", Progress, 4), ("4.4.0", Progress, 4)),
+        *(("1.0.2", GroupSnapshot, 1), *((one, GroupSnapshot, 3) for one in ("3.9.1", "4.1.1", "4.4.0"))),
+        *later,
+    }
 
 
 def test_the_tombstone_of_a_commit_deletes_it() -> None:

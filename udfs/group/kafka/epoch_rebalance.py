@@ -44,6 +44,7 @@ from udfs.model.comparability import (
     NO_TARGET,
     NOT_RECOMPUTABLE,
     OWNERSHIP_UNKNOWN,
+    TOPICS_UNKNOWN,
 )
 from udfs.model.events import SCHEMA_VERSION, GroupSnapshot, QueueRef
 from udfs.model.group_api import DueEvent
@@ -106,9 +107,10 @@ def take_epoch(context: GroupContext, outcome: EpochOutcome, names: Mapping[str,
     target, awaited = _target(context, outcome, lives, known, guessed, reported)
     if published is not None and target.recomputed and target.owners != published:
         target = _as_published(context, outcome, lives, known, published) or target
-        if target.owners != published and (outcome.follows_unrecorded or not _has_computed_assignors(outcome)):
-            why = OWNERSHIP_UNKNOWN if outcome.follows_unrecorded else ASSIGNOR_UNKNOWN
+        why = _why_incomparable(outcome, names)
+        if target.owners != published and why is not None:
             target = msgspec.structs.replace(target, incomparable=why)
+            awaited = None if why == TOPICS_UNKNOWN else awaited
         _learn_assignor(context, outcome, target, causes)
     measured = Pauses(pause_ms=at - outcome.began_at, queue_pause_ms=sum(pause or 0 for pause, _ in pauses.values()))
     plan = RebalancePlan(
@@ -273,6 +275,15 @@ def _as_published(
             if target.recomputed and target.owners == published:
                 return target
     return None
+
+
+def _why_incomparable(outcome: EpochOutcome, names: Mapping[str, str]) -> str | None:
+    """Return why a target that differs says nothing of its coordinator; None: it does."""
+    if not names.keys() >= outcome.topic_ids():
+        return TOPICS_UNKNOWN
+    if outcome.follows_unrecorded:
+        return OWNERSHIP_UNKNOWN
+    return None if _has_computed_assignors(outcome) else ASSIGNOR_UNKNOWN
 
 
 def _has_computed_assignors(outcome: EpochOutcome) -> bool:

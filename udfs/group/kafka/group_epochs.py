@@ -106,13 +106,26 @@ def decide_waiting(context: GroupContext, at: int) -> None:
     if recorded.waiting:
         learn_names(context, recorded, at)
         ready = recorded.waiting[:-1] if recorded.awaits_effect else recorded.waiting
-        last = max((place for place, one in enumerate(ready) if has_names(context, recorded, one, at)), default=-1)
+        last = _last_with_names(context, recorded, ready, at)
         while sum(one.size for one in recorded.waiting[last + 1 :]) > MAX_WAITING:
             last += 1
         for outcome in recorded.take_waiting(last + 1):
             take_epoch(context, outcome, recorded.names)
     row = context.group.row
     context.write_row(at, row or GroupChanged(system=context.system, state="new", mode=context.mode))
+
+
+def _last_with_names(view: GroupView, recorded: RecordedGroup, outcomes: Sequence[EpochOutcome], at: int) -> int:
+    """Return the place of the last outcome that can be decided; -1: none.
+
+    One that names no topic, because nobody is left, does not show that metadata is there.
+    """
+    named = [has_names(view, recorded, one, at) for one in outcomes]
+    shown = [place for place, one in enumerate(outcomes) if named[place] and one.topic_ids()]
+    last = max(shown, default=-1)
+    while last + 1 < len(outcomes) and named[last + 1]:
+        last += 1
+    return last
 
 
 def _end_records(context: GroupContext, at: int) -> None:

@@ -4,7 +4,8 @@ A member that leaves commits until then, and the rebalance begins at once. One t
 on for a whole session timeout, and only then the rebalance begins. So the time from a member's last commit to the
 beginning of the rebalance distinguishes the two. The beginning shows in the commits of the members that stay: each
 stops when it rejoins, the first of them at its next heartbeat. The record's own time is later: the coordinator waits
-for the slowest.
+for the slowest. One that dies may be the slowest itself, in a rebalance that began for another reason: then its session
+ends while the others wait for it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from udfs.packets.packet import queue_keys
 # Kafka clients send at least three heartbeats per session timeout (heartbeat.interval.ms): a member's last heartbeat
 # before it died is at most a third of the timeout older than its last commit.
 _HEARTBEATS_IN_A_TIMEOUT = 3
+# A member commits just before it leaves, and the rebalance begins with that.
+_AT_ONCE_MS = 1_000
 
 
 class Inferred(NamedTuple):
@@ -30,13 +33,16 @@ class Inferred(NamedTuple):
     evidence: str
 
 
-def infer_departures(view: GroupView, gone: Sequence[str], at: int) -> dict[str, Inferred]:
+def infer_departures(
+    view: GroupView, gone: Sequence[str], at: int, *, has_other_cause: bool = False
+) -> dict[str, Inferred]:
     """Infer from commits how members departed, where they suffice.
 
     Commits that are older than the assignment are not of its owner.
 
     Args:
         gone: Members that a generation lacks. at: When it applies.
+        has_other_cause: The rebalance may have begun for another reason than the departure of any of them.
     """
     group = view.group
     if not gone or not view.facts.progress:
@@ -57,22 +63,25 @@ def infer_departures(view: GroupView, gone: Sequence[str], at: int) -> dict[str,
     for member_id in gone:
         if member_id in newest:
             others = [newest[one] for one in staying if one in newest]
-            found = _infer(newest[member_id], others, view.timeout_of(group.members[member_id]), began)
+            timeout = view.timeout_of(group.members[member_id])
+            found = _infer(newest[member_id], others, timeout, began, at if has_other_cause else began)
             if found is not None:
                 inferred[member_id] = found
     return inferred
 
 
-def _infer(last: int, others: Sequence[int], timeout: int, began: int) -> Inferred | None:
+def _infer(last: int, others: Sequence[int], timeout: int, began: int, ended: int) -> Inferred | None:
     """Return how a member departed.
 
     Args:
         last: Its last commit. others: Those of members that stay. began: When the rebalance had begun at the latest.
+        ended: Until when it may have waited for a member that was silent already.
     """
     silence, share = began - last, timeout // _HEARTBEATS_IN_A_TIMEOUT
     evidence = f"last commit {silence} ms before the rebalance, session timeout {timeout} ms"
     if silence < timeout - share:
-        return Inferred("member_left", evidence)
+        may_be_waited_for = ended - last >= timeout - share and abs(silence) >= _AT_ONCE_MS
+        return None if may_be_waited_for else Inferred("member_left", evidence)
     if silence < timeout:
         return None
     active = [one for one in others if one >= last - share]

@@ -83,7 +83,10 @@ def compare(
     infos = {info.member_id: info for info in snapshot.members}
     evidence = [one for one in group.evidence if one.time <= at]
     gone = [member_id for member_id in group.members if member_id not in infos]
-    inferred = infer_departures(view, gone, at) if infers else {}
+    # Where nobody stays, the departure of the last one would have ended the rebalance at once.
+    has_other_cause = len(gone) != 1 or not infos or bool(infos.keys() - group.members.keys())
+    has_other_cause |= any(before != now for before, now in resized.values())
+    inferred = infer_departures(view, gone, at, has_other_cause=has_other_cause) if infers else {}
     causes.goings = _departures(view, snapshot, gone, inferred, at, event_id)
     for member_id, going in causes.goings.items():
         causes.triggers.append(

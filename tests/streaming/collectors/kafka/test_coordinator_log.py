@@ -21,6 +21,7 @@ METADATA = (
     "MemberMetadata(memberId=b-1, groupInstanceId=None, clientId=b, clientHost=/127.0.0.1, sessionTimeoutMs=6000,"
     " rebalanceTimeoutMs=300000, supportedProtocols=List(range))"
 )
+ONE, OTHER = "0b6d8ac9-32b8-4a2c-9f6f-8a2c1d3e4f50", "7f1c2d3e-4a5b-4c6d-8e7f-90a1b2c3d4e5"
 CLOSED = "client reason: the consumer is being closed"
 
 
@@ -107,6 +108,29 @@ def test_a_line_of_a_coordinator_becomes_events(line: str, events: list[str] | N
         assert [one.removesuffix(".") for one in map(short, found)] == [one.removesuffix(".") for one in expected]
         assert {one.event_time for one in found} <= {AT_MS}
         assert (log.understood, log.unknown) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("printed", "members"),
+    [
+        ("Set(b-1)", ["b-1"]),
+        ("HashSet(b-1, c-2)", ["b-1", "c-2"]),
+        ("[b-1, c-2]", ["b-1", "c-2"]),
+        (f"Set(a, b-{ONE}, c-{OTHER})", [f"a, b-{ONE}", f"c-{OTHER}"]),
+        (f"HashMap(b-1 -> {METADATA}, a, c-2 -> {METADATA})", ["b-1", "a, c-2"]),
+        (f"Map(b-1 -> {METADATA})", ["b-1"]),
+    ],
+)
+def test_members_of_a_list_are_those_that_it_names(printed: str, members: list[str]) -> None:
+    log = CoordinatorLog("c")
+    found = log.events_of(AT + OLD + f"Group g removed dynamic members who haven't joined: {printed}")
+    assert [one.member_id for one in found if isinstance(one, MemberLeft)] == members
+
+
+def test_members_without_a_sync_request_are_named_at_debug_as_well() -> None:
+    line = OLD + "Group g removed members who haven't sent their sync request: Set(b-1)"
+    (event,) = CoordinatorLog("c").events_of(AT.replace("INFO", "DEBUG") + line)
+    assert short(event) == "g: b-1 expired: did not sync in time"
 
 
 def test_a_departure_that_two_lines_report_is_one_event() -> None:

@@ -9,8 +9,14 @@ from udfs.model.events import GroupSnapshot
 from udfs.model.journal import Trigger
 
 
-def departure(commits: dict[int, list[int]], at: int = 20_000, preparing_at: int | None = None) -> Trigger:
-    """Return the cause of a generation without ``a``, which owned queue 0; ``b`` owned 1 and ``c`` 2."""
+def departure(
+    commits: dict[int, list[int]], at: int = 20_000, preparing_at: int | None = None, left: str = "bc"
+) -> Trigger:
+    """Return the cause of a generation without ``a``, which owned queue 0; ``b`` owned 1 and ``c`` 2.
+
+    Args:
+        left: Its members.
+    """
     script = Script()
     script.queues(0, "t", 3)
     described = {one: {"session_timeout_ms": 6_000} for one in "abc"}
@@ -21,9 +27,9 @@ def departure(commits: dict[int, list[int]], at: int = 20_000, preparing_at: int
             script.commit(time, "t", queue)
     if preparing_at is not None:
         script.event(GroupSnapshot, preparing_at, state="PreparingRebalance")
-    left = {"b": ["t"], "c": ["t"]}
-    script.snapshot(at, 2, left, assigned(b="0 1", c="2"), strategy="range")
-    (trigger,) = script.run(at + 10_000).rebalances[1].triggers
+    given = assigned(**dict(zip(left, ("0 1", "2", "")[: len(left)], strict=True)))
+    script.snapshot(at, 2, {one: ["t"] for one in left}, given, strategy="range")
+    (trigger,) = (one for one in script.run(at + 10_000).rebalances[1].triggers if one.member_id == "a")
     return trigger
 
 
@@ -61,3 +67,23 @@ def test_a_rebalance_that_a_poll_shows_under_way_began_by_then() -> None:
     assert departure(commits).kind == "session_expired"
     assert departure(commits, preparing_at=12_000).kind == "member_left"
     assert departure(commits, preparing_at=16_500).kind == "session_expired"
+
+
+@pytest.mark.parametrize(
+    ("what", "left", "kinds"),
+    [
+        ("one joins", "bcd", ("member_gone", "member_left")),
+        ("another one is gone, too", "b", ("member_gone", "member_left")),
+        ("nobody stays", "", ("member_gone", "member_left")),
+        ("it alone is gone", "bc", ("member_left", "member_left")),
+    ],
+)
+def test_one_that_died_before_a_rebalance_of_another_cause_is_waited_for(
+    what: str, left: str, kinds: tuple[str, str]
+) -> None:
+    """Its session of 6 s ends while the others wait: that it was silent for less when it began says nothing."""
+    found = []
+    for last in (10_000, 11_500):
+        commits = {0: [last], 1: [11_900], 2: [11_900]}
+        found.append(departure(commits, at=16_000, preparing_at=12_000, left=left).kind)
+    assert tuple(found) == kinds, what

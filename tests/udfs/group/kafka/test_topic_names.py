@@ -47,6 +47,43 @@ def test_ids_that_metadata_leaps_over_wait_no_longer_than_for_it() -> None:
     assert f"{T_AGAIN}/0 a 21.." in script.spans("reported")
 
 
+def group_that_empties(partitions: int | None = None) -> RecordScript:
+    """One member, then nobody; the topic is known only later, if at all."""
+    script = RecordScript(partitions)
+    script.first_member(assignor="server.uniform")
+    script.delete_member(20, "a")
+    script.epoch(20, 2)
+    script.target(20, 2, {})
+    return script
+
+
+def test_an_epoch_without_members_does_not_show_that_metadata_is_there() -> None:
+    script = group_that_empties().run(30)
+    assert script.decided() == []
+    script.queues(40, "t", 4, topic_id=T_ID)
+    script.run(50)
+    assert script.decided() == group_that_empties(4).run(50).decided()
+    assert [row.agrees for row in script.rebalances] == [True, None]
+    assert script.findings() == []
+
+
+def test_a_target_of_a_topic_without_metadata_is_not_compared() -> None:
+    script = group_that_empties()
+    script.record(30, "group", deleted=True)
+    script.run(40)
+    assert [(row.agrees, row.agrees_reason) for row in script.rebalances] == [
+        (None, "topics_unknown"),
+        (None, "no_members"),
+    ]
+    assert "expected_differs" not in str(script.findings())
+
+
+def test_a_group_that_waits_for_metadata_is_shown_in_its_state() -> None:
+    script = group_that_empties()
+    states = [script.run(at).row().state for at in (15, 30)]
+    assert states == ["stable", "empty"]
+
+
 def test_the_cut_changes_nothing() -> None:
     runs = []
     for clocks in ((100,), (15, 25, 41, 100), tuple(range(1, 100, 3))):
