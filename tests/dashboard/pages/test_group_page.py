@@ -23,6 +23,7 @@ from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0
 from tests.streaming.views.rebalancing_story import WAITS, write_rebalancing
 from tests.streaming.views.story import FIRST, SECOND, THIRD
+from tests.streaming.views.test_progress import moved, write
 
 
 def test_members_queues_findings_and_rebalances_are_the_groups(reading: Reading) -> None:
@@ -131,6 +132,14 @@ def test_the_page_of_a_rebalance_has_its_phases_and_links_the_other_part(rebalan
     assert '<a href="/rebalance?id=r2">generation 2</a>' in first
     assert '<a href="/rebalance?id=r1">generation 1</a>' in rebalancing.get("/rebalance?id=r2").text
     assert "join 1.2 s, sync 300 ms" in page_of(rebalancing, "classic")
+
+
+def test_a_group_that_only_commits_has_a_page(tmp_path: Path, settings: Dashboard) -> None:
+    write(tmp_path, TABLES["queue_progress"], [moved(0, 10, 5, 9)])
+    with TestClient(create_app(tmp_path, settings)) as client:
+        text = client.get("/group?cluster=c&group=g").text
+        assert "Known by its commits alone: no member has been observed." in text
+        assert client.get("/group?cluster=c&group=other").status_code == 404
 
 
 def test_downloads_have_what_is_shown_as_open(tmp_path: Path, settings: Dashboard) -> None:
