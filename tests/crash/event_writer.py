@@ -69,7 +69,7 @@ class Writer:
 
 
 def _write(folder: Path) -> None:
-    logs.configure()
+    logs.configure("info", "auto")
     log = EventFiles(folder, "w")
     number = int(log.read_memory() or b"0")
     _answer(str(number))
