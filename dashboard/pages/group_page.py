@@ -28,18 +28,6 @@ MINUTE_ROWS = 5_000
 LAST_REBALANCES = 25
 
 
-def _of_commits(reading: Reading, cluster: str, group: str) -> Row:
-    """Return a group of which only commits are known, as the first page would list it."""
-    nothing = dict.fromkeys(("open_findings", "rebalances_hour", "rebalances_day", "queues_moved_day"), 0)
-    row = group_of_commits(reading.tables, group, cluster)
-    return (
-        dict.fromkeys(GROUPS.columns)
-        | {"health": "ok"}
-        | nothing
-        | {name: row[name] for name in row if name in GROUPS.columns}
-    )
-
-
 def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
     """Return a group with its members, queues, findings, rebalances and the last day.
 
@@ -110,6 +98,12 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
             for name, path in (("members", "members"), ("queues", "assignments"), ("findings", "findings"))
         },
     }
+
+
+def _of_commits(reading: Reading, cluster: str, group: str) -> Row:
+    """Return a group of which only commits are known, as the first page would list it."""
+    nothing = dict.fromkeys(("open_findings", "rebalances_hour", "rebalances_day", "queues_moved_day"), 0)
+    return dict.fromkeys(GROUPS.columns) | {"health": "ok"} | nothing | group_of_commits(reading.tables, group, cluster)
 
 
 def _placed(row: Row) -> Row:
