@@ -167,8 +167,8 @@ def measure(oracle: Oracle, name: str) -> None:
             if kind in before:
                 growth = f"   ours × {ours / before[kind][0]:.1f}, Java × {java / before[kind][1]:.1f}"
             before[kind] = (ours, java)
-        told = f"ours {ours * 1e3:9.2f} ms (first {first * 1e3:9.2f})   Java {theirs} ms   ratio {ratio}{growth}"
-        print(f"{name:30} {group.name:42} {told}")
+        line = f"ours {ours * 1e3:9.2f} ms (first {first * 1e3:9.2f})   Java {theirs} ms   ratio {ratio}{growth}"
+        print(f"{name:30} {group.name:42} {line}")
         sys.stdout.flush()
 
 

@@ -22,7 +22,7 @@ GROUP = "chaos"
 _TOPIC = "orders"
 _QUEUES = 4
 _SHARED_S = 240.0
-_LOOK_S = 5.0
+_POLL_S = 5.0
 Queue = tuple[str, str, int]
 
 
@@ -180,7 +180,7 @@ class MetaqChaos:
     def members(self) -> set[str] | None:
         """Return whose nodes ZooKeeper has."""
         try:
-            nodes = self._client.get_children_async(f"{self._cluster.root}/consumers/{GROUP}/ids").get(timeout=_LOOK_S)
+            nodes = self._client.get_children_async(f"{self._cluster.root}/consumers/{GROUP}/ids").get(timeout=_POLL_S)
         except NoNodeError:
             return set()
         except (KazooException, KazooTimeoutError):

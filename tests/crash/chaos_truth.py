@@ -89,18 +89,18 @@ class Truth:
                     yield f"generation {row['generation']} at {at_ms}: nothing did {trigger}"
 
     def _about(self, member: str, life: Life, rows: Sequence[Row]) -> Iterator[str]:
-        told = [(_ms(row), one["kind"]) for row in rows for one in row["triggers"] if one["member_id"] == member]
-        joins = [at_ms for at_ms, kind in told if kind == "member_joined"]
-        ends = [(at_ms, kind) for at_ms, kind in told if kind in _ENDS]
-        story = f"{member} {life}: told {told}"
+        reported = [(_ms(row), one["kind"]) for row in rows for one in row["triggers"] if one["member_id"] == member]
+        joins = [at_ms for at_ms, kind in reported if kind == "member_joined"]
+        ends = [(at_ms, kind) for at_ms, kind in reported if kind in _ENDS]
+        story = f"{member} {life}: told {reported}"
         if not joins and self._is_owed(life):
             yield f"never joined: {story}"
         if len(joins) > 1 + life.given_up:
             yield f"joined too often: {story}"
-        gone = 0 if life.ended_ms is None else 1
-        if joins and len(ends) < len(joins) - 1 + gone:
+        departed = 0 if life.ended_ms is None else 1
+        if joins and len(ends) < len(joins) - 1 + departed:
             yield f"never went: {story}"
-        if len(ends) > len(joins) - 1 + gone:
+        if len(ends) > len(joins) - 1 + departed:
             yield f"went too often: {story}"
         if any(at_ms < life.begun_ms for at_ms in joins):
             yield f"joined too early: {story}"

@@ -26,7 +26,7 @@ _SHUFFLE_PARTITIONS = 2
 _AT_ONCE = f"{CONFIG}\n[time]\nqueue_progress_ms = 2000\n"
 _BESIDE_THE_BATCHES = _AT_ONCE.replace("materialize_interval_ms = 0", "materialize_interval_ms = 300")
 # Far below the time between two commits of a batch.
-_LOOK_EVERY_S = 0.0003
+_POLL_EVERY_S = 0.0003
 # A kill that comes a moment too late is tried again, so many times in all.
 _MORE_TRIES = 10
 _LONGEST_LIFE_S = 240
@@ -95,7 +95,7 @@ class Killer:
             while not now():
                 assert running.is_running, f"it ended before the kill after {wanted}:\n{running.stderr()[-3000:]}"
                 assert time.monotonic() - born < _LONGEST_LIFE_S, f"no {wanted} in {_LONGEST_LIFE_S} s"
-                time.sleep(_LOOK_EVERY_S)
+                time.sleep(_POLL_EVERY_S)
         finally:
             running.kill()
         if wanted is not None:

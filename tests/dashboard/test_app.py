@@ -72,8 +72,8 @@ def test_no_text_in_an_address_is_an_error_of_the_server(story_tables: Path) -> 
                 chosen = {
                     name: random.choice(VALUES) for name in random.sample(names, random.randrange(len(names) + 1))
                 }
-                asked = re.sub(r"\{\w+\}", lambda _: quote(random.choice(HOSTILE[:150]), safe=""), path)
-                address = f"{asked}?{urlencode(chosen, errors='surrogatepass')}"
+                url = re.sub(r"\{\w+\}", lambda _: quote(random.choice(HOSTILE[:150]), safe=""), path)
+                address = f"{url}?{urlencode(chosen, errors='surrogatepass')}"
                 if len(address) < 60_000:
                     assert client.get(address).status_code < 500, address
 

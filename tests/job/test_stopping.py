@@ -109,5 +109,5 @@ def _triggers(tables: Path) -> list[str]:
     return [row["trigger"] for row in sorted(rows, key=lambda row: row["event_time"])]
 
 
-def _ms(moment: object) -> int:
-    return round(moment.timestamp() * 1000)  # type: ignore[attr-defined]
+def _ms(when: object) -> int:
+    return round(when.timestamp() * 1000)  # type: ignore[attr-defined]

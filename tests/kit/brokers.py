@@ -336,7 +336,7 @@ def _formatted(version: str, features: tuple[str, ...], unstable: str) -> tempfi
         options += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", class_path(f"kafka-{version}", "Guarded")]
         # Any cluster id in the right form will do: 22 characters of base64.
         tool = ["kafka.tools.StorageTool", "format", "-t", "cmViYWxhbmNlLW1vbml0bw", "-c", written]
-        wanted = [word for feature in features for word in ("--feature", feature)]
+        wanted = [part for feature in features for part in ("--feature", feature)]
         done = subprocess.run(
             [find_java().java, *options, *tool, *wanted],
             capture_output=True,
@@ -355,5 +355,5 @@ def _login(user: str, password: str) -> str:
 
 
 def _server_login(users: Mapping[str, str]) -> str:
-    known = " ".join(f'user_{user}="{password}"' for user, password in users.items())
-    return f"org.apache.kafka.common.security.plain.PlainLoginModule required {known};"
+    passwords = " ".join(f'user_{user}="{password}"' for user, password in users.items())
+    return f"org.apache.kafka.common.security.plain.PlainLoginModule required {passwords};"

@@ -87,8 +87,8 @@ class RocketMqMember(JavaMember[Report]):
             topic: only the queues of this one.
             retries: also those of retry topics, which every member of a group shares beside its own.
         """
-        words = [report for report in self.reports if report.event in ("held", "stopped")]
-        queues = [one.queue for one in (words[-1].held if words else ())]
+        reports = [report for report in self.reports if report.event in ("held", "stopped")]
+        queues = [one.queue for one in (reports[-1].held if reports else ())]
         return tuple(
             queue
             for queue in queues

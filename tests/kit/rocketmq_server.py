@@ -35,7 +35,7 @@ from tests.kit.rocketmq_script import Broker, Script
 T = TypeVar("T")
 
 _START_S: Final = 30
-_TURNS: Final = 10  # of the loop: more than it needs from an accepted socket to a transport
+_ROUNDS: Final = 10  # of the loop: more than it needs from an accepted socket to a transport
 Answer = tuple[int, bytes, str | None]  # code, body, remark
 _UNANSWERED: Final[Answer] = (-1, b"", None)
 _GIVEN_UP: Final[Answer] = (
@@ -224,7 +224,7 @@ class ScriptedRocketMq:
             # is closed just then leaves the socket open.
             for listening in place.listener.sockets:
                 self._loop.remove_reader(listening.fileno())
-            for _ in range(_TURNS):
+            for _ in range(_ROUNDS):
                 await asyncio.sleep(0)
             place.listener.close()
             # Until every socket is closed, those too that are in their TLS handshake, which are no peers yet. From
@@ -292,24 +292,24 @@ class ScriptedRocketMq:
     def _relay(self, broker: Broker, request: Frame) -> Answer:
         group, client_id = request.fields["consumerGroup"], request.fields["clientId"]
         self.relayed[client_id] += 1
-        known = self.script.groups.get(group)
-        for member in known.members if known else ():
+        group_script = self.script.groups.get(group)
+        for member in group_script.members if group_script else ():
             if member.client_id == client_id and broker.name not in member.unseen_by:
-                assert known is not None
+                assert group_script is not None
                 if member.is_silent:
                     return _UNANSWERED
                 if not member.knows_running_info:
                     return ResponseCode.REQUEST_CODE_NOT_SUPPORTED, b"", f" request type {request.code} not supported"
-                return ResponseCode.SUCCESS, self.script.running_info(known, member), "not set any response code"
+                return ResponseCode.SUCCESS, self.script.running_info(group_script, member), "not set any response code"
         return ResponseCode.SYSTEM_ERROR, b"", f"The Consumer <{group}> <{client_id}> not online"
 
-    def _assignment(self, asked: dict[str, str]) -> Answer:
-        group = self.script.groups.get(asked["consumerGroup"])
-        topic = asked["topic"]
+    def _assignment(self, requested: dict[str, str]) -> Answer:
+        group = self.script.groups.get(requested["consumerGroup"])
+        topic = requested["topic"]
         if group is None or topic not in self.script.topics:
             return _success(b"{}")
         for member in group.members:
-            if member.client_id == asked["clientId"]:
+            if member.client_id == requested["clientId"]:
                 return _success(self.script.assignment(group, member, topic))
         return _success(b'{"messageQueueAssignments":[]}')
 

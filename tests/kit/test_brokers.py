@@ -145,7 +145,7 @@ def test_no_broker_outlives_the_process_that_started_it(tmp_path):
 def _committed(broker, group, topic, count):
     consumer = Consumer(broker.client_settings() | {"group.id": group})
     try:
-        asked = [TopicPartition(topic, number) for number in range(count)]
-        return [max(answer.offset, 0) for answer in consumer.committed(asked, timeout=30)]
+        requested = [TopicPartition(topic, number) for number in range(count)]
+        return [max(answer.offset, 0) for answer in consumer.committed(requested, timeout=30)]
     finally:
         consumer.close()

@@ -136,8 +136,8 @@ def _configure(
 def _wait_for(client: AdminClient, topic: str, partitions: int) -> None:
     deadline = time.monotonic() + _TIMEOUT_S
     while True:
-        known = client.list_topics(timeout=_TIMEOUT_S).topics.get(topic)
-        if (0 if known is None else len(known.partitions)) == partitions:
+        metadata = client.list_topics(timeout=_TIMEOUT_S).topics.get(topic)
+        if (0 if metadata is None else len(metadata.partitions)) == partitions:
             return
         assert time.monotonic() < deadline, f"{topic} has not {partitions} partitions after {_TIMEOUT_S} s"
         time.sleep(_POLL_S)

@@ -34,11 +34,11 @@ def check_story(job: RunningJob, story: Story) -> None:
             assert held_at(computed, row["event_time"]) == _given(step), step.what
 
 
-def held_at(spans: list[Row], moment: datetime) -> dict[str, list[tuple[str, int]]]:
+def held_at(spans: list[Row], time: datetime) -> dict[str, list[tuple[str, int]]]:
     """Return who held what at a moment."""
     held: dict[str, list[tuple[str, int]]] = {}
     for span in spans:
-        if span["valid_from"] <= moment and (span["valid_to"] is None or moment < span["valid_to"]):
+        if span["valid_from"] <= time and (span["valid_to"] is None or time < span["valid_to"]):
             held.setdefault(span["member_id"], []).append((span["topic"], span["queue_id"]))
     return {member: sorted(queues) for member, queues in held.items()}
 

@@ -20,7 +20,7 @@ def causes_of(run: CoreRun, group: str) -> list[list[tuple[str, str | None]]]:
 
     Its retry topic is left out: brokers make it when the first member joins, and it is seen then or a little later.
     """
-    told = [
+    reported = [
         [
             (one.kind, one.member_id or one.topic)
             for one in row.triggers
@@ -28,7 +28,7 @@ def causes_of(run: CoreRun, group: str) -> list[list[tuple[str, str | None]]]:
         ]
         for row in rebalances_of(run, group)
     ]
-    return [causes for causes in told if causes]
+    return [causes for causes in reported if causes]
 
 
 def opened_in(run: CoreRun, group: str) -> set[str]:

@@ -64,8 +64,8 @@ class Collected:
         deadline = time.monotonic() + _WAIT_S
         self.poll()
         while not claim(self.events()):
-            told = [event for event in self.events() if event["type"] != "clock"]
-            assert time.monotonic() < deadline, f"{what}: not in time; {self.collector.status()}\n{told[-6:]}"
+            reported = [event for event in self.events() if event["type"] != "clock"]
+            assert time.monotonic() < deadline, f"{what}: not in time; {self.collector.status()}\n{reported[-6:]}"
             time.sleep(_REST_S)
             self.poll()
 
@@ -123,10 +123,10 @@ class Story:
 
 def lags_of(events: Sequence[Event], group: str) -> dict[Queue, tuple[int, int, bool]]:
     """Return what was told last of each queue: how far the group is, of how many, and whether it had come further."""
-    told = [event for event in events if event["type"] == "progress" and event["group"] == group]
+    reported = [event for event in events if event["type"] == "progress" and event["group"] == group]
     return {
         (one["topic"], one["broker"], one["queue_id"]): (one["offset"], one["end_offset"], one.get("moved", True))
-        for event in told
+        for event in reported
         for one in event["queues"]
     }
 
@@ -145,9 +145,9 @@ def _is_reported(events: Sequence[Event], group: str, held: dict[str, list[Queue
     if not snapshots or {one["member_id"] for one in snapshots[-1].get("members", ())} != set(held):
         return False
     reports = {one["member_id"]: one for one in mine if one["type"] == "assignment_reported"}
-    told = {
+    reported = {
         name: sorted((one["topic"], one["broker"], one["queue_id"]) for one in reports[name]["queues"])
         for name in held
         if name in reports
     }
-    return told == held
+    return reported == held

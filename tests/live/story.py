@@ -148,18 +148,18 @@ def mixed_members(broker: Broker, group: str, start: StartMember) -> Story:
     create_topic(broker, second_topic, 2)
     orders, both = partitions(first_topic, 5), partitions(first_topic, 5) + partitions(second_topic, 2)
 
-    alike = {"strategies": ("roundrobin",), "session_timeout_ms": _STEADY_MS}
-    a = start(broker, group, [first_topic], client_id="a", **alike)
+    equal = {"strategies": ("roundrobin",), "session_timeout_ms": _STEADY_MS}
+    a = start(broker, group, [first_topic], client_id="a", **equal)
     wait_until_assigned([a], orders)
     story.record("the first member", [a], ("group_created", None), ("member_joined", "a"))
     wait_for_commits(broker, group, orders)
 
-    b = start(broker, group, [first_topic, second_topic], client_id="b", **alike)
+    b = start(broker, group, [first_topic, second_topic], client_id="b", **equal)
     wait_until_assigned([a, b], both)
     story.record_perhaps_stale("one of more topics joins", [a, b], ("member_joined", "b"))
     wait_for_commits(broker, group, both)
 
-    c = start(broker, group, [], client_id="c", **alike)
+    c = start(broker, group, [], client_id="c", **equal)
     c.subscribe_pattern(f"{group}\\..*")
     wait_until_assigned([a, b, c], both)
     story.record_perhaps_stale("one with a pattern joins", [a, b, c], ("member_joined", "c"))

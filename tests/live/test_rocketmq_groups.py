@@ -36,8 +36,8 @@ def test_members_with_one_id_are_two_and_both_hold_the_share_of_one(
                 mine = [event for event in events if event.get("group") == "told-twins"]
                 members = [one["members"] for one in mine if one["type"] == "group_snapshot"]
                 queues = [one["queues"] for one in mine if one["type"] == "assignment_reported"]
-                told = [(one["topic"], one["broker"], one["queue_id"]) for one in queues[-1]] if queues else []
-                return bool(members) and len(members[-1]) == connections and told[-len(held) :] == held
+                latest = [(one["topic"], one["broker"], one["queue_id"]) for one in queues[-1]] if queues else []
+                return bool(members) and len(members[-1]) == connections and latest[-len(held) :] == held
 
             collected.poll_until(is_reported, f"{connections} of them")
             at.append(collected.events()[-1]["event_time"])
@@ -57,14 +57,14 @@ def test_members_with_one_id_are_two_and_both_hold_the_share_of_one(
         [("member_joined", f"{twin}#2")],
         [("member_gone", twin)],
     ]
-    computed = [own(held_at(run, "told-twins", "computed", moment)) for moment in at]
+    computed = [own(held_at(run, "told-twins", "computed", time)) for time in at]
     assert computed == [
         {twin: all_of_them},
         {twin: half, f"{twin}#2": half},
         {f"{twin}#2": all_of_them},
     ]
     # Of two with one id the broker asks one, and nothing tells which: its words stand under the id that both go by.
-    reported = [own(held_at(run, "told-twins", "reported", moment)) for moment in at]
+    reported = [own(held_at(run, "told-twins", "reported", time)) for time in at]
     assert reported == [
         {twin: all_of_them},
         {twin: half},
@@ -202,8 +202,8 @@ def test_members_that_pop_share_queues_by_message(
         [("member_joined", B)],
         [("member_joined", "127.0.0.1@c")],
     ]
-    computed = [own(held_at(run, "poppers", "computed", moment)) for moment in at]
+    computed = [own(held_at(run, "poppers", "computed", time)) for time in at]
     assert computed == [dict(zip((A, B, "127.0.0.1@c"), held, strict=False)) for held in wanted]
     assert {(row.unassigned_queues, row.idle_members) for row in rows} == {(0, 0)}
     # Nobody owns a queue, and nobody is told to.
-    assert [own(held_at(run, "poppers", "reported", moment)) for moment in at] == [{}, {}, {}]
+    assert [own(held_at(run, "poppers", "reported", time)) for time in at] == [{}, {}, {}]

@@ -72,8 +72,8 @@ class Group(Reports):
     # ---- time
 
     def timeout(self, member: Member) -> int:
-        told = member.fields().get("session_timeout_ms")
-        return TIMEOUTS[self.system] if told is None else told
+        reported = member.fields().get("session_timeout_ms")
+        return TIMEOUTS[self.system] if reported is None else reported
 
     def deadlines(self) -> dict[str, int]:
         return {
@@ -172,9 +172,9 @@ class Group(Reports):
         if member is None:
             if self.gone_at.get(name, 0) >= at and (event["type"] == "heartbeat" or name in self.replaced):
                 # Sent before it went: only a later one is a join, but what it says is known when it comes back.
-                gone = Member(at, "heartbeats", dict(self.departed.get(name, {})))
-                self.describe(gone, event, event["event_time"])
-                self.departed[name] = gone.described
+                departed = Member(at, "heartbeats", dict(self.departed.get(name, {})))
+                self.describe(departed, event, event["event_time"])
+                self.departed[name] = departed.described
                 return
             instance_id = event.get("instance_id")
             if instance_id is None and name in self.replaced:
@@ -208,11 +208,11 @@ class Group(Reports):
 
     def snapshot(self, at: int, event: Event, departures: dict[str, str]) -> None:
         self.is_polled, self.polled_at = True, at
-        told = under_present_ids(self, event)
-        replace_absent(self, at, told)
-        for name in sorted(self.members.keys() - told.keys()):
+        reported = under_present_ids(self, event)
+        replace_absent(self, at, reported)
+        for name in sorted(self.members.keys() - reported.keys()):
             departures[name] = self.depart(name, at, "absent_from_snapshot")
-        for name, info in told.items():
+        for name, info in reported.items():
             member = self.members.get(name) or self.join(at, name, "snapshots")
             self.describe(member, info, event["event_time"])
         self.last_applied = at
@@ -374,11 +374,9 @@ class Group(Reports):
         except NoAnswer:
             named = self.shared().get("strategy")
             self.strategy, status = named and qualified_name(named, self.system), "failed"
-            standing = {(topic, one["broker"], one["queue_id"]) for topic, queues in topics.items() for one in queues}
+            current = {(topic, one["broker"], one["queue_id"]) for topic, queues in topics.items() for one in queues}
             self.held = {
-                name: [queue for queue in queues if queue in standing]
-                for name, queues in old.items()
-                if name in members
+                name: [queue for queue in queues if queue in current] for name, queues in old.items() if name in members
             }
         for member in self.members.values():
             member.described.pop("owned", None)

@@ -112,12 +112,12 @@ def _take_absent(group: Group, at: int, name: str, event: Event, others: list[Ev
     row = _last_session(group, name)
     then = Member(own, "heartbeats", dict(group.departed.get(name, {})))
     if row is not None and row["left_reason"] == "expired" and row["joined_at"] <= own <= row["left_at"]:
-        is_told = group.describe(then, event, own)
+        is_reported = group.describe(then, event, own)
         last = max(own, row["last_heartbeat_at"])
         left_at = max(last + group.timeout(then), row["left_at"])
         group.departed[name] = then.described
         if (last, left_at) == (row["last_heartbeat_at"], row["left_at"]):
-            return is_told
+            return is_reported
         row["last_heartbeat_at"] = last
         if left_at < at:
             row["left_at"] = group.gone_at[name] = left_at
@@ -129,9 +129,9 @@ def _take_absent(group: Group, at: int, name: str, event: Event, others: list[Ev
     gone_at = group.gone_at.get(name)
     is_replaced = name in group.replaced
     if gone_at is not None and own - (event["type"] == "heartbeat" or is_replaced) < gone_at:
-        is_told = group.describe(then, event, own)
+        is_reported = group.describe(then, event, own)
         group.departed[name] = then.described
-        return is_told
+        return is_reported
     instance_id = event.get("instance_id") or (then.fields().get("instance_id") if is_replaced else None)
     former = former_of(group, instance_id, group.members)
     if former is not None and not _is_alive_after(group, former, own, others):

@@ -47,15 +47,15 @@ class Reports(GroupRows):
 
     def agreement_of_reports(self, at: int, status: str, mode: str) -> dict[str, Any]:
         """Return whether all members report what a generation gives them before it is decided."""
-        told = {
+        reported = {
             one["member_id"]: queues_of(one, self.system)
             for one in self.early
             if one["member_id"] in self.members and one["generation"] == self.generation and one["event_time"] >= at
         }
-        is_whole = bool(self.members) and told.keys() >= self.members.keys()
+        is_whole = bool(self.members) and reported.keys() >= self.members.keys()
         if not is_whole or status != "completed" or mode != "clustering":
             return {"agrees": None, "queues_differing": None}
-        differing = different(self.held, told)
+        differing = different(self.held, reported)
         return {"agrees": not differing, "queues_differing": differing}
 
     def forget_reports(self) -> None:
@@ -142,7 +142,7 @@ def former_ids(renames: list[tuple[int, str, str]]) -> dict[str, str]:
     return found
 
 
-def different(computed: Held, told: Held) -> int:
+def different(computed: Held, reported: Held) -> int:
     """Return on how many queues two assignments differ."""
-    ours, theirs = owners(computed), owners(told)
+    ours, theirs = owners(computed), owners(reported)
     return sum(ours.get(one, set()) != theirs.get(one, set()) for one in ours.keys() | theirs.keys())

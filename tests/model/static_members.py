@@ -47,10 +47,10 @@ def replace(group: Group, at: int, former: str, name: str, lives_by: str) -> Non
     group.reporters = {name if one == former else one for one in group.reporters}
 
 
-def replace_absent(group: Group, at: int, told: dict[str, Any], gone: Collection[str] = ()) -> None:
+def replace_absent(group: Group, at: int, reported: dict[str, Any], departed: Collection[str] = ()) -> None:
     """Find the static members that a snapshot shows under new ids; ``gone``: those that are known to have departed."""
-    for name, info in told.items():
-        former = former_of(group, info.get("instance_id"), group.members.keys() - told.keys() - set(gone))
+    for name, info in reported.items():
+        former = former_of(group, info.get("instance_id"), group.members.keys() - reported.keys() - set(departed))
         if name not in group.members and former is not None:
             replace(group, at, former, name, "snapshots")
 

@@ -28,12 +28,12 @@ class Topics:
 
     def at(self, at: int) -> dict[str, list[dict[str, Any]]]:
         """Return the queues of all topics that are known at a time."""
-        known, at = {}, max(at, self.floor)
+        found, at = {}, max(at, self.floor)
         for topic, history in self.told.items():
             queues = [queues for since, queues in history if since <= at]
             if queues:
-                known[topic] = queues[-1]
-        return known
+                found[topic] = queues[-1]
+        return found
 
     def was_reported(self, topic: str, at: int) -> bool:
         """Return whether any queue of a topic was reported up to a time."""

@@ -49,23 +49,23 @@ def read(events: Iterable[AnyEvent]) -> Found:
     groups: dict[tuple[str, str], PlainGroup] = defaultdict(PlainGroup)
     systems: dict[str, str] = {}
     topics: dict[tuple[str, str], object] = {}
-    moments: dict[int, list[AnyEvent]] = defaultdict(list)
+    times: dict[int, list[AnyEvent]] = defaultdict(list)
     newest: dict[str, int] = {}
-    seen = set()
+    observed = set()
     for event in events:
-        if repr(event) not in seen:
-            seen.add(repr(event))
-            moments[event.event_time].append(event)
+        if repr(event) not in observed:
+            observed.add(repr(event))
+            times[event.event_time].append(event)
             systems[event.cluster] = event.system
             newest[event.cluster] = max(event.event_time, newest.get(event.cluster, 0))
-    told = sorted(moments)
+    reported = sorted(times)
     deadlines: set[int] = set()
-    while told or deadlines:
-        now = min([*told[:1], *deadlines])
+    while reported or deadlines:
+        now = min([*reported[:1], *deadlines])
         deadlines.discard(now)
-        if told and told[0] == now:
-            told.pop(0)
-        for event in sorted(moments.get(now, ()), key=lambda one: ORDER_AT_ONE_MOMENT[type(one)]):
+        if reported and reported[0] == now:
+            reported.pop(0)
+        for event in sorted(times.get(now, ()), key=lambda one: ORDER_AT_ONE_MOMENT[type(one)]):
             _apply(event, groups, topics, found)
         for (cluster, name), group in groups.items():
             for member in sorted(group.last):
@@ -110,11 +110,11 @@ def _apply(
     group = groups[event.cluster, event.group]
     place = (event.cluster, event.group, event.event_time)
     if kind == "GroupSettings":
-        told = {"strategy": event.strategy, "settings": (event.mode, event.strategy_settings)}
-        for what, value in told.items():
+        reported = {"strategy": event.strategy, "settings": (event.mode, event.strategy_settings)}
+        for what, value in reported.items():
             if group.settings.get(what) != value and group.members:
                 _note(found, group, place, f"{what}_changed", None)
-        group.settings = told
+        group.settings = reported
     elif kind == "GroupDeleted":
         groups[event.cluster, event.group] = PlainGroup()
     elif kind == "MemberLeft":
@@ -141,14 +141,14 @@ def _apply(
                 _note(found, group, place, "member_joined", member.member_id)
 
 
-def _describe(found: Found, group: PlainGroup, place: tuple[str, str, int], member_id: str, told: object) -> None:
+def _describe(found: Found, group: PlainGroup, place: tuple[str, str, int], member_id: str, reported: object) -> None:
     about = group.about.setdefault(member_id, {})
     for field, kind in (
         ("subscriptions", "subscription_changed"),
         ("strategies", "strategy_changed"),
         ("session_timeout_ms", None),
     ):
-        value = getattr(told, field)
+        value = getattr(reported, field)
         if value is not None:
             if kind and member_id in group.members and about.get(field, ()) != value:
                 _note(found, group, place, kind, member_id)

@@ -111,9 +111,9 @@ class Topics:
 class Script:
     """One group of one cluster. Times are given as ms after ``T0``; so are those in the answers."""
 
-    def __init__(self, system: str = "kafka", rules: CoreConfig | None = None, **told: Any) -> None:
+    def __init__(self, system: str = "kafka", rules: CoreConfig | None = None, **reported: Any) -> None:
         self.system = system
-        self.rules = msgspec.structs.replace(rules or core_config(), **told)
+        self.rules = msgspec.structs.replace(rules or core_config(), **reported)
         self.group = new_group("c", system, "g")
         self.topics = Topics()
         self.ledger = DedupWindow()
@@ -175,8 +175,8 @@ class Script:
 
     def poll(self, at: int, *connections: tuple[str, str | None] | str, **fields: Any) -> None:
         """Have a poll show these connections (id, address), all of them subscribed to ``t``."""
-        told = [(one, None) if isinstance(one, str) else one for one in connections]
-        infos = tuple(MemberInfo(member_id=name, host=host, subscriptions=("t",)) for name, host in told)
+        reported = [(one, None) if isinstance(one, str) else one for one in connections]
+        infos = tuple(MemberInfo(member_id=name, host=host, subscriptions=("t",)) for name, host in reported)
         self.event(GroupSnapshot, at, members=infos, **fields)
 
     def snapshot(
@@ -192,10 +192,10 @@ class Script:
             MemberInfo(member_id=name, subscriptions=tuple(topics), **(describe or {}).get(name, {}))
             for name, topics in members.items()
         )
-        told = None
+        reported = None
         if assignments is not None:
-            told = {name: tuple(QueueRef(*queue) for queue in queues) for name, queues in assignments.items()}
-        self.event(GroupSnapshot, at, generation=generation, members=infos, assignments=told, **fields)
+            reported = {name: tuple(QueueRef(*queue) for queue in queues) for name, queues in assignments.items()}
+        self.event(GroupSnapshot, at, generation=generation, members=infos, assignments=reported, **fields)
 
     # ---- batches
 
@@ -369,8 +369,8 @@ def two_members() -> Script:
 RETRY = "%RETRY%g"
 
 
-def retry_group(*members: str, topics: tuple[str, ...] = ("t", RETRY), **told: Any) -> Script:
-    script = Script("rocketmq", **told)
+def retry_group(*members: str, topics: tuple[str, ...] = ("t", RETRY), **reported: Any) -> Script:
+    script = Script("rocketmq", **reported)
     script.queues(0, "t", 4)
     script.queues(0, RETRY, 1)
     script.snapshot(10, None, dict.fromkeys(members, topics))

@@ -38,7 +38,7 @@ def test_what_names_no_version_of_envelopes_is_none(text: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "fault"),
+    ("changes", "reason"),
     [
         *(({"specversion": version}, "unknown_specversion") for version in ("0.3", "10.0", "", 1, None)),
         *(({"id": value}, "without_id") for value in (..., "", 5, None)),
@@ -49,9 +49,9 @@ def test_what_names_no_version_of_envelopes_is_none(text: bytes) -> None:
         ({"id": "", "source": "", "data": None}, "without_id"),
     ],
 )
-def test_an_envelope_that_is_not_whole_has_a_reason(changes: dict[str, Any], fault: str) -> None:
+def test_an_envelope_that_is_not_whole_has_a_reason(changes: dict[str, Any], reason: str) -> None:
     found = unwrap(line(envelope(**changes)))
-    assert found == Envelope(fault=f"cloudevent_{fault}")
+    assert found == Envelope(fault=f"cloudevent_{reason}")
     assert found.fault in ENVELOPE_FAULTS
 
 

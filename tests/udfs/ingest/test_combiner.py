@@ -169,11 +169,11 @@ def test_only_the_home_shard_gets_the_times_at_which_something_came() -> None:
 @settings(max_examples=200)
 @given(st.lists(st.integers(0, 2000), min_size=1), st.integers(1, 300))
 def test_first_and_last_times_hold_every_gap_that_is_longer_than_the_span(times: list[int], span_ms: int) -> None:
-    seen = first_and_last_times(np.array(times), span_ms)
-    assert all(first in times and last in times for first, last in seen)
+    observed = first_and_last_times(np.array(times), span_ms)
+    assert all(first in times and last in times for first, last in observed)
     every = sorted(set(times))
     gaps = [(before, after) for before, after in pairwise(every) if after - before >= span_ms]
-    flat = sorted({moment for pair in seen for moment in pair})
+    flat = sorted({time for pair in observed for time in pair})
     assert [pair for pair in pairwise(flat) if pair[1] - pair[0] >= span_ms] == gaps
 
 

@@ -96,7 +96,7 @@ def test_pairs_are_distinct_and_sorted_as_the_packet_promises() -> None:
         for group in range(6)
         for member in range(3)
     ]
-    groups_seen = []
+    group_names = []
     for _, shard, packet in combined(lines):
         if packet.heartbeats is None:
             continue
@@ -112,8 +112,8 @@ def test_pairs_are_distinct_and_sorted_as_the_packet_promises() -> None:
         ids = packed.member_names.unpack()
         assert member_keys.tolist() == [member_key(name) for name in ids]
         assert len(pairs) == 3 * len(ids)
-        groups_seen += names
-    assert sorted(groups_seen) == [f"g{group}" for group in range(6)]
+        group_names += names
+    assert sorted(group_names) == [f"g{group}" for group in range(6)]
 
 
 def test_members_of_one_group_are_distinct_though_their_keys_are_equal_in_40_bits() -> None:

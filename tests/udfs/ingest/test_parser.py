@@ -251,8 +251,8 @@ def test_other_ways_to_write_the_same_heartbeat_are_accepted(raw: bytes) -> None
 
 
 def test_the_limits_of_time_themselves_are_accepted() -> None:
-    for moment, batch_ms in ((946_684_800_000, NOW), (4_102_444_800_000, 4_102_444_800_000), (NOW + 600_000, NOW)):
-        assert not isinstance(parse(with_field("event_time", moment), batch_ms, RULES), Rejection)
+    for time, batch_ms in ((946_684_800_000, NOW), (4_102_444_800_000, 4_102_444_800_000), (NOW + 600_000, NOW)):
+        assert not isinstance(parse(with_field("event_time", time), batch_ms, RULES), Rejection)
 
 
 def test_the_same_content_has_the_same_id_whatever_its_notation() -> None:
@@ -304,7 +304,7 @@ _PIECES = st.sampled_from(
         b'""',
     ]
 )
-_WORDS = st.sampled_from(
+_TOKENS = st.sampled_from(
     [
         b"NaN",
         b"true",
@@ -328,7 +328,7 @@ def spoilt_lines(draw: st.DrawFn) -> bytes:
         end = min(len(raw), start + draw(st.integers(0, 12)))
         raw = (
             raw[:start]
-            + draw(st.one_of(_PIECES, _WORDS, st.binary(max_size=3), st.just(raw[start:end] * 2)))
+            + draw(st.one_of(_PIECES, _TOKENS, st.binary(max_size=3), st.just(raw[start:end] * 2)))
             + raw[end:]
         )
     return raw

@@ -31,17 +31,17 @@ def test_a_query_remembers_nothing() -> None:
     assert ledger.was_applied("x", 600)
 
 
-@pytest.mark.parametrize(("clock", "known"), [(1599, True), (1600, True), (1601, False)])
+@pytest.mark.parametrize(("clock", "is_repeat"), [(1599, True), (1600, True), (1601, False)])
 def test_what_is_forgotten_depends_on_the_clock_before_the_batch_and_not_on_the_sweeping(
-    clock: int, known: bool
+    clock: int, is_repeat: bool
 ) -> None:
     repeats = DedupStore(b"", None, SPAN)
     repeats.of(1).is_repeat("x", 1000)
     data, oldest = repeats.encode(None)
     later = DedupStore(data, clock, SPAN)
-    assert later.of(1).is_repeat("x", 1001) is known
+    assert later.of(1).is_repeat("x", 1001) is is_repeat
     swept, _ = DedupStore(data, clock, SPAN).encode(oldest)
-    assert DedupStore(swept, clock, SPAN).of(1).was_applied("x", 1001) is known
+    assert DedupStore(swept, clock, SPAN).of(1).was_applied("x", 1001) is is_repeat
 
 
 def test_silence_sweeps_the_forgotten_out() -> None:

@@ -186,16 +186,16 @@ def test_whatever_happens_in_between_nothing_acknowledged_is_lost(appends: list[
                     log = EventFiles(folder, "w", limits)
                     next_number = int(log.read_memory() or b"0")
                     assert not list(folder.glob(".*.tmp"))
-            seen = times_in(folder)
-            assert set(range(acknowledged)) <= set(seen)
+            observed = times_in(folder)
+            assert set(range(acknowledged)) <= set(observed)
             remembered = folder / ".w.memory"
             if remembered.exists():
-                assert set(range(int(remembered.read_bytes()))) <= set(seen)
+                assert set(range(int(remembered.read_bytes()))) <= set(observed)
         assert log.flush()
-        seen = times_in(folder)
-        assert set(range(next_number)) <= set(seen)
+        observed = times_in(folder)
+        assert set(range(next_number)) <= set(observed)
         if not any(fate.startswith("killed") for _, fates in appends for fate in fates):
-            assert seen == list(range(next_number))
+            assert observed == list(range(next_number))
 
 
 def test_a_writer_that_lives_through_a_full_disk_writes_all_in_order_and_nothing_twice(tmp_path: Path) -> None:

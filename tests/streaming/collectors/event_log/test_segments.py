@@ -77,10 +77,10 @@ def test_a_file_that_its_reader_deleted_first_is_passed_over(either_place: Place
     assert times_in(either_place) == [2]
 
 
-def reads(folder: Place, name: str, *, up_to_age_ms: int | None, seen_ms_ago: int = 0, writer: str = "kafka") -> None:
+def reads(folder: Place, name: str, *, up_to_age_ms: int | None, read_ms_ago: int = 0, writer: str = "kafka") -> None:
     """Leave the mark of a reader that has read all files of that age and older."""
     read = {} if up_to_age_ms is None else {writer: _NOW - up_to_age_ms * MS}
-    mark = ReaderMark(checkpoint=f"/checkpoints/{name}", renewed_ms=_NOW // MS - seen_ms_ago, read=read)
+    mark = ReaderMark(checkpoint=f"/checkpoints/{name}", renewed_ms=_NOW // MS - read_ms_ago, read=read)
     write_reader(folder, name, mark)
 
 
@@ -105,14 +105,14 @@ def test_what_a_reader_has_not_read_stays_but_for_the_limits_of_unread_files(
 
 
 @pytest.mark.parametrize(
-    ("seen_ms_ago", "stay"),
+    ("read_ms_ago", "stay"),
     [(0, _AGES_MS), (700, _AGES_MS), (701, (100, 0))],
     ids=["now", "at the limit", "too long ago"],
 )
 def test_a_reader_is_waited_for_until_its_mark_is_too_old(
-    tmp_path: Path, seen_ms_ago: int, stay: tuple[int, ...]
+    tmp_path: Path, read_ms_ago: int, stay: tuple[int, ...]
 ) -> None:
-    reads(tmp_path, "slow", up_to_age_ms=None, seen_ms_ago=seen_ms_ago)
+    reads(tmp_path, "slow", up_to_age_ms=None, read_ms_ago=read_ms_ago)
     assert kept(tmp_path, Limits(retention_ms=150, unread_retention_ms=700)) == list(stay)
 
 

@@ -107,7 +107,7 @@ def test_a_broker_that_is_away_is_visible_and_found_again(tmp_path: Path) -> Non
 def test_a_cluster_that_is_not_there_is_away(tmp_path: Path) -> None:
     options = KafkaOptions(f"127.0.0.1:{free_port()}", "c")
     collector = KafkaCollector(
-        options, EventFiles(tmp_path, "kafka"), dict, view=lambda asked: ClusterView(asked, timeout_s=0.5)
+        options, EventFiles(tmp_path, "kafka"), dict, view=lambda wanted: ClusterView(wanted, timeout_s=0.5)
     )
     assert not collector.observe_once()
     assert not collector.flush_clock()
@@ -135,7 +135,7 @@ class LosingView:
     def groups_under_way(self) -> dict[str, str]:
         return {}
 
-    def topics(self, known: object) -> dict[str, ObservedTopic | None]:
+    def topics(self, former: object) -> dict[str, ObservedTopic | None]:
         return self.seen
 
     def complaints(self) -> list[object]:

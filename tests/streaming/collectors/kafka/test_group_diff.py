@@ -53,8 +53,8 @@ class Polls:
         self.at += later_ms
         polled = PolledGroups(groups=groups)
         names = self.diff.to_describe(polled)
-        known = {name: groups[name] for name in names} if described is None else described
-        return self.diff.diff(polled, known, self.at)
+        descriptions = {name: groups[name] for name in names} if described is None else described
+        return self.diff.diff(polled, descriptions, self.at)
 
 
 def test_a_group_is_reported_when_it_is_first_polled_and_when_it_changed() -> None:
@@ -87,8 +87,8 @@ def test_what_was_reported_is_remembered_beyond_a_restart() -> None:
 def test_a_group_within_a_rebalance_is_marked_and_reported_again_after_it_whatever_it_became() -> None:
     polls = Polls()
     group, under_way = stable(member("a", 0)), stable(state="PreparingRebalance")
-    told = [polls.poll(g=one) for one in (group, under_way, under_way, group)]
-    states = [[one.state for one in events if isinstance(one, GroupSnapshot)] for events in told]
+    reported = [polls.poll(g=one) for one in (group, under_way, under_way, group)]
+    states = [[one.state for one in events if isinstance(one, GroupSnapshot)] for events in reported]
     assert states == [["Stable"], ["PreparingRebalance"], [], ["Stable"]]
 
 
@@ -131,12 +131,12 @@ def test_other_kinds_and_what_cannot_be_decoded_are_listed_and_not_followed() ->
     polls = Polls()
     broken = stable(msgspec.structs.replace(member("a"), metadata=b"\x00\x01"))
     workers = stable(member("w"), member("v"), protocol_type="connect")
-    told = polls.poll(workers=workers, broken=broken)
-    listed = [(one.group, one.state, one.protocol) for one in told if isinstance(one, GroupSnapshot)]
+    reported = polls.poll(workers=workers, broken=broken)
+    listed = [(one.group, one.state, one.protocol) for one in reported if isinstance(one, GroupSnapshot)]
     assert listed == [("broken", "not_followed", None), ("workers", "not_followed", "connect")]
-    members = [[info.member_id for info in one.members] for one in told if isinstance(one, GroupSnapshot)]
+    members = [[info.member_id for info in one.members] for one in reported if isinstance(one, GroupSnapshot)]
     assert members == [[one.member_id for one in group.members] for group in (broken, workers)]
-    assert not [one for one in told if isinstance(one, GroupSnapshot) and one.generation_source]
+    assert not [one for one in reported if isinstance(one, GroupSnapshot) and one.generation_source]
 
 
 def test_a_group_that_is_dead_twice_is_of_a_kind_that_is_not_described() -> None:
@@ -176,8 +176,8 @@ def test_a_group_of_the_new_protocol_is_reported_once_it_has_converged_or_takes_
     assert isinstance(event, GroupSnapshot)
     assert (event.members[0].subscriptions, event.assignments) == (None, {"a": (QueueRef("t", 0),)})
     assert event.strategy == "server.uniform"
-    told = [len(polls.poll(later_ms=20_000, g=converging)) for _ in range(3)]
-    assert told == [0, 0, 1]
+    reported = [len(polls.poll(later_ms=20_000, g=converging)) for _ in range(3)]
+    assert reported == [0, 0, 1]
 
 
 def test_excluded_groups_are_left_out() -> None:

@@ -17,8 +17,8 @@ def tree() -> NodeTree:
 
 
 def reader(tree: NodeTree, fired: list[str] | None = None, **more: Any) -> Reader:
-    seen = [] if fired is None else fired
-    return Reader(tree, metaq_options("zk", cluster="c", **more), lambda event: seen.append(event.path))
+    notices = [] if fired is None else fired
+    return Reader(tree, metaq_options("zk", cluster="c", **more), lambda event: notices.append(event.path))
 
 
 def test_no_more_requests_wait_at_a_time_than_is_allowed() -> None:

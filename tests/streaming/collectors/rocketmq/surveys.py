@@ -61,8 +61,8 @@ def connections(
     return ConsumerConnections(
         connections=tuple(Connection(name, address, "JAVA", 513) for name, address in pairs),
         subscriptions={
-            topic: Subscription(topic, words, more.pop("sub_version", 1))
-            for topic, words in (topics or {"t": "*"}).items()
+            topic: Subscription(topic, expression, more.pop("sub_version", 1))
+            for topic, expression in (topics or {"t": "*"}).items()
         },
         consume_type=more.get("consume_type", "CONSUME_PASSIVELY"),
         message_model=more.get("message_model", "CLUSTERING"),
@@ -138,9 +138,9 @@ class Rounds:
                 were not read yet.
         """
         self.now_ms += later_ms
-        seen_brokers = list(brokers or [broker("a")])
+        polled_brokers = list(brokers or [broker("a")])
         survey = Survey(began_ms=self.now_ms - 100, ended_ms=self.now_ms)
-        survey.brokers = {one.name: one for one in seen_brokers}
+        survey.brokers = {one.name: one for one in polled_brokers}
         survey.unseen_topics = set(unseen_topics)
         survey.topics = {
             name: ObservedTopic(at_ms=self.now_ms - 50, route=found) for name, found in (topics or {}).items()

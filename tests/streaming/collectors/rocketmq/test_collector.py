@@ -71,12 +71,12 @@ def test_what_waits_for_paused_members_is_reported_round_after_round_without_ano
     first = offsets_reported()
     assert {(stuck, 3, 10, False), (moving, 4, 4, False)} <= set(first)
     assert offsets_reported() == []
-    asked = cluster.requests[RequestCode.GET_CONSUME_STATS]
+    requests = cluster.requests[RequestCode.GET_CONSUME_STATS]
     cluster.change(lambda: offsets.update({stuck: (3, 20), moving: (9, 9)}))
     assert offsets_reported() == [(stuck, 3, 20, False), (moving, 9, 9, True)]
     cluster.change(lambda: offsets.update({stuck: (20, 20)}))
     assert offsets_reported() == [(stuck, 20, 20, True)]
-    assert cluster.requests[RequestCode.GET_CONSUME_STATS] - asked == 2 * 2  # each round, each broker
+    assert cluster.requests[RequestCode.GET_CONSUME_STATS] - requests == 2 * 2  # each round, each broker
 
 
 def test_a_broker_that_stops_and_starts_again_changes_nobodys_membership(

@@ -72,19 +72,19 @@ def brokers_of(states: dict[str, str], boots: Counter[str]):
 
 @given(hostile_rounds)
 @settings(deadline=None)
-def test_a_listed_member_is_always_reported_and_a_repeated_report_has_a_reason(rounds_seen) -> None:
+def test_a_listed_member_is_always_reported_and_a_repeated_report_has_a_reason(drawn) -> None:
     rounds = Rounds()
     boots: Counter[str] = Counter()
     last: GroupSnapshot | None = None
-    for lists, states, infos, restarts, later_ms in rounds_seen:
-        seen = {name: listed for name, listed in lists.items() if states.get(name) != "away"}
-        events = rounds.take({"g": seen}, brokers=list(brokers_of(states, boots)), infos=infos, later_ms=later_ms + 1)
+    for lists, states, infos, restarts, later_ms in drawn:
+        polled = {name: listed for name, listed in lists.items() if states.get(name) != "away"}
+        events = rounds.take({"g": polled}, brokers=list(brokers_of(states, boots)), infos=infos, later_ms=later_ms + 1)
         for snapshot in snapshots(events):
             content = (snapshot.members, snapshot.observations)
             assert last is None or content != (last.members, last.observations), "reported again though nothing changed"
             # A client that is listed anywhere is a member, as often as the broker that lists it most often does.
             reported = Counter(member.member_id for member in snapshot.members)
-            for listed in seen.values():
+            for listed in polled.values():
                 assert not Counter(one.client_id for one in listed.connections if listed) - reported if listed else True
             # A departed member is not there any more.
             departed = {(one.member_id, one.host) for one in snapshot.departures or ()}
@@ -123,7 +123,7 @@ def test_while_all_members_live_no_outage_or_start_of_a_broker_reports_a_departu
         infos=infos_of_all(),
     )
     grace_until = dict.fromkeys(BROKERS, 0)
-    heard: dict[str, set[str]] = {}
+    emitted: dict[str, set[str]] = {}
     for states, part, restarts in outages:
         now_ms = rounds.now_ms + 5_000
         lists: dict[str, ConsumerConnections | None] = {}
@@ -131,7 +131,7 @@ def test_while_all_members_live_no_outage_or_start_of_a_broker_reports_a_departu
             state = states.get(name)
             if state == "restarted":
                 grace_until[name] = now_ms + OPTIONS.boot_grace_ms
-                heard[name] = set()
+                emitted[name] = set()
             if state == "away":
                 continue
             listed = part
@@ -139,8 +139,8 @@ def test_while_all_members_live_no_outage_or_start_of_a_broker_reports_a_departu
                 if now_ms >= grace_until[name]:
                     listed = frozenset(IDS)
                 else:
-                    heard[name] |= part
-                    listed = frozenset(heard[name])
+                    emitted[name] |= part
+                    listed = frozenset(emitted[name])
             lists[name] = connections(sorted(listed)) if listed else None
         events = rounds.take({"g": lists}, brokers=list(brokers_of(states, boots)))
         for snapshot in snapshots(events):
@@ -163,8 +163,8 @@ def test_nothing_new_reports_nothing_but_the_clock() -> None:
 
 def test_without_any_answer_nothing_is_reported_not_even_the_time() -> None:
     rounds = first_round("c1")
-    gone = [broker("a", problem="x"), broker("b", problem="x")]
-    assert rounds.take({}, brokers=gone) == []
+    unreachable = [broker("a", problem="x"), broker("b", problem="x")]
+    assert rounds.take({}, brokers=unreachable) == []
     assert rounds.known.clock_ms < rounds.now_ms
     assert rounds.take(both("c1"), brokers=[A, B]) == []
 
