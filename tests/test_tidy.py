@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,24 @@ DIALECT = frozenset(
     whom whose word words
     """.split()  # noqa: SIM905
 )
+# Of these words not even the prose of tests and benchmarks makes use.
+NOT_IN_PROSE = DIALECT & frozenset(
+    """
+    deal dealing deals dealt fault faults going hear heard hears judge judged judges laid mend mended met tell telling
+    tells told went whoever whom
+    """.split()  # noqa: SIM905
+)
+# Names that the product gave up: a test that kept one names something that there is no more.
+FORMER = frozenset(
+    """
+    Advanced ColdBlocks Dealt Draft Follower Going GroupFacts LoneKafkaCollector Noticed Notices Passing Repeats Rules
+    Settled Standstill Stranger Unread alike_heartbeats ask_strategy carry_out fault_of going_of guessed_topics
+    handed_over heeded is_heeded lay_over restless sole_use stop_following tell_clock tell_group tell_holdings
+    tell_topics told_empty told_owners unheeded way_out why_not_writable
+    """.split()  # noqa: SIM905
+)
+# Fields of the product that tests set.
+FIELDS = frozenset({"rebalances_seen", "seen_at"})
 # Folders of the product of which every module has its test file, and every test file its module. What is tested across
 # modules is beside their mirrors: tests/laws, tests/golden, tests/model, tests/corners, tests/simulation and others.
 MIRRORED = ("dashboard", "streaming", "udfs")
@@ -47,6 +68,59 @@ def test_no_module_class_or_function_has_a_name_of_the_dialect():
         for path in [*PRODUCT, *rooms.modules("tests")]
         for name, line in named(path).items()
         if name not in CONTRACT and tokens(name) & DIALECT
+    ]
+    assert wrong == []
+
+
+def bound(path: Path) -> dict[str, int]:
+    """Return the names of variables, parameters and attributes that a module sets, with their lines."""
+    found: dict[str, int] = {}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+                found.setdefault(name, node.lineno)
+    return found
+
+
+def test_no_variable_of_a_test_has_a_name_of_the_dialect():
+    wrong = [
+        f"{path.relative_to(rooms.ROOT)}:{line} {name}"
+        for top in ("tests", "bench")
+        for path in rooms.modules(top)
+        for name, line in bound(path).items()
+        if name not in FIELDS and tokens(name) & DIALECT
+    ]
+    assert wrong == []
+
+
+def test_no_name_that_was_given_up_is_left():
+    wrong = [
+        f"{path.relative_to(rooms.ROOT)}:{line} {name}"
+        for path in [*PRODUCT, *rooms.modules("tests")]
+        for name, line in (named(path) | bound(path)).items()
+        if name in FORMER
+    ]
+    assert wrong == []
+
+
+def prose(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the docstrings and comments of a module, with their lines."""
+    text = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+            yield getattr(node, "lineno", 1), ast.get_docstring(node) or ""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def test_no_prose_of_a_test_is_in_the_dialect():
+    wrong = [
+        f"{path.relative_to(rooms.ROOT)}:{line} {one}"
+        for top in ("tests", "bench")
+        for path in rooms.modules(top)
+        for line, text in prose(path)
+        for one in sorted(set(re.findall(r"[a-z]+", text.lower())) & NOT_IN_PROSE)
     ]
     assert wrong == []
 

@@ -112,13 +112,13 @@ class Chaos:
 
     # ---- the script
 
-    def carry_out(self, orders: Sequence[Order]) -> None:
+    def run(self, orders: Sequence[Order]) -> None:
         """Do what a script says: what happens to one after the other, what happens to several at their times."""
         # A job that is killed before its first batch has nothing to lose.
         self._wait_until_job_works()
         by_target: dict[str, list[Order]] = defaultdict(list)
         for order in orders:
-            by_target[order.whom].append(order)
+            by_target[order.target].append(order)
         self._beside = [threading.Thread(target=self._guarded, args=(work,)) for work in (self._watch, self._supervise)]
         for thread in self._beside:
             thread.start()
@@ -147,9 +147,9 @@ class Chaos:
         for order in orders:
             if self._failed.wait(max(0.0, began + order.at_s - time.monotonic())):
                 return
-            if order.whom in ("collector", "job"):
+            if order.target in ("collector", "job"):
                 self._do_to_monitor(order)
-            elif order.whom in self.cluster.things:
+            elif order.target in self.cluster.things:
                 self._do_to_thing(order)
             else:
                 self._do_to_member(order)
@@ -157,12 +157,12 @@ class Chaos:
     def _do_to_monitor(self, order: Order) -> None:
         """Start it, or end it by force; an end in order is what the end of the run shows."""
         if order.what == "starts":
-            self.start_monitor(order.whom)
+            self.start_monitor(order.target)
             return
-        if order.whom == "job" and order.what == "is killed":
+        if order.target == "job" and order.what == "is killed":
             # It takes long to start: if all kills came as they come, hardly one would find it at work.
             self._wait_until_job_works()
-        self.kill_monitor(order.whom)
+        self.kill_monitor(order.target)
 
     def _wait_until_job_works(self) -> None:
         job = self._running["job"]
@@ -170,18 +170,18 @@ class Chaos:
 
     def _do_to_thing(self, order: Order) -> None:
         if order.what == "starts":
-            self.cluster.bring_back(order.whom)
-            since, _ = self.away[order.whom][-1]
-            self.away[order.whom][-1] = (since, _now_ms())
+            self.cluster.bring_back(order.target)
+            since, _ = self.away[order.target][-1]
+            self.away[order.target][-1] = (since, _now_ms())
         else:
-            self.away[order.whom].append((_now_ms(), _now_ms() + 3_600_000))
-            self.cluster.take_away(order.whom, order.what)
+            self.away[order.target].append((_now_ms(), _now_ms() + 3_600_000))
+            self.cluster.take_away(order.target, order.what)
 
     def _do_to_member(self, order: Order) -> None:
         if order.what == "starts":
-            self._start_member(order.whom)
+            self._start_member(order.target)
             return
-        member, life = self._members.pop(order.whom), self._life_of[order.whom]
+        member, life = self._members.pop(order.target), self._life_of[order.target]
         life.ended_ms, life.ending = _now_ms(), order.what
         if order.what == "stops":
             try:
@@ -222,7 +222,7 @@ class Chaos:
                 before = set()
                 continue
             for name in members & self.lives.keys():
-                observed = self.lives[name].seen
+                observed = self.lives[name].listed
                 if name in before:
                     observed[-1] = (observed[-1][0], requested_ms)
                 else:
@@ -237,13 +237,13 @@ class Chaos:
     # ---- the end
 
     def wait_until_reported(self) -> dict[str, list[Queue]]:
-        """Wait until the members share the queues and the collector tells so; return who holds what."""
+        """Wait until the members share the queues and the collector reports so; return what each holds."""
         deadline = time.monotonic() + _REPORTED_WITHIN_S
         while True:
             held = self.cluster.wait_until_shared(list(self._members.values()))
             if self._is_reported(held):
                 return held
-            assert time.monotonic() < deadline, f"{held} is not told:\n{self._tail()}"
+            assert time.monotonic() < deadline, f"{held} is not reported:\n{self._tail()}"
             self._raise()
             time.sleep(_POLL_EVERY_S)
 

@@ -18,12 +18,12 @@ class Order(NamedTuple):
 
     Attributes:
         at_s: Since the beginning; later where what it happens to is not done with the order before.
-        whom: A member, or something around them.
+        target: A member, or something around them.
         what: `starts`, `is killed` (SIGKILL), `stops` (in order).
     """
 
     at_s: float
-    whom: str
+    target: str
     what: str
 
 

@@ -109,7 +109,7 @@ class Churn:
         for kind in self.kinds:
             create_topic(self.cluster, kind.name, _QUEUES, replicas=max(1, len(self._nodes)))
 
-    def carry_out(self) -> None:
+    def run(self) -> None:
         """Let everything happen at random for the time of the run; in the end all brokers are up and nobody hangs."""
         work: list[Callable[[], None]] = [lambda kind=kind: self._live(kind) for kind in self.kinds]  # type: ignore[misc]
         with ThreadPoolExecutor(len(work) + 2) as pool:
@@ -254,7 +254,7 @@ class Churn:
         try:
             add_partitions(self.cluster, topic, total)
         except KafkaException:
-            return  # a broker went away meanwhile: it may have grown or not
+            return  # a broker was down meanwhile: it may have grown or not
         self.deeds["grows"] += 1
 
     def _queue_counts(self) -> dict[str, int]:

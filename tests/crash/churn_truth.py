@@ -150,7 +150,7 @@ class GroupTruth:
             held = self.held_at(at)
         reported = spans_at(spans, at)
         if reported != held:
-            yield f"{held} owned, {reported} told: {_shown(row)}"
+            yield f"{held} owned, {reported} reported: {_shown(row)}"
 
 
 def read_truth(cluster: Broker, groups: Iterable[str]) -> dict[str, GroupTruth]:

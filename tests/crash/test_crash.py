@@ -1,4 +1,4 @@
-"""The job killed again and again, with all its processes, and started again: the tables tell nothing of it."""
+"""The job killed again and again, with all its processes, and started again: the tables show nothing of it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Killer:
         self._kill(None, self._start(False), lambda: time.monotonic() >= end)
 
     def when_flushing(self) -> None:
-        """Kill it when it has told the query to decide everything up to the end."""
+        """Kill it when it has let the query decide everything up to the end."""
         control = self._place.root / "checkpoint/control"
         self._kill(None, self._start(True), lambda: any(control.glob("*-flush.json")))
 
@@ -101,7 +101,7 @@ class Killer:
         if wanted is not None:
             self._lives_s.append(time.monotonic() - born)
         self.kills.append(Kill(wanted, self._place.current()))
-        assert _written_twice(self._place.tables) == []
+        assert _duplicate_rows(self._place.tables) == []
 
 
 @pytest.mark.spark
@@ -146,7 +146,7 @@ def test_a_job_that_is_killed_again_and_again_writes_what_an_undisturbed_one_wri
     expected = bags_of(undisturbed / "tables")
     assert all(expected.values()), "every table must have something that could go missing"
     assert differences(expected, bags_of(place.tables)) == []
-    assert _written_twice(place.tables) == []
+    assert _duplicate_rows(place.tables) == []
 
     in_the_end = place.current()
     coverage = Counter(kind for kill in killer.kills for kind in proven(kill.current, in_the_end))
@@ -178,11 +178,11 @@ def test_a_job_with_tables_of_spark_that_is_killed_between_commits_writes_no_row
     ended = runs.run(once(tmp_path / "events", undisturbed, tmp_path / "rs.toml", more))
     assert ended.exit_code == 0, ended.stderr[-3000:]
     assert differences(bags_of(undisturbed / "tables"), bags_of(place.tables)) == []
-    assert _written_twice(place.tables) == []
+    assert _duplicate_rows(place.tables) == []
 
 
-def _written_twice(tables: Path) -> list[str]:
-    """Return what a reader would see twice now; tables that are not there yet tell nothing."""
+def _duplicate_rows(tables: Path) -> list[str]:
+    """Return what a reader would see twice now; tables that are not there yet have no rows."""
     made = all((tables / name / "_delta_log/00000000000000000000.json").exists() for name in TABLES)
     return repeated_keys(tables) if made else []
 

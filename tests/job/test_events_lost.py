@@ -1,4 +1,4 @@
-"""A folder that a collector cleans while the job is down: nothing unread goes, or a finding says what went."""
+"""A folder that a collector cleans while the job is down: nothing unread is lost, or a finding names what was."""
 
 from __future__ import annotations
 

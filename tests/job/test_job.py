@@ -1,4 +1,4 @@
-"""The whole job on real Spark: what goes in, in whatever pieces, and what the tables tell in the end."""
+"""The whole job on real Spark: what goes in, in whatever pieces, and what the tables hold in the end."""
 
 from __future__ import annotations
 

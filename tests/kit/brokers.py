@@ -170,7 +170,7 @@ def kafka_41(
         properties |= {
             "inter.broker.listener.name": "INTERNAL",
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            # ANONYMOUS is the broker itself, on the two listeners that no client is told of.
+            # ANONYMOUS is the broker itself, on the two listeners that no client knows.
             "super.users": f"User:{_ADMIN};User:ANONYMOUS",
             "listener.name.clients.sasl.enabled.mechanisms": "PLAIN",
             "listener.name.clients.plain.sasl.jaas.config": _server_login(everybody),
@@ -206,7 +206,7 @@ def kraft_broker(
         settings: lines of server.properties over those of the kit.
         controllers: the ports of all controllers of the cluster, by node id.
         node: which of them this one is.
-        speaks_apart: it has a listener `INTERNAL` that no client is told of.
+        speaks_apart: it has a listener `INTERNAL` that no client knows.
     """
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from streaming.allocation.cases import Case as AskedCase
+from streaming.allocation.cases import Case as AllocationCase
 from streaming.allocation.cases import answer_case
 from tests.kit.allocation_cases import CHAIN_STEPS, CHAINED, Case, next_case, random_case
 from tests.kit.oracles import LIMIT_MS, ORACLES, Oracle, OracleResult, Running
@@ -54,7 +54,7 @@ class Ours(NamedTuple):
 
 def our_answer(case: Case) -> Ours:
     """Return a case as the command ``allocate`` does."""
-    answer = answer_case(msgspec.convert(case, AskedCase))
+    answer = answer_case(msgspec.convert(case, AllocationCase))
     if answer.error is not None:
         return Ours(None, answer.strategy, (answer.error.code, answer.error.message))
     held = {

@@ -91,7 +91,7 @@ def _members(cluster: RocketMq) -> Iterator[dict[str, RocketMqMember]]:
 
 
 def _questions(cluster: RocketMq, members: Mapping[str, RocketMqMember]) -> dict[str, tuple[str, Frame]]:
-    """Name every question, and say whom to ask."""
+    """Name every request, and the server that gets it."""
     server, broker = cluster.address, cluster.broker.address
     code = RequestCode
 

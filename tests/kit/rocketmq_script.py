@@ -210,7 +210,7 @@ class Script:
         return body
 
     def runtime(self, broker: Broker) -> bytes:
-        """Return 28; what real brokers tell beside it is left out."""
+        """Return 28; what real brokers report beside it is left out."""
         return fastjson({"table": {"bootTimestamp": str(broker.booted_ms), "brokerVersionDesc": broker.version}})
 
     def topic_configs(self, broker: Broker) -> bytes:

@@ -85,7 +85,7 @@ class ScriptedRocketMq:
     Attributes:
         script: what they answer from.
         requests: how many came, by code.
-        asked: how many came, by place and code.
+        requests_of: how many came, by place and code.
         relayed: how many 307 came, by client id.
         connections_most: how many connections stood at one moment, at most.
         relay_s: after which a broker says 207 for a silent client (10 s in reality).
@@ -96,7 +96,7 @@ class ScriptedRocketMq:
     ) -> None:
         self.script = script
         self.requests: Counter[int] = Counter()
-        self.asked: Counter[tuple[str, int]] = Counter()
+        self.requests_of: Counter[tuple[str, int]] = Counter()
         self.relayed: Counter[str] = Counter()
         self.connections_most = 0
         self.relay_s = relay_s
@@ -175,7 +175,7 @@ class ScriptedRocketMq:
         self.change(lambda: None)
 
     def give_up_silent_members(self) -> None:
-        """Let brokers say 207 now for every silent member of whom they wait."""
+        """Let brokers answer 207 now for every silent member that they wait for."""
 
         async def do() -> None:
             for timer, reply in list(self._silent.items()):
@@ -240,7 +240,7 @@ class ScriptedRocketMq:
     def answer(self, place: Place, request: Frame) -> Answer:
         """Decide what a request is answered with; `_UNANSWERED`: the member is silent."""
         self.requests[request.code] += 1
-        self.asked[place.name, request.code] += 1
+        self.requests_of[place.name, request.code] += 1
         if place.override is not None and (chosen := place.override(request)) is not None:
             return chosen
         if place.broker is None:
@@ -339,7 +339,7 @@ class _Peer(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         for request in self._reader.feed(data):
             if self._place.is_frozen:
-                self._cluster.asked[self._place.name, request.code] += 1
+                self._cluster.requests_of[self._place.name, request.code] += 1
                 continue
             self._place.waiting += 1
             self._place.waiting_most = max(self._place.waiting_most, self._place.waiting)

@@ -44,7 +44,7 @@ def held_at(spans: list[Row], time: datetime) -> dict[str, list[tuple[str, int]]
 
 
 def _causes(row: Row) -> frozenset[tuple[str, str | None]]:
-    """Return the kinds of cause, and whom they name: a member id is the client's or the instance's, `-`, a UUID."""
+    """Return the kinds of cause, and members: a member id is the client's or the instance's, `-`, a UUID."""
     named = [(trigger["kind"], trigger["member_id"]) for trigger in row["triggers"]]
     return frozenset((kind, None if member is None else member[: -_UUID_LENGTH - 1]) for kind, member in named)
 

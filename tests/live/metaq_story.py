@@ -104,7 +104,7 @@ class Story:
     """The steps of one group.
 
     Attributes:
-        any_end: How a member went does not matter, only that it did: it may have gone while nobody looked.
+        any_end: How a member departed does not matter, only that it did: it may have been between two polls.
     """
 
     group: str

@@ -16,7 +16,7 @@ def rebalances_of(run: CoreRun, group: str) -> list[Rebalance]:
 
 
 def causes_of(run: CoreRun, group: str) -> list[list[tuple[str, str | None]]]:
-    """Return why a group was dealt out, time by time: kinds, and the member or topic of each.
+    """Return why a group was assigned anew, time by time: kinds, and the member or topic of each.
 
     Its retry topic is left out: brokers make it when the first member joins, and it is seen then or a little later.
     """

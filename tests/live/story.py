@@ -1,4 +1,4 @@
-"""A group's life with real consumers, told step by step; each step ends when the members say that it is done."""
+"""A group's life with real consumers, step by step; each step ends when the members report that it is done."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Step:
 
     Attributes:
         what: For people. generation: As the members know it.
-        triggers: Kinds, and the client id of whom they name (None = nobody), in any order.
+        triggers: Kinds, and the client id of the member that they name (None = no member), in any order.
         given: What each member holds in it, by member id, as the members themselves say.
         is_stale: Its leader had no metadata of a topic.
     """

@@ -107,7 +107,7 @@ def _missed_generations(broker: Broker, new_member: Callable[..., Member], first
 
 
 def _generations_kept(broker: Broker) -> set[int]:
-    """Read which generations of the group the broker still tells."""
+    """Read which generations of the group the broker still has."""
     consumer = Consumer(broker.client_settings() | {"group.id": "unused", "enable.auto.commit": False})
     place = TopicPartition("__consumer_offsets", 0, 0)
     try:

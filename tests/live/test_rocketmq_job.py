@@ -28,7 +28,7 @@ def held_by(members: Sequence[RocketMqMember], topic: str) -> Owners:
 
 
 def causes(tables: Path, group: str) -> list[tuple[str, str | None]]:
-    """Return why a group was dealt out again; its retry topic, which may come behind its members, aside."""
+    """Return why a group was assigned anew; its retry topic, which may come behind its members, aside."""
     found = [row for row in rows_of(tables, "rebalances") if row["group_id"] == group]
     reported = [one for row in sorted(found, key=lambda row: row["generation"]) for one in row["triggers"]]
     named = [(one["kind"], one["member_id"] or one["topic"]) for one in reported]

@@ -37,7 +37,7 @@ class ReportedGroup(Group):
         self.counted_at: dict[str, int] = {}  # which generation showed these queues first
         self.left_out: set[str] = set()  # topics that an assignment shows as deleted, and metadata does not
         self.is_waiting = False  # nothing is computed for it yet
-        self.known_then: TopicQueues = {}  # the topics as it knew them
+        self.topics_then: TopicQueues = {}  # the topics as it knew them
         self.renames: list[tuple[int, str, str]] = []  # since it began: when, the former id, the new one
         # Spans open before it, and those that had ended.
         self.spans_then: tuple[dict[Any, dict[str, Any]], set[int]] = {}, set()
@@ -78,13 +78,13 @@ class ReportedGroup(Group):
             case "member_joined" | "heartbeat" if name in self.members:
                 member = self.members[name]
                 member.last, member.lives_by = max(member.last, at), "heartbeats"
-                member.said_goodbye = None
+                member.leave_event_at = None
                 own = {field: value for field, value in event.items() if field not in OF_A_GENERATION}
                 self.describe(member, own, event["event_time"])
             case "assignment_reported":
                 self.take_report(at, event)
             case "member_left" if name in self.members:
-                self.members[name].said_goodbye = at
+                self.members[name].leave_event_at = at
             case "group_deleted":
                 self.delete(at, event["event_time"])
 
@@ -99,14 +99,14 @@ class ReportedGroup(Group):
         self.held, self.queues_before, self.reported = {}, 0, None
         self.unknown, self.counted, self.strategy = set(), {}, None
         self.reported_generation, self.generation = None, self.counted_generations
-        self.known = True  # if only as a generation without members
+        self.has_rows = True  # if only as a generation without members
         self.forget(at, own)
 
     def note_expiries(self, clock: int) -> None:
         """Note the sessions that are over before a time: no generation has shown that, but it was applied."""
         for member in self.members.values():
             deadline = max(member.last + self.timeout(member), member.not_before)
-            is_over = member.lives_by == "heartbeats" and member.said_goodbye is None and deadline < clock
+            is_over = member.lives_by == "heartbeats" and member.leave_event_at is None and deadline < clock
             if is_over and deadline >= (self.last_applied or 0):
                 self.last_applied = self.expired_at = deadline
 
@@ -124,14 +124,14 @@ class ReportedGroup(Group):
         last = self.reported_generation
         if self.pending is not None:
             self.settle()
-        if self.known and last == number and is_older:  # newer ones have shown the rest
+        if self.has_rows and last == number and is_older:  # newer ones have shown the rest
             for name, info in reported.items():
                 if name in self.members:
                     self.describe(self.members[name], info | {"subscriptions": None}, own)
             return
-        if self.known and last == number:
+        if self.has_rows and last == number:
             self.take_returns(at, reported, ())
-        if self.known and last == number and reported.keys() == self.members.keys():
+        if self.has_rows and last == number and reported.keys() == self.members.keys():
             for name, info in reported.items():
                 self.describe(self.members[name], info | {"subscriptions": None}, own)
             if event.get("assignments") is not None:
@@ -151,7 +151,7 @@ class ReportedGroup(Group):
         self.since_before = self.since
         for one in goodbyes:
             if one["member_id"] in self.members:
-                self.members[one["member_id"]].said_goodbye = at
+                self.members[one["member_id"]].leave_event_at = at
         absent = self.members.keys() - reported.keys()
         back = self.take_returns(at, reported, {one for one in absent if self.has_departed(self.members[one], at)})
         before = {name: member.fields() for name, member in self.members.items()}
@@ -166,7 +166,7 @@ class ReportedGroup(Group):
         triggers += self.count_changes(at, event.get("assignments"))
         if not triggers and event.get("assignments") is not None and named in ("range", "cooperative-sticky"):
             triggers = self.deletions(at, event["assignments"], subscribed, is_cooperative=named != "range")
-        if self.known and last is not None and number <= last:
+        if self.has_rows and last is not None and number <= last:
             triggers.append(("coordinator_changed", None, None))
         if is_late:
             triggers.append(("late_evidence", None, None))
@@ -175,20 +175,20 @@ class ReportedGroup(Group):
         if before and reported.intersection(self.revoked):
             triggers.append(("cooperative_follow_up", None, None))
         missed = None
-        if not self.known:
+        if not self.has_rows:
             triggers.append(("group_created", None, None))
         elif last is not None and number > last + 1:
             missed = number - last - 1
-        self.known, self.generation = True, number
+        self.has_rows, self.generation = True, number
         self.reported_generation, self.since, self.last_applied = number, at, at
         # A static member's return makes a generation where what it sends with it is other than before.
         triggers = triggers or [("subscription_changed", name, None) for name in back]
         self.write(at, event, triggers or [("unexplained", None, None)], len(before), missed)
 
-    def take_returns(self, at: int, reported: dict[str, Any], gone: Collection[str]) -> list[str]:
+    def take_returns(self, at: int, reported: dict[str, Any], departed: Collection[str]) -> list[str]:
         """Let static members that a generation shows under new ids go on; return these."""
         self.renamed = {}
-        replace_absent(self, at, reported, gone)
+        replace_absent(self, at, reported, departed)
         self.end_sessions({})
         self.renames += [(at, old, name) for name, old in self.renamed.items()]
         for name, old in self.renamed.items():
@@ -217,9 +217,9 @@ class ReportedGroup(Group):
         return triggers
 
     def departure(self, member: Member, at: int) -> tuple[str, int, str]:
-        """Return how a member went that a generation does not show: by what it said, else by its silence."""
-        if member.said_goodbye is not None and member.said_goodbye <= at:
-            return "member_left", member.said_goodbye, "left"
+        """Return how a member departed that a generation does not show: by its own leave, else by its silence."""
+        if member.leave_event_at is not None and member.leave_event_at <= at:
+            return "member_left", member.leave_event_at, "left"
         deadline = max(member.last + self.timeout(member), member.not_before)
         if member.lives_by == "heartbeats" and member.shown_at <= deadline < at:
             return "session_expired", deadline, "expired"
@@ -257,9 +257,9 @@ class ReportedGroup(Group):
     ) -> list[Trigger]:
         """Return the topics of which an assignment that nothing else explains leaves queues out that it gave before."""
         now = {(one["topic"], None, one["queue_id"]) for held in reported.values() for one in held}
-        gone = {queue[0] for queues in (self.reported or {}).values() for queue in queues if queue not in now}
+        deleted = {queue[0] for queues in (self.reported or {}).values() for queue in queues if queue not in now}
         found = []
-        for topic in sorted(gone & subscribed & self.topics.at(at).keys()):
+        for topic in sorted(deleted & subscribed & self.topics.at(at).keys()):
             kept = [number for one, _, number in now if one == topic]
             moving = is_cooperative and (kept or topic in {queue[0] for queue in self.revoked})
             if not moving and max(kept, default=-1) + 1 < len(self.counted.get(topic, ())):
@@ -272,7 +272,7 @@ class ReportedGroup(Group):
     def write(self, at: int, event: Event, triggers: list[Trigger], members_before: int, missed: int | None) -> None:
         members = self.fields()
         reported = event.get("assignments")
-        topics = self.known_then = self.topics_at(at, reported or {})
+        topics = self.topics_then = self.topics_at(at, reported or {})
         if not members and self.reported is not None:
             reported = {}
         before, before_reported = self.held, self.reported
@@ -317,9 +317,9 @@ class ReportedGroup(Group):
         kept = {topic for topic in counted if counted[topic] == self.counted.get(topic)}
         # Queues that newer metadata lacks are not shown by what members were said to hold before.
         held = [queue for queues in (self.reported or {}).values() for queue in queues] + self.revoked
-        gone = {topic for topic, _, number in held if topic in counted and number >= len(counted[topic])}
-        kept_at = {topic: self.counted_at.get(topic, self.since_before if topic in gone else at) for topic in counted}
-        self.counted_at = {topic: kept_at[topic] if topic in kept | gone else at for topic in counted}
+        lost = {topic for topic, _, number in held if topic in counted and number >= len(counted[topic])}
+        kept_at = {topic: self.counted_at.get(topic, self.since_before if topic in lost else at) for topic in counted}
+        self.counted_at = {topic: kept_at[topic] if topic in kept | lost else at for topic in counted}
         self.counted = counted
         self.last_strategy = self.strategy or self.last_strategy
         self.queues_before = queues
@@ -331,9 +331,9 @@ class ReportedGroup(Group):
     def reported_by(self, event: Event) -> Held:
         """Return the whole assignment that a snapshot reports."""
         reported, own = event.get("assignments") or {}, event["event_time"]
-        newer = {name: held for name, held in (self.reported or {}).items() if self.told.get(name, 0) > own}
+        newer = {name: held for name, held in (self.reported or {}).items() if self.newest_report.get(name, 0) > own}
         self.assigned_at = own
-        self.told = {name: max(own, self.told.get(name, 0)) for name in self.members}
+        self.newest_report = {name: max(own, self.newest_report.get(name, 0)) for name in self.members}
         held = {name: [(one["topic"], None, one["queue_id"]) for one in held] for name, held in reported.items()}
         return {name: queues for name, queues in (held | newer).items() if name in self.members}
 
@@ -411,14 +411,14 @@ class ReportedGroup(Group):
         differing = sum(
             computed.get(one, set()) != reported.get(one, set()) for one in computed.keys() | reported.keys()
         )
-        if differing and self.unknown & self.known_then.keys():  # a guess proves nothing
+        if differing and self.unknown & self.topics_then.keys():  # a guess proves nothing
             return {"agrees": None, "queues_differing": None}
         return {"agrees": not differing, "queues_differing": differing}
 
     def differing(self) -> int | None:
         if self.is_waiting:
             return None
-        if self.unknown and (not self.is_guessed or self.unknown & self.known_then.keys()):
+        if self.unknown and (not self.is_guessed or self.unknown & self.topics_then.keys()):
             return None  # a guess proves nothing
         return super().differing()
 
@@ -434,7 +434,7 @@ class ReportedGroup(Group):
         if self.unknown == waited:
             return
         members = self.fields()
-        topics = dict(self.known_then)
+        topics = dict(self.topics_then)
         for topic in self.subscribed(members):
             first = self.topics.first(topic, at)
             if first is not None and not self.topics.was_reported(topic, self.reported_up_to):

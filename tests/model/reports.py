@@ -20,8 +20,8 @@ class Reports(GroupRows):
         self.held: Held = {}
         self.reported: Held | None = None  # what the source says of the current generation
         self.row: dict[str, Any] | None = None
-        self.seen: dict[str, int] = {}  # id -> when it was first applied
-        self.told: dict[str, int] = {}  # member -> the time of its newest report
+        self.first_applied: dict[str, int] = {}  # id -> when it was first applied
+        self.newest_report: dict[str, int] = {}  # member -> the time of its newest report
         self.assigned_at = 0  # the time of the newest whole assignment
         self.early: list[Event] = []  # reports of generations to come, by time
         self.reporters: set[str] = set()  # members that have reported since the last generation
@@ -33,10 +33,10 @@ class Reports(GroupRows):
         name = event.get("event_id")
         if name is None:
             return False
-        first, counts_from = self.seen.get(name), max(event["event_time"], clock)
+        first, counts_from = self.first_applied.get(name), max(event["event_time"], clock)
         if first is not None and counts_from - first <= 600_000:
             return True
-        self.seen[name] = counts_from
+        self.first_applied[name] = counts_from
         return False
 
     def take_reports(self, at: int) -> None:
@@ -60,7 +60,7 @@ class Reports(GroupRows):
 
     def forget_reports(self) -> None:
         """Forget what was reported of a group that is no more."""
-        self.reported, self.told, self.early, self.reporters, self.changed_at = None, {}, [], set(), 0
+        self.reported, self.newest_report, self.early, self.reporters, self.changed_at = None, {}, [], set(), 0
         self.assigned_at = 0
 
     def take_report(self, at: int, event: Event, is_listed: bool = False) -> None:
@@ -90,9 +90,9 @@ class Reports(GroupRows):
         name, queues = event["member_id"], queues_of(event, self.system)
         if name not in self.members:
             return True
-        if event["event_time"] < max(self.told.get(name, 0), self.assigned_at):
+        if event["event_time"] < max(self.newest_report.get(name, 0), self.assigned_at):
             return False
-        self.told[name] = event["event_time"]
+        self.newest_report[name] = event["event_time"]
         if set(queues) != set((self.reported or {}).get(name, ())):
             at = self.changed_at = max(at, self.changed_at)
         self.reported = (self.reported or {}) | {name: queues}

@@ -1,6 +1,6 @@
 """A reader as plain as can be: all events at once, sorted, one millisecond after another, whole groups in dicts.
 
-It knows nothing of lateness, batches, queues or strategies: only who is there and what was told.
+It knows nothing of lateness, batches, queues or strategies: only the members and what was reported.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class PlainGroup:
     """One group whose generations are counted."""
 
     def __init__(self) -> None:
-        self.known = False
+        self.has_rows = False
         self.last: dict[str, int] = {}  # members that live by heartbeats
         self.polled: set[str] = set()  # members known from snapshots
-        self.about: dict[str, dict[str, object]] = {}  # what was ever told of a member
+        self.about: dict[str, dict[str, object]] = {}  # what was ever reported of a member
         self.settings: dict[str, object] = {}
         self.hosts: dict[str, str] = {}
 
@@ -86,8 +86,8 @@ def _note(
     member: str | None,
     topic: str | None = None,
 ) -> None:
-    if not group.known:
-        group.known = True
+    if not group.has_rows:
+        group.has_rows = True
         found[place].add(("group_created", None, None))
     found[place].add((kind, member, topic))
 

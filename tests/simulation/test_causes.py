@@ -44,7 +44,7 @@ def test_every_cause_is_found_and_none_invented(played: Played, seed: int) -> No
     verdict = check(run.rows(), fleet.truth)
     assert verdict.holds, verdict.report()
     assert verdict.right > 100
-    # The simulated leaders deal by code of their own: what the monitor computes is what they report.
+    # The simulated leaders assign by code of their own: what the monitor computes is what they report.
     compared = [one.agrees for one in run.rebalances if one.strategy in _LEADERS]
     assert False not in compared
     assert True in compared

@@ -1,4 +1,4 @@
-"""The check of what was found against the truth sees each kind of fault."""
+"""The check of what was found against the truth sees each kind of error."""
 
 from __future__ import annotations
 

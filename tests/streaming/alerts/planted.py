@@ -49,7 +49,7 @@ def finding(name: str, *, group: str | None = "orders", kind: str = "duplicate_i
 
 
 class Receiver:
-    """Takes requests, or refuses them while told to.
+    """Takes requests, or refuses them while `refuses` is set.
 
     Attributes:
         taken: What was accepted. refuses: Why the next ones are refused; None = they are accepted.

@@ -123,7 +123,7 @@ def test_a_full_disk_is_logged_and_all_is_written_in_order_when_it_has_room(kafk
             disk.runs.wait_until(lambda: "made-while-full" in output.read_text(), "the topic is seen")
             before = clocks_in(out)
             disk.empty()
-            disk.runs.wait_until(lambda: bool(queues_written()), "what was seen meanwhile is told")
+            disk.runs.wait_until(lambda: bool(queues_written()), "what was observed meanwhile is reported")
             disk.runs.wait_until(lambda: "the log of events is writable again" in output.read_text(), "it says so")
         finally:
             os.kill(disk.runs.pid, signal.SIGTERM)

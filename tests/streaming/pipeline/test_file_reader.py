@@ -138,7 +138,7 @@ def test_however_blocks_are_cut_the_lines_are_the_same(lines: list[bytes], block
     reported: list[bytes] = []
     for piece in pieces:
         if isinstance(piece, Lines):
-            # Whether a line just over the limit is held is the block's affair: whoever parses it refuses it.
+            # Whether a line just over the limit is held is the block's affair: the parser refuses it.
             assert all(len(line) <= longest + block for line in piece.lines)
             reported += piece.lines
         else:

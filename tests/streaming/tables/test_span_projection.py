@@ -49,7 +49,7 @@ def test_a_span_has_the_pause_of_its_queue_before() -> None:
     )
     reported = [(row["pause_ms"], row["pause_estimated_ms"]) for row in apply_changes("assignments", changes)]
     assert reported == [(7, None), (1_300, None), (None, 1_000)]
-    # And so it does when it is told later.
+    # And so it does when it is reported later.
     current = apply_changes("assignments", changes[:3])
     assert apply_changes("assignments", changes[3:], current) == apply_changes("assignments", changes)
 

@@ -53,12 +53,12 @@ class DedupWindow:
     """Remembers every id for ever."""
 
     def __init__(self) -> None:
-        self.known: set[str] = set()
+        self.applied: set[str] = set()
 
     def is_repeat(self, event_id: str, time_ms: int) -> bool:
-        if event_id in self.known:
+        if event_id in self.applied:
             return True
-        self.known.add(event_id)
+        self.applied.add(event_id)
         return False
 
 
@@ -66,28 +66,28 @@ class Topics:
     """Topics as a list of their events."""
 
     def __init__(self) -> None:
-        self.told: list[TopicQueues] = []
+        self.events: list[TopicQueues] = []
 
     def take(self, event: TopicQueues) -> bool:
-        if any(one.topic == event.topic and one.event_time > event.event_time for one in self.told):
+        if any(one.topic == event.topic and one.event_time > event.event_time for one in self.events):
             return False  # older than what is known of its topic
-        if event not in self.told:
-            self.told.append(event)
-            self.told.sort(key=lambda one: (one.event_time, one.event_id or ""))
+        if event not in self.events:
+            self.events.append(event)
+            self.events.sort(key=lambda one: (one.event_time, one.event_id or ""))
         times = (event.event_time - 1, event.event_time)
         was, now = ((self.at(event.topic, at), self.topic_id(event.topic, at)) for at in times)
         return was != now
 
     def at(self, topic: str, time_ms: int) -> tuple[QueueInfo, ...] | None:
-        known = [one for one in self.told if one.topic == topic and one.event_time <= time_ms]
-        if not known:
+        found = [one for one in self.events if one.topic == topic and one.event_time <= time_ms]
+        if not found:
             return None
-        if known[-1].queues is not None:
-            return tuple(sorted(known[-1].queues, key=lambda one: (one.broker or "", one.queue_id)))
-        return tuple(QueueInfo(number) for number in range(known[-1].queue_count or 0))
+        if found[-1].queues is not None:
+            return tuple(sorted(found[-1].queues, key=lambda one: (one.broker or "", one.queue_id)))
+        return tuple(QueueInfo(number) for number in range(found[-1].queue_count or 0))
 
     def first_description(self, topic: str) -> tuple[QueueInfo, ...] | None:
-        first = next((one for one in self.told if one.topic == topic), None)
+        first = next((one for one in self.events if one.topic == topic), None)
         return None if first is None else self.at(topic, first.event_time)
 
     def topic_id(self, topic: str, time_ms: int) -> str | None:
@@ -99,7 +99,7 @@ class Topics:
 
     def _lives(self, topic: str) -> list[tuple[int, str | None]]:
         lives: list[tuple[int, str | None]] = []
-        for one in self.told:
+        for one in self.events:
             if one.topic == topic and (lives or self.at(topic, one.event_time)):
                 name = one.topic_id or (lives[-1][1] if lives else None) or None
                 name = name if self.at(topic, one.event_time) else ""
@@ -116,10 +116,10 @@ class Script:
         self.rules = msgspec.structs.replace(rules or core_config(), **reported)
         self.group = new_group("c", system, "g")
         self.topics = Topics()
-        self.ledger = DedupWindow()
+        self.dedup = DedupWindow()
         self.waiting: list[AnyEvent] = []
         self.clock: int | None = None
-        self.seen: dict[str, int] = {}
+        self.last_heartbeats: dict[str, int] = {}
         self.commits: dict[int, list[int]] = {}
         self.rebalances: list[Rebalance] = []
         self.changes: list[Change] = []  # span by span
@@ -230,11 +230,11 @@ class Script:
             detected_at=batch_ms,
             events=events,
             heartbeats={member: sorted(set(times)) for member, times in beats.items()},
-            last_heartbeat=self.seen,
+            last_heartbeat=self.last_heartbeats,
             progress=self.commits,
         )
-        self.last = advance(self.group, facts, self.topics, self.ledger, self.rules)
-        self.seen = self.last.last_heartbeat
+        self.last = advance(self.group, facts, self.topics, self.dedup, self.rules)
+        self.last_heartbeats = self.last.last_heartbeat
         # Only the newest commit of each queue is remembered from batch to batch.
         self.commits = {key: times[-1:] for key, times in self.commits.items()}
         self.group = decode_group(encode_group(self.group))

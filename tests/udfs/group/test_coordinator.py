@@ -221,7 +221,7 @@ def test_a_second_connection_with_the_same_id_is_a_second_member_that_takes_the_
         "member_joined:x#2",
         "member_joined:x#3",
     ]
-    assert script.seen == {"x": T0 + 40, "x#2": T0 + 20, "x#3": T0 + 30}
+    assert script.last_heartbeats == {"x": T0 + 40, "x#2": T0 + 20, "x#3": T0 + 30}
     # Two ids, four queues: the first place of the id is the first for both.
     assert script.owners(20) == {"t/0": "x+x#2", "t/1": "x+x#2"}
     assert script.findings()[0] == "duplicate_ids 20.."
@@ -257,7 +257,7 @@ def test_a_static_member_under_a_new_id_continues_without_a_rebalance() -> None:
     assert script.decided() == ["10 #1 0->2 group_created member_joined:i-1 member_joined:j-1"]
     assert script.sessions() == ["i-1 10..500 replaced", "i-2 500..", "j-1 10.."]
     assert script.spans() == ["t/0 i-1 10..500", "t/0 i-2 500..", "t/1 j-1 10.."]
-    assert script.seen["i-2"] == T0 + 500
+    assert script.last_heartbeats["i-2"] == T0 + 500
     script.run(45_501)
     assert script.sessions()[1] == "i-2 500..45500 expired"
 
@@ -336,7 +336,7 @@ def test_late_heartbeats_that_prove_an_expiry_wrong_reopen_the_session() -> None
     script.run(60_002)
     assert script.decided()[-1] == "60001 #3 1->2 member_joined:a late_evidence:a"
     assert script.sessions() == ["a 10..", "b 10.."]
-    assert script.seen["a"] == T0 + 44_000
+    assert script.last_heartbeats["a"] == T0 + 44_000
     assert script.run(89_001).sessions()[0] == "a 10..89000 expired"
 
 
@@ -488,8 +488,8 @@ def test_how_the_events_were_cut_into_batches_leaves_no_trace(
     assert ours == whole.rebalances
     assert cut.written == whole.written
     assert cut.last.wake_at == whole.last.wake_at
-    assert cut.seen == whole.seen
-    # What is written can be laid into tables: no span opens twice, none ends before it began.
+    assert cut.last_heartbeats == whole.last_heartbeats
+    # What is written fits into tables: no span opens twice, none ends before it began.
     for origin in ("computed", "reported"):
         whole.spans(origin)
     whole.sessions()

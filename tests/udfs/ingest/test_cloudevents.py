@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from tests.core_config import core_config
-from tests.udfs.event_lines import NOW, SOUND, envelope, line
+from tests.udfs.event_lines import NOW, VALID, envelope, line
 from udfs.ingest.cloudevents import ENVELOPE_FAULTS, Envelope, unwrap
 from udfs.ingest.parser import parse
 from udfs.model.events import Clock
 
 RULES = core_config()
-DATA = line(SOUND["clock"])
+DATA = line(VALID["clock"])
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,6 @@ def test_an_envelope_that_is_not_whole_has_a_reason(changes: dict[str, Any], rea
 
 
 def test_an_envelope_gives_its_source_and_id_as_the_event_id() -> None:
-    event = parse(line(envelope(data={**SOUND["clock"], "event_id": "inner"})), NOW, RULES)
+    event = parse(line(envelope(data={**VALID["clock"], "event_id": "inner"})), NOW, RULES)
     assert isinstance(event, Clock)
     assert event.event_id == "/collectors/a 17"

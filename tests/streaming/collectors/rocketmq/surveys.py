@@ -113,7 +113,7 @@ class Rounds:
 
     def __init__(self, options: RocketMqOptions = OPTIONS) -> None:
         self.options = options
-        self.known = RememberedState()
+        self.state = RememberedState()
         self.passing = VolatileState()
         self.now_ms = START_MS
 
@@ -145,7 +145,7 @@ class Rounds:
         survey.topics = {
             name: ObservedTopic(at_ms=self.now_ms - 50, route=found) for name, found in (topics or {}).items()
         }
-        for name in {*(groups or {}), *self.known.groups}:
+        for name in {*(groups or {}), *self.state.groups}:
             lists = dict((groups or {}).get(name, {}))
             survey.groups[name] = ObservedGroup(lists=lists, at_ms=self.now_ms - 40 if lists else 0)
         if "g" in survey.groups:
@@ -161,7 +161,7 @@ class Rounds:
             group.unpolled = set(unpolled)
             group.topic_modes = dict(topic_modes or {})
         found = self.diff(survey)
-        self.known, self.passing = found.known, found.passing
+        self.state, self.passing = found.known, found.passing
         if not found.events:
             return []
         *events, clock = found.events
@@ -171,18 +171,18 @@ class Rounds:
 
     def diff(self, survey: Survey) -> ClusterDiff:
         """Report a survey; what is not allowed to happen in any round is checked here."""
-        kept = msgspec.json.encode(self.known)
-        found = diff_cluster(self.known, self.passing, survey, self.options)
-        assert msgspec.json.encode(self.known) == kept, "the known state was changed"
+        kept = msgspec.json.encode(self.state)
+        found = diff_cluster(self.state, self.passing, survey, self.options)
+        assert msgspec.json.encode(self.state) == kept, "the known state was changed"
         times = [event.event_time for event in found.events]
         assert times == sorted(times)
-        assert all(self.known.clock_ms < time <= survey.ended_ms for time in times)
+        assert all(self.state.clock_ms < time <= survey.ended_ms for time in times)
         assert RememberedState.decoded(found.known.encoded()) == found.known
         return found
 
     def restart(self) -> None:
         """Go on as another process would."""
-        self.known, self.passing = RememberedState.decoded(self.known.encoded()), VolatileState()
+        self.state, self.passing = RememberedState.decoded(self.state.encoded()), VolatileState()
 
 
 def snapshots(events: Iterable[AnyEvent]) -> list[GroupSnapshot]:

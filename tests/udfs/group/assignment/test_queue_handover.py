@@ -28,7 +28,7 @@ def pair(system: str = "rocketmq", **described: Any) -> Script:
 
 
 def pauses(script: Script, since: int) -> list[str]:
-    """Return what reported spans tell: time, queue, owner: seen/estimated; ``+`` what was seen only later."""
+    """Return what reported spans show: time, queue, owner: observed/estimated; ``+`` what was observed only later."""
     reported = []
     for change in script.changes:
         body = change.body
@@ -281,7 +281,7 @@ _HISTORIES = st.lists(
     st.one_of(
         st.tuples(st.just("poll"), _TIMES, st.sets(_MEMBERS), _DEPARTURES, _OBSERVED),
         st.tuples(st.just("holds"), _TIMES, _MEMBERS, _HELD, st.sampled_from([None, "h"])),
-        st.tuples(st.just("told"), _TIMES, st.sets(_MEMBERS, min_size=1), st.integers(0, 4)),
+        st.tuples(st.just("reported"), _TIMES, st.sets(_MEMBERS, min_size=1), st.integers(0, 4)),
         st.tuples(st.just("class"), _TIMES, _MEMBERS, st.sampled_from(["AVG", "AVG_BY_CIRCLE", "com.example.X"])),
         st.tuples(st.just("queues"), _TIMES, st.integers(0, 4)),
         st.tuples(st.just("settings"), _TIMES, st.sampled_from(["broadcasting", "clustering"])),
@@ -308,7 +308,7 @@ def _feed(script: Script, history: list[tuple[Any, ...]]) -> None:
         elif kind == "holds":
             pulls = {queue: at + ago for queue, ago in rest[1].items() if ago is not None}
             script.holds(at, rest[0], rest[1], pulls, host=rest[2])
-        elif kind == "told":
+        elif kind == "reported":
             members = sorted(rest[0])
             held = {m: [("t", n) for n in range(rest[1]) if n % len(members) == i] for i, m in enumerate(members)}
             script.snapshot(at, None, dict.fromkeys(members, ("t",)), held)

@@ -171,7 +171,7 @@ def test_reported_and_recomputed_are_kept_and_compared() -> None:
 # ---- topics
 
 
-# ---- how members went
+# ---- how members departed
 
 
 @pytest.mark.parametrize("clocks", [(90_000,), (48_000, 90_000)])

@@ -65,7 +65,7 @@ def test_a_broker_without_queues_of_the_group_may_list_no_member() -> None:
         topics = {"t": route("t", counts)}
         rounds.take(lists, brokers=[A, B], infos={"c1": info()}, topics=topics)
         rounds.take(lists, brokers=[A, B])
-        assert [one.kind for one in rounds.known.groups["g"].observations] == kinds
+        assert [one.kind for one in rounds.state.groups["g"].observations] == kinds
 
 
 def test_a_table_that_comes_back_flaps_until_it_has_rested_and_is_no_change_of_members() -> None:

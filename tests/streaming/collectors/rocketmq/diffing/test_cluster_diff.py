@@ -165,7 +165,7 @@ def test_without_any_answer_nothing_is_reported_not_even_the_time() -> None:
     rounds = first_round("c1")
     unreachable = [broker("a", problem="x"), broker("b", problem="x")]
     assert rounds.take({}, brokers=unreachable) == []
-    assert rounds.known.clock_ms < rounds.now_ms
+    assert rounds.state.clock_ms < rounds.now_ms
     assert rounds.take(both("c1"), brokers=[A, B]) == []
 
 
@@ -175,11 +175,11 @@ def test_a_broker_unlisted_and_long_away_is_forgotten_with_the_members_that_only
     rounds.take(lists, brokers=[A, B], infos={"c1": info(), "c2": info()})
     unlisted = broker("b", problem="x", is_listed=False)
     rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A, unlisted])
-    assert "b" in rounds.known.brokers
+    assert "b" in rounds.state.brokers
     later_ms = OPTIONS.forget_broker_ms
     (snapshot,) = snapshots(rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A, unlisted], later_ms=later_ms))
     assert ids(snapshot) == ["c1"]
-    assert "b" not in rounds.known.brokers
+    assert "b" not in rounds.state.brokers
 
 
 def test_a_group_that_no_broker_has_any_more_is_deleted_when_two_rounds_agree() -> None:
@@ -190,7 +190,7 @@ def test_a_group_that_no_broker_has_any_more_is_deleted_when_two_rounds_agree() 
     assert rounds.take(empty, brokers=without) == []
     (deleted,) = rounds.take(empty, brokers=without)
     assert isinstance(deleted, GroupDeleted)
-    assert rounds.known.groups == {}
+    assert rounds.state.groups == {}
 
 
 def test_a_group_with_settings_and_without_members_is_not_deleted() -> None:
@@ -213,19 +213,19 @@ def test_a_broker_is_missing_once_consumers_may_have_noticed(later_ms: int, is_m
     rounds = Rounds()
     rounds.take(brokers=[A, B])
     rounds.take(brokers=[A, broker("b", problem="away")])
-    assert rounds.known.brokers["a"].away_since_ms is None
-    missing = missing_brokers(rounds.known.brokers, rounds.now_ms + later_ms, rounds.options)
+    assert rounds.state.brokers["a"].away_since_ms is None
+    missing = missing_brokers(rounds.state.brokers, rounds.now_ms + later_ms, rounds.options)
     assert missing == (frozenset("b") if is_missing else frozenset())
 
 
 def test_time_alone_is_no_news_and_an_unavailable_broker_is() -> None:
     rounds = Rounds()
-    empty = rounds.known
+    empty = rounds.state
     rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A, B], infos={"c1": info()})
-    first = rounds.known
+    first = rounds.state
     assert is_news(empty, first)
     rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A, B], infos={"c1": info()})
-    assert rounds.known.clock_ms > first.clock_ms
-    assert not is_news(first, rounds.known)
+    assert rounds.state.clock_ms > first.clock_ms
+    assert not is_news(first, rounds.state)
     rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A, broker("b", problem="away")], infos={"c1": info()})
-    assert is_news(first, rounds.known)
+    assert is_news(first, rounds.state)

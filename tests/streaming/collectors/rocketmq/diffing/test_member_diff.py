@@ -105,7 +105,7 @@ def test_an_unavailable_broker_is_no_evidence_against_members_that_only_it_lists
     for snapshot in snapshots(events):
         assert ids(snapshot) == ["c1", "c2"]
         assert "not_polled" in observed(snapshot)
-    assert len(rounds.known.groups["g"].members) == 2
+    assert len(rounds.state.groups["g"].members) == 2
 
 
 def test_a_member_that_its_broker_no_longer_lists_has_departed_though_another_is_away() -> None:
@@ -174,7 +174,7 @@ def test_one_id_at_the_same_address_twice_is_two_members_and_no_crash() -> None:
     same = connections([("c1", "c1:1"), ("c1", "c1:1")])
     for _ in range(3):
         rounds.take({"g": {"a": same, "b": same}}, brokers=[A, B])
-    assert len(rounds.known.groups["g"].members) == 2
+    assert len(rounds.state.groups["g"].members) == 2
 
 
 def test_a_client_has_another_port_at_each_broker_and_is_one_member_that_keeps_its_address() -> None:

@@ -1,4 +1,4 @@
-"""What rounds tell of topics: growth and shrinkage at once, and what only seems to be gone not at all."""
+"""What rounds report of topics: growth and shrinkage at once, and what only seems to be deleted not at all."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_topic_that_its_brokers_do_not_have_any_more_is_deleted_when_two_polls
     rounds.take(brokers=[A5], topics={"t": route("t", {"a": 5})})
     assert rounds.take(brokers=[broker("a")], topics={"t": None}) == []
     assert queues(rounds.take(brokers=[broker("a")], topics={"t": None})) == [0]
-    assert rounds.known.topics == {}
+    assert rounds.state.topics == {}
 
 
 def test_the_queues_of_a_broker_that_is_away_are_held_for_as_long_as_consumers_may_not_have_noticed() -> None:

@@ -123,7 +123,7 @@ def _groups_in_pages(pages, total):
         ([(1, "ab"), (1, "cd"), (1, "e")], "5", "abcde", "024"),
         # Something was added meanwhile: the broker begins anew, and so does the client.
         ([(1, "bc"), (2, "ab"), (2, "cd")], "4", "abcd", "022"),
-        # Entries went, or the total is wrong: an empty page is the end.
+        # Entries were deleted, or the total is wrong: an empty page is the end.
         ([(1, "ab"), (1, "")], "9", "ab", "02"),
         ([(1, "")], "9", "", "0"),
     ],
@@ -192,20 +192,20 @@ def test_the_next_name_server_is_queried_when_one_is_down_or_silent_or_has_no_an
         cluster.places["name-server-1"].is_frozen = True
 
         async def give_up_the_silent_one(call):
-            before = cluster.asked["name-server-1", RequestCode.GET_BROKER_CLUSTER_INFO]
+            before = cluster.requests_of["name-server-1", RequestCode.GET_BROKER_CLUSTER_INFO]
             call = asyncio.create_task(call)
-            await until(lambda: cluster.asked["name-server-1", RequestCode.GET_BROKER_CLUSTER_INFO] > before)
+            await until(lambda: cluster.requests_of["name-server-1", RequestCode.GET_BROKER_CLUSTER_INFO] > before)
             pass_time(LONG_S)
             return await call
 
         async def use(client):
             assert (await give_up_the_silent_one(client.cluster_info())).brokers
-            # Whoever answered is asked first from then on.
-            before = dict(cluster.asked)
+            # The server that answered gets the first request from then on.
+            before = dict(cluster.requests_of)
             assert await client.topic_route("orders")
             assert (await client.cluster_info()).brokers
             for code in (RequestCode.GET_BROKER_CLUSTER_INFO, RequestCode.GET_ROUTEINFO_BY_TOPIC):
-                assert cluster.asked["name-server-1", code] == before.get(("name-server-1", code), 0)
+                assert cluster.requests_of["name-server-1", code] == before.get(("name-server-1", code), 0)
 
         run_client(cluster, use, [down, silent, well])
         failure = run_client(
@@ -270,7 +270,7 @@ def test_a_closed_client_is_closed():
             client = RocketMqClient(cluster.name_servers, limits=PATIENT)
             await client.cluster_info()
             waiting = asyncio.create_task(client.connections(place.address, "billing"))
-            await until(lambda: cluster.asked["broker-a", 203])
+            await until(lambda: cluster.requests_of["broker-a", 203])
             await client.close()
             await client.close()
             assert isinstance(await failure_of(waiting), Unreachable)

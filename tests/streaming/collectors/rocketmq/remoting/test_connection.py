@@ -20,7 +20,7 @@ _LONG_S = 60
 
 @contextlib.asynccontextmanager
 async def _peer(behave):
-    """Listen on a port and let a coroutine deal with each connection; answers the address."""
+    """Listen on a port and let a coroutine serve each connection; return the address."""
     tasks = set()
 
     async def handle(reader, writer):
@@ -119,7 +119,7 @@ def test_a_silent_server_is_given_up_with_all_that_waits():
                 connection.request(RequestCode.GET_CONSUMER_RUNNING_INFO, {}, timeout_s=2 * _LONG_S)
             )
             task = asyncio.create_task(_failure(connection.request(105, {}, timeout_s=_LONG_S)))
-            await until(lambda: cluster.asked["name-server-0", 105])
+            await until(lambda: cluster.requests_of["name-server-0", 105])
             pass_time(_LONG_S)
             failure = await task
             assert isinstance(failure, TimedOut)

@@ -56,7 +56,7 @@ def test_silent_members_hold_only_the_places_of_members():
             assert cluster.relayed[well.client_id] == 0
             cluster.give_up_silent_members()
             assert (await next_one).strategy is not None
-            # To whom waits long enough, the broker's own word comes.
+            # A request that waits long enough gets the broker's own answer.
             waiting = asyncio.create_task(failure_of(client.running_info(broker, "billing", silent.client_id)))
             await until(lambda: cluster.relayed[silent.client_id] == 2)
             cluster.give_up_silent_members()
@@ -74,7 +74,7 @@ def test_a_cancelled_request_returns_its_place():
         async def use(client):
             for number in range(3):
                 task = asyncio.create_task(client.broker_runtime(place.address))
-                await until(lambda number=number: cluster.asked["broker-a", 28] > number)
+                await until(lambda number=number: cluster.requests_of["broker-a", 28] > number)
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task
@@ -113,7 +113,7 @@ def test_a_broker_that_hangs_is_given_up_and_queried_again_when_it_wakes():
             assert await client.connections(place.address, "billing")
             place.is_frozen = True
             task = asyncio.create_task(failure_of(client.connections(place.address, "billing")))
-            await until(lambda: cluster.asked["broker-a", RequestCode.GET_CONSUMER_CONNECTION_LIST] == 2)
+            await until(lambda: cluster.requests_of["broker-a", RequestCode.GET_CONSUMER_CONNECTION_LIST] == 2)
             pass_time(LONG_S)
             assert isinstance(await task, TimedOut)
             assert client.connections_open == 0
