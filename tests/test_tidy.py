@@ -8,6 +8,7 @@ import re
 import tokenize
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -55,11 +56,16 @@ def tokens(name: str) -> set[str]:
     return set(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().split("_"))
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return the syntax tree of a module, node by node: each of them is read once."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def named(path: Path) -> dict[str, int]:
     """Return the names that a module gives to itself, its classes and its functions, with their lines."""
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return {path.stem: 1} | {node.name: node.lineno for node in nodes if isinstance(node, kinds)}
+    return {path.stem: 1} | {node.name: node.lineno for node in nodes(path) if isinstance(node, kinds)}
 
 
 def test_no_module_class_or_function_has_a_name_of_the_dialect():
@@ -75,7 +81,7 @@ def test_no_module_class_or_function_has_a_name_of_the_dialect():
 def bound(path: Path) -> dict[str, int]:
     """Return the names of variables, parameters and attributes that a module sets, with their lines."""
     found: dict[str, int] = {}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
                 found.setdefault(name, node.lineno)
@@ -106,7 +112,7 @@ def test_no_name_that_was_given_up_is_left():
 def prose(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the docstrings and comments of a module, with their lines."""
     text = path.read_text(encoding="utf-8")
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
             yield getattr(node, "lineno", 1), ast.get_docstring(node) or ""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -129,7 +135,7 @@ def test_no_docstring_begins_in_the_dialect():
     wrong = []
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
     for path in [*PRODUCT, *rooms.modules("tests")]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             text = ast.get_docstring(node) if isinstance(node, kinds) else None
             first = re.match(r"\W*(\w+)", text or "")
             if first and first[1].lower() in DIALECT | {"answer", "answers"}:
@@ -172,13 +178,12 @@ def documented(text: str) -> list[str]:
 
 
 def test_docstrings_name_fields_and_parameters_that_there_are():
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in PRODUCT}
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    nodes = [(path, node) for path, tree in trees.items() for node in ast.walk(tree) if isinstance(node, kinds)]
-    classes = {node.name: fields(node) for _, node in nodes if isinstance(node, ast.ClassDef)}
+    found = [(path, node) for path in PRODUCT for node in nodes(path) if isinstance(node, kinds)]
+    classes = {node.name: fields(node) for _, node in found if isinstance(node, ast.ClassDef)}
     wrong = [
         f"{path.relative_to(rooms.ROOT)}:{node.lineno} {node.name}: {name}"
-        for path, node in nodes
+        for path, node in found
         for name in documented(ast.get_docstring(node) or "")
         if name not in declared(node, classes)
     ]
@@ -229,7 +234,7 @@ def test_every_module_has_its_test_file_and_every_test_file_its_module(top: str)
 def given_defaults(path: Path) -> dict[str, int]:
     """Return the parameters and fields of a module that have a number as their default, with their lines."""
     found: dict[str, int] = {}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         pairs: list[tuple[str, ast.expr | None]] = []
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             positional = [*node.args.posonlyargs, *node.args.args]
