@@ -208,8 +208,7 @@ class MetaqChaos:
 def chaos_cluster(system: str, folder: Path) -> Iterator[RocketMqChaos | MetaqChaos]:
     """Run one of the two until the block is left."""
     if system == "rocketmq":
-        # The shortest that brokers take: a name server that has lost all gets it again after it.
-        with rocketmq_55(folder, {"registerNameServerPeriod": "10000"}) as cluster:
+        with rocketmq_55(folder) as cluster:
             cluster.add_broker()
             cluster.create_topic(_TOPIC, _QUEUES)
             yield RocketMqChaos(cluster)
