@@ -19,8 +19,8 @@ from streaming.collectors.rocketmq.polling.observed import (
 )
 from streaming.collectors.rocketmq.remoting.messages import (
     BrokerData,
-    Connection,
     ConsumerConnections,
+    MemberConnection,
     MessageQueue,
     ProcessQueue,
     QueueData,
@@ -59,7 +59,7 @@ def connections(
     """Make a list: client ids, or pairs of an id and an address; topics with their expressions."""
     pairs = [(one, f"{one}:1") if isinstance(one, str) else one for one in ids]
     return ConsumerConnections(
-        connections=tuple(Connection(name, address, "JAVA", 513) for name, address in pairs),
+        connections=tuple(MemberConnection(name, address, "JAVA", 513) for name, address in pairs),
         subscriptions={
             topic: Subscription(topic, expression, more.pop("sub_version", 1))
             for topic, expression in (topics or {"t": "*"}).items()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.collectors.event_log import EventFiles, Limits
+from streaming.collectors.event_log import EventFiles, LogLimits
 from streaming.collectors.rocketmq.collector import RocketMqCollector
 from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
 from tests.cluster_options import rocketmq_options
@@ -198,7 +198,7 @@ def test_started_it_reports_by_itself_and_stops_at_once_also_while_a_server_is_s
             super().append(events)  # type: ignore[arg-type]
             self.appended.release()
 
-    log = Watched(tmp_path, "rocketmq", Limits())
+    log = Watched(tmp_path, "rocketmq", LogLimits())
     options = rocketmq_options(*cluster.name_servers, cluster="test", poll_interval_ms=100, broker_timeout_ms=120_000)
     with RocketMqCollector(options, log):
         for _ in range(3):

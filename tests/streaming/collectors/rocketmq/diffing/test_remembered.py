@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from streaming.collectors.rocketmq.diffing.remembered import Evidence, RememberedMember, RememberedState
+from streaming.collectors.rocketmq.diffing.remembered import GroupEvidence, RememberedMember, RememberedState
 from tests.streaming.collectors.rocketmq.surveys import first_round
 from udfs.model.events import HeldQueue, MemberInfo
 
@@ -16,8 +16,8 @@ def test_a_state_of_another_version_is_refused() -> None:
         RememberedState.decoded(content)
 
 
-def evidence(*, settled: str = "", boots: str = "", brokers: str = "ab") -> Evidence:
-    return Evidence({}, dict.fromkeys(boots, 7), frozenset(settled), frozenset(brokers))
+def evidence(*, settled: str = "", boots: str = "", brokers: str = "ab") -> GroupEvidence:
+    return GroupEvidence({}, dict.fromkeys(boots, 7), frozenset(settled), frozenset(brokers))
 
 
 def test_a_member_is_no_longer_connected_where_a_broker_lists_all_that_are() -> None:

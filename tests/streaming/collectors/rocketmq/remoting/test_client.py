@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from streaming.collectors.rocketmq.remoting.client import Limits, RocketMqClient
+from streaming.collectors.rocketmq.remoting.client import ClientLimits, RocketMqClient
 from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
 from streaming.collectors.rocketmq.remoting.errors import ProtocolError, Refused, RemotingError, Unreachable
 from streaming.collectors.rocketmq.remoting.frames import FrameReader, encode
@@ -286,7 +286,7 @@ def test_whatever_happens_every_call_ends_with_an_answer_or_a_remoting_error(see
     chance = random.Random(seed)
     script = orders_script(("broker-a", "broker-b"), members=3)
     script.groups["billing"].members[0].is_silent = True
-    limits = Limits(
+    limits = ClientLimits(
         request_timeout_s=0.2, relayed_timeout_s=0.1, connect_timeout_s=1.0, first_backoff_s=0.01, longest_backoff_s=0.1
     )
     with ScriptedRocketMq(script, name_servers=2, relay_s=0.3) as cluster:

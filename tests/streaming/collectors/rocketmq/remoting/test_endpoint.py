@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from streaming.collectors.rocketmq.remoting.client import Limits
+from streaming.collectors.rocketmq.remoting.client import ClientLimits
 from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
 from streaming.collectors.rocketmq.remoting.errors import ProtocolError, Refused, RemotingError, TimedOut, Unreachable
 from streaming.collectors.rocketmq.remoting.signing import Credentials, sign
@@ -30,7 +30,7 @@ def test_many_requests_share_one_connection_and_wait_for_their_place():
             requests = [client.connections(place.address, "billing") for _ in range(300)]
             assert len(await asyncio.gather(*requests)) == 300
 
-        run_client(cluster, use, limits=Limits(request_timeout_s=LONG_S, requests_in_flight=7))
+        run_client(cluster, use, limits=ClientLimits(request_timeout_s=LONG_S, requests_in_flight=7))
         assert place.waiting_most <= 7
         assert (place.accepted, cluster.connections_most) == (1, 1)
 
@@ -63,7 +63,9 @@ def test_silent_members_hold_only_the_places_of_members():
             failure = await waiting
             assert (type(failure), failure.code) == (Refused, ResponseCode.CONSUME_MSG_TIMEOUT)
 
-        run_client(cluster, use, limits=Limits(request_timeout_s=LONG_S, relayed_timeout_s=LONG_S, relayed_in_flight=2))
+        run_client(
+            cluster, use, limits=ClientLimits(request_timeout_s=LONG_S, relayed_timeout_s=LONG_S, relayed_in_flight=2)
+        )
 
 
 def test_a_cancelled_request_returns_its_place():
@@ -81,7 +83,7 @@ def test_a_cancelled_request_returns_its_place():
             place.is_frozen = False
             assert await client.broker_runtime(place.address)
 
-        run_client(cluster, use, limits=Limits(request_timeout_s=LONG_S, requests_in_flight=1))
+        run_client(cluster, use, limits=ClientLimits(request_timeout_s=LONG_S, requests_in_flight=1))
 
 
 def test_a_broker_that_comes_back_is_queried_again():
@@ -152,7 +154,9 @@ def test_a_server_that_never_answers_is_tried_ever_less_often():
             assert {type(one) for one in failures} <= {Unreachable, ProtocolError}
             assert place.accepted <= accepted + 1
 
-        run_client(cluster, use, limits=Limits(request_timeout_s=LONG_S, first_backoff_s=0.1, longest_backoff_s=LONG_S))
+        run_client(
+            cluster, use, limits=ClientLimits(request_timeout_s=LONG_S, first_backoff_s=0.1, longest_backoff_s=LONG_S)
+        )
 
 
 def test_a_connection_that_has_answered_is_made_again_at_once():
@@ -166,7 +170,7 @@ def test_a_connection_that_has_answered_is_made_again_at_once():
                 await until(lambda: client.connections_open == 0)
             assert place.accepted == 5
 
-        run_client(cluster, use, limits=Limits(request_timeout_s=LONG_S, first_backoff_s=LONG_S))
+        run_client(cluster, use, limits=ClientLimits(request_timeout_s=LONG_S, first_backoff_s=LONG_S))
 
 
 def test_a_server_that_shuts_down_is_unreachable_until_it_is_back():
