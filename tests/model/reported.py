@@ -84,7 +84,7 @@ class ReportedGroup(Group):
             case "assignment_reported":
                 self.take_report(at, event)
             case "member_left" if name in self.members:
-                self.members[name].said_goodbye = at
+                self.members[name].said_goodbye = max(at, self.members[name].said_goodbye or at)  # the newest counts
             case "group_deleted":
                 self.delete(at, event["event_time"])
 
