@@ -15,6 +15,7 @@ from streaming.views.reader import Reader
 from streaming.views.rebalances import rebalances
 
 LAST_REBALANCES = 5
+NOT_FOLLOWED = "not_followed"
 
 
 def groups(reader: Reader, *, cluster: str | None = None, group: str | None = None) -> list[Row]:
@@ -58,6 +59,18 @@ def group(reader: Reader, name: str, cluster: str | None = None) -> dict[str, An
         "departures": departures(reader, name, row["cluster"]),
         "source": group_sources(reader).get(row["cluster"]),
     }
+
+
+def state_text(row: Row) -> str:
+    """Return a group's state; of a kind that is not followed also the coordinator's, where its members alone make it.
+
+    By its records, which alone show its generation, a share group or a classic one is empty or stable. A streams group
+    with members may be in between.
+    """
+    is_recorded = row["generation"] is not None or row["epoch"] is not None
+    if row["state"] != NOT_FOLLOWED or not is_recorded or (row["members"] and row["protocol"] == "streams"):
+        return str(row["state"])
+    return f"{'stable' if row['members'] else 'empty'} ({NOT_FOLLOWED})"
 
 
 def generation_text(row: Row) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.tables.schema import GROUPS, QUEUE_PROGRESS
-from streaming.views.groups import generation_text
+from streaming.views.groups import generation_text, state_text
 from tests.streaming.views.story import json_of, run
 from tests.streaming.views.test_progress import T0, moved, write
 
@@ -38,6 +38,26 @@ def test_a_group_between_two_epochs_shows_both(
     generation: int | None, epoch: int | None, target: int | None, text: str
 ) -> None:
     assert generation_text({"generation": generation, "epoch": epoch, "assignment_epoch": target}) == text
+
+
+@pytest.mark.parametrize(
+    ("state", "members", "protocol", "generation", "text"),
+    [
+        ("stable", 1, None, 3, "stable"),
+        ("empty", 0, None, 3, "empty"),
+        ("not_followed", 1, "share", 3, "stable (not_followed)"),
+        ("not_followed", 0, "share", 3, "empty (not_followed)"),
+        ("not_followed", 0, "share", None, "not_followed"),  # by admin calls, which do not show its members
+        ("not_followed", 2, "connect", 3, "stable (not_followed)"),
+        ("not_followed", 2, "streams", 3, "not_followed"),  # its members may be between two epochs
+        ("not_followed", 0, "streams", 3, "empty (not_followed)"),
+    ],
+)
+def test_a_group_that_is_not_followed_has_the_state_that_its_members_make(
+    state: str, members: int, protocol: str | None, generation: int | None, text: str
+) -> None:
+    row = {"state": state, "members": members, "protocol": protocol, "generation": generation, "epoch": generation}
+    assert state_text(row) == text
 
 
 def test_a_group_that_only_commits_is_empty_and_has_its_offsets(tmp_path: Path) -> None:
