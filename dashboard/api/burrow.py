@@ -20,7 +20,8 @@ from dashboard.reading.questions import Reading
 from streaming.tables.errors import NotFoundError
 from streaming.views.assignments import assignments
 from streaming.views.groups import groups
-from streaming.views.progress import progress
+from streaming.views.progress import RECENT_MS, progress
+from streaming.views.reader import Within
 
 
 class EncodedPathRoute(APIRoute):
@@ -112,7 +113,7 @@ def _status(request: Request, cluster: str, group: str, *, is_full: bool) -> Res
         "status": STATUS[found[0]["health"]],
         "complete": 1.0,
         "partitions": partitions if is_full else [],
-        "partition_count": found[0]["queues"],
+        "partition_count": len({(row["topic"], row["broker"], row["queue_id"]) for row in rows}),
         "members": found[0]["members"],
         "maxlag": max(behind, key=lambda part: part["current_lag"], default=None),
         "totallag": sum(lags.values()),
@@ -162,10 +163,15 @@ def consumer(request: Request, cluster: str, group: str) -> Response:
 
 @router.get("/{cluster}/topic/{topic:path}/consumers")
 def topic_consumers(request: Request, cluster: str, topic: str) -> Response:
-    """Return the groups that have owners of a topic's queues now."""
+    """Return the groups that have owners of a topic's queues now, or have committed there lately."""
     reading = _reading(request)
     _cluster(reading, cluster)
     names = {span["group_id"] for span in assignments(reading.tables, cluster=cluster, topic=topic)}
+    newest_ms = reading.tables.newest_ms("queue_progress", "event_time")
+    if newest_ms is not None:
+        where = {"cluster": cluster, "topic": topic, "event_time": Within(newest_ms - RECENT_MS)}
+        rows = reading.tables.rows("queue_progress", where=where)
+        names |= {row["group_id"] for row in rows if row["committed_offset"] is not None}
     return _answer(request, "consumers of topic returned", consumers=sorted(names))
 
 

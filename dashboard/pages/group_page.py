@@ -11,12 +11,12 @@ from dashboard.reading.overview import churn
 from dashboard.reading.questions import Reading
 from dashboard.reading.timeline import timeline
 from dashboard.reading.widespread import widespread
+from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name, queues_text
 from streaming.views.assignments import assignments
 from streaming.views.audits import strategy_text
 from streaming.views.group_sources import group_sources
-from streaming.views.groups import group_of_commits
 from streaming.views.members import members, with_epochs
 from streaming.views.progress import progress
 from udfs.model.journal import UNDER_WAY
@@ -35,7 +35,9 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         NotFoundError: There is no such group.
     """
     of_group = {"cluster": cluster, "group_id": group}
-    found = piece(reading, GROUPS, of_group, limit=1).rows or [_of_commits(reading, cluster, group)]
+    found = piece(reading, GROUPS, of_group, limit=1).rows
+    if not found:
+        raise NotFoundError(f"there is no group {group} in cluster {cluster}")
     now = with_epochs(found[0], members(reading.tables, group=group, cluster=cluster))
     owners = queue_owners(assignments(reading.tables, group=group, cluster=cluster))
     sessions = piece(reading, MEMBERS, of_group, sort="-joined_at", limit=ROWS)
@@ -98,12 +100,6 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
             for name, path in (("members", "members"), ("queues", "assignments"), ("findings", "findings"))
         },
     }
-
-
-def _of_commits(reading: Reading, cluster: str, group: str) -> Row:
-    """Return a group of which only commits are known, as the first page would list it."""
-    nothing = dict.fromkeys(("open_findings", "rebalances_hour", "rebalances_day", "queues_moved_day"), 0)
-    return dict.fromkeys(GROUPS.columns) | {"health": "ok"} | nothing | group_of_commits(reading.tables, group, cluster)
 
 
 def _placed(row: Row) -> Row:

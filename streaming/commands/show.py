@@ -81,8 +81,8 @@ def show_group(
         write_json_lines([{**found.pop("group"), **_renamed(found)}], frozenset().union(*times))
         return
     show_rows([found["group"]], group_columns())
-    if found["group"]["system"] is None:
-        sys.stdout.write("\nKnown by its commits alone: no member has been observed.\n")
+    if found["group"]["state"] == "empty" and found["group"]["last_rebalance_at"] is None:
+        sys.stdout.write("\nNo member has been observed.\n")
     if found["group"].get("strategy_verdict") is not None:
         sys.stdout.write(f"\nStrategy: {strategy_text(found['group'])}.\n")
     if found["group"]["state"] in UNDER_WAY:

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 def group_columns() -> list[Shown]:
     """Return the columns of groups."""
     from streaming.terminal.output import Shown, field, time_field
-    from streaming.views.groups import generation_text
+    from streaming.views.groups import generation_text, state_text
 
     return [
         field("CLUSTER", "cluster"),
         field("GROUP", "group_id"),
         field("SYSTEM", "system"),
-        field("STATE", "state"),
+        Shown("STATE", state_text),
         Shown("PROTOCOL", lambda row: row.get("protocol") or "-"),
         field("ASSIGNMENT-STRATEGY", "strategy"),
         field("LIBRARY", "library"),

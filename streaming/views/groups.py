@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from streaming.tables.errors import AmbiguousError, NotFoundError
-from streaming.tables.schema import TABLES, Row
+from streaming.tables.schema import Row
 from streaming.views.audits import audits
 from streaming.views.findings import findings
 from streaming.views.group_sources import group_sources
 from streaming.views.members import departures, members, with_epochs
-from streaming.views.progress import is_deleted, newest_of_queues, progress
+from streaming.views.progress import progress
 from streaming.views.reader import Reader
 from streaming.views.rebalances import rebalances
 
 LAST_REBALANCES = 5
+NOT_FOLLOWED = "not_followed"
 
 
 def groups(reader: Reader, *, cluster: str | None = None, group: str | None = None) -> list[Row]:
@@ -31,50 +32,22 @@ def one_group(reader: Reader, group: str, cluster: str | None = None) -> Row:
         AmbiguousError: Several clusters have one of this name.
     """
     found = groups(reader, cluster=cluster, group=group)
-    _only([row["cluster"] for row in found], group, cluster)
-    return found[0]
-
-
-def group_of_commits(reader: Reader, group: str, cluster: str | None = None) -> Row:
-    """Return the row of a group that has committed, and of which no member was ever observed: empty, all else null.
-
-    Raises:
-        NotFoundError: No group of this name has committed, or its commits were deleted.
-        AmbiguousError: Several clusters have one of this name.
-    """
-    moved = reader.rows("queue_progress", where={"cluster": cluster, "group_id": group})
-    queues: dict[str, set[tuple[Any, ...]]] = {}
-    for row in newest_of_queues(moved):
-        if not is_deleted(row):
-            queues.setdefault(row["cluster"], set()).add((row["topic"], row["broker"], row["queue_id"]))
-    only = _only(sorted(queues), group, cluster)
-    counts = dict.fromkeys(("members", "idle_members", "unassigned_queues", "spread"), 0)
-    known = {"cluster": only, "group_id": group, "state": "empty", "queues": len(queues[only]), **counts}
-    return dict.fromkeys(TABLES["groups"].names) | known
-
-
-def _only(clusters: list[str], group: str, cluster: str | None) -> str:
-    """Return the cluster, if it is one."""
-    if not clusters:
+    if not found:
         where = f" in cluster {cluster}" if cluster else ""
         raise NotFoundError(f"there is no group {group}{where}")
-    if len(clusters) > 1:
-        raise AmbiguousError(f"group {group} is in several clusters: {', '.join(clusters)}. Name one with --cluster.")
-    return clusters[0]
+    if len(found) > 1:
+        clusters = ", ".join(row["cluster"] for row in found)
+        raise AmbiguousError(f"group {group} is in several clusters: {clusters}. Name one with --cluster.")
+    return found[0]
 
 
 def group(reader: Reader, name: str, cluster: str | None = None) -> dict[str, Any]:
     """Return one group: its row, members with assignments and epochs, progress, last rebalances and audits, findings.
 
-    One that only commits, without members that subscribe, has the row of ``group_of_commits``.
-
     Raises:
         NotFoundError, AmbiguousError: As ``one_group``.
     """
-    try:
-        row = one_group(reader, name, cluster)
-    except NotFoundError:
-        row = group_of_commits(reader, name, cluster)
+    row = one_group(reader, name, cluster)
     present = with_epochs(row, members(reader, group=name, cluster=row["cluster"]))
     return {
         "group": row,
@@ -86,6 +59,18 @@ def group(reader: Reader, name: str, cluster: str | None = None) -> dict[str, An
         "departures": departures(reader, name, row["cluster"]),
         "source": group_sources(reader).get(row["cluster"]),
     }
+
+
+def state_text(row: Row) -> str:
+    """Return a group's state; of a kind that is not followed also the coordinator's, where its members alone make it.
+
+    By its records, which alone show its generation, a share group or a classic one is empty or stable. A streams group
+    with members may be in between.
+    """
+    is_recorded = row["generation"] is not None or row["epoch"] is not None
+    if row["state"] != NOT_FOLLOWED or not is_recorded or (row["members"] and row["protocol"] == "streams"):
+        return str(row["state"])
+    return f"{'stable' if row['members'] else 'empty'} ({NOT_FOLLOWED})"
 
 
 def generation_text(row: Row) -> str:

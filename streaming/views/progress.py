@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from streaming.tables.schema import Row
@@ -32,7 +32,7 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
         if span["origin"] == origin and span["queue_id"] != SHARED_BY_MESSAGE:
             owners.setdefault(_queue_of(span), []).append(span)
     newest = _newest(reader, where, set(owners))
-    newest = {queue: row for queue, row in newest.items() if queue in owners or not is_deleted(row)}
+    newest = {queue: row for queue, row in newest.items() if queue in owners or not _is_deleted(row)}
     described = {row["member_id"]: row for row in members}
     rows = []
     for queue in sorted(owners.keys() | newest.keys(), key=lambda one: (one[0], one[1] or "", one[2])):
@@ -79,22 +79,14 @@ def _newest(reader: Reader, where: Mapping[str, Any], held: set[_Queue]) -> dict
     recent = newest_ms - RECENT_MS
     for within in (Within(recent, None), Within(None, recent)):
         if not found or held - found.keys():
-            rows = reader.rows("queue_progress", where={**where, "event_time": within})
-            found = {_queue_of(row): row for row in newest_of_queues([*found.values(), *rows])}
+            for row in reader.rows("queue_progress", where={**where, "event_time": within}):
+                queue = _queue_of(row)
+                if queue not in found or _order(row) > _order(found[queue]):
+                    found[queue] = row
     return found
 
 
-def newest_of_queues(rows: Iterable[Row]) -> list[Row]:
-    """Return the newest of these rows of `queue_progress` for each queue of a group and cluster."""
-    found: dict[tuple[str, _Queue], Row] = {}
-    for row in rows:
-        key = row["cluster"], _queue_of(row)
-        if key not in found or _order(row) > _order(found[key]):
-            found[key] = row
-    return list(found.values())
-
-
-def is_deleted(row: Row) -> bool:
+def _is_deleted(row: Row) -> bool:
     """Return whether a row is the last one of a queue whose group or commit was deleted."""
     return row["committed_offset"] is None and row["end_offset"] is None
 

@@ -25,17 +25,11 @@ from tests.kit.brokers import Broker, kafka_41
 from tests.kit.jars import kit_jars
 from tests.kit.java_members import wait_until
 from tests.kit.members import Member, start_member
-from tests.kit.other_groups import join_share_group, join_streams_group
+from tests.kit.other_groups import EVERY_KIND, FEATURES, join_share_group, join_streams_group
 from tests.kit.topics import add_partitions, create_topic
 
 FORMATTER = Path(__file__).parents[1] / "udfs" / "kafka" / "consumer_offsets_golden" / "Format.java"
-EVERY_KIND = {
-    "unstable.api.versions.enable": "true",
-    "unstable.feature.versions.enable": "true",
-    "group.coordinator.rebalance.protocols": "classic,consumer,share,streams",
-    "group.consumer.migration.policy": "bidirectional",
-}
-FEATURES = ("share.version=1", "streams.version=1")
+_MIGRATING = {"group.consumer.migration.policy": "bidirectional"}
 CONSUMER_PROTOCOL = {"group.protocol": "consumer"}
 _OFFSET_COMMITS = (0, 1)
 _WAIT_S = 30.0
@@ -139,7 +133,7 @@ def play(broker: Broker) -> None:
 def main() -> int:
     """Play, and print the records and the ids of their topics."""
     with tempfile.TemporaryDirectory() as folder:
-        with kafka_41(Path(folder) / "broker", EVERY_KIND, features=FEATURES) as broker:
+        with kafka_41(Path(folder) / "broker", EVERY_KIND | _MIGRATING, features=FEATURES) as broker:
             play(broker)
             found = list(records_of(broker))
             sys.stdout.write(json.dumps({"topics": topic_ids(broker, ["orders", "bills"])}) + "\n")

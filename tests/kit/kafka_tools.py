@@ -1,4 +1,4 @@
-"""Kafka's own `kafka-consumer-groups.sh --describe`, as rows."""
+"""What Kafka's own tools print of groups, as rows: `kafka-consumer-groups.sh`, `kafka-groups.sh` and the others."""
 
 from __future__ import annotations
 
@@ -10,20 +10,33 @@ from tests.kit.brokers import Broker
 from tests.kit.jars import class_path, kit_jars
 from tests.kit.java_members import JVM_OPTIONS
 
-_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+_TOOLS = "org.apache.kafka.tools."
+CONSUMER_GROUPS = "consumer.group.ConsumerGroupCommand"
+SHARE_GROUPS = "consumer.group.ShareGroupCommand"
+STREAMS_GROUPS = "streams.StreamsGroupCommand"
+_GROUPS = "GroupsCommand"
 _TIMEOUT_S = 120
 _FIRST_COLUMNS = ("GROUP", "CLUSTER", "CONSUMER-ID")
 
 
-def describe_groups(broker: Broker, *what: str) -> list[dict[str, str]]:
-    """Return what the tool prints of all groups: one row for each line, by the names of its columns.
+def list_groups(broker: Broker) -> dict[str, tuple[str, str]]:
+    """Return type and protocol of every group."""
+    return {row["GROUP"]: (row["TYPE"], row["PROTOCOL"]) for row in _printed(broker, _GROUPS, "--list")}
+
+
+def describe_groups(broker: Broker, *what: str, tool: str = CONSUMER_GROUPS) -> list[dict[str, str]]:
+    """Return what a tool prints of all its groups: one row for each line, by the names of its columns.
 
     Args:
         what: `--state`, or `--members --verbose`; nothing for offsets and lag.
     """
+    return _printed(broker, tool, "--describe", "--all-groups", *what)
+
+
+def _printed(broker: Broker, tool: str, *options: str) -> list[dict[str, str]]:
     jars = f"{class_path('kafka-4.1.1', 'Guarded')}:{kit_jars('kafka-tools-4.1.1')[0]}"
     command = [str(find_java().java), *JVM_OPTIONS, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", jars]
-    command += [_TOOL, "--bootstrap-server", broker.bootstrap, "--describe", "--all-groups", *what]
+    command += [_TOOLS + tool, "--bootstrap-server", broker.bootstrap, *options]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_TIMEOUT_S)
     return parsed(done.stdout)
 

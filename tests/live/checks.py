@@ -26,12 +26,13 @@ def check_story(job: RunningJob, story: Story) -> None:
         assert row["status"] == "completed", (step.what, row["error"])
         assert row["generation_source"] == "reported"
         assert row["members_after"] == len(step.given)
-        assert held_at(reported, row["event_time"]) == _given(step), step.what
+        unanswered = {member for member, queues in step.given.items() if queues is None}
+        assert _held(reported, row, unanswered) == _given(step), step.what
         if step.is_stale:
             assert (row["agrees"], row["agrees_reason"]) == (None, "leader_metadata_stale"), (step.what, row)
         elif step.given:
             assert row["agrees"] is True, (step.what, row)
-            assert held_at(computed, row["event_time"]) == _given(step), step.what
+            assert _held(computed, row, unanswered) == _given(step), step.what
 
 
 def held_at(spans: list[Row], time: datetime) -> dict[str, list[tuple[str, int]]]:
@@ -41,6 +42,11 @@ def held_at(spans: list[Row], time: datetime) -> dict[str, list[tuple[str, int]]
         if span["valid_from"] <= time and (span["valid_to"] is None or time < span["valid_to"]):
             held.setdefault(span["member_id"], []).append((span["topic"], span["queue_id"]))
     return {member: sorted(queues) for member, queues in held.items()}
+
+
+def _held(spans: list[Row], row: Row, unanswered: set[str]) -> dict[str, list[tuple[str, int]]]:
+    held = held_at(spans, row["event_time"])
+    return {member: queues for member, queues in held.items() if member not in unanswered}
 
 
 def _causes(row: Row) -> frozenset[tuple[str, str | None]]:

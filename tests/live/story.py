@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from confluent_kafka import OFFSET_END, Consumer, TopicPartition
@@ -29,14 +29,15 @@ class Step:
     Attributes:
         what: For people. generation: As the members know it.
         triggers: Kinds, and the client id of the member that they name (None = no member), in any order.
-        given: What each member holds in it, by member id, as the members themselves say.
+        given: What each member holds in it, by member id, as the members themselves say; None of one that was not
+            answered: the leader had joined again before, and the coordinator sent the member to the next generation.
         is_stale: Its leader had no metadata of a topic.
     """
 
     what: str
     generation: int
     triggers: frozenset[tuple[str, str | None]]
-    given: dict[str, tuple[Partition, ...]]
+    given: Mapping[str, tuple[Partition, ...] | None]
     is_stale: bool = False
 
 
@@ -226,5 +227,5 @@ def cooperative_members(broker: Broker, group: str, start: StartMember) -> Story
     return story
 
 
-def _owned_in(member: Member, generation: int) -> tuple[Partition, ...]:
-    return next(report.owned for report in member.assignments if report.generation == generation)
+def _owned_in(member: Member, generation: int) -> tuple[Partition, ...] | None:
+    return next((report.owned for report in member.assignments if report.generation == generation), None)

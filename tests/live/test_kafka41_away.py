@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 from tests.job.commands import ManyRuns
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.members import Member, wait_until, wait_until_assigned
-from tests.kit.other_groups import join_share_group, join_streams_group
+from tests.kit.other_groups import EVERY_KIND, FEATURES, join_share_group, join_streams_group
 from tests.kit.topics import create_topic
 from tests.live.job import running_job
 from tests.live.story import partitions
@@ -26,12 +26,6 @@ _COMPACTED_AT_ONCE = {
     "log.cleaner.backoff.ms": "100",
     "log.cleaner.min.cleanable.ratio": "0.001",
 }
-_EVERY_KIND = {
-    "unstable.api.versions.enable": "true",
-    "unstable.feature.versions.enable": "true",
-    "group.coordinator.rebalance.protocols": "classic,consumer,share,streams",
-}
-_FEATURES = ("share.version=1", "streams.version=1")
 # Spark's reader waits for a broker that is away, so long as the stop lets it.
 _IMPATIENT = "[job]\nstop_timeout_ms = 5000\n"
 _COMPACTED_S = 60
@@ -43,7 +37,7 @@ def test_a_job_continues_where_it_stopped_reports_what_it_missed_and_lists_group
     config = tmp_path / "monitor.toml"
     config.write_text(_IMPATIENT)
     more = ("--config", str(config))
-    with kafka_41(tmp_path / "broker", _COMPACTED_AT_ONCE | _EVERY_KIND, features=_FEATURES) as broker:
+    with kafka_41(tmp_path / "broker", _COMPACTED_AT_ONCE | EVERY_KIND, features=FEATURES) as broker:
         create_topic(broker, "orders", 4)
         orders = partitions("orders", 4)
         first = new_member(broker, "billing", ["orders"], client_id="a", session_timeout_ms=60_000)

@@ -1,4 +1,4 @@
-"""What `show group` prints, beside what Kafka's own `kafka-consumer-groups.sh --describe` prints of the same groups."""
+"""What `show group` prints, beside what Kafka's own tools print of the same groups, of every kind."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from typer.testing import CliRunner
 
 from streaming.commands.app import app
 from tests.job.commands import ManyRuns
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.java_members import wait_until
-from tests.kit.kafka_tools import describe_groups, parsed
+from tests.kit.kafka_tools import SHARE_GROUPS, STREAMS_GROUPS, describe_groups, list_groups, parsed
 from tests.kit.light_members import start_light_member
 from tests.kit.members import Member, wait_until_assigned
-from tests.kit.topics import create_topic, send
+from tests.kit.other_groups import EVERY_KIND, FEATURES, join_classic_group, join_share_group, join_streams_group
+from tests.kit.topics import create_topic, delete_group, send
 from tests.live.job import RunningJob, running_job
 from tests.live.story import partitions
 
@@ -27,7 +29,10 @@ _SETTINGS = {
     "REBALANCE_MONITOR_TIME__QUEUE_PROGRESS_MS": "1000",
     "REBALANCE_MONITOR_KAFKA__ENDS_INTERVAL_MS": "1000",
 }
-_GROUPS = ("mixed", "moving", "left", "new", "migrated")
+_GROUPS = ("mixed", "moving", "left", "new", "migrated", "loader")
+_OTHERS = {"sharing": SHARE_GROUPS, "streaming": STREAMS_GROUPS}
+# Of a member of a share or streams group: each of these gives it more.
+_HEARTBEATS = 6
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -37,7 +42,7 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
 ) -> None:
     folder = tmp_path / "job"
     with (
-        kafka_41(tmp_path / "broker") as broker,
+        kafka_41(tmp_path / "broker", EVERY_KIND, features=FEATURES) as broker,
         running_job(runs, broker, folder, settings=_SETTINGS) as job,
         ExitStack() as stack,
     ):
@@ -58,6 +63,11 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
             joining = start_light_member(broker, "migrated", ["orders"], {"client.id": name, **settings})
             migrated.append(stack.enter_context(joining))
             wait_until(migrated, lambda: sum(len(one.owned) for one in migrated) == 4)
+        _commit(broker, "loader", 3)
+        join_share_group(broker, "sharing", "orders", _HEARTBEATS)
+        join_streams_group(broker, "streaming", "orders", _HEARTBEATS)
+        join_classic_group(broker, "connecting", "connect")
+        join_classic_group(broker, "schemas", "sr")
         left = new_member(broker, "left", ["orders"], client_id="e")
         wait_until_assigned([left], partitions("orders", 4))
         _send_to_all(broker, 3)
@@ -84,9 +94,65 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
             job.wait_for(partial(_shows_offsets, job, broker, group), f"offsets of {group} as the tool has them")
         text = CliRunner().invoke(app, ["show", "group", "new", "--tables", str(job.tables)]).stdout
         assert "Source of the cluster's groups: records: the settings say so." in text
+        _compare_other_kinds(broker, job)
         behind = [row["LAG"] for row in describe_groups(broker) if row["GROUP"] == "left"]
         assert behind == ["2"] * 4
+        for group in ("left", "loader"):
+            delete_group(broker, group)
+        kinds = list_groups(broker)
+        assert not {"left", "loader"} & kinds.keys()
+        job.wait_for(lambda: _listed(job) == _as_listed(kinds), "deleted groups listed no more")
         assert job.stop() == 0
+
+
+def _commit(broker: Broker, group: str, offset: int) -> None:
+    """Commit of each partition, without a member."""
+    consumer = Consumer({**broker.client_settings(), "group.id": group})
+    try:
+        consumer.commit(offsets=[TopicPartition("orders", number, offset) for number in range(4)], asynchronous=False)
+    finally:
+        consumer.close()
+
+
+def _compare_other_kinds(broker: Broker, job: RunningJob) -> None:
+    """All groups are listed with their kinds; those that are not followed have the tools' states and members."""
+    kinds = list_groups(broker)
+    assert {kinds[group] for group in ("connecting", "loader")} == {("Classic", "connect"), ("Classic", "")}
+    job.wait_for(lambda: _listed(job) == _as_listed(kinds), f"the groups as the tool has them: {kinds}")
+    for group, tool in _OTHERS.items():
+        (state,) = describe_groups(broker, "--state", "--verbose", tool=tool)
+        theirs = describe_groups(broker, "--members", *(["--verbose"] if tool == SHARE_GROUPS else []), tool=tool)
+        (ours, *rows) = _shown(job, group)
+        members = [row for row in rows if "CONSUMER-ID" in row and "#PARTITIONS" in row]
+        assert (state["STATE"], state["#MEMBERS"]) == ("Stable", ours["#MEMBERS"])
+        if tool == SHARE_GROUPS:
+            assert ours["STATE"] == "stable (not_followed)"
+            assert [_member(row) for row in members] == [_member(row) for row in theirs]
+        else:
+            assert (ours["STATE"], ours["GENERATION"]) == ("not_followed", state["GROUP-EPOCH"])
+            assert [_task(row, "CONSUMER-ID") for row in members] == [_task(row, "MEMBER") for row in theirs]
+    # The tool refuses to describe these.
+    for group in ("connecting", "schemas"):
+        (ours, *_) = _shown(job, group)
+        assert (ours["STATE"], ours["#MEMBERS"]) == ("stable (not_followed)", "1")
+
+
+def _listed(job: RunningJob) -> dict[str, str]:
+    output = CliRunner().invoke(app, ["show", "groups", "--tables", str(job.tables)]).stdout
+    return {row["GROUP"]: row["PROTOCOL"] for row in parsed(output)}
+
+
+def _as_listed(kinds: dict[str, tuple[str, str]]) -> dict[str, str]:
+    """Return what the monitor lists: nothing for classic groups that assign partitions, or have no members."""
+    return {
+        group: "-" if kind in (("Classic", "consumer"), ("Classic", "")) else kind[1] for group, kind in kinds.items()
+    }
+
+
+def _task(row: dict[str, str], member: str) -> tuple[str, ...]:
+    """Return a member's tasks: `ACTIVE: 0:[0,1];` in the tool, `subtopology 0(0,1)` here."""
+    tasks = re.findall(r"(\d+)(?:\(|:\[)([\d,]+)", row.get("REPORTED") or row["ASSIGNMENTS"])
+    return row[member], row["CLIENT-ID"], str(tasks)
 
 
 def _send_to_all(broker: Broker, number: int) -> None:
@@ -103,7 +169,7 @@ def _shows_offsets(job: RunningJob, broker: Broker, group: str) -> bool:
     """Return whether both have the same offsets, once the group has read everything if it has members."""
     theirs = [row for row in describe_groups(broker) if row["GROUP"] == group]
     ours = [row for row in _shown(job, group) if "CURRENT-OFFSET" in row]
-    is_read = group == "left" or all(row["LAG"] == "0" for row in theirs)
+    is_read = group in ("left", "loader") or all(row["LAG"] == "0" for row in theirs)
     return is_read and bool(theirs) and sorted(map(_offsets, ours)) == sorted(map(_offsets, theirs))
 
 
@@ -129,7 +195,7 @@ def _state(row: dict[str, str]) -> tuple[str, str, str]:
 
 def _member(row: dict[str, str]) -> tuple[str, ...]:
     """Return what both have of a member; queues are `orders(0,1)` here, and in the tool since 4.0 `orders:0,1`."""
-    queues = row.get("REPORTED") or row["CURRENT-ASSIGNMENT"]
+    queues = row.get("REPORTED") or row.get("CURRENT-ASSIGNMENT") or row["ASSIGNMENT"]
     held = sorted(re.findall(r"([^\s(:;,]+)[(:]([\d,]+)", queues))
     instance = row.get("GROUP-INSTANCE-ID", "").replace("-", "") or "-"
     same = [row[name] for name in ("CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS")]

@@ -177,7 +177,9 @@ def take_late_of_reported(group: ReportedGroup, at: int, event: Event) -> None:
     if event["type"] == "assignment_reported":
         group.take_report(at, event, is_listed=True)
     elif event["type"] == "member_left" and name in group.members and own >= group.members[name].last:
-        group.members[name].leave_event_at = own
+        group.members[name].leave_event_at = max(
+            own, group.members[name].leave_event_at or own
+        )  # the newest one counts
     elif event["type"] == "group_deleted" and own >= max(group.since, group.last_snapshot_at):
         group.delete(at, own)
     elif event["type"] == "group_snapshot" and event["generation"] < (group.reported_generation or 0):

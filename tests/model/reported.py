@@ -84,7 +84,9 @@ class ReportedGroup(Group):
             case "assignment_reported":
                 self.take_report(at, event)
             case "member_left" if name in self.members:
-                self.members[name].leave_event_at = at
+                self.members[name].leave_event_at = max(
+                    at, self.members[name].leave_event_at or at
+                )  # the newest counts
             case "group_deleted":
                 self.delete(at, event["event_time"])
 

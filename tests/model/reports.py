@@ -77,8 +77,10 @@ class Reports(GroupRows):
         """Let a new generation begin: who has gone holds nothing, and reports that came before it count now."""
         self.reporters = set(reporters)
         if self.reported is not None:
+            if any(queues for name, queues in self.reported.items() if name not in self.members):
+                self.changed_at = max(at, self.changed_at)  # of a change in the past, spans end after newer reports
             self.reported = {name: queues for name, queues in self.reported.items() if name in self.members}
-            self.open_spans(at, "reported", self.reported)
+            self.open_spans(max(at, self.changed_at), "reported", self.reported)
         waiting = self.early
         self.early = [event for event in waiting if event["generation"] > self.generation]
         for event in waiting:

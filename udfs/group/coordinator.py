@@ -20,6 +20,7 @@ from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import late_found
 from udfs.group.decision.commit import commit, end_group
 from udfs.group.decision.rebalance import rebalance
+from udfs.group.events.commits import end_without_commits, forget_or_wait, register_committing_group
 from udfs.group.events.event_order import generation_of, is_bare, order_of
 from udfs.group.events.lifecycle import (
     change_settings,
@@ -259,6 +260,7 @@ class Coordinator:
                 self._delete(due, at)
             case CommitsDeleted():
                 note_deleted_commits(context, event, at, due.event_id)
+                end_without_commits(context, at)
             case GroupSnapshot():
                 applied = Applied(True, self._apply_snapshot(due, event, at))
             case MemberLeft():
@@ -343,7 +345,9 @@ class Coordinator:
             case TimerKind.FINDING:
                 self.context.set_finding(timer.finding, None, timer.at)
             case TimerKind.FORGET:
-                end_group(self.context, timer.at)
+                forget_or_wait(self.context, timer.at)
+            case TimerKind.COMMIT:
+                register_committing_group(self.context, timer.at)
             case TimerKind.COMPARE:
                 compare_with_reports(self.context, timer.at)
 

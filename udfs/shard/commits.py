@@ -6,7 +6,7 @@ group when something else wakes it. What is newer than the clock waits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -25,6 +25,7 @@ from udfs.model.observations import (
 )
 from udfs.packets.progress import NO_PROGRESS, PackedEnds, PackedNames, PackedProgress, ProgressColumns
 from udfs.shard.deleted_groups import DeletedQueues, apply_with_deletions, deletions_of_rows, is_ended
+from udfs.shard.first_commits import beginning_groups
 from udfs.shard.queue_histories import OffsetHistories, QueueHistories
 from udfs.shard.queue_spans import Ends, Reach, SpanRows, in_row_order, match_ends
 from udfs.shard.queue_table import QueueRow, QueueTable
@@ -136,6 +137,10 @@ class Commits:
             self._due_ends = Ends._make(column[known] for column in self._waiting_ends)
             self._waiting_ends = Ends._make(column[~ends] for column in self._waiting_ends)
             self._ends_changed = True
+
+    def beginning_groups(self, find: Callable[[UInt64], Int64], forget_before: int) -> list[tuple[int, str]]:
+        """Return the groups that begin to commit, see ``first_commits``."""
+        return beginning_groups(self._decoded(), self._due, find, forget_before) if len(self._due.times) else []
 
     def note_deletions(self, group: int, times: Sequence[int]) -> None:
         """Note when a group was deleted: what it had committed up to then is forgotten."""
@@ -290,9 +295,9 @@ class Commits:
             columns = table.columns
             last = np.where(columns["times"] != UNKNOWN, columns["times"], columns["end_times"])
             kept = ~table.seen | (last == UNKNOWN) | (last >= (forget_before or 0))
-            # What waits is of the next group of that name: its rows have their names already.
-            awaited = np.isin(np.arange(len(table)), table.find(self._waiting.groups, self._waiting.queues))
-            kept &= ~is_ended(table) | table.moved | awaited
+            kept &= ~is_ended(table) | table.moved
+            # What waits is of the next group of that name, or of one that is silent: its rows have their names already.
+            kept |= np.isin(np.arange(len(table)), table.find(self._waiting.groups, self._waiting.queues))
             if not kept.all():
                 table.keep(kept)
                 self._has_new_queues = True

@@ -7,6 +7,7 @@ a missed deadline, a deadline, a change of one of its topics, or the time at whi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from udfs.model.group_api import GroupLogic
 from udfs.model.journal import Change, ClusterBegun, Rejected
 from udfs.model.observations import DELETED
 from udfs.model.rejection import Rejection
-from udfs.model.systems import BY_NUMBER, System
+from udfs.model.systems import BY_NUMBER, KAFKA, System
 from udfs.packets.packet import (
     CarriedEvent,
     PackedHeartbeats,
@@ -43,6 +44,7 @@ from udfs.shard.state import ShardState, UnknownMemberHeartbeat, cut_keys
 
 __all__ = ["Row", "Shard"]
 
+_DeletedCommits: TypeAlias = tuple[int, CommitsDeleted, CarriedEvent]  # with the key of the group
 _WITHOUT_GROUP = (TopicQueues, QueueEnds, Clock)
 
 
@@ -96,8 +98,15 @@ class Shard:
         for packet in packets:
             if packet.ends is not None:
                 state.commits.take_ends(packet.ends)
-        self._assign(due)
+        deleted = self._assign(due)
         state.commits.make_due(clock)
+        forget_before = (state.clock_before or 0) - self._rules.forget_after_ms
+        for key, name in state.commits.beginning_groups(state.find, forget_before):
+            # Only Kafka's commits lack the system.
+            self._groups.work(key, name, state.header.system or KAFKA.name)
+        for key, event, carried in deleted:
+            if self._groups.has_group(key):
+                self._groups.work(key, event.group, event.system).events.append((event, carried))
         applied = self._apply_due_heartbeats(packets, clock)
         yield from self._groups.advance(applied, clock, batch_ms)
         spans = state.commits.apply_due(
@@ -181,11 +190,11 @@ class Shard:
     def _is_home(self, topic: str) -> bool:
         return self._is_mine(topic_key(self.cluster, topic))
 
-    def _assign(self, due: Sequence[tuple[AnyEvent, CarriedEvent]]) -> None:
-        """Give each due event to its group."""
+    def _assign(self, due: Sequence[tuple[AnyEvent, CarriedEvent]]) -> list[_DeletedCommits]:
+        """Give each due event to its group; return deleted commits that are evidence, if there is such a group."""
         mine = [pair for pair in due if not isinstance(pair[0], _WITHOUT_GROUP)]
         names = [_group_of(event) for event, _ in mine]
-        deleted: list[tuple[int, CommitsDeleted, CarriedEvent]] = []
+        deleted: list[_DeletedCommits] = []
         for key, name, (event, carried) in zip(group_keys(self.cluster, names).tolist(), names, mine, strict=True):
             if isinstance(event, CommitsDeleted):
                 deleted.append((key, event, carried))
@@ -198,18 +207,17 @@ class Shard:
                 )
                 continue
             self._groups.work(key, name, event.system).events.append((event, carried))
-        self._delete_commits(deleted)
+        return self._delete_commits(deleted)
 
-    def _delete_commits(self, deleted: Sequence[tuple[int, CommitsDeleted, CarriedEvent]]) -> None:
+    def _delete_commits(self, deleted: Sequence[_DeletedCommits]) -> list[_DeletedCommits]:
         """End the commits of queues; to a group that is deleted with them they are no evidence."""
         deletions = {key: frozenset(self._groups.deletions(key)) for key in {key for key, _, _ in deleted}}
-        for key, event, carried in deleted:
+        for key, event, _ in deleted:
             queues = queue_keys(progress_queues(event))
             groups = np.full(len(queues), key, np.uint64)
             times = np.full(len(queues), event.event_time, np.int64)
             self.state.commits.take(ProgressColumns.of_commits(groups, queues, times, np.full(len(queues), DELETED)))
-            if event.event_time not in deletions[key] and self._groups.has_group(key):
-                self._groups.work(key, event.group, event.system).events.append((event, carried))
+        return [one for one in deleted if one[1].event_time not in deletions[one[0]]]
 
     # ---- heartbeats
 

@@ -63,6 +63,19 @@ def test_a_consumer_has_the_lags_that_the_tables_have(tmp_path: Path, settings: 
     assert [(part["offsets"], part["current-lag"]) for part in topics["orders"]][1] == ([newest], 18)
 
 
+def test_a_group_that_only_commits_is_a_consumer_with_its_lag(tmp_path: Path, settings: Dashboard) -> None:
+    empty = {"cluster": "c1", "group_id": "loader", "system": "kafka", "state": "empty", "members": 0, "queues": 0}
+    write_story(tmp_path)
+    DeltaRsTable(tmp_path, GROUPS).append(to_arrow(GROUPS, [dict.fromkeys(GROUPS.names) | empty]), Mark("more", 0))
+    rows = [moved(0, 80_000, 90, 97) | {"group_id": "loader"}, moved(1, 90_000, None, None) | {"group_id": "gone"}]
+    DeltaRsTable(tmp_path, QUEUE_PROGRESS).append(to_arrow(QUEUE_PROGRESS, rows), Mark("offsets", 0))
+    with TestClient(create_app(tmp_path, settings)) as client:
+        assert client.get("/v3/kafka/c1/consumer").json()["consumers"] == ["loader", "orders", "twin"]
+        assert client.get("/v3/kafka/c1/topic/orders/consumers").json()["consumers"] == ["loader", "orders"]
+        status = client.get("/v3/kafka/c1/consumer/loader/lag").json()["status"]
+    assert (status["status"], status["partition_count"], status["totallag"], status["members"]) == ("OK", 1, 7, 0)
+
+
 def test_what_is_not_there_is_an_error_as_burrow_gives_it(client: TestClient) -> None:
     for path in ("nowhere", "nowhere/consumer", "c1/consumer/nobody", "c1/consumer/nobody/status", "nowhere/topic"):
         answer = client.get(f"/v3/kafka/{path}")

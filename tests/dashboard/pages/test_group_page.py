@@ -135,10 +135,12 @@ def test_the_page_of_a_rebalance_has_its_phases_and_links_the_other_part(rebalan
 
 
 def test_a_group_that_only_commits_has_a_page(tmp_path: Path, settings: Dashboard) -> None:
+    write(tmp_path, TABLES["groups"], [{"system": "kafka", "state": "empty", "members": 0, "queues": 0}])
     write(tmp_path, TABLES["queue_progress"], [moved(0, 10, 5, 9)])
     with TestClient(create_app(tmp_path, settings)) as client:
-        text = client.get("/group?cluster=c&group=g").text
-        assert "Known by its commits alone: no member has been observed." in text
+        assert "group?cluster=c&amp;group=g" in client.get("/?state=empty").text
+        assert "group?cluster=c&amp;group=g" not in client.get("/?state=stable").text
+        assert "No member has been observed." in client.get("/group?cluster=c&group=g").text
         assert client.get("/group?cluster=c&group=other").status_code == 404
 
 

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from streaming.tables.errors import AmbiguousError, NotFoundError
-from streaming.tables.schema import QUEUE_PROGRESS
-from streaming.views.groups import generation_text, group_of_commits
-from streaming.views.reader import Reader
+from streaming.tables.schema import GROUPS, QUEUE_PROGRESS
+from streaming.views.groups import generation_text, state_text
 from tests.streaming.views.story import json_of, run
-from tests.streaming.views.test_progress import moved, write
+from tests.streaming.views.test_progress import T0, moved, write
 
 
 def test_groups_are_listed_by_cluster_and_name(tables: Path) -> None:
@@ -42,27 +40,42 @@ def test_a_group_between_two_epochs_shows_both(
     assert generation_text({"generation": generation, "epoch": epoch, "assignment_epoch": target}) == text
 
 
+@pytest.mark.parametrize(
+    ("state", "members", "protocol", "generation", "text"),
+    [
+        ("stable", 1, None, 3, "stable"),
+        ("empty", 0, None, 3, "empty"),
+        ("not_followed", 1, "share", 3, "stable (not_followed)"),
+        ("not_followed", 0, "share", 3, "empty (not_followed)"),
+        ("not_followed", 0, "share", None, "not_followed"),  # by admin calls, which do not show its members
+        ("not_followed", 2, "connect", 3, "stable (not_followed)"),
+        ("not_followed", 2, "streams", 3, "not_followed"),  # its members may be between two epochs
+        ("not_followed", 0, "streams", 3, "empty (not_followed)"),
+    ],
+)
+def test_a_group_that_is_not_followed_has_the_state_that_its_members_make(
+    state: str, members: int, protocol: str | None, generation: int | None, text: str
+) -> None:
+    row = {"state": state, "members": members, "protocol": protocol, "generation": generation, "epoch": generation}
+    assert state_text(row) == text
+
+
 def test_a_group_that_only_commits_is_empty_and_has_its_offsets(tmp_path: Path) -> None:
     """Kafka's own tool lists it as empty, with its offsets, too."""
+    counts = dict.fromkeys(("members", "queues", "idle_members", "unassigned_queues", "spread"), 0)
+    write(tmp_path, GROUPS, [{"system": "kafka", "state": "empty", **counts}])
     write(tmp_path, QUEUE_PROGRESS, [moved(0, 10, 5, 9), moved(0, 70_000, 8, 20), moved(1, 70_000, 3, 3)])
+    (listed,) = json_of(tmp_path, "show", "groups")
+    assert [listed[name] for name in ("cluster", "group_id", "state", "members")] == ["c", "g", "empty", 0]
     (shown,) = json_of(tmp_path, "show", "group", "g")
-    assert [shown[name] for name in ("cluster", "system", "state", "members", "queues")] == ["c", None, "empty", 0, 2]
     offsets = ("queue_id", "committed_offset", "end_offset", "lag", "lag_reliable", "member_id")
     assert [[row[name] for name in offsets] for row in shown["progress"]] == [
         [0, 8, 20, 12, True, None],
         [1, 3, 3, 0, True, None],
     ]
-    assert "Known by its commits alone: no member has been observed." in run(tmp_path, "show", "group", "g").stdout
+    assert "No member has been observed." in run(tmp_path, "show", "group", "g").stdout
 
 
-def test_deleted_commits_are_no_group(tmp_path: Path) -> None:
-    write(tmp_path, QUEUE_PROGRESS, [moved(0, 10, 5, 9), moved(0, 70_000, None, None)])
-    with pytest.raises(NotFoundError, match="there is no group g in cluster c"):
-        group_of_commits(Reader(tmp_path), "g", "c")
-
-
-def test_groups_that_only_commit_in_two_clusters_need_the_name_of_one(tmp_path: Path) -> None:
-    write(tmp_path, QUEUE_PROGRESS, [moved(0, 10, 5, 9), {**moved(0, 20, 6, 9), "cluster": "d"}])
-    with pytest.raises(AmbiguousError, match="c, d"):
-        group_of_commits(Reader(tmp_path), "g")
-    assert group_of_commits(Reader(tmp_path), "g", "d")["cluster"] == "d"
+def test_a_group_that_members_left_has_no_such_notice(tmp_path: Path) -> None:
+    write(tmp_path, GROUPS, [{"system": "kafka", "state": "empty", "members": 0, "last_rebalance_at": T0}])
+    assert "No member" not in run(tmp_path, "show", "group", "g").stdout

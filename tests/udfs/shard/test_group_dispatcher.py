@@ -53,7 +53,9 @@ def test_a_member_that_returns_brings_its_topic_back_in_the_batch_in_which_it_ch
     assert [row.body.queues for row in rows if isinstance(row.body, GroupChanged)] == [0, 4]
 
 
-def test_commits_wake_no_group_and_come_with_what_does(cluster: Cluster, logic: PlainLogic) -> None:
+def test_only_the_first_commits_wake_a_group_and_later_ones_come_with_what_does(
+    cluster: Cluster, logic: PlainLogic
+) -> None:
     from udfs.model.events import Progress, QueueOffset
     from udfs.packets.packet import queue_key
 
@@ -61,7 +63,7 @@ def test_commits_wake_no_group_and_come_with_what_does(cluster: Cluster, logic: 
         queues = (QueueOffset("t", 0), QueueOffset("t", 1))
         return Progress(schema_version=1, event_time=T0 + at, system="kafka", cluster=CLUSTER, group="g", queues=queues)
 
-    cluster.batch(join("m", 0), clock(1))
+    cluster.batch(join("m", 0), commit(0), clock(1))
     logic.inputs.clear()
     cluster.batch(commit(10), commit(20), clock(25))
     cluster.batch(commit(40))

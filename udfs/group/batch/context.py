@@ -55,6 +55,10 @@ class GroupContext(GroupHistory):
     def applied(self, at: int) -> None:
         """Record that something was applied: a change, an expiry or a snapshot."""
         self.group.last_applied = max(at, self.group.last_applied or at)
+        self.touch(at)
+
+    def touch(self, at: int) -> None:
+        """Record that something was observed that makes no later event late; an empty group is remembered from then."""
         self.group.touched_at = max(at, self.group.touched_at or at)
 
     def note_deletion(self, own: int) -> None:
@@ -63,7 +67,7 @@ class GroupContext(GroupHistory):
 
     def note_settings(self, at: int) -> Settings:
         """Keep and return the group's settings before the first event of this event time that changes them."""
-        self.group.touched_at = max(at, self.group.touched_at or at)
+        self.touch(at)
         if self.before.settings is None:
             self.before.settings = self.settings_now()
         return self.before.settings

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from typing import Final, NamedTuple
 
+from udfs.group.events.commits import first_commit
 from udfs.group.events.reported_assignment import awaits_comparison
 from udfs.group.state.view import GroupView
 
@@ -20,6 +21,7 @@ class TimerKind(enum.IntEnum):
     FINDING = 2
     FORGET = 3
     COMPARE = 4
+    COMMIT = 5
 
     @property
     def meaning(self) -> str:
@@ -30,9 +32,10 @@ class TimerKind(enum.IntEnum):
 _MEANINGS: Final = {
     TimerKind.SETTLE: "The settling time of pending changes is over: one rebalance takes them in.",
     TimerKind.FINDING: "A finding closes by itself.",
-    TimerKind.FORGET: "A group has been empty for `forget_after`: it is forgotten.",
+    TimerKind.FORGET: "A group has been empty for `forget_after`, and has not committed: it is forgotten.",
     TimerKind.COMPARE: "Members have had the time to take over what the last rebalance gave them: what they report is"
     " compared with it.",
+    TimerKind.COMMIT: "A group commits of which nothing else is known: it is listed as empty.",
 }
 
 
@@ -58,4 +61,7 @@ def next_timer(view: GroupView) -> Timer | None:
         timers.append(Timer(group.touched_at + view.rules.forget_after_ms, TimerKind.FORGET))
     if group.compare_at is not None and awaits_comparison(view):
         timers.append(Timer(group.compare_at, TimerKind.COMPARE))
+    committed_at = first_commit(view)
+    if committed_at is not None:
+        timers.append(Timer(committed_at, TimerKind.COMMIT))
     return min(timers, default=None)

@@ -57,11 +57,11 @@ def unpack_owners(packed: list[Any], names: list[str], values: list[Any]) -> Own
     owners: Owners = {}
     if sum(max(0, length) for _, _, runs in packed for length in runs[1::3]) > _MOST_QUEUES:
         raise ValueError("a group has more queues than possible")
+    alone = [(name,) for name in names]  # one object for all queues of a member: see ``owners_of``
     for topic, broker, runs in packed:
         name, place, next_id = values[topic], None if broker is None else values[broker], 0
-        for start in range(0, len(runs), 3):
-            gap, length, holder = runs[start : start + 3]
-            held = (names[holder],) if isinstance(holder, int) else tuple(names[one] for one in holder)
+        for gap, length, holder in zip(runs[::3], runs[1::3], runs[2::3], strict=True):
+            held = alone[holder] if isinstance(holder, int) else tuple(names[one] for one in holder)
             next_id += gap
             for queue_id in range(next_id, next_id + length):
                 owners[(name, place, queue_id)] = held

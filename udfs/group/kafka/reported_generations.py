@@ -120,6 +120,8 @@ def _take_new_generation(
     resized = {topic: sizes(context, topic, topics.known, guessed, reported) for topic in after & subscribed_before}
     causes = compare(context, snapshot, due.event_id, at, resized, made_again=topics.made_again)
     causes.returned = sorted(back.values())
+    if current is not None and generation == current + 1 and snapshot.leader == group.leader:
+        causes.leader = snapshot.leader
     topics = add_left_out(context, causes, topics, reported, snapshot.strategy, with_metadata, at, due.event_id)
     known, made_again = topics.known, topics.made_again
     context.use_up_evidence(evidence_after(context, causes.evidence_left, topics, after, reported, at))
@@ -227,7 +229,7 @@ def add_generation_triggers(
     if not causes.triggers:
         _add_returns(causes, event_id)
     if not causes.triggers:
-        causes.add("unexplained", event_id=event_id)
+        causes.add("unexplained", detail=_likely_reason(causes, group.preparing_reason), event_id=event_id)
     causes.explain(group.preparing_reason)
     return handed
 
@@ -242,6 +244,17 @@ def _add_returns(causes: Causes, event_id: str | None) -> None:
     for member_id in causes.returned:
         detail = f"{INFERRED}: the static member came back under another id"
         causes.add("subscription_changed", member_id=member_id, detail=detail, event_id=event_id)
+
+
+def _likely_reason(causes: Causes, reason: str | None) -> str | None:
+    """Return what the next generation of an unchanged group may come from, where its coordinator names no reason.
+
+    Source: kafka-group-coordinator ``GroupMetadataManager#classicGroupJoinExistingMember``: "Leader re-joining group
+    during Stable". The record is the same where somebody joined and left before the join phase ended.
+    """
+    if causes.leader is None or reason is not None:
+        return None
+    return f"{INFERRED}: its leader {causes.leader} joined again, or a member came and left within the rebalance"
 
 
 # ---- members

@@ -30,6 +30,7 @@ class Causes:
         began_at: The first evidence that the rebalance began; None when there is none.
         evidence_left: What was learned and this generation does not show.
         returned: The new ids of static members that came back under them with this generation.
+        leader: Of this generation, where it follows the one before, and that has the same.
     """
 
     def __init__(self) -> None:
@@ -38,6 +39,7 @@ class Causes:
         self.began_at: int | None = None
         self.evidence_left: list[Evidence] = []
         self.returned: list[str] = []
+        self.leader: str | None = None
 
     def add(self, kind: TriggerKind, evidence: Evidence | None = None, **fields: str | None) -> None:
         """Add one cause; evidence of its own names its event."""

@@ -247,7 +247,12 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         self.departures = {one.member_id: one for one in last.departures} | self.departures
 
     def _has_grown(self, targets: Held, counts: Mapping[str, int]) -> bool:
-        """Return whether a target has queues of a topic that it had not before, or whose name is not known."""
+        """Return whether a target has queues of a topic that it had not before, or whose name is not known.
+
+        Where the group had no topics, all are those of its first target.
+        """
+        if not counts and all(one.target is None for one in self.waiting):
+            return False
         named = {one for partitions in targets.values() for one in partitions}
         return any(max(one.partitions, default=-1) >= counts.get(self.names.get(one.topic, ""), 0) for one in named)
 

@@ -100,9 +100,10 @@ class Step(enum.Enum):
     SETTLE = "the settling time of pending changes is over"
     GENERATION = "a coordinator reports a generation"
     TOPICS = "metadata shows the last topic of the generation"
+    COMMIT = "a group commits of which nothing else is known"
     POLL = "a poll shows the group, without members"
     DELETE = "the group is deleted"
-    FORGET = "the group has been empty for `forget_after`"
+    FORGET = "the group has been empty for `forget_after`, and has not committed"
     NOT_FOLLOWED = "a snapshot shows a kind that is not followed"
     RESTORE = "an export is taken in"
 
@@ -135,6 +136,7 @@ TRANSITIONS: Final = (
     _transition(Step.SETTLE, frozenset({_S.PREPARING}), _S.STABLE, _S.FAILED, _S.EMPTY),
     _transition(Step.GENERATION, _ANY, _S.STABLE, _S.AWAITING_TOPICS, _S.FAILED, _S.EMPTY),
     _transition(Step.TOPICS, frozenset({_S.AWAITING_TOPICS}), _S.STABLE),
+    _transition(Step.COMMIT, frozenset({_S.NEW}), _S.EMPTY),
     _transition(Step.POLL, frozenset({_S.NEW, _S.NOT_FOLLOWED}), _S.EMPTY),
     _transition(Step.DELETE, _ANY, _S.NEW),
     _transition(Step.FORGET, frozenset({_S.EMPTY}), _S.NEW),

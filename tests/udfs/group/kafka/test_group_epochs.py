@@ -590,6 +590,41 @@ def test_a_real_group_that_changes_its_protocol_and_back_is_one_history() -> Non
     assert [row.agrees for row in script.rebalances] == [True, True, True]
 
 
+@pytest.mark.parametrize("has_offsets", [True, False])
+@pytest.mark.parametrize("was_empty", [True, False])
+def test_the_first_target_is_of_the_epoch_that_made_it_necessary(was_empty: bool, has_offsets: bool) -> None:
+    """Its coordinator had none yet when the member came; the epochs since are without a cause of their own."""
+    script = RecordScript(has_offsets=has_offsets)
+    if was_empty:
+        script.first_member()
+        script.delete_member(20, "a")
+        script.epoch(20, 2)
+    base = 2 if was_empty else 0
+    script.member(30, "m")
+    script.epoch(30, base + 1)
+    script.epoch(32, base + 2)
+    script.epoch(34, base + 3)
+    script.target(40, base + 3, {"m": "0 1 2 3"})
+    script.current(41, "m", base + 3, "0 1 2 3")
+    (row,) = script.run(100).rebalances[base:]
+    assert (row.generation, row.error, row.queues_assigned, row.agrees) == (base + 1, None, 4, True)
+    assert [one.kind for one in row.triggers if one.kind != "group_created"] == ["member_joined"]
+    assert script.row().generation == base + 3
+
+
+def test_a_target_that_moves_queues_without_a_cause_is_unexplained() -> None:
+    """An epoch may begin where only racks of partitions have changed: records do not show that."""
+    script = RecordScript()
+    script.first_member()
+    script.second_member()
+    script.epoch(50, 3)
+    script.target(50, 3, {"a": "0 2", "b": "1 3"})
+    script.current(51, "a", 3, "0 2")
+    script.current(52, "b", 3, "1 3")
+    row = script.run(100).rebalances[-1]
+    assert (row.generation, row.trigger, row.queues_moved) == (3, "unexplained", 2)
+
+
 # ---- order and cuts
 
 

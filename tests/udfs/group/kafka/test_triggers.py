@@ -42,6 +42,28 @@ def test_a_new_generation_in_which_nothing_changed_is_unexplained() -> None:
     assert script.run(30).decided()[1] == "20 #2 1->1 unexplained"
 
 
+@pytest.mark.parametrize(
+    ("generation", "leader", "reason", "detail"),
+    [
+        (2, "a", None, "inferred: its leader a joined again, or a member came and left within the rebalance"),
+        (2, "a", "broker log: Leader a re-joining", "broker log: Leader a re-joining"),
+        (2, "b", None, None),
+        (3, "a", None, None),
+    ],
+)
+def test_a_generation_without_a_change_names_its_likely_reason(
+    generation: int, leader: str, reason: str | None, detail: str | None
+) -> None:
+    script = Script()
+    members = {"a": ["t"], "b": ["t"]}
+    script.snapshot(10, 1, members, assigned(a="0", b="1"), strategy="range", leader="a")
+    if reason is not None:
+        script.snapshot(15, 1, {}, state="PreparingRebalance", reason=reason)
+    script.snapshot(20, generation, members, assigned(a="0", b="1"), strategy="range", leader=leader)
+    (trigger,) = script.run(30).rebalances[1].triggers
+    assert (trigger.kind, trigger.member_id, trigger.detail) == ("unexplained", None, detail)
+
+
 def test_growth_is_a_cause_of_the_generation_that_uses_the_new_queues() -> None:
     script = Script()
     script.queues(0, "t", 2)

@@ -116,7 +116,8 @@ def step_of_event(self: Coordinator, due: DueEvent) -> Step:
 
 
 def step_of_timer(timer: Timer) -> Step:
-    return Step.FORGET if timer.kind is TimerKind.FORGET else Step.SETTLE
+    steps = {TimerKind.FORGET: Step.FORGET, TimerKind.COMMIT: Step.COMMIT}
+    return steps.get(timer.kind, Step.SETTLE)
 
 
 # ---- ways into each state, and what leads on
@@ -176,6 +177,8 @@ def take(script: Script, step: Step, after: GroupState, members: list[str]) -> N
             report(script, 60, 4, after)
         case Step.TOPICS:
             script.queues(60, "u", 1)
+        case Step.COMMIT:
+            script.commit(60, "t", 0)
         case Step.POLL:
             script.poll(60)
         case Step.DELETE:

@@ -1,0 +1,60 @@
+"""Core: groups that commit and have no members: known by their commits alone. No I/O.
+
+Kafka lists whoever commits as a group, and so do its tools: consumers that assign themselves their queues, and other
+systems that keep their offsets there. Such a group is empty, as long as a commit of it is there.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from udfs.group.batch.context import GroupContext
+from udfs.group.decision.commit import end_group
+from udfs.group.state.state_machine import GroupState, state_of
+from udfs.group.state.view import GroupView
+from udfs.model.group_api import observed_since
+from udfs.model.journal import GroupChanged
+
+
+def first_commit(view: GroupView) -> int | None:
+    """Return when a group of which nothing else is known committed first; None: it did not, or more is known."""
+    group = view.group
+    if state_of(group) is not GroupState.NEW or group.members or group.recorded is not None or not view.facts.progress:
+        return None
+    # What is older was forgotten with the group.
+    since = (view.facts.clock_before or 0) - view.rules.forget_after_ms
+    times = (time for known in view.facts.progress.values() for time in known if time >= since)
+    first = min(times, default=None)
+    return None if first is None else max(first, group.last_applied or first)
+
+
+def register_committing_group(context: GroupContext, at: int) -> None:
+    """Register a group that has committed, and of which nothing else is known: it is empty."""
+    context.touch(at)
+    context.write_row(at, GroupChanged(system=context.system, state="empty", mode=context.mode))
+
+
+def forget_or_wait(context: GroupContext, at: int) -> None:
+    """Forget a group that has been empty for long, with what was known of its queues; not while it commits."""
+    times = [time for known in context.facts.progress.values() for time in known if time <= at]
+    newest = max(times, default=None)
+    if newest is not None and newest > (context.group.touched_at or 0):
+        context.touch(newest)
+    else:
+        _end(context, at)
+
+
+def end_without_commits(context: GroupContext, at: int) -> None:
+    """End a group that was known by its commits alone, when the last of them was deleted."""
+    group, offsets = context.group, context.facts.offsets
+    is_of_commits = group.row is not None and not group.exists and group.generation is None
+    if not is_of_commits or state_of(group) is not GroupState.EMPTY or group.last_snapshot_at is not None:
+        return
+    if all(offsets.newest(queue, at).commit is None for queue in offsets):
+        _end(context, at)
+
+
+def _end(context: GroupContext, at: int) -> None:
+    progress, offsets = observed_since(context.facts.progress, context.facts.offsets, at)
+    context.facts = msgspec.structs.replace(context.facts, progress=progress, offsets=offsets)
+    end_group(context, at)

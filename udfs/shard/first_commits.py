@@ -1,0 +1,30 @@
+"""Core: groups that commit for the first time, or for the first time since they were deleted or forgotten. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from udfs.model.arrays import Int64, UInt64
+from udfs.packets.progress import ProgressColumns
+from udfs.shard.queue_table import QueueTable
+
+
+def beginning_groups(
+    table: QueueTable, due: ProgressColumns, find: Callable[[UInt64], Int64], forget_before: int
+) -> list[tuple[int, str]]:
+    """Return key and name of each group that begins to commit.
+
+    Args:
+        table: As of the batch before. due: What is due now, each group's rows beside each other.
+        find: Returns -1 for groups of which nothing is known. forget_before: Older commits count no more.
+    """
+    groups = due.groups[due.commits]
+    if not len(groups):
+        return []
+    groups = groups[np.append(True, groups[1:] != groups[:-1])]
+    firsts = np.cumsum(table.counts) - table.counts
+    has_commits = np.logical_or.reduceat(table.seen & (table.columns["times"] >= forget_before), firsts)
+    begins = ~has_commits[np.searchsorted(table.groups, groups)] | (find(groups) < 0)
+    return [(key, table.names[key]) for key in groups[begins].tolist() if key in table.names]
