@@ -11,11 +11,11 @@ import bench
 
 def main() -> int:
     """Run each benchmark's ``main`` in turn; a benchmark is a module of this package with one."""
-    known = sorted(module.name for module in pkgutil.iter_modules(bench.__path__) if module.name.endswith("_bench"))
-    wanted = [f"{name.removesuffix('_bench')}_bench" for name in sys.argv[1:]] or known
-    unknown = [name for name in wanted if name not in known]
+    names = sorted(module.name for module in pkgutil.iter_modules(bench.__path__) if module.name.endswith("_bench"))
+    wanted = [f"{name.removesuffix('_bench')}_bench" for name in sys.argv[1:]] or names
+    unknown = [name for name in wanted if name not in names]
     if unknown:
-        sys.stderr.write(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(known)}\n")
+        sys.stderr.write(f"no such benchmark: {', '.join(unknown)}; there are {', '.join(names)}\n")
         return 2
     for name in wanted:
         importlib.import_module(f"bench.{name}").main()

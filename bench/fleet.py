@@ -76,15 +76,15 @@ def heartbeats(shape: FleetShape, numbers: range, time_ms: int) -> list[str]:
     times = (time_ms - 1 - chances.integers(0, SPREAD_MS, len(numbers))).tolist()
     lines = []
     for number, at in zip(numbers, times, strict=True):
-        turn, place = divmod(number, shape.members)
-        group, member = shape.member(_order_of(shape.members, turn)[place])
+        lap, place = divmod(number, shape.members)
+        group, member = shape.member(_order_of(shape.members, lap)[place])
         lines.append(f'{_common("heartbeat", shape.cluster, at)},"group":"{group}","member_id":"{member}"}}')
     return lines
 
 
 @lru_cache(maxsize=2)
-def _order_of(members: int, turn: int) -> list[int]:
-    order: list[int] = np.random.default_rng(turn).permutation(members).tolist()
+def _order_of(members: int, lap: int) -> list[int]:
+    order: list[int] = np.random.default_rng(lap).permutation(members).tolist()
     return order
 
 

@@ -1,6 +1,6 @@
 """Bench: the hand-made writer of the release before, out of this repository's history, in a process of its own.
 
-Its packages have the names of ours, so it cannot be imported beside them. The process does what it is told line by
+Its packages have the names of ours, so it cannot be imported beside them. The process runs what it reads line by
 line (`former_writer.py`) and returns how long that took; so both sides alternate in one run.
 """
 

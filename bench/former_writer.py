@@ -1,4 +1,4 @@
-"""Bench: what the release before does when `former_release.py` tells it to; its own packages are on the path.
+"""Bench: what the release before does on commands of `former_release.py`; its own packages are on the path.
 
 Each line of standard input is a command with its arguments, as JSON; the answer is how long it took, in ms.
 """
@@ -74,7 +74,7 @@ class Former:
 
 
 def main() -> None:
-    """Do what standard input tells, to its end."""
+    """Run the commands of standard input, to its end."""
     former = Former()
     for line in sys.stdin:
         command, *arguments = json.loads(line)

@@ -216,8 +216,8 @@ def _own_parse(lines: DataFrame) -> DataFrame:
 def _parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         lines = batch.column("value")
-        alike, others = parse_uniform_lines(lines)
-        for part in alike:
+        uniform, others = parse_uniform_lines(lines)
+        for part in uniform:
             rows = len(part.rows)
             names = [pa.repeat(part.system, rows), pa.repeat(part.cluster, rows), part.groups, part.member_ids]
             yield pa.record_batch([*names, pa.array(part.times)], schema=_PARSED)

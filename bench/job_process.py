@@ -104,9 +104,9 @@ class JobProcess:
                 return batch
         return None
 
-    def _wait(self, look: Callable[[], _Found | None], what: str) -> _Found:
+    def _wait(self, read: Callable[[], _Found | None], what: str) -> _Found:
         ends = time.monotonic() + _PATIENCE_S
-        while (found := look()) is None:
+        while (found := read()) is None:
             if self._process.poll() is not None:
                 raise RuntimeError(f"the job ended before {what}: {self._log.read_text()[-3_000:]}")
             if time.monotonic() > ends:

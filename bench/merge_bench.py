@@ -39,7 +39,7 @@ _CHANGED_QUEUE = 3
 def open_spans(rows: int) -> pa.Table:
     """Return open spans of ten queues in each group."""
     groups = [f"group-{number // _TEN:06d}" for number in range(rows)]
-    told = {
+    columns = {
         "cluster": pa.repeat("c1", rows),
         "group_id": groups,
         "topic": pa.repeat("orders", rows),
@@ -51,7 +51,7 @@ def open_spans(rows: int) -> pa.Table:
         "valid_from": pa.repeat(pa.scalar(_T0 * 1_000, TIME), rows),
     }
     return pa.table(
-        [told.get(field.name, pa.nulls(rows, field.type)) for field in ASSIGNMENTS.schema], ASSIGNMENTS.names
+        [columns.get(field.name, pa.nulls(rows, field.type)) for field in ASSIGNMENTS.schema], ASSIGNMENTS.names
     )
 
 

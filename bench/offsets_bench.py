@@ -94,15 +94,15 @@ def fill(broker: Broker) -> int:
     written = 0
     for number in range(COMMITS):
         # Members commit all their queues in turn; groups take turns, so that a partition holds many of them.
-        turn, group = divmod(number, GROUPS)
-        at_ms = start_ms + turn * _COMMITTED_EVERY_MS
-        if turn % _COMMITS_A_GENERATION == 0:
-            generation = 1 + turn // _COMMITS_A_GENERATION
+        lap, group = divmod(number, GROUPS)
+        at_ms = start_ms + lap * _COMMITTED_EVERY_MS
+        if lap % _COMMITS_A_GENERATION == 0:
+            generation = 1 + lap // _COMMITS_A_GENERATION
             value = _generation(names[group], generation, at_ms)
             _send(producer, places[group], struct.pack(">h", 2) + _text(names[group]), value, at_ms)
             written += 1
-        value = struct.pack(">hqihqh", 3, turn, -1, 0, at_ms, 0)[:-2]
-        _send(producer, places[group], keys[group][turn % _QUEUES], value, at_ms)
+        value = struct.pack(">hqihqh", 3, lap, -1, 0, at_ms, 0)[:-2]
+        _send(producer, places[group], keys[group][lap % _QUEUES], value, at_ms)
         written += 1
     if producer.flush(120):
         raise RuntimeError("the broker did not take all records")
@@ -144,17 +144,17 @@ def _generation(group: str, generation: int, at_ms: int) -> bytes:
     members = _MEMBERS - generation % 2
     topic = f"topic-{group}"
     subscription = struct.pack(">hi", 1, 1) + _text(topic) + struct.pack(">ii", -1, 0)
-    told = struct.pack(">h", 3) + _text("consumer") + struct.pack(">i", generation) + _text("range")
+    value = struct.pack(">h", 3) + _text("consumer") + struct.pack(">i", generation) + _text("range")
     ids = [f"{group}-{number}" for number in range(members)]
-    told += _text(ids[0]) + struct.pack(">qi", at_ms - 5, members)
+    value += _text(ids[0]) + struct.pack(">qi", at_ms - 5, members)
     for number, member_id in enumerate(ids):
         first = number * (_QUEUES // members) + min(number, _QUEUES % members)
         held = range(first, first + _QUEUES // members + (number < _QUEUES % members))
         assignment = struct.pack(">hi", 1, 1) + _text(topic)
         assignment += struct.pack(f">i{len(held)}ii", len(held), *held, -1)
-        told += _text(member_id) + struct.pack(">h", -1) + _text("consumer") + _text("/10.0.0.1")
-        told += struct.pack(">ii", 300_000, 45_000) + _data(subscription) + _data(assignment)
-    return told
+        value += _text(member_id) + struct.pack(">h", -1) + _text("consumer") + _text("/10.0.0.1")
+        value += struct.pack(">ii", 300_000, 45_000) + _data(subscription) + _data(assignment)
+    return value
 
 
 def _measure(spark: SparkSession, settings: Settings, broker: Broker, work: Path, records: int) -> None:
@@ -187,9 +187,9 @@ def _measure(spark: SparkSession, settings: Settings, broker: Broker, work: Path
         "the whole job": whole,
     }
     rates: dict[str, list[float]] = {kind: [] for kind in kinds}
-    for turn in range(ROUNDS + 1):  # the first one warms up
+    for lap in range(ROUNDS + 1):  # the first one warms up
         for number, (kind, writer) in enumerate(kinds.items()):
-            name = f"{turn}-{number}"
+            name = f"{lap}-{number}"
             query = writer(name).option("checkpointLocation", str(work / f"checkpoint-{name}"))
             query = query.trigger(availableNow=True).start()
             query.awaitTermination()
@@ -198,8 +198,8 @@ def _measure(spark: SparkSession, settings: Settings, broker: Broker, work: Path
             if read != records:
                 raise RuntimeError(f"{kind}: {read} of {records} records were read")
             took_s = sum(one["durationMs"]["triggerExecution"] for one in done) / 1_000
-            _print(f"round {turn}, {kind}: {records / took_s:,.0f} records a second in {len(done)} batches")
-            if turn:
+            _print(f"round {lap}, {kind}: {records / took_s:,.0f} records a second in {len(done)} batches")
+            if lap:
                 rates[kind].append(records / took_s)
     medians = {kind: statistics.median(values) for kind, values in rates.items()}
     alone = medians.pop("Spark's source alone")

@@ -271,14 +271,14 @@ def _reading(tables: Path) -> None:
     _print("\nreading commands on tables of 1,000 rebalances, Python's start included:")
     command = [str(Path(sys.executable).with_name("rebalance-monitor"))]
     first = "group-000000"
-    asked = {
+    queries = {
         "show groups": ["show", "groups"],
         "show group": ["show", "group", first],
         "show rebalances": ["show", "rebalances"],
         "who-owned --at": ["who-owned", "orders", "3", "--group", first, "--at", str(_T0 + 1)],
         "explain": ["explain", f"{first}-1"],
     }
-    for name, arguments in asked.items():
+    for name, arguments in queries.items():
         times: dict[str, list[float]] = defaultdict(list)
         for _ in range(5):
             with _timed(name, times):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from streaming.allocation.cases import Case as AskedCase
+from streaming.allocation.cases import Case as AllocationCase
 from streaming.allocation.cases import answer_case, read_problem
 from tests.kit.oracles import ORACLES, Oracle, Running
 from udfs.strategies.problem import Problem
@@ -95,7 +95,7 @@ def _member(number: int, member_id: str, topics: dict[str, Any], group: Group) -
 
 
 def _after_a_change(case: dict[str, Any], topics: dict[str, Any], group: Group) -> dict[str, Any]:
-    held = answer_case(msgspec.convert(case, AskedCase)).assignments
+    held = answer_case(msgspec.convert(case, AllocationCase)).assignments
     members = [
         {
             **member,
@@ -115,7 +115,7 @@ class Ours(NamedTuple):
     later: float
 
 
-def our_times(name: str, case: AskedCase) -> Ours:
+def our_times(name: str, case: AllocationCase) -> Ours:
     """Measure first calls with new problems, and later calls with the same one."""
     answer = strategy(name, name.split(".", 1)[0])
 
@@ -157,7 +157,7 @@ def measure(oracle: Oracle, name: str) -> None:
     before: dict[tuple[bool, bool], tuple[float, float]] = {}
     for group in groups(name):
         case = case_of(name, group)
-        first, ours = our_times(name, msgspec.convert(case, AskedCase))
+        first, ours = our_times(name, msgspec.convert(case, AllocationCase))
         with Running(oracle, _LIMIT_MS) as running:
             java = java_time_s(running, case)
         theirs, ratio, growth = f"> {_LIMIT_MS / 2:8.0f}", f"< {ours / _LIMIT_MS * 2e3:6.4f}", ""
@@ -167,8 +167,8 @@ def measure(oracle: Oracle, name: str) -> None:
             if kind in before:
                 growth = f"   ours × {ours / before[kind][0]:.1f}, Java × {java / before[kind][1]:.1f}"
             before[kind] = (ours, java)
-        told = f"ours {ours * 1e3:9.2f} ms (first {first * 1e3:9.2f})   Java {theirs} ms   ratio {ratio}{growth}"
-        print(f"{name:30} {group.name:42} {told}")
+        line = f"ours {ours * 1e3:9.2f} ms (first {first * 1e3:9.2f})   Java {theirs} ms   ratio {ratio}{growth}"
+        print(f"{name:30} {group.name:42} {line}")
         sys.stdout.flush()
 
 

@@ -73,10 +73,10 @@ def _measure(groups: int) -> Figures:
         begin_s, held = time.process_time() - begin, _peak_bytes() - before
         times = []
         for number in range(_ROUNDS):
-            decided, gone, come = _batch(number, groups)
+            decided, ended, come = _batch(number, groups)
             begin = time.process_time()
             watch.decided(decided)
-            watch.replaced(GROUPS, gone, come)
+            watch.replaced(GROUPS, ended, come)
             times.append(time.process_time() - begin)
         before, begin = _peak_bytes(), time.process_time()
         summarise(root)
@@ -120,11 +120,11 @@ def _batch(number: int, groups: int) -> tuple[Decided, pa.Table, pa.Table]:
         }
         for group in ids
     ]
-    gone, come = (
+    ended, come = (
         to_arrow(GROUPS, [{"cluster": "c0", "system": "kafka", "group_id": group, "members": count} for group in ids])
         for count in (10, 11)
     )
-    return Decided(_BATCH, rebalances, {"c0": _T0 + number}, 0), gone, come
+    return Decided(_BATCH, rebalances, {"c0": _T0 + number}, 0), ended, come
 
 
 def _peak_bytes() -> int:

@@ -113,16 +113,16 @@ def main() -> None:
     parser.add_argument("--only", default="", help="the beginning of modules' names: udfs.shard.topics")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--found", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.found is not None:
-        asked.found.write_text(json.dumps(try_module(asked.sample, asked.seed, asked.processes)))
+    chosen = parser.parse_args()
+    if chosen.found is not None:
+        chosen.found.write_text(json.dumps(try_module(chosen.sample, chosen.seed, chosen.processes)))
         return
     copy_checkout()
     shares = []
-    for module in modules(asked.only):
+    for module in modules(chosen.only):
         configure(module)
         found = WORK / "found.json"
-        options = ["--sample", str(asked.sample), "--seed", str(asked.seed), "--processes", str(asked.processes)]
+        options = ["--sample", str(chosen.sample), "--seed", str(chosen.seed), "--processes", str(chosen.processes)]
         command = [sys.executable, "-m", "tests.mutants", *options, "--found", str(found)]
         subprocess.run(command, cwd=WORK, check=True, stdout=subprocess.DEVNULL)
         outcome = json.loads(found.read_text())

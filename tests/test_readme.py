@@ -41,8 +41,8 @@ def test_every_file_that_is_named_is_there(file: str) -> None:
 
 def test_every_command_that_is_named_is_there() -> None:
     for line in re.findall(r"\.venv/bin/rebalance-monitor ([^\\`\n]*)", README):
-        words = [word for word in line.split("#")[0].split() if word]
-        command = words[: 2 if words and words[0] in ("show", "state") else 1]
+        parts = [part for part in line.split("#")[0].split() if part]
+        command = parts[: 2 if parts and parts[0] in ("show", "state") else 1]
         if command == [] or command[0].startswith("-"):
             continue
         result = CliRunner().invoke(app, [*command, "--help"])

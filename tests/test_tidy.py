@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 import tomllib
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,6 +26,24 @@ DIALECT = frozenset(
     whom whose word words
     """.split()  # noqa: SIM905
 )
+# Of these words not even the prose of tests and benchmarks makes use.
+NOT_IN_PROSE = DIALECT & frozenset(
+    """
+    deal dealing deals dealt fault faults going hear heard hears judge judged judges laid mend mended met tell telling
+    tells told went whoever whom
+    """.split()  # noqa: SIM905
+)
+# Names that the product gave up: a test that kept one names something that there is no more.
+FORMER = frozenset(
+    """
+    Advanced ColdBlocks Dealt Draft Follower Going GroupFacts LoneKafkaCollector Noticed Notices Passing Repeats Rules
+    Settled Standstill Stranger Unread alike_heartbeats ask_strategy carry_out fault_of going_of guessed_topics
+    handed_over heeded is_heeded lay_over restless sole_use stop_following tell_clock tell_group tell_holdings
+    tell_topics told_empty told_owners unheeded way_out why_not_writable
+    """.split()  # noqa: SIM905
+)
+# Fields of the product that tests set.
+FIELDS = frozenset({"rebalances_seen", "seen_at"})
 # Folders of the product of which every module has its test file, and every test file its module. What is tested across
 # modules is beside their mirrors: tests/laws, tests/golden, tests/model, tests/corners, tests/simulation and others.
 MIRRORED = ("dashboard", "streaming", "udfs")
@@ -34,11 +56,16 @@ def tokens(name: str) -> set[str]:
     return set(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().split("_"))
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return the syntax tree of a module, node by node: each of them is read once."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def named(path: Path) -> dict[str, int]:
     """Return the names that a module gives to itself, its classes and its functions, with their lines."""
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return {path.stem: 1} | {node.name: node.lineno for node in nodes if isinstance(node, kinds)}
+    return {path.stem: 1} | {node.name: node.lineno for node in nodes(path) if isinstance(node, kinds)}
 
 
 def test_no_module_class_or_function_has_a_name_of_the_dialect():
@@ -51,11 +78,64 @@ def test_no_module_class_or_function_has_a_name_of_the_dialect():
     assert wrong == []
 
 
+def bound(path: Path) -> dict[str, int]:
+    """Return the names of variables, parameters and attributes that a module sets, with their lines."""
+    found: dict[str, int] = {}
+    for node in nodes(path):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+                found.setdefault(name, node.lineno)
+    return found
+
+
+def test_no_variable_of_a_test_has_a_name_of_the_dialect():
+    wrong = [
+        f"{path.relative_to(rooms.ROOT)}:{line} {name}"
+        for top in ("tests", "bench")
+        for path in rooms.modules(top)
+        for name, line in bound(path).items()
+        if name not in FIELDS and tokens(name) & DIALECT
+    ]
+    assert wrong == []
+
+
+def test_no_name_that_was_given_up_is_left():
+    wrong = [
+        f"{path.relative_to(rooms.ROOT)}:{line} {name}"
+        for path in [*PRODUCT, *rooms.modules("tests")]
+        for name, line in (named(path) | bound(path)).items()
+        if name in FORMER
+    ]
+    assert wrong == []
+
+
+def prose(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the docstrings and comments of a module, with their lines."""
+    text = path.read_text(encoding="utf-8")
+    for node in nodes(path):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+            yield getattr(node, "lineno", 1), ast.get_docstring(node) or ""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def test_no_prose_of_a_test_is_in_the_dialect():
+    wrong = [
+        f"{path.relative_to(rooms.ROOT)}:{line} {one}"
+        for top in ("tests", "bench")
+        for path in rooms.modules(top)
+        for line, text in prose(path)
+        for one in sorted(set(re.findall(r"[a-z]+", text.lower())) & NOT_IN_PROSE)
+    ]
+    assert wrong == []
+
+
 def test_no_docstring_begins_in_the_dialect():
     wrong = []
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
     for path in [*PRODUCT, *rooms.modules("tests")]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             text = ast.get_docstring(node) if isinstance(node, kinds) else None
             first = re.match(r"\W*(\w+)", text or "")
             if first and first[1].lower() in DIALECT | {"answer", "answers"}:
@@ -98,13 +178,12 @@ def documented(text: str) -> list[str]:
 
 
 def test_docstrings_name_fields_and_parameters_that_there_are():
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in PRODUCT}
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    nodes = [(path, node) for path, tree in trees.items() for node in ast.walk(tree) if isinstance(node, kinds)]
-    classes = {node.name: fields(node) for _, node in nodes if isinstance(node, ast.ClassDef)}
+    found = [(path, node) for path in PRODUCT for node in nodes(path) if isinstance(node, kinds)]
+    classes = {node.name: fields(node) for _, node in found if isinstance(node, ast.ClassDef)}
     wrong = [
         f"{path.relative_to(rooms.ROOT)}:{node.lineno} {node.name}: {name}"
-        for path, node in nodes
+        for path, node in found
         for name in documented(ast.get_docstring(node) or "")
         if name not in declared(node, classes)
     ]
@@ -155,7 +234,7 @@ def test_every_module_has_its_test_file_and_every_test_file_its_module(top: str)
 def given_defaults(path: Path) -> dict[str, int]:
     """Return the parameters and fields of a module that have a number as their default, with their lines."""
     found: dict[str, int] = {}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         pairs: list[tuple[str, ast.expr | None]] = []
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             positional = [*node.args.posonlyargs, *node.args.args]

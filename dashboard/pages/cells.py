@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup, escape
 
 from dashboard.pages.addresses import address, group_address, member_address, rebalance_address
-from dashboard.pages.columns import Column
+from dashboard.pages.columns import PageColumn
 from dashboard.pages.elements import DASH, amount, shown, span, when
 from streaming.tables.schema import Row
 from streaming.terminal.causes import describe_cause
@@ -28,7 +28,7 @@ class Cell(NamedTuple):
     cluster: str
 
 
-def table_rows(columns: Sequence[Column], rows: Sequence[Row], cluster: str = "") -> Markup:
+def table_rows(columns: Sequence[PageColumn], rows: Sequence[Row], cluster: str = "") -> Markup:
     """Return the rows of a table as HTML.
 
     Args:

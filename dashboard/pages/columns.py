@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streaming.tables.schema import Row
 
 
-class Column(NamedTuple):
+class PageColumn(NamedTuple):
     """One column of a table on a page.
 
     Attributes:
@@ -39,11 +39,11 @@ _EPOCH = "the group epoch that the member is at; -2 is a static member that is a
 _HOUR, _DAY = "rebalances of the last 60 minutes", "rebalances of the last 24 hours"
 
 
-def _counts(*columns: tuple[str, str]) -> tuple[Column, ...]:
-    return tuple(Column(name, title, "count", name, wide=True) for name, title in columns)
+def _counts(*columns: tuple[str, str]) -> tuple[PageColumn, ...]:
+    return tuple(PageColumn(name, title, "count", name, wide=True) for name, title in columns)
 
 
-def filled_columns(columns: Iterable[Column], rows: Sequence[Row], sort: str = "") -> list[Column]:
+def filled_columns(columns: Iterable[PageColumn], rows: Sequence[Row], sort: str = "") -> list[PageColumn]:
     """Return the columns without those that no row has a value for; what rows are sorted by stays."""
     return [
         column
@@ -54,243 +54,243 @@ def filled_columns(columns: Iterable[Column], rows: Sequence[Row], sort: str = "
     ]
 
 
-def _costs(*, are_sorted: bool) -> tuple[Column, ...]:
+def _costs(*, are_sorted: bool) -> tuple[PageColumn, ...]:
     """Return the columns of what moves of queues cost in messages."""
     repeated, waiting = "repeated_messages", "waiting_messages"
     names = (repeated, "repeated_estimated_messages")
     orders = (repeated, waiting) if are_sorted else ("", "")
     return (
-        Column(repeated, "Messages read twice", "repeated", orders[0], wide=True, hint=_REPEATED, known_by=names),
-        Column(waiting, "Messages that waited", "count", orders[1], wide=True, hint=_WAITING, known_by=(waiting,)),
+        PageColumn(repeated, "Messages read twice", "repeated", orders[0], wide=True, hint=_REPEATED, known_by=names),
+        PageColumn(waiting, "Messages that waited", "count", orders[1], wide=True, hint=_WAITING, known_by=(waiting,)),
     )
 
 
 GROUPS = (
-    Column("health", "Health", "health", "health"),
-    Column("group_id", "Group", "group", "group_id"),
-    Column("cluster", "Cluster", "name", "cluster", wide=True),
-    Column("state", "State", "text", "state", wide=True),
-    Column("open_findings", "Findings", "findings", "open_findings"),
-    Column("rebalances_hour", "Rebalances 1 h", "count", "rebalances_hour", hint=_HOUR),
-    Column("rebalances_day", "24 h", "count", "rebalances_day", hint=_DAY),
-    Column("hours", "By hour", "spark", wide=True),
+    PageColumn("health", "Health", "health", "health"),
+    PageColumn("group_id", "Group", "group", "group_id"),
+    PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
+    PageColumn("state", "State", "text", "state", wide=True),
+    PageColumn("open_findings", "Findings", "findings", "open_findings"),
+    PageColumn("rebalances_hour", "Rebalances 1 h", "count", "rebalances_hour", hint=_HOUR),
+    PageColumn("rebalances_day", "24 h", "count", "rebalances_day", hint=_DAY),
+    PageColumn("hours", "By hour", "spark", wide=True),
     *_counts(
         ("members", "Members"), ("queues", "Queues"), ("idle_members", "Idle"), ("unassigned_queues", "Unassigned")
     ),
-    Column("spread", "Spread", "count", "spread", wide=True, hint=_SPREAD),
-    Column("last_rebalance_at", "Last rebalance", "time", "last_rebalance_at", wide=True),
-    Column("strategy", "Strategy", "name", "strategy", wide=True),
+    PageColumn("spread", "Spread", "count", "spread", wide=True, hint=_SPREAD),
+    PageColumn("last_rebalance_at", "Last rebalance", "time", "last_rebalance_at", wide=True),
+    PageColumn("strategy", "Strategy", "name", "strategy", wide=True),
 )
 _CHANGE = (
-    Column("cause", "Cause", "cause", "trigger"),
-    Column("generation", "Generation", "count", "generation", wide=True),
-    Column("members_after", "Members", "members", "members_after", wide=True),
-    Column("queues_moved", "Moved", "count", "queues_moved"),
-    Column("pause_ms", "Pause", "pause", "pause_ms", wide=True, hint=_PAUSE),
-    Column("queue_pause_ms", "Queue pause", "queue_pause", "queue_pause_ms", wide=True, hint=_QUEUE_PAUSE),
+    PageColumn("cause", "Cause", "cause", "trigger"),
+    PageColumn("generation", "Generation", "count", "generation", wide=True),
+    PageColumn("members_after", "Members", "members", "members_after", wide=True),
+    PageColumn("queues_moved", "Moved", "count", "queues_moved"),
+    PageColumn("pause_ms", "Pause", "pause", "pause_ms", wide=True, hint=_PAUSE),
+    PageColumn("queue_pause_ms", "Queue pause", "queue_pause", "queue_pause_ms", wide=True, hint=_QUEUE_PAUSE),
     *_costs(are_sorted=True),
-    Column("began_at", "Phases", "phases", wide=True),
-    Column("agrees", "Agrees", "truth", wide=True, hint="whether the reported assignment is the recomputed one"),
-    Column("status", "Status", "status", "status", wide=True),
+    PageColumn("began_at", "Phases", "phases", wide=True),
+    PageColumn("agrees", "Agrees", "truth", wide=True, hint="whether the reported assignment is the recomputed one"),
+    PageColumn("status", "Status", "status", "status", wide=True),
 )
 REBALANCES = (
-    Column("event_time", "Time", "rebalance", "event_time"),
-    Column("group_id", "Group", "group", "group_id"),
-    Column("cluster", "Cluster", "name", "cluster", wide=True),
+    PageColumn("event_time", "Time", "rebalance", "event_time"),
+    PageColumn("group_id", "Group", "group", "group_id"),
+    PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
     *_CHANGE,
 )
-GROUP_REBALANCES = (Column("event_time", "Time", "rebalance", "event_time"), *_CHANGE)
+GROUP_REBALANCES = (PageColumn("event_time", "Time", "rebalance", "event_time"), *_CHANGE)
 FINDINGS = (
-    Column("severity", "Severity", "health", "severity"),
-    Column("kind", "Kind", "code", "kind", wide=True),
-    Column("group_id", "Group", "group", "group_id"),
-    Column("cluster", "Cluster", "name", "cluster", wide=True),
-    Column("message", "What is wrong", "prose"),
-    Column("advice", "What to do", "prose", wide=True),
-    Column("opened_at", "Since", "time", "opened_at"),
-    Column("closed_at", "Until", "time", "closed_at", wide=True),
+    PageColumn("severity", "Severity", "health", "severity"),
+    PageColumn("kind", "Kind", "code", "kind", wide=True),
+    PageColumn("group_id", "Group", "group", "group_id"),
+    PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
+    PageColumn("message", "What is wrong", "prose"),
+    PageColumn("advice", "What to do", "prose", wide=True),
+    PageColumn("opened_at", "Since", "time", "opened_at"),
+    PageColumn("closed_at", "Until", "time", "closed_at", wide=True),
 )
 GROUP_FINDINGS = tuple(column for column in FINDINGS if column.name not in ("group_id", "cluster"))
 MEMBERS = (
-    Column("member_id", "Member", "member"),
-    Column("host", "Host", "name"),
-    Column("client_id", "Client", "name", wide=True),
-    Column("instance_id", "Instance", "name", wide=True),
-    Column("held", "Queues", "count"),
-    Column("computed_text", "Computed", "queues", wide=True),
-    Column("reported_text", "Reported", "queues", wide=True),
-    Column("agrees", "Agrees", "truth", wide=True),
-    Column("epoch", "Epoch", "count", wide=True, hint=_EPOCH, known_by=("epoch",)),
-    Column("joined_at", "Joined", "time"),
+    PageColumn("member_id", "Member", "member"),
+    PageColumn("host", "Host", "name"),
+    PageColumn("client_id", "Client", "name", wide=True),
+    PageColumn("instance_id", "Instance", "name", wide=True),
+    PageColumn("held", "Queues", "count"),
+    PageColumn("computed_text", "Computed", "queues", wide=True),
+    PageColumn("reported_text", "Reported", "queues", wide=True),
+    PageColumn("agrees", "Agrees", "truth", wide=True),
+    PageColumn("epoch", "Epoch", "count", wide=True, hint=_EPOCH, known_by=("epoch",)),
+    PageColumn("joined_at", "Joined", "time"),
 )
 SESSIONS = (
-    Column("member_id", "Member", "member", "member_id"),
-    Column("group_id", "Group", "group", "group_id"),
-    Column("cluster", "Cluster", "name", "cluster", wide=True),
-    Column("host", "Host", "name", "host"),
-    Column("client_id", "Client", "name", "client_id", wide=True),
-    Column("instance_id", "Instance", "name", wide=True),
-    Column("joined_at", "Joined", "time", "joined_at"),
-    Column("left_at", "Left", "time", "left_at"),
-    Column("left_reason", "How", "text", wide=True),
-    Column("last_heartbeat_at", "Last heartbeat", "time", wide=True),
+    PageColumn("member_id", "Member", "member", "member_id"),
+    PageColumn("group_id", "Group", "group", "group_id"),
+    PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
+    PageColumn("host", "Host", "name", "host"),
+    PageColumn("client_id", "Client", "name", "client_id", wide=True),
+    PageColumn("instance_id", "Instance", "name", wide=True),
+    PageColumn("joined_at", "Joined", "time", "joined_at"),
+    PageColumn("left_at", "Left", "time", "left_at"),
+    PageColumn("left_reason", "How", "text", wide=True),
+    PageColumn("last_heartbeat_at", "Last heartbeat", "time", wide=True),
 )
 GROUP_SESSIONS = tuple(column for column in SESSIONS if column.name not in ("group_id", "cluster"))
 QUEUES = (
-    Column("queue", "Queue", "name"),
-    Column("computed", "Computed owner", "member"),
-    Column("reported", "Reported owner", "member"),
-    Column("agrees", "Agrees", "truth", wide=True),
-    Column("since", "Since", "time"),
+    PageColumn("queue", "Queue", "name"),
+    PageColumn("computed", "Computed owner", "member"),
+    PageColumn("reported", "Reported owner", "member"),
+    PageColumn("agrees", "Agrees", "truth", wide=True),
+    PageColumn("since", "Since", "time"),
 )
 PROGRESS = (
-    Column("queue", "Queue", "name"),
-    Column("committed_offset", "Current offset", "count"),
-    Column("end_offset", "End", "count"),
-    Column("lag", "Lag", "lag"),
-    Column("lag_reliable", "Reliable", "truth"),
-    Column("member_id", "Owner", "member", wide=True),
+    PageColumn("queue", "Queue", "name"),
+    PageColumn("committed_offset", "Current offset", "count"),
+    PageColumn("end_offset", "End", "count"),
+    PageColumn("lag", "Lag", "lag"),
+    PageColumn("lag_reliable", "Reliable", "truth"),
+    PageColumn("member_id", "Owner", "member", wide=True),
 )
 # Of groups whose members and coordinator report nothing.
 _REPORTED = ("reported", "reported_text", "agrees")
 MEMBERS_UNREPORTED = tuple(column for column in MEMBERS if column.name not in _REPORTED)
 QUEUES_UNREPORTED = tuple(column for column in QUEUES if column.name not in _REPORTED)
 HELD = (
-    Column("queue", "Queue", "name"),
-    Column("group_id", "Group", "group"),
-    Column("cluster", "Cluster", "name", wide=True),
-    Column("origin", "Origin", "text"),
-    Column("valid_from", "Since", "time"),
+    PageColumn("queue", "Queue", "name"),
+    PageColumn("group_id", "Group", "group"),
+    PageColumn("cluster", "Cluster", "name", wide=True),
+    PageColumn("origin", "Origin", "text"),
+    PageColumn("valid_from", "Since", "time"),
 )
 CAUSES = (
-    Column("kind", "Kind", "code"),
-    Column("member_id", "Member", "member"),
-    Column("topic", "Topic", "name", wide=True),
-    Column("detail", "Detail", "prose"),
-    Column("host", "Host", "name", wide=True),
-    Column("last_heartbeat_at", "Last heartbeat", "time", wide=True),
-    Column("event_id", "Event", "name"),
+    PageColumn("kind", "Kind", "code"),
+    PageColumn("member_id", "Member", "member"),
+    PageColumn("topic", "Topic", "name", wide=True),
+    PageColumn("detail", "Detail", "prose"),
+    PageColumn("host", "Host", "name", wide=True),
+    PageColumn("last_heartbeat_at", "Last heartbeat", "time", wide=True),
+    PageColumn("event_id", "Event", "name"),
 )
 SIDES = (
-    Column("member_id", "Member", "member"),
-    Column("computed_before", "Before", "queues"),
-    Column("computed_after", "After, recomputed", "queues"),
-    Column("reported_after", "After, reported", "queues"),
+    PageColumn("member_id", "Member", "member"),
+    PageColumn("computed_before", "Before", "queues"),
+    PageColumn("computed_after", "After, recomputed", "queues"),
+    PageColumn("reported_after", "After, reported", "queues"),
 )
 MOVES = (
-    Column("queue", "Queue", "name"),
-    Column("before_text", "Before", "queues"),
-    Column("after_text", "After", "queues"),
+    PageColumn("queue", "Queue", "name"),
+    PageColumn("before_text", "Before", "queues"),
+    PageColumn("after_text", "After", "queues"),
     *_costs(are_sorted=False),
 )
 AUDITS = (
-    Column("event_time", "Generation of", "rebalance", "event_time"),
-    Column("verdict", "Verdict", "code", "verdict"),
-    Column("reason", "Likely reason", "code"),
-    Column("queues_differing", "Differing", "count", "queues_differing"),
-    Column("missing", "Missing", "count", wide=True),
-    Column("duplicate", "Duplicate", "count", wide=True),
-    Column("unexpected_owner", "Unexpected owner", "count", wide=True),
-    Column("detail", "Evidence", "prose", wide=True),
+    PageColumn("event_time", "Generation of", "rebalance", "event_time"),
+    PageColumn("verdict", "Verdict", "code", "verdict"),
+    PageColumn("reason", "Likely reason", "code"),
+    PageColumn("queues_differing", "Differing", "count", "queues_differing"),
+    PageColumn("missing", "Missing", "count", wide=True),
+    PageColumn("duplicate", "Duplicate", "count", wide=True),
+    PageColumn("unexpected_owner", "Unexpected owner", "count", wide=True),
+    PageColumn("detail", "Evidence", "prose", wide=True),
 )
 AUDITED_QUEUES = (
-    Column("queue", "Queue", "name"),
-    Column("kind", "Kind", "code"),
-    Column("expected_text", "Expected", "queues"),
-    Column("reported_text", "Reported", "queues"),
+    PageColumn("queue", "Queue", "name"),
+    PageColumn("kind", "Kind", "code"),
+    PageColumn("expected_text", "Expected", "queues"),
+    PageColumn("reported_text", "Reported", "queues"),
 )
 REJECTED = (
-    Column("seen_at", "Seen", "time", "seen_at"),
-    Column("reason", "Reason", "code", "reason"),
-    Column("detail", "Detail", "prose"),
-    Column("cluster", "Cluster", "name", "cluster", wide=True),
-    Column("group_id", "Group", "name", wide=True),
-    Column("source", "Source", "name", wide=True),
-    Column("position", "Position", "name", wide=True),
-    Column("raw", "Input", "raw"),
+    PageColumn("seen_at", "Seen", "time", "seen_at"),
+    PageColumn("reason", "Reason", "code", "reason"),
+    PageColumn("detail", "Detail", "prose"),
+    PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
+    PageColumn("group_id", "Group", "name", wide=True),
+    PageColumn("source", "Source", "name", wide=True),
+    PageColumn("position", "Position", "name", wide=True),
+    PageColumn("raw", "Input", "raw"),
 )
 DELAYS = (
-    Column("hour", "Hour", "time"),
-    Column("cluster", "Cluster", "name"),
-    Column("rebalances", "Rebalances", "count"),
-    Column("median_ms", "Median", "span"),
-    Column("p95_ms", "95 %", "span"),
-    Column("longest_ms", "Longest", "span"),
+    PageColumn("hour", "Hour", "time"),
+    PageColumn("cluster", "Cluster", "name"),
+    PageColumn("rebalances", "Rebalances", "count"),
+    PageColumn("median_ms", "Median", "span"),
+    PageColumn("p95_ms", "95 %", "span"),
+    PageColumn("longest_ms", "Longest", "span"),
 )
 GROUP_SOURCES = (
-    Column("cluster", "Cluster", "name"),
-    Column("taken", "Source of its groups, and why", "prose"),
+    PageColumn("cluster", "Cluster", "name"),
+    PageColumn("taken", "Source of its groups, and why", "prose"),
 )
 CLOCKS = (
-    Column("cluster", "Cluster", "name"),
-    Column("newest_event", "Newest event time", "time"),
-    Column("last_batch", "Last batch", "count"),
-    Column("batches", "Batches with changes", "count"),
-    Column("changes", "Changes", "count"),
+    PageColumn("cluster", "Cluster", "name"),
+    PageColumn("newest_event", "Newest event time", "time"),
+    PageColumn("last_batch", "Last batch", "count"),
+    PageColumn("batches", "Batches with changes", "count"),
+    PageColumn("changes", "Changes", "count"),
 )
 SOURCES = (
-    Column("source", "Source", "name"),
-    Column("cluster", "Cluster", "name"),
-    Column("reason", "Reason", "code"),
-    Column("inputs", "Inputs", "count"),
-    Column("last_at", "Last", "time"),
+    PageColumn("source", "Source", "name"),
+    PageColumn("cluster", "Cluster", "name"),
+    PageColumn("reason", "Reason", "code"),
+    PageColumn("inputs", "Inputs", "count"),
+    PageColumn("last_at", "Last", "time"),
 )
 BATCHES = (
-    Column("at", "Commit", "time"),
-    Column("batches", "Batches", "count"),
-    Column("events", "Events", "count"),
-    Column("triggerExecution", "A batch took", "span"),
-    Column("latestOffset", "Listing", "span", wide=True),
-    Column("queryPlanning", "Planning", "span", wide=True),
-    Column("walCommit", "Offset log", "span", wide=True),
-    Column("addBatch", "Computing and writing", "span"),
-    Column("writing", "of it tables", "span", wide=True),
-    Column("commitOffsets", "Commit log", "span", wide=True),
+    PageColumn("at", "Commit", "time"),
+    PageColumn("batches", "Batches", "count"),
+    PageColumn("events", "Events", "count"),
+    PageColumn("triggerExecution", "A batch took", "span"),
+    PageColumn("latestOffset", "Listing", "span", wide=True),
+    PageColumn("queryPlanning", "Planning", "span", wide=True),
+    PageColumn("walCommit", "Offset log", "span", wide=True),
+    PageColumn("addBatch", "Computing and writing", "span"),
+    PageColumn("writing", "of it tables", "span", wide=True),
+    PageColumn("commitOffsets", "Commit log", "span", wide=True),
 )
 COMMITS = (
-    Column("at", "Time", "time"),
-    Column("table", "Table", "code"),
-    Column("version", "Version", "count"),
-    Column("operation", "Operation", "text"),
-    Column("rows", "Rows", "count"),
-    Column("took_ms", "Took", "span"),
+    PageColumn("at", "Time", "time"),
+    PageColumn("table", "Table", "code"),
+    PageColumn("version", "Version", "count"),
+    PageColumn("operation", "Operation", "text"),
+    PageColumn("rows", "Rows", "count"),
+    PageColumn("took_ms", "Took", "span"),
 )
 TABLES = (
-    Column("table", "Table", "code"),
-    Column("comment", "A row is", "prose", wide=True),
-    Column("version", "Version", "count"),
-    Column("files", "Files", "count"),
-    Column("bytes", "Bytes", "count"),
+    PageColumn("table", "Table", "code"),
+    PageColumn("comment", "A row is", "prose", wide=True),
+    PageColumn("version", "Version", "count"),
+    PageColumn("files", "Files", "count"),
+    PageColumn("bytes", "Bytes", "count"),
 )
 CLUSTERS = (
-    Column("cluster", "Cluster", "cluster"),
-    Column("system", "System", "text"),
-    *(Column(name, title, "count") for name, title in (("groups", "Groups"), ("in_trouble", "In trouble"))),
-    Column("members", "Members", "count"),
-    Column("queues", "Queues", "count", wide=True),
-    Column("open_findings", "Findings", "count"),
-    Column("rebalances_hour", "Rebalances 1 h", "count", hint=_HOUR),
-    Column("rebalances_day", "24 h", "count", hint=_DAY),
-    Column("last_rebalance_at", "Last rebalance", "time", wide=True),
+    PageColumn("cluster", "Cluster", "cluster"),
+    PageColumn("system", "System", "text"),
+    *(PageColumn(name, title, "count") for name, title in (("groups", "Groups"), ("in_trouble", "In trouble"))),
+    PageColumn("members", "Members", "count"),
+    PageColumn("queues", "Queues", "count", wide=True),
+    PageColumn("open_findings", "Findings", "count"),
+    PageColumn("rebalances_hour", "Rebalances 1 h", "count", hint=_HOUR),
+    PageColumn("rebalances_day", "24 h", "count", hint=_DAY),
+    PageColumn("last_rebalance_at", "Last rebalance", "time", wide=True),
 )
 MINUTES = (
-    Column("minute", "Minute", "time"),
-    *(Column(name, title, "count") for name, title in (("members", "Members"), ("rebalances", "Rebalances"))),
-    *(Column(name, title, "count") for name, title in (("idle_members", "Idle"), ("spread", "Spread"))),
-    Column("unassigned_queues", "Unassigned", "count"),
-    Column("queues_moved", "Moved", "count"),
-    Column("queue_pause_ms", "Queue pause", "span"),
+    PageColumn("minute", "Minute", "time"),
+    *(PageColumn(name, title, "count") for name, title in (("members", "Members"), ("rebalances", "Rebalances"))),
+    *(PageColumn(name, title, "count") for name, title in (("idle_members", "Idle"), ("spread", "Spread"))),
+    PageColumn("unassigned_queues", "Unassigned", "count"),
+    PageColumn("queues_moved", "Moved", "count"),
+    PageColumn("queue_pause_ms", "Queue pause", "span"),
 )
 SPANS = (
-    Column("queue", "Queue", "name"),
-    Column("member_id", "Member", "member"),
-    Column("begins", "From", "time"),
-    Column("ends", "Until", "time"),
+    PageColumn("queue", "Queue", "name"),
+    PageColumn("member_id", "Member", "member"),
+    PageColumn("begins", "From", "time"),
+    PageColumn("ends", "Until", "time"),
 )
 CHURN = (
-    Column("group_id", "Group", "group"),
-    Column("cluster", "Cluster", "name", wide=True),
-    Column("hour", "Hour", "time"),
-    Column("rebalances", "Rebalances", "count"),
-    Column("queues_moved", "Moved", "count"),
+    PageColumn("group_id", "Group", "group"),
+    PageColumn("cluster", "Cluster", "name", wide=True),
+    PageColumn("hour", "Hour", "time"),
+    PageColumn("rebalances", "Rebalances", "count"),
+    PageColumn("queues_moved", "Moved", "count"),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dashboard.pages.addresses import API, address
-from dashboard.pages.columns import Column
+from dashboard.pages.columns import PageColumn
 from dashboard.reading.listing_query import BadQuestionError, piece, refuse_others
 from dashboard.reading.listings import Listing
 from dashboard.reading.questions import Reading
@@ -48,7 +48,7 @@ def parameters_of(parameters: Mapping[str, str], listing: Listing) -> tuple[dict
 def listing_page(
     reading: Reading,
     listing: Listing,
-    columns: Sequence[Column],
+    columns: Sequence[PageColumn],
     path: str,
     parameters: Mapping[str, str],
     choices: Iterable[Choice] = (),

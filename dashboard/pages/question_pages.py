@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from dashboard.pages.addresses import API, address
-from dashboard.pages.columns import Column
+from dashboard.pages.columns import PageColumn
 from dashboard.pages.listing_page import PAGE_ROWS
 from dashboard.pages.routes import page
 from dashboard.questions.answer import Answer
@@ -70,8 +70,8 @@ def _field(name: str, texts: dict[str, str]) -> dict[str, str]:
     return {"name": name, "kind": kind, "title": PARAMETERS[name], "hint": hint, "value": texts.get(name, "")}
 
 
-def _columns(found: Answer) -> list[Column]:
-    return [Column(name, name.replace("_", " ").capitalize(), _kind(found, name)) for name in found.columns]
+def _columns(found: Answer) -> list[PageColumn]:
+    return [PageColumn(name, name.replace("_", " ").capitalize(), _kind(found, name)) for name in found.columns]
 
 
 def _kind(found: Answer, name: str) -> str:

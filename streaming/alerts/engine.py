@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from streaming.alerts.channels import Compose, Request, without_secrets
 from streaming.alerts.delivery import Deliver, DeliveryError, attempt, unsendable
 from streaming.alerts.finding_costs import FindingCosts, ReadCosts
-from streaming.alerts.findings_reader import Findings
+from streaming.alerts.findings_reader import CurrentFindings
 from streaming.alerts.holds import Holds, cooling_key
 from streaming.alerts.ledger import Ledger, Remembered, Sent
 from streaming.alerts.notices import Bundle, Notice, bundled, notice, vanished
@@ -53,7 +53,7 @@ class AlertEngine:
         self._costs = FindingCosts(read_costs)
         self._refreshed_ms: int | None = None
 
-    def step(self, findings: Findings, *, is_last: bool = False) -> int:
+    def step(self, findings: CurrentFindings, *, is_last: bool = False) -> int:
         """Send what is due now; return how many requests were accepted.
 
         Args:
@@ -68,7 +68,7 @@ class AlertEngine:
                 accepted += self._send(channel, compose, bundle, now_ms)
         return accepted + self._refresh(findings, now_ms)
 
-    def due(self, findings: Findings) -> Iterable[Request]:
+    def due(self, findings: CurrentFindings) -> Iterable[Request]:
         """Yield what a last step would send now."""
         now_ms = self._now_ms()
         self._holds.update(findings, now_ms)
@@ -83,7 +83,7 @@ class AlertEngine:
             self.ledger.missing_since = noted
             self._write(now_ms)
 
-    def _messages(self, channel: str, findings: Findings, now_ms: int, *, is_last: bool) -> list[Bundle]:
+    def _messages(self, channel: str, findings: CurrentFindings, now_ms: int, *, is_last: bool) -> list[Bundle]:
         """Return what is due for a channel: what it refused before alone, what it often did not accept last."""
         retries, most = self._retries[channel], self._settings.max_findings
         pending = self._pending(self.ledger.of(channel), findings, now_ms, is_last=is_last)
@@ -102,7 +102,7 @@ class AlertEngine:
         found = [*bundled(due, most), *bundled(again, 1)]
         return sorted(found, key=lambda bundle: retries.attempts(bundle.notices))
 
-    def _pending(self, sent: Sent, findings: Findings, now_ms: int, *, is_last: bool) -> list[Notice]:
+    def _pending(self, sent: Sent, findings: CurrentFindings, now_ms: int, *, is_last: bool) -> list[Notice]:
         """Return what a channel was not sent yet."""
         closed = [notice(row, "closed") for name, row in findings.closed.items() if name in sent.opened]
         lost = [name for name in sorted(findings.missing & sent.opened.keys()) if self._has_vanished(name, now_ms)]
@@ -183,7 +183,7 @@ class AlertEngine:
     def _write(self, now_ms: int) -> None:
         self.ledger.write(now_ms - self._settings.cool_down_ms)
 
-    def _refresh(self, findings: Findings, now_ms: int) -> int:
+    def _refresh(self, findings: CurrentFindings, now_ms: int) -> int:
         """Send open alerts to an Alertmanager again: it drops those that are not repeated."""
         compose = self._channels.get("alertmanager")
         due_ms = now_ms if self._refreshed_ms is None else self._refreshed_ms + self._settings.alertmanager_refresh_ms

@@ -20,7 +20,7 @@ _EVERY_MS = 10_000
 
 
 @dataclass(frozen=True)
-class Findings:
+class CurrentFindings:
     """What the table says now.
 
     Attributes:
@@ -55,14 +55,14 @@ class FindingsReader:
         self._many: Sequence[WidespreadKind] = ()
         self._many_at_ms = 0
 
-    def read(self, awaited: set[str]) -> Findings:
+    def read(self, awaited: set[str]) -> CurrentFindings:
         """Return the open findings, and those of ``awaited`` that closed or have no row.
 
         Raises:
             DeltaError, OSError: The tables cannot be read.
         """
         if not is_table(self._root, "findings"):
-            return Findings({}, {})
+            return CurrentFindings({}, {})
         version = DeltaTable(table_uri(self._root, "findings")).version()
         reader = Reader(self._root)
         is_new = version != self._version
@@ -76,7 +76,7 @@ class FindingsReader:
         self._compute_widespread(reader, is_new=is_new)
         self._version = version
         closed = {name: row for name, row in self._ended.items() if row["closed_at"] is not None}
-        return Findings(self._current, closed, absent - self._ended.keys(), self._many)
+        return CurrentFindings(self._current, closed, absent - self._ended.keys(), self._many)
 
     def _compute_widespread(self, reader: Reader, *, is_new: bool) -> None:
         now_ms = self._now_ms()

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from streaming.alerts.findings_reader import Findings
+from streaming.alerts.findings_reader import CurrentFindings
 from streaming.alerts.ledger import Sent
 from streaming.machine.logs import logger
 from streaming.settings.alerts import Alerts, in_maintenance
@@ -32,7 +32,7 @@ class Holds:
         self._first_noticed: dict[str, int] = {}
         self._many: Sequence[WidespreadKind] = ()
 
-    def update(self, findings: Findings, now_ms: int) -> None:
+    def update(self, findings: CurrentFindings, now_ms: int) -> None:
         """Take what the tables say now; what begins or ends to be widespread is logged."""
         self._first_noticed = {one: self._first_noticed.get(one, now_ms) for one in findings.current}
         before, now = ({(one.cluster, one.kind): one for one in many} for many in (self._many, findings.widespread))

@@ -82,7 +82,7 @@ class AnsweredError(msgspec.Struct):
     message: str
 
 
-class Answer(msgspec.Struct, kw_only=True):
+class CaseAnswer(msgspec.Struct, kw_only=True):
     """One answer, under the case's own id or the number of its line."""
 
     id: Any
@@ -114,12 +114,12 @@ def answer_line(line: bytes, number: int) -> tuple[bytes, bool]:
 
 
 def _unread(case_id: Any, reason: str) -> bytes:
-    return _ENCODER.encode(Answer(id=case_id, strategy=None, error=AnsweredError("cannot_be_read", reason)))
+    return _ENCODER.encode(CaseAnswer(id=case_id, strategy=None, error=AnsweredError("cannot_be_read", reason)))
 
 
-def answer_case(case: Case, number: int = 1) -> Answer:
+def answer_case(case: Case, number: int = 1) -> CaseAnswer:
     """Return a case that could be read; a strategy's own error is an answer."""
-    answer = Answer(id=number if case.id is None else case.id, strategy=case.strategy)
+    answer = CaseAnswer(id=number if case.id is None else case.id, strategy=case.strategy)
     try:
         problem = read_problem(case)
         system, answer.strategy = _chosen(case, problem)

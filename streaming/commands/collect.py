@@ -286,13 +286,13 @@ class _Logs:
         return self._topic_memory().exists()
 
     def _into_folder(self, folder: Place, part: str) -> EventLog:
-        from streaming.collectors.event_log import EventFiles, Limits
+        from streaming.collectors.event_log import EventFiles, LogLimits
 
         guard = self._keep_others_out(folder / f".{self._name(part)}.lock")
-        return EventFiles(folder, self._name(part), Limits(**self._settings.event_log.bounds()), guard=guard)
+        return EventFiles(folder, self._name(part), LogLimits(**self._settings.event_log.bounds()), guard=guard)
 
     def _into_topic(self, part: str) -> EventLog:
-        from streaming.collectors.event_log import EventTopic, Limits
+        from streaming.collectors.event_log import EventTopic, LogLimits
         from streaming.collectors.kafka.client_options import KafkaOptions
 
         settings = self._settings
@@ -301,7 +301,7 @@ class _Logs:
         self._keep_others_out(self._topic_memory(part).with_suffix(".lock"))
         servers = self._servers or (followed.bootstrap_servers if followed else _events_servers(settings))
         client = KafkaOptions(servers, self._cluster, properties).librdkafka()
-        return EventTopic(self._topic, client, self._topic_memory(part), Limits(**settings.event_log.bounds()))
+        return EventTopic(self._topic, client, self._topic_memory(part), LogLimits(**settings.event_log.bounds()))
 
     def close(self) -> None:
         """Leave the logs to other processes."""

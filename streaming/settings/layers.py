@@ -85,7 +85,7 @@ def read_dotted(dotted: Mapping[str, object]) -> Layer:
     return layer
 
 
-def lay_over(under: Layer, over: Layer, origin: str, origins: Origins, path: tuple[str, ...] = ()) -> None:
+def merge_layer(under: Layer, over: Layer, origin: str, origins: Origins, path: tuple[str, ...] = ()) -> None:
     """Merge one layer over another, key by key, and record the origin of each."""
     for key, value in over.items():
         here = (*path, key)
@@ -94,7 +94,7 @@ def lay_over(under: Layer, over: Layer, origin: str, origins: Origins, path: tup
             if not isinstance(below, dict):
                 below = under[key] = {}
             origins.setdefault(here, origin)
-            lay_over(below, value, origin, origins, here)
+            merge_layer(below, value, origin, origins, here)
         else:
             under[key] = value
             origins[here] = origin

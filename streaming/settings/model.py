@@ -14,7 +14,7 @@ from streaming.settings.alerts import Alerts
 from streaming.settings.clusters import Clusters
 from streaming.settings.conf_files import conf_file
 from streaming.settings.errors import SettingsError
-from streaming.settings.layers import Layer, Origins, lay_over, read_dotted, read_environment, read_file
+from streaming.settings.layers import Layer, Origins, merge_layer, read_dotted, read_environment, read_file
 from streaming.settings.locations import Location, location_of, tables_of
 from streaming.settings.sections import (
     CENTURY_H,
@@ -250,7 +250,7 @@ def load(
     merged: Layer = {}
     origins: Origins = {}
     for origin, layer in layers:
-        lay_over(merged, layer, origin, origins)
+        merge_layer(merged, layer, origin, origins)
     try:
         settings = Settings(**merged)
     except pydantic.ValidationError as error:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from streaming.tables.arrow_rows import as_schema
 from streaming.tables.delta_spark import DeltaSparkTable
 from streaming.tables.edits import GONE, source_of
-from streaming.tables.journal_piece import ENTRY_COLUMNS, Piece, Share, entries_of, in_order
+from streaming.tables.journal_piece import ENTRY_COLUMNS, JournalPiece, Share, entries_of, in_order
 from streaming.tables.predicates import matching
 from streaming.tables.projections import EFFECTS, MINUTE_MS, Projection
 from streaming.tables.projector import Projector, Replaced, edit_of, present_of
@@ -71,17 +71,17 @@ class ExecutorProjector(Projector):
         self._tables = tables
         self._listener = listener
 
-    def piece(self, after: int, upto: int, limit: int) -> Piece:  # noqa: ARG002 - parts have a limit of their own
+    def piece(self, after: int, upto: int, limit: int) -> JournalPiece:  # noqa: ARG002 - parts have a limit of their own
         self._journal.check_log(after)
-        return Piece(after, upto, self._journal.appended_frame(after, upto).count())
+        return JournalPiece(after, upto, self._journal.appended_frame(after, upto).count())
 
-    def snapshot(self, after: int, upto: int) -> Piece:
-        return Piece(after, upto, self._journal.frame_at(upto).count(), is_snapshot=True)
+    def snapshot(self, after: int, upto: int) -> JournalPiece:
+        return JournalPiece(after, upto, self._journal.frame_at(upto).count(), is_snapshot=True)
 
-    def shares(self, piece: Piece, limit: int) -> list[Share | None]:  # noqa: ARG002 - as above
+    def shares(self, piece: JournalPiece, limit: int) -> list[Share | None]:  # noqa: ARG002 - as above
         return [None]
 
-    def changes(self, piece: Piece, share: Share | None) -> _Changes:  # noqa: ARG002 - there is one share
+    def changes(self, piece: JournalPiece, share: Share | None) -> _Changes:  # noqa: ARG002 - there is one share
         from pyspark.sql import functions
 
         if piece.is_snapshot:

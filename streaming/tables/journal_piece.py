@@ -26,7 +26,7 @@ _HISTORY = ("cluster", "group_id", "subject", COMMIT_VERSION, "number")
 _body = msgspec.json.Decoder(journal.Body)
 
 
-class Piece(NamedTuple):
+class JournalPiece(NamedTuple):
     """The journal after one version up to another.
 
     Attributes:
@@ -50,7 +50,7 @@ class Piece(NamedTuple):
 Share: TypeAlias = tuple[tuple[str, str], tuple[str, str]]
 
 
-def piece_of(changes: TableWriter, after: int, upto: int, limit: int) -> Piece:
+def piece_of(changes: TableWriter, after: int, upto: int, limit: int) -> JournalPiece:
     """Return the piece after a version: as many versions as hold about so many changes, and at least one.
 
     Raises:
@@ -62,14 +62,14 @@ def piece_of(changes: TableWriter, after: int, upto: int, limit: int) -> Piece:
     held = 0
     for index, version in enumerate(versions := sorted(counts)):
         if held and held + counts[version] > limit:
-            return Piece(after, versions[index - 1], held)
+            return JournalPiece(after, versions[index - 1], held)
         held += counts[version]
-    return Piece(after, upto, held)
+    return JournalPiece(after, upto, held)
 
 
-def snapshot_of(changes: TableWriter, after: int, upto: int) -> Piece:
+def snapshot_of(changes: TableWriter, after: int, upto: int) -> JournalPiece:
     """Return all that the journal holds at a version as one piece."""
-    return Piece(after, upto, sum(batch.num_rows for batch in changes.rows_at(upto, ["kind"])), is_snapshot=True)
+    return JournalPiece(after, upto, sum(batch.num_rows for batch in changes.rows_at(upto, ["kind"])), is_snapshot=True)
 
 
 def _counted(versions: pa.Array) -> Iterator[tuple[int, int]]:
@@ -77,7 +77,7 @@ def _counted(versions: pa.Array) -> Iterator[tuple[int, int]]:
         yield one["values"], one["counts"]
 
 
-def shares_of(changes: TableWriter, piece: Piece, limit: int) -> list[Share | None]:
+def shares_of(changes: TableWriter, piece: JournalPiece, limit: int) -> list[Share | None]:
     """Cut the groups of a piece (and what is of a cluster alone), in order, into runs of about as many changes.
 
     Returns:
@@ -109,7 +109,7 @@ def _of_groups(rows: pa.Table, names: Sequence[str]) -> pa.Table:
     return rows.group_by(names).aggregate([([], "count_all")]).rename_columns([*names, "rows"])
 
 
-def rows_of(changes: TableWriter, piece: Piece, share: Share | None) -> pa.Table:
+def rows_of(changes: TableWriter, piece: JournalPiece, share: Share | None) -> pa.Table:
     """Return the changes of a share's groups, in the order of their histories."""
     schema = pa.schema([*(CHANGES.schema.field(name) for name in ENTRY_COLUMNS), (COMMIT_VERSION, pa.int64())])
     parts = [pa.Table.from_batches([batch]) for batch in piece.read(changes, ENTRY_COLUMNS)]

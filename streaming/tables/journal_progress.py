@@ -19,7 +19,7 @@ _FROM_THE_BEGINNING = _LENGTHS - 1
 _DONE = SHARES - 1
 
 
-class Progress(NamedTuple):
+class JournalProgress(NamedTuple):
     """What of the journal the tables have.
 
     Attributes:
@@ -35,7 +35,7 @@ class Progress(NamedTuple):
     stage: int = 0
 
 
-def to_mark(progress: Progress) -> int:
+def to_mark(progress: JournalProgress) -> int:
     """Return the number of a progress; a later one of the same journal has a larger one.
 
     Raises:
@@ -60,13 +60,13 @@ def _number(upto: int, share: int, stage: int, length: int) -> int:
     return ((upto << _SHARE_BITS | share) << _STAGE_BITS | stage) << _LENGTH_BITS | length
 
 
-def from_mark(mark: int | None) -> Progress:
+def from_mark(mark: int | None) -> JournalProgress:
     """Return the progress of a number; None is that of no commit."""
     if mark is None:
-        return Progress()
+        return JournalProgress()
     rest, length = divmod(mark, _LENGTHS)
     rest, stage = divmod(rest, _STAGES)
     upto, share = divmod(rest, SHARES)
     if share == _DONE:
-        return Progress(upto)
-    return Progress(0 if length == _FROM_THE_BEGINNING else upto - length, upto, share, stage)
+        return JournalProgress(upto)
+    return JournalProgress(0 if length == _FROM_THE_BEGINNING else upto - length, upto, share, stage)

@@ -21,8 +21,8 @@ from streaming.settings.locations import Location
 from streaming.stores.locks import Guard
 from streaming.tables.engine import DeltaRsEngine, Engine
 from streaming.tables.errors import TableError
-from streaming.tables.journal_piece import Piece
-from streaming.tables.journal_progress import Progress, from_mark, to_mark
+from streaming.tables.journal_piece import JournalPiece
+from streaming.tables.journal_progress import JournalProgress, from_mark, to_mark
 from streaming.tables.projections import EFFECTS
 from streaming.tables.projector import Replaced
 from streaming.tables.schema import CHANGES
@@ -72,7 +72,7 @@ class Materializer:
         self._projector = engine.projector(self._journal, self._tables, listener)
         # Under which id it is marked: a journal made anew is another journal.
         self._app_id = progress_id(self._journal.identity)
-        self._progress: Progress | None = None
+        self._progress: JournalProgress | None = None
         self._working = threading.Lock()
         self._waiting = threading.Condition()
         self._due: float | None = None
@@ -190,14 +190,14 @@ class Materializer:
         """Return the version of ``changes`` that all tables have reached."""
         return self._read_progress().after
 
-    def _read_progress(self) -> Progress:
+    def _read_progress(self) -> JournalProgress:
         marks = []
         for table in self._tables.values():
             table.refresh()
             marks.append(table.mark(self._app_id) or 0)
         return from_mark(max(marks) or None)
 
-    def _piece(self, progress: Progress, end: int) -> Piece:
+    def _piece(self, progress: JournalProgress, end: int) -> JournalPiece:
         """Return what comes next: the piece that was begun, or what is taken at once.
 
         It is the same piece however often it is asked for before it is done.
@@ -215,12 +215,12 @@ class Materializer:
             # Tables made anew begin with all that is still there.
             return self._projector.snapshot(after, upto)
 
-    def _advance(self, piece: Piece, progress: Progress) -> Progress:
+    def _advance(self, piece: JournalPiece, progress: JournalProgress) -> JournalProgress:
         """Apply a share to the tables that it concerns; each commit has the mark of what comes after it."""
         shares = self._projector.shares(piece, CHANGES_AT_ONCE)
-        begun = Progress(piece.after, piece.upto, progress.share, progress.stage)
+        begun = JournalProgress(piece.after, piece.upto, progress.share, progress.stage)
         done = begun.share + 1
-        end = Progress(piece.upto) if done == len(shares) else begun._replace(share=done, stage=0)
+        end = JournalProgress(piece.upto) if done == len(shares) else begun._replace(share=done, stage=0)
         changes = self._projector.changes(piece, shares[begun.share])
         stages = [
             stage
@@ -235,12 +235,12 @@ class Materializer:
             self._report(piece, begun.share + number / len(stages), len(shares))
         return end
 
-    def _report(self, piece: Piece, applied: float, shares: int) -> None:
+    def _report(self, piece: JournalPiece, applied: float, shares: int) -> None:
         """Let the listener know how far a large piece is applied: shares are about equal."""
         if self._listener is not None and piece.rows > CHANGES_AT_ONCE:
             self._listener.followed(round(piece.rows * applied / shares), piece.rows)
 
-    def _check(self, table: TableWriter, begun: Progress, mark: Mark) -> Callable[[], None]:
+    def _check(self, table: TableWriter, begun: JournalProgress, mark: Mark) -> Callable[[], None]:
         """Return what raises once another process has applied a piece to a table that was not there before."""
 
         def check() -> None:

@@ -11,7 +11,7 @@ from streaming.settings.locations import Location
 from streaming.tables.arrow_rows import from_arrow, to_arrow
 from streaming.tables.journal_entries import Entry, Group, RowFilter
 from streaming.tables.journal_piece import (
-    Piece,
+    JournalPiece,
     Share,
     entries_of,
     is_concerned,
@@ -39,20 +39,20 @@ class Replaced(Protocol):
 class Projector(Protocol):
     """What reads pieces of the journal and applies them; ``changes`` are the rows of a share, wherever they are."""
 
-    def piece(self, after: int, upto: int, limit: int) -> Piece:
+    def piece(self, after: int, upto: int, limit: int) -> JournalPiece:
         """Return what is applied at once after a version; about so many changes where memory bounds them.
 
         Raises:
             LogTruncatedError: The log no longer reaches back that far.
         """
 
-    def snapshot(self, after: int, upto: int) -> Piece:
+    def snapshot(self, after: int, upto: int) -> JournalPiece:
         """Return all that the journal holds as one piece."""
 
-    def shares(self, piece: Piece, limit: int) -> list[Share | None]:
+    def shares(self, piece: JournalPiece, limit: int) -> list[Share | None]:
         """Cut a piece into what is applied at once; None = all of it."""
 
-    def changes(self, piece: Piece, share: Share | None) -> Any:
+    def changes(self, piece: JournalPiece, share: Share | None) -> Any:
         """Return the changes of a share."""
 
     def is_concerned(self, effect: Projection, changes: Any) -> bool:
@@ -79,21 +79,21 @@ class DriverProjector(Projector):
         self._journal = journal
         self._tables = tables
         self._listener = listener
-        self._cut: tuple[Piece, list[Share | None]] | None = None
+        self._cut: tuple[JournalPiece, list[Share | None]] | None = None
         self._groups: tuple[int, RowFilter, pa.Table] | None = None
 
-    def piece(self, after: int, upto: int, limit: int) -> Piece:
+    def piece(self, after: int, upto: int, limit: int) -> JournalPiece:
         return piece_of(self._journal, after, upto, limit)
 
-    def snapshot(self, after: int, upto: int) -> Piece:
+    def snapshot(self, after: int, upto: int) -> JournalPiece:
         return snapshot_of(self._journal, after, upto)
 
-    def shares(self, piece: Piece, limit: int) -> list[Share | None]:
+    def shares(self, piece: JournalPiece, limit: int) -> list[Share | None]:
         if self._cut is None or self._cut[0] != piece:
             self._cut = piece, shares_of(self._journal, piece, limit)
         return self._cut[1]
 
-    def changes(self, piece: Piece, share: Share | None) -> pa.Table:
+    def changes(self, piece: JournalPiece, share: Share | None) -> pa.Table:
         return rows_of(self._journal, piece, share)
 
     def is_concerned(self, effect: Projection, changes: pa.Table) -> bool:

@@ -23,7 +23,7 @@ from streaming.settings.locations import Location
 from streaming.tables import delta_rs
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.engine import change_writer
-from streaming.tables.journal_progress import Progress, to_mark
+from streaming.tables.journal_progress import JournalProgress, to_mark
 from streaming.tables.location import is_clustered
 from streaming.tables.materializer import progress_id
 from streaming.tables.projections import EFFECTS
@@ -86,12 +86,12 @@ def _copy_journal(old: DeltaTable, copy: DeltaRsTable, marks: list[Mark], follow
         return max(number for known, number in versions.items() if known <= version)
 
     lowest, ahead = min(reached), max(reached)
-    progress = Progress(at(base))
+    progress = JournalProgress(at(base))
     if ahead != lowest:
         upto = lowest.upto or ahead.upto or ahead.version
-        progress = Progress(at(base), at(upto), lowest.shares, reached.index(lowest))
+        progress = JournalProgress(at(base), at(upto), lowest.shares, reached.index(lowest))
     elif lowest.shares:
-        progress = Progress(at(base), at(lowest.upto), lowest.shares)
+        progress = JournalProgress(at(base), at(lowest.upto), lowest.shares)
     return [Mark(progress_id(copy.identity), to_mark(progress))] if base or progress.upto else []
 
 

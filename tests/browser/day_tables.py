@@ -71,9 +71,9 @@ def write_hostile(root: Path) -> None:
             "generation": 1,
             "rebalance_id": f"r{number}",
         }
-        known = {"members": 1, "queues": 1, "idle_members": 0, "unassigned_queues": 0, "spread": 0, "generation": 1}
+        columns = {"members": 1, "queues": 1, "idle_members": 0, "unassigned_queues": 0, "spread": 0, "generation": 1}
         state = {"system": "kafka", "state": "stable", "mode": "clustering", "strategy": name, "last_rebalance_at": at}
-        rows["groups"].append({**group, **known, **state, "last_rebalance_id": f"r{number}"})
+        rows["groups"].append({**group, **columns, **state, "last_rebalance_id": f"r{number}"})
         rows["members"].append(
             {**group, "member_id": name, "client_id": name, "host": name, "instance_id": name, "joined_at": at}
         )
@@ -94,7 +94,7 @@ def write_hostile(root: Path) -> None:
                 "seen_at": at,
             }
         )
-        rows["group_minutes"].append({**group, **known, "minute": at, "rebalances": 1, "queues_moved": 1})
+        rows["group_minutes"].append({**group, **columns, "minute": at, "rebalances": 1, "queues_moved": 1})
     for name, some in rows.items():
         if some:
             write_rows(root, name, some)

@@ -24,7 +24,7 @@ SCREENS: dict[str, tuple[Literal["light", "dark"], int]] = {
 ROWS = 20
 # Only the first element that fulfils a rule is described, of those that violate it each.
 OPTIONS: dict[str, object] = {"resultTypes": ["violations"]}
-# A theme is colours and nothing else, which a test of this file holds: what is no rule of colours, the light one tells.
+# A theme is colours and nothing else, which a test of this file holds: all other rules are checked in the light one.
 COLOURS = OPTIONS | {"runOnly": ["color-contrast", "link-in-text-block"]}
 
 

@@ -236,19 +236,19 @@ def test_reported_owners_are_shown_beside_the_recomputed_ones(
 
 @pytest.mark.parametrize("name", ["most-rebalances", "open-findings", "main-causes", "uneven-groups"])
 def test_a_question_shows_the_answer_of_its_sql(page: Page, day_url: str, day: Path, name: str) -> None:
-    asked = questions()[name]
+    chosen = questions()[name]
     # The text that the page gives for DuckDB, over the files themselves.
     page.goto(f"{day_url}/questions/{name}")
     text = page.locator("details", has_text="SQL for DuckDB").locator("pre").text_content()
     assert text is not None
     with duckdb.connect() as connection:
-        for table in asked.tables:
+        for table in chosen.tables:
             found = DeltaTable(day / table).to_pyarrow_table()
             connection.register(table, without_zones(found))
         expected = connection.execute(text).fetchall()
     assert expected
     columns = page.locator(".scroll th").count()
-    shown = list(zip(*(cells(page, asked.title, column + 1) for column in range(columns)), strict=True))
+    shown = list(zip(*(cells(page, chosen.title, column + 1) for column in range(columns)), strict=True))
     assert shown == [tuple(map(cell_text, row)) for row in expected]
 
 

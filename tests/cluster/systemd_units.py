@@ -74,15 +74,15 @@ def entries(unit: str) -> Iterator[tuple[str, str, str]]:
 def mistakes(unit: str) -> list[str]:
     """Return the lines of a unit file that systemd does not document, and what it lacks to be a service."""
     found = []
-    seen = set()
+    observed = set()
     for section, key, value in entries(unit):
-        seen.add(f"{section}.{key}")
+        observed.add(f"{section}.{key}")
         form = DOCUMENTED.get(section, {}).get(key)
         if form is None:
             found.append(f"[{section}] {key}: unknown")
         elif re.fullmatch(form, value) is None:
             found.append(f"[{section}] {key}: {value!r}")
-    return found + [f"no {name}" for name in ("Service.ExecStart", "Install.WantedBy") if name not in seen]
+    return found + [f"no {name}" for name in ("Service.ExecStart", "Install.WantedBy") if name not in observed]
 
 
 def service_of(unit: Path) -> configparser.SectionProxy:

@@ -38,7 +38,7 @@ def assert_command_exists(arguments: list[str]) -> None:
     command, *rest = arguments
     shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "300"})
     assert shown.exit_code == 0
-    for option in (word for word in rest if word.startswith("--")):
+    for option in (argument for argument in rest if argument.startswith("--")):
         assert option in shown.output
 
 

@@ -133,19 +133,19 @@ def test_spark_submit_runs_the_packed_files_with_all_of_its_files_on_a_store(
         *("run", "--events", f"{lake}/events", "--once", "--flush", "--max-files-per-batch", "1"),
         *("--tables", tables, "--checkpoint", f"{lake}/checkpoint", "--config", settings),
     ]
-    said = (tmp_path / "said.txt").open("w+")
-    with said:
+    output = (tmp_path / "said.txt").open("w+")
+    with output:
         done = subprocess.run(
             submit,
             cwd=tmp_path,
             env=environment | {"SPARK_HOME": str(SPARK_HOME), "PYSPARK_DRIVER_PYTHON": str(spark_cluster.python)},
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             timeout=600,
             check=False,
         )
-        said.seek(0)
-        assert done.returncode == 0, said.read()[-3000:]
+        output.seek(0)
+        assert done.returncode == 0, output.read()[-3000:]
     assert_same_rows(expected, tables)
 
 

@@ -82,12 +82,12 @@ class _History:
             again["assignments"] = {names.get(one, one): queues for one, queues in last["assignments"].items()}
         self.snapshots.append(again)
 
-    def events(self, known_at: dict[str, int]) -> list[Event]:
-        told = [
-            {"t": known_at.get(name, 0), "type": "topic_queues", "topic": name, "queues": queues}
+    def events(self, topics_at: dict[str, int]) -> list[Event]:
+        reported = [
+            {"t": topics_at.get(name, 0), "type": "topic_queues", "topic": name, "queues": queues}
             for name, queues in self.topics.items()
         ]
-        return [*told, *self.snapshots, _END]
+        return [*reported, *self.snapshots, _END]
 
     def later(self) -> dict[str, int]:
         after = 1_000 * self.generations
@@ -119,19 +119,19 @@ def test_spans_do_not_depend_on_when_the_topics_were_reported(seed: int) -> None
     expected = _outcome(history.events({}), in_one)
 
     for _ in range(2):
-        known_at = history.later()
+        topics_at = history.later()
         for cut in (in_one, one_by_one):
-            assert _outcome(history.events(known_at), cut) == expected, known_at
+            assert _outcome(history.events(topics_at), cut) == expected, topics_at
 
 
-def _billing(known_at: int, strategy: str = "range", assignments: Any = None) -> list[Event]:
+def _billing(topics_at: int, strategy: str = "range", assignments: Any = None) -> list[Event]:
     members = [{"member_id": name, "subscriptions": ["a", "b"]} for name in ("p", "q")]
     snapshot: Event = {"t": 1_000, "type": "group_snapshot", "group": "g", "generation": 2, "strategy": strategy}
     snapshot |= {"members": members} | ({} if assignments is None else {"assignments": assignments})
     return [
         {"t": 0, "type": "topic_queues", "topic": "a", "queue_count": 4},
         snapshot,
-        {"t": known_at, "type": "topic_queues", "topic": "b", "queue_count": 3},
+        {"t": topics_at, "type": "topic_queues", "topic": "b", "queue_count": 3},
     ]
 
 
@@ -164,9 +164,9 @@ def test_an_assignment_that_differs_only_for_want_of_metadata_is_no_disagreement
     held = {"p": [("a", 0), ("a", 1), ("b", 0), ("b", 1)], "q": [("a", 2), ("a", 3), ("b", 2)]}
     right = {name: [{"topic": topic, "queue_id": number} for topic, number in queues] for name, queues in held.items()}
     wrong = {"p": right["q"], "q": right["p"]}
-    for told, agrees, differs in ((right, True, False), (wrong, None, True)):
+    for reported, agrees, differs in ((right, True, False), (wrong, None, True)):
         for cut in (in_one, one_by_one):
-            run = CornerRun([*_billing(5_000, assignments=told), _END], cut)
+            run = CornerRun([*_billing(5_000, assignments=reported), _END], cut)
             found = [(row["kind"], row["opened_at"] - BASE_MS) for row in run.tables()["findings"]]
             assert run.core.rows()[0]["agrees"] is agrees
             assert found == ([("expected_differs", 5_000)] if differs else [])
@@ -180,7 +180,7 @@ def _generation(t: int, number: int, *ids: str, topics: str = "a") -> Event:
 
 
 # What comes before the generation at 2 s of one group, whose second topic is known late, and that generation.
-_OF_ONE_MOMENT = {
+_OF_ONE_TIME = {
     "an empty generation between": [
         _generation(1_000, 1, "p-1"),
         _generation(2_000, 2),
@@ -210,15 +210,15 @@ _OF_ONE_MOMENT = {
 }
 
 
-@pytest.mark.parametrize("history", _OF_ONE_MOMENT.values(), ids=_OF_ONE_MOMENT)
+@pytest.mark.parametrize("history", _OF_ONE_TIME.values(), ids=_OF_ONE_TIME)
 @pytest.mark.parametrize("cut", [in_one, one_by_one])
 def test_what_came_before_a_generation_at_its_own_time_stays(history: list[Event], cut: Cut) -> None:
-    known = {"t": 0, "type": "topic_queues", "topic": "a", "queue_count": 2}
+    event = {"t": 0, "type": "topic_queues", "topic": "a", "queue_count": 2}
     later = {"t": 5_000, "type": "topic_queues", "topic": "b", "queue_count": 3}
 
-    expected = _outcome([known, later | {"t": 0}, *history, _END], cut)
+    expected = _outcome([event, later | {"t": 0}, *history, _END], cut)
 
-    assert _outcome([known, *history, later, _END], cut) == expected
+    assert _outcome([event, *history, later, _END], cut) == expected
 
 
 @pytest.mark.parametrize("count", [0, 1])
@@ -228,9 +228,9 @@ def test_queues_of_an_assignment_that_the_first_metadata_lacks_are_none_in_the_n
 ) -> None:
     held = {"p-1": [{"topic": "a", "queue_id": 0}, {"topic": "a", "queue_id": 1}]}
     first, second, third = (_generation(1_000 * number, number, "p-1") for number in (1, 3, 4))
-    known = {"t": 2_000, "type": "topic_queues", "topic": "a", "queue_count": count}
+    event = {"t": 2_000, "type": "topic_queues", "topic": "a", "queue_count": count}
 
-    run = CornerRun([first | {"assignments": held}, known, second, third, _END], cut)
+    run = CornerRun([first | {"assignments": held}, event, second, third, _END], cut)
 
     rows = run.core.rows()
     assert [row["queues_after"] for row in rows] == [2, count, count]

@@ -1,4 +1,4 @@
-"""The two clusters of a run of chaos: what of them may go away, their members, and whom they have themselves."""
+"""The two clusters of a run of chaos: what of them may go away, and the members that they list."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GROUP = "chaos"
 _TOPIC = "orders"
 _QUEUES = 4
 _SHARED_S = 240.0
-_LOOK_S = 5.0
+_POLL_S = 5.0
 Queue = tuple[str, str, int]
 
 
@@ -50,7 +50,7 @@ class ChaosCluster(Protocol):
         keeper: That of the things which members must reach in order to stop in order, if there is one.
         arguments: How `collect` finds it.
         forgiven_ms: A broker that is away for less moves no queue.
-        takes_moves_ms: How long after a broker came back queues may still be told to come or go.
+        takes_moves_ms: How long after a broker came back queues may still be reported as added or removed.
     """
 
     things: Sequence[str]
@@ -68,7 +68,7 @@ class ChaosCluster(Protocol):
     def member_id(self, name: str) -> str: ...
 
     def members(self) -> set[str] | None:
-        """Return whom the cluster has; None: nobody can say."""
+        """Return the members that the cluster has; None: no broker can report them."""
 
     def wait_until_shared(self, members: Sequence[Member]) -> dict[str, list[Queue]]:
         """Wait until these share all queues; return who holds what, by member id."""
@@ -109,7 +109,7 @@ class RocketMqChaos:
         return f"127.0.0.1@{name}"
 
     def members(self) -> set[str] | None:
-        """Return whom any broker lists."""
+        """Return the members that any broker lists."""
         found: set[str] | None = None
         for name in self._cluster.brokers:
             with contextlib.suppress(OSError, rocketmq_admin.RocketMqError):
@@ -180,7 +180,7 @@ class MetaqChaos:
     def members(self) -> set[str] | None:
         """Return whose nodes ZooKeeper has."""
         try:
-            nodes = self._client.get_children_async(f"{self._cluster.root}/consumers/{GROUP}/ids").get(timeout=_LOOK_S)
+            nodes = self._client.get_children_async(f"{self._cluster.root}/consumers/{GROUP}/ids").get(timeout=_POLL_S)
         except NoNodeError:
             return set()
         except (KazooException, KazooTimeoutError):
@@ -208,8 +208,7 @@ class MetaqChaos:
 def chaos_cluster(system: str, folder: Path) -> Iterator[RocketMqChaos | MetaqChaos]:
     """Run one of the two until the block is left."""
     if system == "rocketmq":
-        # The shortest that brokers take: a name server that has forgotten all is told again after it.
-        with rocketmq_55(folder, {"registerNameServerPeriod": "10000"}) as cluster:
+        with rocketmq_55(folder) as cluster:
             cluster.add_broker()
             cluster.create_topic(_TOPIC, _QUEUES)
             yield RocketMqChaos(cluster)

@@ -19,9 +19,9 @@ from tests.crash.chaos_truth import Life, Span, Truth, merged
 from tests.job.commands import Ended, ManyRuns, Running, follow, once
 
 CLUSTER = "live"
-_LOOK_EVERY_S = 0.2
+_POLL_EVERY_S = 0.2
 _STOP_S = 60.0
-_TOLD_S = 240.0
+_REPORTED_WITHIN_S = 240.0
 _UNNOTICED_MS = 30_000
 _CONFIG = """
 [job]
@@ -112,19 +112,19 @@ class Chaos:
 
     # ---- the script
 
-    def carry_out(self, orders: Sequence[Order]) -> None:
+    def run(self, orders: Sequence[Order]) -> None:
         """Do what a script says: what happens to one after the other, what happens to several at their times."""
         # A job that is killed before its first batch has nothing to lose.
         self._wait_until_job_works()
-        by_whom: dict[str, list[Order]] = defaultdict(list)
+        by_target: dict[str, list[Order]] = defaultdict(list)
         for order in orders:
-            by_whom[order.whom].append(order)
+            by_target[order.target].append(order)
         self._beside = [threading.Thread(target=self._guarded, args=(work,)) for work in (self._watch, self._supervise)]
         for thread in self._beside:
             thread.start()
         began = time.monotonic()
         threads = [
-            threading.Thread(target=self._guarded, args=(self._do_all, mine, began)) for mine in by_whom.values()
+            threading.Thread(target=self._guarded, args=(self._do_all, mine, began)) for mine in by_target.values()
         ]
         for thread in threads:
             thread.start()
@@ -147,9 +147,9 @@ class Chaos:
         for order in orders:
             if self._failed.wait(max(0.0, began + order.at_s - time.monotonic())):
                 return
-            if order.whom in ("collector", "job"):
+            if order.target in ("collector", "job"):
                 self._do_to_monitor(order)
-            elif order.whom in self.cluster.things:
+            elif order.target in self.cluster.things:
                 self._do_to_thing(order)
             else:
                 self._do_to_member(order)
@@ -157,12 +157,12 @@ class Chaos:
     def _do_to_monitor(self, order: Order) -> None:
         """Start it, or end it by force; an end in order is what the end of the run shows."""
         if order.what == "starts":
-            self.start_monitor(order.whom)
+            self.start_monitor(order.target)
             return
-        if order.whom == "job" and order.what == "is killed":
+        if order.target == "job" and order.what == "is killed":
             # It takes long to start: if all kills came as they come, hardly one would find it at work.
             self._wait_until_job_works()
-        self.kill_monitor(order.whom)
+        self.kill_monitor(order.target)
 
     def _wait_until_job_works(self) -> None:
         job = self._running["job"]
@@ -170,18 +170,18 @@ class Chaos:
 
     def _do_to_thing(self, order: Order) -> None:
         if order.what == "starts":
-            self.cluster.bring_back(order.whom)
-            since, _ = self.away[order.whom][-1]
-            self.away[order.whom][-1] = (since, _now_ms())
+            self.cluster.bring_back(order.target)
+            since, _ = self.away[order.target][-1]
+            self.away[order.target][-1] = (since, _now_ms())
         else:
-            self.away[order.whom].append((_now_ms(), _now_ms() + 3_600_000))
-            self.cluster.take_away(order.whom, order.what)
+            self.away[order.target].append((_now_ms(), _now_ms() + 3_600_000))
+            self.cluster.take_away(order.target, order.what)
 
     def _do_to_member(self, order: Order) -> None:
         if order.what == "starts":
-            self._start_member(order.whom)
+            self._start_member(order.target)
             return
-        member, life = self._members.pop(order.whom), self._life_of[order.whom]
+        member, life = self._members.pop(order.target), self._life_of[order.target]
         life.ended_ms, life.ending = _now_ms(), order.what
         if order.what == "stops":
             try:
@@ -190,13 +190,13 @@ class Chaos:
                 life.ending = "is killed"
         member.kill()
 
-    def _start_member(self, whom: str) -> None:
+    def _start_member(self, target: str) -> None:
         """Start a member, as its supervisor would: again, when what it needs at its start is away."""
         for attempt in itertools.count(1):
-            name = f"{whom}-{attempt}"
-            life = self.lives[self.cluster.member_id(name)] = self._life_of[whom] = Life(_now_ms())
-            member = self._members[whom] = self.cluster.start_member(name)
-            member.wait_until(lambda one=member: one.has_ended or _has_started(one), _TOLD_S)
+            name = f"{target}-{attempt}"
+            life = self.lives[self.cluster.member_id(name)] = self._life_of[target] = Life(_now_ms())
+            member = self._members[target] = self.cluster.start_member(name)
+            member.wait_until(lambda one=member: one.has_ended or _has_started(one), _REPORTED_WITHIN_S)
             if _has_started(member) or self._failed.is_set():
                 return
             life.ended_ms, life.ending = member.reports[-1].at_ms, "is killed"
@@ -204,7 +204,7 @@ class Chaos:
 
     def _supervise(self) -> None:
         """Start the collector again, until the run is over, when it ended because there was nothing to collect from."""
-        while not self._over.wait(_LOOK_EVERY_S):
+        while not self._over.wait(_POLL_EVERY_S):
             with self._supervised:
                 running = self._running.get("collector")
                 if running is not None and not running.is_running:
@@ -216,17 +216,17 @@ class Chaos:
     def _watch(self) -> None:
         """Note, until the run is over, from when to when the cluster has each member."""
         before: set[str] = set()
-        while not self._over.wait(_LOOK_EVERY_S):
-            asked_ms, members = _now_ms(), self.cluster.members()
+        while not self._over.wait(_POLL_EVERY_S):
+            requested_ms, members = _now_ms(), self.cluster.members()
             if members is None:
                 before = set()
                 continue
             for name in members & self.lives.keys():
-                seen = self.lives[name].seen
+                observed = self.lives[name].listed
                 if name in before:
-                    seen[-1] = (seen[-1][0], asked_ms)
+                    observed[-1] = (observed[-1][0], requested_ms)
                 else:
-                    seen.append((asked_ms, asked_ms))
+                    observed.append((requested_ms, requested_ms))
             if self.cluster.keeper is not None:
                 for name in before - members:
                     life = self.lives.get(name)
@@ -237,23 +237,23 @@ class Chaos:
     # ---- the end
 
     def wait_until_reported(self) -> dict[str, list[Queue]]:
-        """Wait until the members share the queues and the collector tells so; return who holds what."""
-        deadline = time.monotonic() + _TOLD_S
+        """Wait until the members share the queues and the collector reports so; return what each holds."""
+        deadline = time.monotonic() + _REPORTED_WITHIN_S
         while True:
             held = self.cluster.wait_until_shared(list(self._members.values()))
             if self._is_reported(held):
                 return held
-            assert time.monotonic() < deadline, f"{held} is not told:\n{self._tail()}"
+            assert time.monotonic() < deadline, f"{held} is not reported:\n{self._tail()}"
             self._raise()
-            time.sleep(_LOOK_EVERY_S)
+            time.sleep(_POLL_EVERY_S)
 
     def stop(self) -> None:
         """Stop the collector in order, then the job, after one more round."""
         since = _now_ms()
-        deadline = time.monotonic() + _TOLD_S
+        deadline = time.monotonic() + _REPORTED_WITHIN_S
         while not any(at_ms > since for at_ms in self._clocks()):
             assert time.monotonic() < deadline, "no round ends any more"
-            time.sleep(_LOOK_EVERY_S)
+            time.sleep(_POLL_EVERY_S)
         self._over.set()
         for thread in self._beside:
             thread.join()
@@ -307,14 +307,14 @@ class Chaos:
         if not snapshots or {one["member_id"] for one in snapshots[-1].get("members", ())} != set(held):
             return False
         reports = {one["member_id"]: one["queues"] for one in mine if one["type"] == "assignment_reported"}
-        told = {
+        reported = {
             name: sorted(
                 (one["topic"], one["broker"], one["queue_id"]) for one in queues if not one["topic"].startswith("%")
             )
             for name, queues in reports.items()
             if name in held
         }
-        return told == held
+        return reported == held
 
     def _tail(self) -> str:
         return "\n".join(json.dumps(event) for event in self.events() if event["type"] != "clock")[-4_000:]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 _MOST_MEMBERS = 4
-_BETWEEN_FAULTS_S = (1.5, 6.0)
+_BETWEEN_FAILURES_S = (1.5, 6.0)
 _AWAY_S = (0.5, 9.0)
 _BETWEEN_CHANGES_S = (3.0, 12.0)
 _STARTS, _ENDS = "starts", ("is killed", "stops")
@@ -18,12 +18,12 @@ class Order(NamedTuple):
 
     Attributes:
         at_s: Since the beginning; later where what it happens to is not done with the order before.
-        whom: A member, or something around them.
+        target: A member, or something around them.
         what: `starts`, `is killed` (SIGKILL), `stops` (in order).
     """
 
     at_s: float
-    whom: str
+    target: str
     what: str
 
 
@@ -42,7 +42,7 @@ def _failures(chance: random.Random, length_s: float, things: Sequence[str]) -> 
     # Each once, in random order, before any twice: a short run shall leave nothing out.
     waiting = chance.sample(things, len(things))
     now = 0.0
-    while (now := now + chance.uniform(*_BETWEEN_FAULTS_S)) < length_s:
+    while (now := now + chance.uniform(*_BETWEEN_FAILURES_S)) < length_s:
         there = [thing for thing in waiting or things if back_at[thing] < now]
         if not there:
             continue

@@ -21,16 +21,16 @@ class Life:
 
     Attributes:
         begun_ms: When its process was started.
-        ended_ms: When it was killed, told to stop, or failed by itself; None: it lives.
+        ended_ms: When it was killed, stopped, or failed by itself; None: it lives.
         ending: `is killed` or `stops`.
-        seen: From when to when the cluster itself had it, without a break.
+        listed: From when to when the cluster itself had it, without a break.
         given_up: How often the cluster gave it up while it lived, because its session ran out on a busy machine.
     """
 
     begun_ms: int
     ended_ms: int | None = None
     ending: str | None = None
-    seen: list[Span] = field(default_factory=list)
+    listed: list[Span] = field(default_factory=list)
     given_up: int = 0
 
 
@@ -59,13 +59,13 @@ class Truth:
         return found
 
     def owed(self) -> list[str]:
-        """Return the members whose coming must be told: the cluster had them for longer than two polls."""
+        """Return the members whose join must be reported: the cluster had them for longer than two polls."""
         return [member for member, life in self.lives.items() if self._is_owed(life)]
 
     def _is_owed(self, life: Life) -> bool:
         return any(
             bisect_left(self.clocks, until) - bisect_right(self.clocks, since) >= _CLOCKS_THAT_SEE
-            for since, until in life.seen
+            for since, until in life.listed
         )
 
     def _about_rows(self, rows: Sequence[Row]) -> Iterator[str]:
@@ -80,7 +80,7 @@ class Truth:
                 if kind == "group_created":
                     is_true = row["generation"] == 1
                 elif kind == "queue_count_changed":
-                    # A broker makes a group's retry topic when it first hears a member of it.
+                    # A broker makes a group's retry topic at the first heartbeat of a member.
                     is_retry = (trigger.get("topic") or "").startswith(_RETRY)
                     is_true = is_retry or is_within(at_ms, self.queues_moved)
                 else:
@@ -89,18 +89,18 @@ class Truth:
                     yield f"generation {row['generation']} at {at_ms}: nothing did {trigger}"
 
     def _about(self, member: str, life: Life, rows: Sequence[Row]) -> Iterator[str]:
-        told = [(_ms(row), one["kind"]) for row in rows for one in row["triggers"] if one["member_id"] == member]
-        joins = [at_ms for at_ms, kind in told if kind == "member_joined"]
-        ends = [(at_ms, kind) for at_ms, kind in told if kind in _ENDS]
-        story = f"{member} {life}: told {told}"
+        reported = [(_ms(row), one["kind"]) for row in rows for one in row["triggers"] if one["member_id"] == member]
+        joins = [at_ms for at_ms, kind in reported if kind == "member_joined"]
+        ends = [(at_ms, kind) for at_ms, kind in reported if kind in _ENDS]
+        story = f"{member} {life}: reported {reported}"
         if not joins and self._is_owed(life):
             yield f"never joined: {story}"
         if len(joins) > 1 + life.given_up:
             yield f"joined too often: {story}"
-        gone = 0 if life.ended_ms is None else 1
-        if joins and len(ends) < len(joins) - 1 + gone:
+        departed = 0 if life.ended_ms is None else 1
+        if joins and len(ends) < len(joins) - 1 + departed:
             yield f"never went: {story}"
-        if len(ends) > len(joins) - 1 + gone:
+        if len(ends) > len(joins) - 1 + departed:
             yield f"went too often: {story}"
         if any(at_ms < life.begun_ms for at_ms in joins):
             yield f"joined too early: {story}"

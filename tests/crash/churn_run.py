@@ -28,7 +28,7 @@ _QUEUES, _MOST_QUEUES, _MOST_MEMBERS = 4, 24, 3
 _BETWEEN_DEEDS_S, _BETWEEN_DEATHS_S = (0.5, 6.0), (4.0, 12.0)
 _AWAY_S, _HANGS_S = (0.5, 8.0), (7.0, 10.0)
 _STOP_S, _SHARED_S, _STUCK_S = 30.0, 240.0, 20.0
-_LOOK_S = 0.2
+_POLL_S = 0.2
 _SEND_S = 0.3
 _DEEDS = {"joins": 5, "leaves": 2, "is killed": 2, "hangs": 1, "restarts": 3, "grows": 0.4}
 
@@ -109,7 +109,7 @@ class Churn:
         for kind in self.kinds:
             create_topic(self.cluster, kind.name, _QUEUES, replicas=max(1, len(self._nodes)))
 
-    def carry_out(self) -> None:
+    def run(self) -> None:
         """Let everything happen at random for the time of the run; in the end all brokers are up and nobody hangs."""
         work: list[Callable[[], None]] = [lambda kind=kind: self._live(kind) for kind in self.kinds]  # type: ignore[misc]
         with ThreadPoolExecutor(len(work) + 2) as pool:
@@ -117,7 +117,7 @@ class Churn:
             try:
                 ends = time.monotonic() + self.length_s
                 while time.monotonic() < ends and not any(one.done() for one in playing):
-                    time.sleep(_LOOK_S)
+                    time.sleep(_POLL_S)
             finally:
                 self._over.set()
             for one in playing:
@@ -254,7 +254,7 @@ class Churn:
         try:
             add_partitions(self.cluster, topic, total)
         except KafkaException:
-            return  # a broker went away meanwhile: it may have grown or not
+            return  # a broker was down meanwhile: it may have grown or not
         self.deeds["grows"] += 1
 
     def _queue_counts(self) -> dict[str, int]:
@@ -264,7 +264,7 @@ class Churn:
                 topics = client.list_topics(timeout=_STOP_S).topics
                 return {kind.name: len(topics[kind.name].partitions) for kind in self.kinds}
             except KafkaException:
-                time.sleep(_LOOK_S)
+                time.sleep(_POLL_S)
 
     def _kill_brokers(self) -> None:
         """Take one broker away after the other: first each of them once."""

@@ -84,8 +84,8 @@ class GroupTruth:
         by_number = {row["generation"]: row for row in rows}
         if len(by_number) != len(rows):
             yield f"twice: {[row['generation'] for row in rows]}"
-        known = {one.number for one in self.generations}
-        yield from (f"invented: {_shown(row)}" for row in rows if row["generation"] not in known)
+        numbers = {one.number for one in self.generations}
+        yield from (f"invented: {_shown(row)}" for row in rows if row["generation"] not in numbers)
         before: Generation | None = None
         for one in self.generations:
             row = by_number.get(one.number)
@@ -128,14 +128,19 @@ class GroupTruth:
             yield f"{len(one.members)} members: {_shown(row)}"
         old = {} if before is None else before.members
         came = self.identities(one.members) - self.identities(old)
-        gone = self.identities(old) - self.identities(one.members)
+        departed = self.identities(old) - self.identities(one.members)
         joined, ended = (self.identities(_named(row, kinds)) for kinds in (_JOINS, _ENDS))
         if sum(each.at == one.at for each in self.generations) > 1:
-            came, gone, joined, ended = set(), set(), set(), set()  # the time of a record does not say with which epoch
+            came, departed, joined, ended = (
+                set(),
+                set(),
+                set(),
+                set(),
+            )  # the time of a record does not say with which epoch
         if joined != came:
             yield f"came {came}: {_shown(row)}"
-        if ended != gone:
-            yield f"went {gone}: {_shown(row)}"
+        if ended != departed:
+            yield f"went {departed}: {_shown(row)}"
         at = epoch_ms(row["event_time"])
         if self.is_classic:
             if at != one.at:
@@ -145,7 +150,7 @@ class GroupTruth:
             held = self.held_at(at)
         reported = spans_at(spans, at)
         if reported != held:
-            yield f"{held} owned, {reported} told: {_shown(row)}"
+            yield f"{held} owned, {reported} reported: {_shown(row)}"
 
 
 def read_truth(cluster: Broker, groups: Iterable[str]) -> dict[str, GroupTruth]:
@@ -300,9 +305,9 @@ def spans_at(spans: Sequence[Row], at: int) -> Held:
     return {name: sorted(queues) for name, queues in held.items()}
 
 
-def epoch_ms(moment: Any) -> int:
+def epoch_ms(time: Any) -> int:
     """Return a time of the tables, or of the core, in epoch ms."""
-    return moment if isinstance(moment, int) else round(moment.timestamp() * 1_000)
+    return time if isinstance(time, int) else round(time.timestamp() * 1_000)
 
 
 def _named(row: Row, kinds: Sequence[str]) -> list[str]:

@@ -42,8 +42,8 @@ def test_no_rebalance_is_invented_or_lost(
         try:
             things = ("collector", "job", *cluster.things)
             orders = script(SEED, length_s, things)
-            assert {order.whom for order in orders} >= {*things}, "not all of them go away"
-            chaos.carry_out(orders)
+            assert {order.target for order in orders} >= {*things}, "not all of them go away"
+            chaos.run(orders)
             held = chaos.wait_until_reported()
             chaos.stop()
         finally:
@@ -54,7 +54,7 @@ def test_no_rebalance_is_invented_or_lost(
     truth = chaos.truth()
     rebalances = [row for row in rows_of(tables, "rebalances").to_pylist() if row["group_id"] == GROUP]
     with capsys.disabled():
-        done = Counter(f"{order.whom if order.whom[0] != 'm' else 'member'} {order.what}" for order in orders)
+        done = Counter(f"{order.target if order.target[0] != 'm' else 'member'} {order.what}" for order in orders)
         sys.stdout.write(
             f"\n{system}, seed {SEED}: {dict(sorted(done.items()))}; {len(truth.clocks)} rounds, "
             f"{len(truth.owed())} of {len(truth.lives)} members owed, {len(rebalances)} rebalances\n"

@@ -52,7 +52,7 @@ def test_no_generation_is_lost_or_invented(
         churn.prepare()
         with running_job(runs, cluster, tmp_path / "job") as job:
             try:
-                churn.carry_out()
+                churn.run()
                 held = churn.held()
                 truth = read_truth(cluster, names)
                 job.wait_for(lambda: _follows(job, truth), "the last generation of each group")
@@ -78,10 +78,10 @@ def test_no_generation_is_lost_or_invented_beside_one_broker(
     live, later = tmp_path / "live", tmp_path / "later"
     with collecting(kafka41, live):
         try:
-            churn.carry_out()
+            churn.run()
         finally:
             churn.close()
-        # Whoever has not left is gone by then.
+        # A member that has not left has expired by then.
         _wait_until_empty(kafka41, names)
     with collecting(kafka41, later):
         pass  # one that starts when all is over finds the same
@@ -154,7 +154,7 @@ def _of(assignments: list[Row], group: str, origin: str) -> list[Row]:
 
 
 def figures(churn: Churn, truth: dict[str, GroupTruth], rows: list[Row]) -> str:
-    """Return what happened and what was told of it, in a few lines."""
+    """Return what happened and what was reported of it, in a few lines."""
     generations = {name: len(one.generations) for name, one in truth.items()}
     causes = Counter(one["kind"] for row in rows for one in row["triggers"])
     agrees = Counter(str(row["agrees_reason"] or row["agrees"]) for row in rows)
@@ -171,5 +171,5 @@ def figures(churn: Churn, truth: dict[str, GroupTruth], rows: list[Row]) -> str:
         f"generations by the records: {sum(generations.values())} {generations}; rows: {len(rows)}\n"
         f"causes: {dict(causes.most_common())}; unexplained: {unexplained} of {len(rows)}\n"
         f"recomputed: {dict(agrees.most_common())}\n"
-        f"how members ended, and what was told: {dict(sorted(ends.items()))}\n"
+        f"how members ended, and what was reported: {dict(sorted(ends.items()))}\n"
     )

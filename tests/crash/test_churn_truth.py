@@ -67,14 +67,14 @@ def test_rows_that_are_true_contradict_nothing(is_classic: bool) -> None:
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [
-        (lambda told: told[:1] + told[2:], "lost"),
-        (lambda told: [*told, row(9, (1, 1), ("unexplained", None))], "invented"),
-        (lambda told: [*told, told[-1]], "twice"),
-        (lambda told: [*told[:2], row(3, (2, 1), ("unexplained", None))], "went {'b'}"),
-        (lambda told: [told[0], row(2, (1, 2), ("member_joined", "c")), told[2]], "came {'b'}"),
-        (lambda told: [told[0], {**told[1], "triggers": []}, told[2]], "without cause"),
-        (lambda told: [told[0], {**told[1], "agrees": False}, told[2]], "recomputed otherwise"),
-        (lambda told: [told[0], {**told[1], "members_after": 3}, told[2]], "2 members"),
+        (lambda reported: reported[:1] + reported[2:], "lost"),
+        (lambda reported: [*reported, row(9, (1, 1), ("unexplained", None))], "invented"),
+        (lambda reported: [*reported, reported[-1]], "twice"),
+        (lambda reported: [*reported[:2], row(3, (2, 1), ("unexplained", None))], "went {'b'}"),
+        (lambda reported: [reported[0], row(2, (1, 2), ("member_joined", "c")), reported[2]], "came {'b'}"),
+        (lambda reported: [reported[0], {**reported[1], "triggers": []}, reported[2]], "without cause"),
+        (lambda reported: [reported[0], {**reported[1], "agrees": False}, reported[2]], "recomputed otherwise"),
+        (lambda reported: [reported[0], {**reported[1], "members_after": 3}, reported[2]], "2 members"),
     ],
 )
 def test_rows_that_are_not_true_are_found(wrong: Any, expected: str, is_classic: bool) -> None:
@@ -98,12 +98,12 @@ def test_a_static_member_that_comes_back_under_another_id_neither_joins_nor_leav
     held = {"a": [("t", 0)]}
     generations = [Generation(1, T0 + 1, {"a": ""}, held), Generation(2, T0 + 2, {"b": ""}, {"b": [("t", 0)]})]
     group = GroupTruth(True, generations, instances={"a": "i", "b": "i"})
-    told = [
+    reported = [
         row(1, (0, 1), ("group_created", None), ("member_joined", "a")),
         row(2, (1, 1), ("subscription_changed", "b")),
     ]
     spans = [span("a", 0, 1, 2), span("b", 0, 2, None)]
-    assert list(group.contradictions(told, spans)) == []
+    assert list(group.contradictions(reported, spans)) == []
 
-    told[1] = row(2, (1, 1), ("member_gone", "a"), ("member_joined", "b"))
-    assert [one.partition(":")[0] for one in group.contradictions(told, spans)] == ["came set()", "went set()"]
+    reported[1] = row(2, (1, 1), ("member_gone", "a"), ("member_joined", "b"))
+    assert [one.partition(":")[0] for one in group.contradictions(reported, spans)] == ["came set()", "went set()"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -72,8 +74,8 @@ def test_no_text_in_an_address_is_an_error_of_the_server(story_tables: Path) -> 
                 chosen = {
                     name: random.choice(VALUES) for name in random.sample(names, random.randrange(len(names) + 1))
                 }
-                asked = re.sub(r"\{\w+\}", lambda _: quote(random.choice(HOSTILE[:150]), safe=""), path)
-                address = f"{asked}?{urlencode(chosen, errors='surrogatepass')}"
+                url = re.sub(r"\{\w+\}", lambda _: quote(random.choice(HOSTILE[:150]), safe=""), path)
+                address = f"{url}?{urlencode(chosen, errors='surrogatepass')}"
                 if len(address) < 60_000:
                     assert client.get(address).status_code < 500, address
 
@@ -92,36 +94,49 @@ def test_more_pages_than_the_limit_are_refused(story_tables: Path) -> None:
         assert client.get("/live").status_code == 503
 
 
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[threading.Event]:
+    """Set the first one when the application waits for its warm-up at its start, the second one at its end."""
+    events, left = [threading.Event(), threading.Event()], iter((0, 1))
+
+    async def noted(*tasks: Any, **options: Any) -> object:
+        events[next(left)].set()
+        return await asyncio.wait(*tasks, **options)
+
+    monkeypatch.setattr(application, "asyncio", SimpleNamespace(create_task=asyncio.create_task, wait=noted))
+    return events
+
+
 def test_the_first_request_finds_the_server_warm(
-    story_tables: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch
+    story_tables: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch, waits: list[threading.Event]
 ) -> None:
     done = []
 
     def slow(*_: object) -> None:
-        time.sleep(0.3)
-        done.append("warm")
+        if waits[0].wait(60):
+            done.append("warm")
 
     monkeypatch.setattr(application, "warm_up", slow)
+    monkeypatch.setattr(application, "MAX_WARM_UP_S", 60.0)
     with TestClient(create_app(story_tables, settings)):
         assert done == ["warm"]
 
 
 def test_a_slow_store_does_not_keep_the_server_from_answering_and_no_thread_reads_when_it_has_ended(
-    story_tables: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch
+    story_tables: Path, settings: Dashboard, monkeypatch: pytest.MonkeyPatch, waits: list[threading.Event]
 ) -> None:
-    is_read, has_ended = threading.Event(), threading.Event()
+    done = []
 
     def slow(*_: object) -> None:
-        is_read.wait(60)
-        time.sleep(0.1)
-        has_ended.set()
+        if waits[1].wait(60):
+            done.append("warm")
 
     monkeypatch.setattr(application, "warm_up", slow)
     monkeypatch.setattr(application, "MAX_WARM_UP_S", 0.01)
     with TestClient(create_app(story_tables, settings), base_url="http://127.0.0.1") as client:
         assert client.get("/healthz").status_code == 200
-        is_read.set()
-    assert has_ended.is_set()
+        assert done == []
+    assert done == ["warm"]
 
 
 _VISITS = """

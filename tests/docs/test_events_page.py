@@ -44,8 +44,8 @@ def test_a_bad_example_is_rejected_for_the_documented_reason(reason: str, text: 
 
 def test_the_two_notations_of_one_time_are_the_same_time() -> None:
     first, second = EVENTS[:2]
-    said = [parse(text.encode(), NOW + 60_000, core_config()) for text in (first, second)]
-    assert said[0].event_time == said[1].event_time  # type: ignore[union-attr]
+    parsed = [parse(text.encode(), NOW + 60_000, core_config()) for text in (first, second)]
+    assert parsed[0].event_time == parsed[1].event_time  # type: ignore[union-attr]
 
 
 def test_the_table_of_types_names_every_needed_field() -> None:

@@ -111,7 +111,7 @@ class Running(Command):
 
     Args:
         arguments: Of the command line.
-        said: File for its standard error; what stood there before stays.
+        stderr: File for its standard error; what stood there before stays.
         home: The folder in which it runs; temporary files go to ``tmp`` in it, and what is left there stays.
         monitor: How the program is called.
         environment: Further variables.
@@ -196,7 +196,7 @@ class ManyRuns(Command):
     """One process that runs one command after the other: Spark starts in it once.
 
     Args:
-        said: File for its standard error.
+        stderr: File for its standard error.
         within: Command that starts the process, and becomes it.
     """
 

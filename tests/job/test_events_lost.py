@@ -1,4 +1,4 @@
-"""A folder that a collector cleans while the job is down: nothing unread goes, or a finding says what went."""
+"""A folder that a collector cleans while the job is down: nothing unread is lost, or a finding names what was."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streaming.collectors.event_log import EventFiles, Limits
+from streaming.collectors.event_log import EventFiles, LogLimits
 from streaming.collectors.event_log.readers import number_and_writer, read_deleted, read_readers
 from tests.job.commands import Ended
 from tests.job.table_bags import rows_of
@@ -20,12 +20,12 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 WRITER = "kafka-c1"
 T0 = 1_790_000_000_000
 # As if a second had passed: each file is old at once, however quick the disk.
-READ_ONLY = Limits(retention_ms=-1_000)
+READ_ONLY = LogLimits(retention_ms=-1_000)
 # Read or not.
-ALL = Limits(retention_ms=-1_000, unread_retention_ms=-1_000)
+ALL = LogLimits(retention_ms=-1_000, unread_retention_ms=-1_000)
 
 
-def append(folder: Path, limits: Limits, *events: AnyEvent) -> int:
+def append(folder: Path, limits: LogLimits, *events: AnyEvent) -> int:
     """Let a collector that has just started clean its log and append; return the number of its newest file."""
     EventFiles(folder, WRITER, limits).append(events)
     return files(folder)[-1]
@@ -110,8 +110,8 @@ def test_what_was_deleted_unread_is_one_finding_with_its_span_and_the_rest_is_ri
     assert WRITER in lost["message"]
     assert lost["advice"]
     # As if what is gone had never been.
-    append(rest / "events", Limits(), count(4, 0), beat("m1", 10))
-    append(rest / "events", Limits(), beat("m4", 12_000), clock(20_000))
+    append(rest / "events", LogLimits(), count(4, 0), beat("m1", 10))
+    append(rest / "events", LogLimits(), beat("m4", 12_000), clock(20_000))
     run(run_once, rest / "events", rest, "--flush")
     for name in ("rebalances", "assignments", "members", "groups", "topics"):
         assert reported_by(tmp_path, name) == reported_by(rest, name)

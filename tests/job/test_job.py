@@ -1,4 +1,4 @@
-"""The whole job on real Spark: what goes in, in whatever pieces, and what the tables tell in the end."""
+"""The whole job on real Spark: what goes in, in whatever pieces, and what the tables hold in the end."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_every_mistake_of_usage_is_named_at_once(runs: ManyRuns, tmp_path: Path)
     nowhere = tmp_path / "nowhere"
     settings = ["time.allowed_lateness_ms", "time.silence", "jop", "state.shards"]
     usage = ["--flush needs --once", f"--events {nowhere}"]
-    asked = {
+    values = {
         ("--config", mistaken, "--shards", "0", "--flush", "--events", nowhere): [*settings, *usage],
         ("--shards", "0", "--flush"): ["state.shards", "nothing to read", "--flush needs --once"],
         ("--allowed-lateness", "2x", "--kafka-option", "a", "--kafka", "127.0.0.1:1", "--events", nowhere): [
@@ -161,7 +161,7 @@ def test_every_mistake_of_usage_is_named_at_once(runs: ManyRuns, tmp_path: Path)
             f"--events {nowhere}",
         ],
     }
-    for arguments, mistakes in asked.items():
+    for arguments, mistakes in values.items():
         ended = runs.run(["run", *arguments])
         assert ended.exit_code == 2, arguments
         assert [mistake for mistake in mistakes if mistake not in ended.stderr] == [], ended.stderr

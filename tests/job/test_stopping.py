@@ -47,7 +47,7 @@ def test_a_stop_finishes_the_batch_and_the_tables_and_the_next_start_continues(
         assert ended.exit_code == 0, f"{name}: {ended.stderr[-3000:]}"
         assert _numbers(query / "commits") == _numbers(query / "offsets") == list(range(batch + 1)), name
         journal = DeltaRsTable(tmp_path / "tables", CHANGES).version
-        assert journal == batch + 1, f"{name}: the batch told nothing"
+        assert journal == batch + 1, f"{name}: the batch reported nothing"
         assert Materializer(tmp_path / "tables", 0).reached() == journal, name
     write_files(tmp_path / "events", texts[len(STOPS) :], first=len(STOPS))
     assert run_once(tmp_path / "events", tmp_path, "--flush").exit_code == 0
@@ -109,5 +109,5 @@ def _triggers(tables: Path) -> list[str]:
     return [row["trigger"] for row in sorted(rows, key=lambda row: row["event_time"])]
 
 
-def _ms(moment: object) -> int:
-    return round(moment.timestamp() * 1000)  # type: ignore[attr-defined]
+def _ms(when: object) -> int:
+    return round(when.timestamp() * 1000)  # type: ignore[attr-defined]

@@ -89,8 +89,8 @@ def _count(topic: dict[str, Any]) -> int:
 
 
 def _vote(rng: random.Random) -> Case:
-    known = ["range", "roundrobin", "sticky", "cooperative-sticky", "custom", "x", "Aa", "BB", "a.b", "streams"]
-    pool = rng.sample(known, rng.randint(1, len(known)))
+    choices = ["range", "roundrobin", "sticky", "cooperative-sticky", "custom", "x", "Aa", "BB", "a.b", "streams"]
+    pool = rng.sample(choices, rng.randint(1, len(choices)))
     shared = rng.sample(pool, rng.randint(0, len(pool)))
     members = []
     for member_id in member_ids(rng, 6)[:9]:
@@ -140,8 +140,8 @@ def _kafka(rng: random.Random, strategy: str) -> Case:
         members.append(member)
     case: Case = {"strategy": strategy, "group": "g", "members": members, "topics": topics}
     if strategy in CHAINED and rng.random() < 0.4:
-        gone = strategy != "kafka.server.uniform" and rng.random() < 0.3
-        _claim(rng, members, topics, gone=gone)
+        deleted = strategy != "kafka.server.uniform" and rng.random() < 0.3
+        _claim(rng, members, topics, deleted=deleted)
     if strategy == "kafka.server.uniform" and rng.random() < 0.2:
         for topic in topics.values():
             topic["topic_id"] = _topic_id(rng)
@@ -154,13 +154,15 @@ def _topic_id(rng: random.Random) -> str:
     return base64.urlsafe_b64encode(rng.randbytes(16)).decode().rstrip("=")
 
 
-def _claim(rng: random.Random, members: list[dict[str, Any]], topics: dict[str, dict[str, Any]], *, gone: bool) -> None:
+def _claim(
+    rng: random.Random, members: list[dict[str, Any]], topics: dict[str, dict[str, Any]], *, deleted: bool
+) -> None:
     """Let members own what they like: twice claimed, of other topics, of older generations, gone with their topic."""
     queues = [
         {"topic": name, "queue_id": number} for name, topic in sorted(topics.items()) for number in range(_count(topic))
     ]
     queues.append({"topic": "unknown", "queue_id": 0})
-    if gone:
+    if deleted:
         # A topic that was deleted and made anew has fewer partitions than members remember.
         queues += [{"topic": name, "queue_id": _count(topic) + 1} for name, topic in sorted(topics.items())]
     for member in members:

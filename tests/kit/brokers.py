@@ -170,7 +170,7 @@ def kafka_41(
         properties |= {
             "inter.broker.listener.name": "INTERNAL",
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            # ANONYMOUS is the broker itself, on the two listeners that no client is told of.
+            # ANONYMOUS is the broker itself, on the two listeners that no client knows.
             "super.users": f"User:{_ADMIN};User:ANONYMOUS",
             "listener.name.clients.sasl.enabled.mechanisms": "PLAIN",
             "listener.name.clients.plain.sasl.jaas.config": _server_login(everybody),
@@ -206,7 +206,7 @@ def kraft_broker(
         settings: lines of server.properties over those of the kit.
         controllers: the ports of all controllers of the cluster, by node id.
         node: which of them this one is.
-        speaks_apart: it has a listener `INTERNAL` that no client is told of.
+        speaks_apart: it has a listener `INTERNAL` that no client knows.
     """
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
@@ -336,7 +336,7 @@ def _formatted(version: str, features: tuple[str, ...], unstable: str) -> tempfi
         options += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", class_path(f"kafka-{version}", "Guarded")]
         # Any cluster id in the right form will do: 22 characters of base64.
         tool = ["kafka.tools.StorageTool", "format", "-t", "cmViYWxhbmNlLW1vbml0bw", "-c", written]
-        wanted = [word for feature in features for word in ("--feature", feature)]
+        wanted = [part for feature in features for part in ("--feature", feature)]
         done = subprocess.run(
             [find_java().java, *options, *tool, *wanted],
             capture_output=True,
@@ -355,5 +355,5 @@ def _login(user: str, password: str) -> str:
 
 
 def _server_login(users: Mapping[str, str]) -> str:
-    known = " ".join(f'user_{user}="{password}"' for user, password in users.items())
-    return f"org.apache.kafka.common.security.plain.PlainLoginModule required {known};"
+    passwords = " ".join(f'user_{user}="{password}"' for user, password in users.items())
+    return f"org.apache.kafka.common.security.plain.PlainLoginModule required {passwords};"

@@ -77,5 +77,5 @@ def make_certificates(folder: Path) -> Certificates:
 
 
 def _command(store: Path, command: str, *arguments: str | Path) -> str:
-    words = (command, "-storetype", "PKCS12", "-keystore", store, "-storepass", PASSWORD, *arguments)
-    return "\t".join(map(str, words))
+    command_line = (command, "-storetype", "PKCS12", "-keystore", store, "-storepass", PASSWORD, *arguments)
+    return "\t".join(map(str, command_line))

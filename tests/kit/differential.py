@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from streaming.allocation.cases import Case as AskedCase
+from streaming.allocation.cases import Case as AllocationCase
 from streaming.allocation.cases import answer_case
 from tests.kit.allocation_cases import CHAIN_STEPS, CHAINED, Case, next_case, random_case
 from tests.kit.oracles import LIMIT_MS, ORACLES, Oracle, OracleResult, Running
@@ -54,7 +54,7 @@ class Ours(NamedTuple):
 
 def our_answer(case: Case) -> Ours:
     """Return a case as the command ``allocate`` does."""
-    answer = answer_case(msgspec.convert(case, AskedCase))
+    answer = answer_case(msgspec.convert(case, AllocationCase))
     if answer.error is not None:
         return Ours(None, answer.strategy, (answer.error.code, answer.error.message))
     held = {
@@ -113,13 +113,13 @@ def compare(oracle: Oracle, strategy: str, cases: int, seed: int) -> int:
     """Compare one strategy with one set of jars; print and return the number of differences."""
     rng = random.Random(f"{seed} {oracle.jars} {strategy}")
     start = time.monotonic()
-    seen = differences = failures = without_end = 0
+    done = differences = failures = without_end = 0
     slowest_ms = 0.0
     past: list[Case] = []
     with Running(oracle) as running:
         for batch, answers in batches(oracle, strategy, cases, rng):
             for case, ours, real in zip(batch, answers, running.allocate(batch), strict=True):
-                seen += 1
+                done += 1
                 failures += real.error is not None
                 if real.past:
                     past.append(case)
@@ -140,7 +140,7 @@ def compare(oracle: Oracle, strategy: str, cases: int, seed: int) -> int:
         differences += not agrees(our_answer(case), real)
     seconds = time.monotonic() - start
     _print(
-        f"{oracle.jars:30} {strategy:30} {seen:8} cases {differences:4} differences "
+        f"{oracle.jars:30} {strategy:30} {done:8} cases {differences:4} differences "
         f"{failures:6} errors {without_end:3} without end {seconds:6.0f} s"
     )
     return differences
@@ -152,17 +152,17 @@ def compare_python(oracle: PythonOracle, strategy: str, cases: int, seed: int) -
     A case in which its leader fails has no answer, and one that the library answers in any order, none to compare.
     """
     rng = random.Random(f"{seed} {oracle.package} {strategy}")
-    seen = differences = failures = 0
+    done = differences = failures = 0
     start = time.monotonic()
-    with RunningInProcess(oracle) as asked:
-        while seen < cases:
-            batch = [for_library(oracle.library, random_case(rng, strategy)) for _ in range(min(_BATCH, cases - seen))]
+    with RunningInProcess(oracle) as running:
+        while done < cases:
+            batch = [for_library(oracle.library, random_case(rng, strategy)) for _ in range(min(_BATCH, cases - done))]
             for _ in range(CHAIN_STEPS if strategy in CHAINED else 1):
                 batch = [case for case in batch if not claims_two_generations(case)]
-                real = asked.allocate(batch)
+                real = running.allocate(batch)
                 following = []
                 for case, answer in zip(batch, real, strict=True):
-                    seen += 1
+                    done += 1
                     if answer.held is None:
                         failures += 1
                         continue
@@ -176,7 +176,7 @@ def compare_python(oracle: PythonOracle, strategy: str, cases: int, seed: int) -
                 batch = following
     seconds = time.monotonic() - start
     _print(
-        f"{oracle.package:30} {strategy:30} {seen:8} cases {differences:4} differences {failures:6} errors"
+        f"{oracle.package:30} {strategy:30} {done:8} cases {differences:4} differences {failures:6} errors"
         f" {0:3} without end {seconds:6.0f} s"
     )
     return differences

@@ -68,11 +68,11 @@ def real_edges(name: str) -> list[Edge]:
     recorded = edges(name)
     held = {}
     for strategy in {edge.case["strategy"] for edge in recorded}:
-        asked = [edge for edge in recorded if edge.case["strategy"] == strategy]
+        requested = [edge for edge in recorded if edge.case["strategy"] == strategy]
         (oracle,) = [one for one in ORACLES if one.jars == "kafka-4.1.1" and strategy in one.strategies]
         with Running(oracle) as running:
-            answers = running.allocate([edge.case for edge in asked])
-        held.update((edge.why, answer.held) for edge, answer in zip(asked, answers, strict=True))
+            answers = running.allocate([edge.case for edge in requested])
+        held.update((edge.why, answer.held) for edge, answer in zip(requested, answers, strict=True))
     return [edge._replace(held=held[edge.why]) for edge in recorded]
 
 
@@ -111,8 +111,10 @@ def record_timeline_maps() -> None:
     for count in (1, 2, 3, 5, 6, 10, 11, 21, 22, 42, 43, 85, 86, 120):
         keys = [f"k{number}" for number in rng.sample(range(10**6), count)]
         changes.append([f"+{key}" for key in keys])
-        gone = rng.sample(keys, count // 2)
-        changes.append([f"+{key}" for key in keys] + [f"-{key}" for key in gone] + [f"+n{key}" for key in gone[::3]])
+        dropped = rng.sample(keys, count // 2)
+        changes.append(
+            [f"+{key}" for key in keys] + [f"-{key}" for key in dropped] + [f"+n{key}" for key in dropped[::3]]
+        )
     changes.append([f"+{key}" for key in _keys_of_few_hashes(rng)])
     orders = _iterated("timeline", changes)
     TIMELINE_MAPS.write_text(

@@ -1,4 +1,4 @@
-"""What all real Java consumers of the kit have in common: a child process that tells about itself in lines of JSON."""
+"""What all real Java consumers of the kit have in common: a child process that reports itself in lines of JSON."""
 
 import signal
 import subprocess

@@ -39,16 +39,16 @@ def start_light_member(broker: Broker, group: str, topics: Sequence[str], settin
         "reconnect.backoff.max.ms": "1000",
         **settings,
     }
-    words = [f"{key}={value}" for key, value in named.items()]
-    return Member([sys.executable, "-m", __name__, ",".join(topics), *words])
+    options = [f"{key}={value}" for key, value in named.items()]
+    return Member([sys.executable, "-m", __name__, ",".join(topics), *options])
 
 
 def main() -> None:
     """Live as the consumer that the arguments describe, until `close` or the end of standard input."""
-    topics, *words = sys.argv[1:]
+    topics, *options = sys.argv[1:]
     commands: SimpleQueue[str] = SimpleQueue()
     threading.Thread(target=_read, args=(commands,), daemon=True).start()
-    consumer = Consumer(dict(word.split("=", 1) for word in words))
+    consumer = Consumer(dict(option.split("=", 1) for option in options))
     consumer.subscribe(topics.split(","))
     owned: list[list[object]] = []
     while True:

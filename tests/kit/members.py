@@ -67,8 +67,8 @@ class Member(JavaMember[Report]):
     @property
     def owned(self) -> tuple[Partition, ...]:
         """What it holds now, by its own last words."""
-        words = [report for report in self.reports if report.event not in ("done", "read")]
-        return words[-1].owned if words else ()
+        reports = [report for report in self.reports if report.event not in ("done", "read")]
+        return reports[-1].owned if reports else ()
 
     @property
     def records_read(self) -> int:

@@ -87,10 +87,10 @@ class MetaqBroker:
                 connection.sendall(b"put %s %d %d 0 -1 %d\r\n" % (topic.encode(), partition, len(message), number))
                 connection.sendall(message)
                 # No checksum. The answer is: result CODE LENGTH NUMBER, and a body of that length
-                words = answers.readline().split()
-                answers.read(int(words[2]))
-                if words[1] != b"200":
-                    raise ValueError(b" ".join(words).decode())
+                fields = answers.readline().split()
+                answers.read(int(fields[2]))
+                if fields[1] != b"200":
+                    raise ValueError(b" ".join(fields).decode())
 
     def _write(self) -> None:
         system = {

@@ -60,8 +60,8 @@ class MetaqMember(JavaMember[Report]):
     @property
     def held(self) -> tuple[Partition, ...]:
         """What it holds now, by its own last words."""
-        words = [report for report in self.reports if report.event in ("held", "stopped")]
-        return words[-1].held if words else ()
+        reports = [report for report in self.reports if report.event in ("held", "stopped")]
+        return reports[-1].held if reports else ()
 
 
 def start_metaq_member(

@@ -151,8 +151,8 @@ def _aiokafka(case: Case) -> _Found:
         topics = list(member["subscriptions"])
         if name == "sticky":
             owned = [TopicPartition(queue["topic"], queue["queue_id"]) for queue in member.get("owned") or []]
-            known = owned if _has_owned(member) else None
-            members[member["member_id"]] = AioSticky._metadata(topics, known, _generation(member))
+            claimed = owned if _has_owned(member) else None
+            members[member["member_id"]] = AioSticky._metadata(topics, claimed, _generation(member))
         else:
             members[member["member_id"]] = ConsumerProtocolMemberMetadata(0, topics, b"")
     assignor: Any = {"range": AioRange, "roundrobin": AioRoundRobin, "sticky": AioSticky}[name]

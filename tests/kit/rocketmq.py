@@ -31,6 +31,8 @@ _SMALL = {
     "maxHashSlotNum": "5000",
     # Otherwise a machine whose disk is rather full takes no messages.
     "diskMaxUsedSpaceRatio": "98",
+    # The shortest that brokers take: a name server that has lost all gets it again after it.
+    "registerNameServerPeriod": "10000",
 }
 _ONLY_55 = {
     "bindAddress": "127.0.0.1",

@@ -87,8 +87,8 @@ class RocketMqMember(JavaMember[Report]):
             topic: only the queues of this one.
             retries: also those of retry topics, which every member of a group shares beside its own.
         """
-        words = [report for report in self.reports if report.event in ("held", "stopped")]
-        queues = [one.queue for one in (words[-1].held if words else ())]
+        reports = [report for report in self.reports if report.event in ("held", "stopped")]
+        queues = [one.queue for one in (reports[-1].held if reports else ())]
         return tuple(
             queue
             for queue in queues
@@ -153,7 +153,7 @@ def start_member(
         unit: a third part of the client id.
         client_ip: the first part of the client id; it is only a name.
         route_interval_ms: after which it notices other numbers of queues; the client's default is 30 s.
-        heartbeat_interval_ms: how often it tells brokers that it lives; the client's default is 30 s. A broker that
+        heartbeat_interval_ms: how often it sends heartbeats to brokers; the client's default is 30 s. A broker that
             comes (back) knows it after the next one.
         rebalance_interval_ms: how often it looks by itself, when nobody notified it.
         consume_ms: how long each batch of messages takes.

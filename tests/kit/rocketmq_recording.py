@@ -91,7 +91,7 @@ def _members(cluster: RocketMq) -> Iterator[dict[str, RocketMqMember]]:
 
 
 def _questions(cluster: RocketMq, members: Mapping[str, RocketMqMember]) -> dict[str, tuple[str, Frame]]:
-    """Name every question, and say whom to ask."""
+    """Name every request, and the server that gets it."""
     server, broker = cluster.address, cluster.broker.address
     code = RequestCode
 
@@ -119,7 +119,7 @@ def _questions(cluster: RocketMq, members: Mapping[str, RocketMqMember]) -> dict
             },
         )
 
-    asked = {
+    requests = {
         "cluster": one(server, code.GET_BROKER_CLUSTER_INFO),
         "cluster-binary": binary(one(server, code.GET_BROKER_CLUSTER_INFO)),
         "topics": one(server, _TOPIC_LIST),
@@ -151,10 +151,10 @@ def _questions(cluster: RocketMq, members: Mapping[str, RocketMqMember]) -> dict
         group = name.removesuffix("-1").removesuffix("-2")
         client_id = member.wait_until_started()
         fields = {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"}
-        asked[f"running-{name}"] = one(broker, code.GET_CONSUMER_RUNNING_INFO, **fields)
+        requests[f"running-{name}"] = one(broker, code.GET_CONSUMER_RUNNING_INFO, **fields)
     if "popping" in members:
-        asked["assignment-popping"] = assignment("popping", "popping")
-    return asked
+        requests["assignment-popping"] = assignment("popping", "popping")
+    return requests
 
 
 def record(version: str) -> None:
@@ -168,11 +168,11 @@ def record(version: str) -> None:
     ):
         for name, (address, request) in _questions(cluster, members).items():
             (folder / f"{name}.frame").write_bytes(exchange(address, request))
-        said = {
+        reported = {
             name: {"client_id": member.client_id, "held": member.held(retries=True)} for name, member in members.items()
         }
-        said["servers"] = {"broker": cluster.broker.address}
-        (folder / "members.json").write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
+        reported["servers"] = {"broker": cluster.broker.address}
+        (folder / "members.json").write_text(json.dumps(reported, indent=1, ensure_ascii=False) + "\n")
         # A client that hangs: its broker says so after 10 s.
         members["plain-2"].freeze()
         silent = {"consumerGroup": "plain", "clientId": members["plain-2"].client_id or "", "jstackEnable": "false"}

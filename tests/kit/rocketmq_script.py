@@ -162,7 +162,7 @@ class Script:
 
     def cluster_info(self) -> bytes:
         """Return 106."""
-        known = [broker for broker in self.brokers.values() if broker.is_registered and self.has_routes]
+        registered = [broker for broker in self.brokers.values() if broker.is_registered and self.has_routes]
         table = {
             broker.name: {
                 "brokerAddrs": {0: broker.address},
@@ -170,9 +170,9 @@ class Script:
                 "cluster": self.cluster,
                 "enableActingMaster": False,
             }
-            for broker in known
+            for broker in registered
         }
-        clusters = {self.cluster: [broker.name for broker in known]} if known else {}
+        clusters = {self.cluster: [broker.name for broker in registered]} if registered else {}
         return fastjson({"brokerAddrTable": table, "clusterAddrTable": clusters})
 
     def route(self, name: str) -> bytes | None:
@@ -210,7 +210,7 @@ class Script:
         return body
 
     def runtime(self, broker: Broker) -> bytes:
-        """Return 28; what real brokers tell beside it is left out."""
+        """Return 28; what real brokers report beside it is left out."""
         return fastjson({"table": {"bootTimestamp": str(broker.booted_ms), "brokerVersionDesc": broker.version}})
 
     def topic_configs(self, broker: Broker) -> bytes:
@@ -345,8 +345,8 @@ class Script:
         """Return 402."""
         table: dict[str, dict[str, Any]] = {}
         for (topic, group), (mode, share) in self.modes.items():
-            told = {"consumerGroup": group, "mode": mode, "popShareQueueNum": share, "topic": topic}
-            table.setdefault(topic, {})[group] = told
+            reported = {"consumerGroup": group, "mode": mode, "popShareQueueNum": share, "topic": topic}
+            table.setdefault(topic, {})[group] = reported
         return fastjson({"messageRequestModeMap": table})
 
     def assignment(self, group: Group, member: Member, topic: str) -> bytes:
@@ -355,11 +355,11 @@ class Script:
         queues = [queue for queue in self.held(group, member) if queue[0] == topic]
         if mode == "POP":
             queues = [(topic, name, -1) for name in sorted(self.topics[topic].queues)]
-        told = [
+        reported = [
             {"messageQueue": {"brokerName": broker, "queueId": number, "topic": topic}, "mode": mode}
             for _, broker, number in queues
         ]
-        return fastjson({"messageQueueAssignments": told})
+        return fastjson({"messageQueueAssignments": reported})
 
     def _once(self, key: Any, make: Callable[[], Any]) -> bytes:
         body = self._kept.get(key)

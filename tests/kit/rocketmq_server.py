@@ -35,7 +35,7 @@ from tests.kit.rocketmq_script import Broker, Script
 T = TypeVar("T")
 
 _START_S: Final = 30
-_TURNS: Final = 10  # of the loop: more than it needs from an accepted socket to a transport
+_ROUNDS: Final = 10  # of the loop: more than it needs from an accepted socket to a transport
 Answer = tuple[int, bytes, str | None]  # code, body, remark
 _UNANSWERED: Final[Answer] = (-1, b"", None)
 _GIVEN_UP: Final[Answer] = (
@@ -85,7 +85,7 @@ class ScriptedRocketMq:
     Attributes:
         script: what they answer from.
         requests: how many came, by code.
-        asked: how many came, by place and code.
+        requests_of: how many came, by place and code.
         relayed: how many 307 came, by client id.
         connections_most: how many connections stood at one moment, at most.
         relay_s: after which a broker says 207 for a silent client (10 s in reality).
@@ -96,7 +96,7 @@ class ScriptedRocketMq:
     ) -> None:
         self.script = script
         self.requests: Counter[int] = Counter()
-        self.asked: Counter[tuple[str, int]] = Counter()
+        self.requests_of: Counter[tuple[str, int]] = Counter()
         self.relayed: Counter[str] = Counter()
         self.connections_most = 0
         self.relay_s = relay_s
@@ -175,7 +175,7 @@ class ScriptedRocketMq:
         self.change(lambda: None)
 
     def give_up_silent_members(self) -> None:
-        """Let brokers say 207 now for every silent member of whom they wait."""
+        """Let brokers answer 207 now for every silent member that they wait for."""
 
         async def do() -> None:
             for timer, reply in list(self._silent.items()):
@@ -224,7 +224,7 @@ class ScriptedRocketMq:
             # is closed just then leaves the socket open.
             for listening in place.listener.sockets:
                 self._loop.remove_reader(listening.fileno())
-            for _ in range(_TURNS):
+            for _ in range(_ROUNDS):
                 await asyncio.sleep(0)
             place.listener.close()
             # Until every socket is closed, those too that are in their TLS handshake, which are no peers yet. From
@@ -240,7 +240,7 @@ class ScriptedRocketMq:
     def answer(self, place: Place, request: Frame) -> Answer:
         """Decide what a request is answered with; `_UNANSWERED`: the member is silent."""
         self.requests[request.code] += 1
-        self.asked[place.name, request.code] += 1
+        self.requests_of[place.name, request.code] += 1
         if place.override is not None and (chosen := place.override(request)) is not None:
             return chosen
         if place.broker is None:
@@ -292,24 +292,24 @@ class ScriptedRocketMq:
     def _relay(self, broker: Broker, request: Frame) -> Answer:
         group, client_id = request.fields["consumerGroup"], request.fields["clientId"]
         self.relayed[client_id] += 1
-        known = self.script.groups.get(group)
-        for member in known.members if known else ():
+        group_script = self.script.groups.get(group)
+        for member in group_script.members if group_script else ():
             if member.client_id == client_id and broker.name not in member.unseen_by:
-                assert known is not None
+                assert group_script is not None
                 if member.is_silent:
                     return _UNANSWERED
                 if not member.knows_running_info:
                     return ResponseCode.REQUEST_CODE_NOT_SUPPORTED, b"", f" request type {request.code} not supported"
-                return ResponseCode.SUCCESS, self.script.running_info(known, member), "not set any response code"
+                return ResponseCode.SUCCESS, self.script.running_info(group_script, member), "not set any response code"
         return ResponseCode.SYSTEM_ERROR, b"", f"The Consumer <{group}> <{client_id}> not online"
 
-    def _assignment(self, asked: dict[str, str]) -> Answer:
-        group = self.script.groups.get(asked["consumerGroup"])
-        topic = asked["topic"]
+    def _assignment(self, requested: dict[str, str]) -> Answer:
+        group = self.script.groups.get(requested["consumerGroup"])
+        topic = requested["topic"]
         if group is None or topic not in self.script.topics:
             return _success(b"{}")
         for member in group.members:
-            if member.client_id == asked["clientId"]:
+            if member.client_id == requested["clientId"]:
                 return _success(self.script.assignment(group, member, topic))
         return _success(b'{"messageQueueAssignments":[]}')
 
@@ -339,7 +339,7 @@ class _Peer(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         for request in self._reader.feed(data):
             if self._place.is_frozen:
-                self._cluster.asked[self._place.name, request.code] += 1
+                self._cluster.requests_of[self._place.name, request.code] += 1
                 continue
             self._place.waiting += 1
             self._place.waiting_most = max(self._place.waiting_most, self._place.waiting)

@@ -52,7 +52,7 @@ def test_members_follow_new_subscriptions_and_new_partitions_and_leave(each_kafk
     generation = first.generation
     second.stop()
     assert second.reports[-1].event == "closed"
-    # A leader of 1.0 deals once more as soon as it sees that nobody wants the other topic: that passes.
+    # A leader of 1.0 assigns once more as soon as it sees that no member wants the other topic: that passes.
     first.wait_until(lambda: first.generation > generation and first.owned == tuple(partitions("old", 2)))
 
 
@@ -145,7 +145,7 @@ def test_no_broker_outlives_the_process_that_started_it(tmp_path):
 def _committed(broker, group, topic, count):
     consumer = Consumer(broker.client_settings() | {"group.id": group})
     try:
-        asked = [TopicPartition(topic, number) for number in range(count)]
-        return [max(answer.offset, 0) for answer in consumer.committed(asked, timeout=30)]
+        requested = [TopicPartition(topic, number) for number in range(count)]
+        return [max(answer.offset, 0) for answer in consumer.committed(requested, timeout=30)]
     finally:
         consumer.close()

@@ -27,8 +27,8 @@ def test_golden_answers_are_what_the_installed_python_library_gives(oracle) -> N
     for strategy in oracle.strategies:
         lines = map(json.loads, (FOLDER / strategy / f"{oracle.package}.jsonl").read_text().splitlines())
         for line in lines:
-            with RunningInProcess(oracle) as asked:
-                (real,) = asked.allocate([line["case"]])
+            with RunningInProcess(oracle) as running:
+                (real,) = running.allocate([line["case"]])
             assert real.held == {member: [tuple(queue) for queue in held] for member, held in line["held"].items()}
 
 

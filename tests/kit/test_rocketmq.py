@@ -84,11 +84,11 @@ def test_a_member_that_starts_while_no_server_answers_holds_its_queues_later(eac
 
 
 def test_every_broadcasting_member_holds_every_queue(client_rocketmq, new_rocketmq_member):
-    client_rocketmq.create_topic("told", 3)
+    client_rocketmq.create_topic("news", 3)
     members = [
-        new_rocketmq_member(client_rocketmq, "listening", ["told"], instance=name, broadcasting=True) for name in "ab"
+        new_rocketmq_member(client_rocketmq, "listening", ["news"], instance=name, broadcasting=True) for name in "ab"
     ]
-    wait_until_held({member: queues_of("told", 3) for member in members})
+    wait_until_held({member: queues_of("news", 3) for member in members})
 
 
 def test_members_of_different_strategies_each_follow_their_own(client_rocketmq, new_rocketmq_member):

@@ -24,7 +24,7 @@ _POLL_S = 0.05
 def create_topic(
     broker: Broker, topic: str, partitions: int, settings: Mapping[str, str] | None = None, *, replicas: int = 1
 ) -> None:
-    """Create a topic and return once the broker tells of all its partitions."""
+    """Create a topic and return once the broker reports all its partitions."""
     client = AdminClient(broker.client_settings())
     wanted = NewTopic(topic, num_partitions=partitions, replication_factor=replicas, config=dict(settings or {}))
     try:
@@ -37,14 +37,14 @@ def create_topic(
 
 
 def add_partitions(broker: Broker, topic: str, total: int) -> None:
-    """Grow a topic to `total` partitions and return once the broker tells of them."""
+    """Grow a topic to `total` partitions and return once the broker reports them."""
     client = AdminClient(broker.client_settings())
     client.create_partitions([NewPartitions(topic, total)], operation_timeout=_TIMEOUT_S)[topic].result(_TIMEOUT_S)
     _wait_for(client, topic, total)
 
 
 def delete_topic(broker: Broker, topic: str) -> None:
-    """Delete a topic and return once the broker no longer tells of it."""
+    """Delete a topic and return once the broker no longer reports it."""
     client = AdminClient(broker.client_settings())
     client.delete_topics([topic], operation_timeout=_TIMEOUT_S)[topic].result(_TIMEOUT_S)
     _wait_for(client, topic, 0)
@@ -136,8 +136,8 @@ def _configure(
 def _wait_for(client: AdminClient, topic: str, partitions: int) -> None:
     deadline = time.monotonic() + _TIMEOUT_S
     while True:
-        known = client.list_topics(timeout=_TIMEOUT_S).topics.get(topic)
-        if (0 if known is None else len(known.partitions)) == partitions:
+        metadata = client.list_topics(timeout=_TIMEOUT_S).topics.get(topic)
+        if (0 if metadata is None else len(metadata.partitions)) == partitions:
             return
         assert time.monotonic() < deadline, f"{topic} has not {partitions} partitions after {_TIMEOUT_S} s"
         time.sleep(_POLL_S)

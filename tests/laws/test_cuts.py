@@ -1,5 +1,5 @@
 """The law: what is decided does not depend on how events are cut into batches, tasks and shards, nor on whether
-the state went through an export in between."""
+the state was exported and restored in between."""
 
 from __future__ import annotations
 

@@ -178,11 +178,11 @@ def test_the_error_names_checkpoint_cluster_shard_and_remedy() -> None:
     function = shard_function(RULES, checkpoint="/var/lib/monitor/check point")
     with pytest.raises(StateVersionError) as refused:
         list(function(("c", 3), [frame()], group_state(state[:-1])))
-    said = str(refused.value)
+    output = str(refused.value)
     for part in ("checkpoint /var/lib/monitor/check point,", "cluster 'c'", "shard 3", "damaged", "state rollback"):
-        assert part in said
-    assert "--checkpoint '/var/lib/monitor/check point'" in said
-    assert "\n" not in said
+        assert part in output
+    assert "--checkpoint '/var/lib/monitor/check point'" in output
+    assert "\n" not in output
 
 
 NOT_LATE = core_config(shards=1, allowed_lateness_ms=0)

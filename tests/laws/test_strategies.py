@@ -88,13 +88,13 @@ def test_the_order_of_joining_does_not_matter_where_that_is_promised(
 
 
 @pytest.mark.parametrize("name", [name for name in names() if registered(name, name.split(".")[0]).keeps])
-@given(problem=equal_groups(), gone=st.integers(0, 8))
+@given(problem=equal_groups(), departed=st.integers(0, 8))
 @settings(max_examples=30)
 def test_when_one_leaves_the_others_keep_what_they_had_where_that_is_promised(
-    name: str, problem: Problem, gone: int
+    name: str, problem: Problem, departed: int
 ) -> None:
     before = answer(name, problem)
-    left = [member for place, member in enumerate(problem.members) if place != gone % len(problem.members)]
+    left = [member for place, member in enumerate(problem.members) if place != departed % len(problem.members)]
     members = tuple(
         msgspec.structs.replace(member, owned=tuple(before[member.member_id]), generation=1) for member in left
     )

@@ -35,11 +35,11 @@ def check_story(job: RunningJob, story: Story) -> None:
             assert _held(computed, row, unanswered) == _given(step), step.what
 
 
-def held_at(spans: list[Row], moment: datetime) -> dict[str, list[tuple[str, int]]]:
+def held_at(spans: list[Row], time: datetime) -> dict[str, list[tuple[str, int]]]:
     """Return who held what at a moment."""
     held: dict[str, list[tuple[str, int]]] = {}
     for span in spans:
-        if span["valid_from"] <= moment and (span["valid_to"] is None or moment < span["valid_to"]):
+        if span["valid_from"] <= time and (span["valid_to"] is None or time < span["valid_to"]):
             held.setdefault(span["member_id"], []).append((span["topic"], span["queue_id"]))
     return {member: sorted(queues) for member, queues in held.items()}
 
@@ -50,7 +50,7 @@ def _held(spans: list[Row], row: Row, unanswered: set[str]) -> dict[str, list[tu
 
 
 def _causes(row: Row) -> frozenset[tuple[str, str | None]]:
-    """Return the kinds of cause, and whom they name: a member id is the client's or the instance's, `-`, a UUID."""
+    """Return the kinds of cause, and members: a member id is the client's or the instance's, `-`, a UUID."""
     named = [(trigger["kind"], trigger["member_id"]) for trigger in row["triggers"]]
     return frozenset((kind, None if member is None else member[: -_UUID_LENGTH - 1]) for kind, member in named)
 

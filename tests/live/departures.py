@@ -70,15 +70,15 @@ def play(broker: Broker, number: int, regime: Regime, rounds: int) -> dict[str, 
             )
 
         stays = member("stays")
-        for turn in range(2 * rounds):
-            goes = member("goes")
-            wait_until_assigned([stays, goes], partitions(group, 4))
+        for lap in range(2 * rounds):
+            leaver = member("goes")
+            wait_until_assigned([stays, leaver], partitions(group, 4))
             time.sleep(3 * _COMMIT_MS / 1_000)
-            how = "killed" if turn % 2 else "left"
-            truth[goes.member_id or ""] = how
+            how = "killed" if lap % 2 else "left"
+            truth[leaver.member_id or ""] = how
             if regime.is_slow:
                 stays.stop_polling()
-            goes.kill() if how == "killed" else goes.stop()
+            leaver.kill() if how == "killed" else leaver.stop()
             if regime.is_slow:
                 time.sleep(1.5 * _SESSION_MS / 1_000)
                 stays.poll_again()

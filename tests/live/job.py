@@ -102,8 +102,8 @@ def job_that_follows(
 
 def _options(settings: Mapping[str, str]) -> list[str]:
     return [
-        word
+        part
         for key, value in settings.items()
         if key != "bootstrap.servers"
-        for word in ("--kafka-option", f"{key}={value}")
+        for part in ("--kafka-option", f"{key}={value}")
     ]

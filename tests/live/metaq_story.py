@@ -19,7 +19,7 @@ from tests.live.steps import Cause, Step, check_steps
 from tests.simulation.core_run import CoreRun, run_of
 
 _WAIT_S = 240.0
-_LOOK_EVERY_S = 0.1
+_POLL_EVERY_S = 0.1
 CLUSTER = "live"
 QUICK = {
     "REBALANCE_MONITOR_METAQ__POLL_INTERVAL_MS": "500",
@@ -84,7 +84,7 @@ class Collected:
         while not claim(self.events()):
             assert self._process.poll() is None, f"the collector ended:\n{self.stderr()}"
             assert time.monotonic() < deadline, f"{what}: not in time\n{_tail(self.events())}\n{self.stderr()}"
-            time.sleep(_LOOK_EVERY_S)
+            time.sleep(_POLL_EVERY_S)
 
 
 @contextlib.contextmanager
@@ -104,7 +104,7 @@ class Story:
     """The steps of one group.
 
     Attributes:
-        any_end: How a member went does not matter, only that it did: it may have gone while nobody looked.
+        any_end: How a member departed does not matter, only that it did: it may have been between two polls.
     """
 
     group: str
@@ -164,10 +164,10 @@ def _is_reported(events: Sequence[Event], group: str, held: dict[str, list[Parti
     reports = {one["member_id"]: one for one in mine if one["type"] == "assignment_reported"}
     if not held.keys() <= reports.keys() or len({reports[name]["event_time"] for name in held}) > 1:
         return False
-    told = {
+    reported = {
         name: sorted((one["topic"], one["broker"], one["queue_id"]) for one in reports[name]["queues"]) for name in held
     }
-    return told == held
+    return reported == held
 
 
 def _tail(events: Sequence[Event]) -> str:

@@ -16,11 +16,11 @@ def rebalances_of(run: CoreRun, group: str) -> list[Rebalance]:
 
 
 def causes_of(run: CoreRun, group: str) -> list[list[tuple[str, str | None]]]:
-    """Return why a group was dealt out, time by time: kinds, and the member or topic of each.
+    """Return why a group was assigned anew, time by time: kinds, and the member or topic of each.
 
     Its retry topic is left out: brokers make it when the first member joins, and it is seen then or a little later.
     """
-    told = [
+    reported = [
         [
             (one.kind, one.member_id or one.topic)
             for one in row.triggers
@@ -28,7 +28,7 @@ def causes_of(run: CoreRun, group: str) -> list[list[tuple[str, str | None]]]:
         ]
         for row in rebalances_of(run, group)
     ]
-    return [causes for causes in told if causes]
+    return [causes for causes in reported if causes]
 
 
 def opened_in(run: CoreRun, group: str) -> set[str]:

@@ -21,13 +21,13 @@ from tests.simulation.core_run import CoreRun, run_of
 _WAIT_S = 120.0
 # Between two rounds of looking: what is waited for needs the machine too.
 _REST_S = 0.1
-# A member that is late on a busy machine does not hang: one that is killed just then would be told to have expired.
+# A member that is late on a busy machine does not hang: one that is killed just then would be reported as expired.
 _ANSWER_MS = 10_000
 Event = dict[str, Any]
 
 
 class Collected:
-    """A collector beside a cluster, in this process, that looks when it is told to."""
+    """A collector beside a cluster, in this process, that polls on command."""
 
     def __init__(self, cluster: RocketMq, folder: Path, **options: Any) -> None:
         chosen = {"client_timeout_ms": _ANSWER_MS, **options}
@@ -64,8 +64,8 @@ class Collected:
         deadline = time.monotonic() + _WAIT_S
         self.poll()
         while not claim(self.events()):
-            told = [event for event in self.events() if event["type"] != "clock"]
-            assert time.monotonic() < deadline, f"{what}: not in time; {self.collector.status()}\n{told[-6:]}"
+            reported = [event for event in self.events() if event["type"] != "clock"]
+            assert time.monotonic() < deadline, f"{what}: not in time; {self.collector.status()}\n{reported[-6:]}"
             time.sleep(_REST_S)
             self.poll()
 
@@ -95,10 +95,10 @@ class Story:
         *causes: Cause,
         queues: Collection[Queue] | None = None,
     ) -> None:
-        """Note a step, once the collector tells of these members what they say of themselves.
+        """Note a step, once the collector reports of these members what they report themselves.
 
         Args:
-            queues: What they share then, each queue once. A member deals by the list of any broker, and one that has
+            queues: What they share then, each queue once. A member assigns by the list of any broker, and one that has
                 just started lists some members before the others: until its next tick such a member holds too much.
         """
         held: dict[str, list[Queue]] = {}
@@ -122,11 +122,11 @@ class Story:
 
 
 def lags_of(events: Sequence[Event], group: str) -> dict[Queue, tuple[int, int, bool]]:
-    """Return what was told last of each queue: how far the group is, of how many, and whether it had come further."""
-    told = [event for event in events if event["type"] == "progress" and event["group"] == group]
+    """Return the last report of each queue: how far the group is, of how many, and whether it had been further."""
+    reported = [event for event in events if event["type"] == "progress" and event["group"] == group]
     return {
         (one["topic"], one["broker"], one["queue_id"]): (one["offset"], one["end_offset"], one.get("moved", True))
-        for event in told
+        for event in reported
         for one in event["queues"]
     }
 
@@ -145,9 +145,9 @@ def _is_reported(events: Sequence[Event], group: str, held: dict[str, list[Queue
     if not snapshots or {one["member_id"] for one in snapshots[-1].get("members", ())} != set(held):
         return False
     reports = {one["member_id"]: one for one in mine if one["type"] == "assignment_reported"}
-    told = {
+    reported = {
         name: sorted((one["topic"], one["broker"], one["queue_id"]) for one in reports[name]["queues"])
         for name in held
         if name in reports
     }
-    return told == held
+    return reported == held

@@ -1,4 +1,4 @@
-"""What happened in a group whose members deal by themselves, step by step, beside what the core makes of it."""
+"""What happened in a group whose members assign by themselves, step by step, beside what the core makes of it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check_steps(run: CoreRun, group: str, steps: Sequence[Step], *, any_end: boo
     """Compare what the core made of the events with the steps; return the rebalances after the last of them.
 
     Args:
-        any_end: How a member went does not matter, only that it did: it may have gone while nobody looked.
+        any_end: How a member departed does not matter, only that it did: it may have been between two polls.
     """
     rows = sorted((one for one in run.rebalances if one.group_id == group), key=lambda one: one.generation)
     since = 0

@@ -1,4 +1,4 @@
-"""A group's life with real consumers, told step by step; each step ends when the members say that it is done."""
+"""A group's life with real consumers, step by step; each step ends when the members report that it is done."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Step:
 
     Attributes:
         what: For people. generation: As the members know it.
-        triggers: Kinds, and the client id of whom they name (None = nobody), in any order.
+        triggers: Kinds, and the client id of the member that they name (None = no member), in any order.
         given: What each member holds in it, by member id, as the members themselves say; None of one that was not
             answered: the leader had joined again before, and the coordinator sent the member to the next generation.
         is_stale: Its leader had no metadata of a topic.
@@ -149,18 +149,18 @@ def mixed_members(broker: Broker, group: str, start: StartMember) -> Story:
     create_topic(broker, second_topic, 2)
     orders, both = partitions(first_topic, 5), partitions(first_topic, 5) + partitions(second_topic, 2)
 
-    alike = {"strategies": ("roundrobin",), "session_timeout_ms": _STEADY_MS}
-    a = start(broker, group, [first_topic], client_id="a", **alike)
+    equal = {"strategies": ("roundrobin",), "session_timeout_ms": _STEADY_MS}
+    a = start(broker, group, [first_topic], client_id="a", **equal)
     wait_until_assigned([a], orders)
     story.record("the first member", [a], ("group_created", None), ("member_joined", "a"))
     wait_for_commits(broker, group, orders)
 
-    b = start(broker, group, [first_topic, second_topic], client_id="b", **alike)
+    b = start(broker, group, [first_topic, second_topic], client_id="b", **equal)
     wait_until_assigned([a, b], both)
     story.record_perhaps_stale("one of more topics joins", [a, b], ("member_joined", "b"))
     wait_for_commits(broker, group, both)
 
-    c = start(broker, group, [], client_id="c", **alike)
+    c = start(broker, group, [], client_id="c", **equal)
     c.subscribe_pattern(f"{group}\\..*")
     wait_until_assigned([a, b, c], both)
     story.record_perhaps_stale("one with a pattern joins", [a, b, c], ("member_joined", "c"))

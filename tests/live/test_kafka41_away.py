@@ -66,8 +66,8 @@ def test_a_job_continues_where_it_stopped_reports_what_it_missed_and_lists_group
     assert sorted(generations) == [1, missed + 1]
     assert generations[missed + 1]["generations_missed"] == missed - 1
     assert generations[missed + 1]["agrees"] is True
-    told = [row for row in job.rows("findings") if row["kind"] == "generations_missed"]
-    assert [row["group_id"] for row in told] == ["billing"]
+    reported = [row for row in job.rows("findings") if row["kind"] == "generations_missed"]
+    assert [row["group_id"] for row in reported] == ["billing"]
     states = {row["group_id"]: row["state"] for row in job.rows("groups")}
     assert states == {"billing": "stable", "newer": "stable", **dict.fromkeys(["sharing", "streaming"], "not_followed")}
     assert {row["group_id"] for row in job.rows("rebalances")} == {"billing", "newer"}
@@ -101,7 +101,7 @@ def _missed_generations(broker: Broker, new_member: Callable[..., Member], first
 
 
 def _generations_kept(broker: Broker) -> set[int]:
-    """Read which generations of the group the broker still tells."""
+    """Read which generations of the group the broker still has."""
     consumer = Consumer(broker.client_settings() | {"group.id": "unused", "enable.auto.commit": False})
     place = TopicPartition("__consumer_offsets", 0, 0)
     try:

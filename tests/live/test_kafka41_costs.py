@@ -106,8 +106,8 @@ def _shown(job: RunningJob) -> tuple[int | None, int | None, int | None]:
 def _described(broker: Broker) -> tuple[int, int, int]:
     """Return the same as the broker has them."""
     admin = AdminClient(broker.client_settings())
-    [asked] = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(GROUP)]).values()
-    [place] = asked.result().topic_partitions
+    [future] = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(GROUP)]).values()
+    [place] = future.result().topic_partitions
     [end] = admin.list_offsets({place: OffsetSpec.latest()}).values()
     offset = end.result().offset
     return place.offset, offset, offset - place.offset

@@ -28,7 +28,7 @@ ASSIGNORS = ("uniform", "range")
 RANDOM_S = 120.0
 _POLL_S = 0.3
 _CLOSE_S = 20.0  # librdkafka may wait for what it has to give up; the process does not
-_SOUND = ((True, None), (None, "no_target"), (None, "no_members"))
+_VALID = ((True, None), (None, "no_target"), (None, "no_members"))
 
 
 class Crowd:
@@ -189,6 +189,6 @@ def check(rows: Sequence[Rebalance]) -> None:
     shown = [
         (row.group_id, row.generation, row.agrees, row.agrees_reason, [one.kind for one in row.triggers])
         for row in rows
-        if (row.agrees, row.agrees_reason) not in _SOUND or any(one.kind == "unexplained" for one in row.triggers)
+        if (row.agrees, row.agrees_reason) not in _VALID or any(one.kind == "unexplained" for one in row.triggers)
     ]
     assert shown == []

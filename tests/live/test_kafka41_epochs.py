@@ -22,7 +22,7 @@ StartMember = Callable[..., Member]
 CONSUMER = {"group.protocol": "consumer"}
 RANGE = {**CONSUMER, "group.remote.assignor": "range"}
 # A record shows that a member is gone; its last commits may show how.
-GONE = ("member_gone", "member_left", "session_expired")
+DEPARTED = ("member_gone", "member_left", "session_expired")
 
 
 def test_every_epoch_has_its_cause_and_its_target_is_recomputed(
@@ -40,7 +40,7 @@ def check_stories(
     # Beside each other: what takes time in them is waiting.
     with collecting(broker, folder), ThreadPoolExecutor(len(stories)) as pool:
         played = [pool.submit(story, broker, start) for story in stories]
-        expected = [told.result() for told in played]
+        expected = [reported.result() for reported in played]
     run = run_of_folder(folder)
     assert "epochs-mixed" not in {row["group_id"] for row in rows_of(run.changes)["groups"]}
     for story, causes in zip(stories, expected, strict=True):
@@ -50,10 +50,10 @@ def check_stories(
 def check(run: CoreRun, group: str, causes: Sequence[str]) -> None:
     """Each epoch is a row or changed nothing; all causes are there, in order; every target is the recomputed one."""
     rows = sorted((row for row in run.rebalances if row.group_id == group), key=lambda row: row.generation)
-    told = [(row.generation, row.error, [cause.kind for cause in row.triggers], row.agrees) for row in rows]
-    assert [kind for row in rows for kind in kinds(row)] == list(causes), told
-    assert all(row.generations_missed is None for row in rows), told
-    assert all(row.agrees or row.agrees_reason in ("no_members", "no_target") for row in rows), told
+    reported = [(row.generation, row.error, [cause.kind for cause in row.triggers], row.agrees) for row in rows]
+    assert [kind for row in rows for kind in kinds(row)] == list(causes), reported
+    assert all(row.generations_missed is None for row in rows), reported
+    assert all(row.agrees or row.agrees_reason in ("no_members", "no_target") for row in rows), reported
     assert all(row.generation_source == "reported" for row in rows)
     for row in rows:
         if row.error is None and row.began_at is not None:
@@ -71,7 +71,7 @@ def owned_now(run: CoreRun, group: str, origin: str) -> list[tuple[str, int, str
 
 
 def kinds(row: Rebalance) -> list[str]:
-    return ["member_gone" if cause.kind in GONE else cause.kind for cause in row.triggers]
+    return ["member_gone" if cause.kind in DEPARTED else cause.kind for cause in row.triggers]
 
 
 def wait_for(partitions: int, *members: Member) -> None:

@@ -50,12 +50,12 @@ def test_each_generation_is_recomputed_as_its_leaders_library_assigns(kafka41: B
 
 def _is_explained(row: Rebalance, library: str) -> bool:
     kinds = {one.kind for one in row.triggers}
-    known = {"group_created", "member_joined", "member_left", "member_gone", "cooperative_follow_up"}
+    expected = {"group_created", "member_joined", "member_left", "member_gone", "cooperative_follow_up"}
     if library != "kafka-python":
-        return bool(kinds) and kinds <= known
+        return bool(kinds) and kinds <= expected
     # Its leader may have no metadata when it assigns first; and it joins again by itself, which nothing records.
     changed = row.queues_assigned + row.queues_revoked + row.queues_moved + row.members_after - row.members_before
-    return kinds <= known | {"queue_count_changed"} or (kinds == {"unexplained"} and not changed)
+    return kinds <= expected | {"queue_count_changed"} or (kinds == {"unexplained"} and not changed)
 
 
 def _play(broker: Broker, library: str, strategy: str) -> list[GroupSnapshot]:

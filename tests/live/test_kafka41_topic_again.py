@@ -98,8 +98,8 @@ def check(run: CoreRun, group: str, at: int) -> None:
     # The coordinator of the new protocol may notice that there is none for a moment.
     assert again.detail in ("4 -> 6, made again", "0 -> 6, made again")
     tables = rows_of(run.changes)
-    gone = [span for span in tables["assignments"] if span["group_id"] == group and span["topic"] == f"{group}.gone"]
-    owned = [span for span in gone if span["origin"] == "reported"]
+    deleted = [span for span in tables["assignments"] if span["group_id"] == group and span["topic"] == f"{group}.gone"]
+    owned = [span for span in deleted if span["origin"] == "reported"]
     for queue in range(4):
         former = [one for one in owned if one["queue_id"] == queue and one["valid_from"] < at]
         later = [one for one in owned if one["queue_id"] == queue and one["valid_from"] >= at]

@@ -52,7 +52,7 @@ def test_the_log_reports_how_each_member_departed(
 
 
 def check_departures(broker: Broker, new_member: Callable[..., Member], folder: Path) -> None:
-    """Let members be killed and leave, and compare what is told of it."""
+    """Let members be killed and leave, and compare what is reported of it."""
     group = "logged"
     create_topic(broker, group, 4)
     all_of_it = partitions(group, 4)
@@ -71,7 +71,7 @@ def check_departures(broker: Broker, new_member: Callable[..., Member], folder: 
     found = causes(run.rebalances, group)
     assert ("session_expired", "broker log: heartbeat expiration") in found
     last = "broker log: LeaveGroup; client reason: the consumer is being closed"
-    # Kafka 1.0 logs an expiry and not a leave: there commits that went on to the end show it.
+    # Kafka 1.0 logs an expiry and not a leave: there commits up to the end show it.
     assert found[-1] == ("member_left", last) if broker.version != "1.0.2" else found[-1][0] == "member_left"
     rows = [row for row in run.rebalances if row.group_id == group]
     for row in rows:

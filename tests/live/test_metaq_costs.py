@@ -79,8 +79,8 @@ def _members(events: list[Event]) -> list[str]:
 
 def _offsets(events: list[Event]) -> dict[int, int]:
     """Return the last offset of each partition that has one."""
-    told = [event for event in events if event["type"] == "progress" and event["group"] == GROUP]
-    found = {one["queue_id"]: one["offset"] for event in told for one in event["queues"]}
+    reported = [event for event in events if event["type"] == "progress" and event["group"] == GROUP]
+    found = {one["queue_id"]: one["offset"] for event in reported for one in event["queues"]}
     return {number: offset for number, offset in found.items() if offset}
 
 

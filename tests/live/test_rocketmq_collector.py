@@ -61,8 +61,10 @@ def test_what_waits_for_a_member_that_is_stuck_is_reported_as_it_grows(
         story.record("one joins", [member], ("group_created", None), ("member_joined", "127.0.0.1@a"))
 
         def poll_until_reported(waiting: int) -> None:
-            told = dict.fromkeys(queues, (0, waiting, False))
-            collected.poll_until(lambda events: lags_of(events, "stuck") == told, f"{waiting} messages in each queue")
+            reported = dict.fromkeys(queues, (0, waiting, False))
+            collected.poll_until(
+                lambda events: lags_of(events, "stuck") == reported, f"{waiting} messages in each queue"
+            )
 
         cluster.send("piled-up", 2)
         poll_until_reported(2)

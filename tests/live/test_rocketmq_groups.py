@@ -1,4 +1,4 @@
-"""RocketMQ groups that are not the usual ones, on real clusters: what is told is what members say themselves."""
+"""RocketMQ groups that are not the usual ones, on real clusters: what is reported is what members report themselves."""
 
 from __future__ import annotations
 
@@ -26,52 +26,52 @@ def test_members_with_one_id_are_two_and_both_hold_the_share_of_one(
     each_rocketmq: RocketMq, new_rocketmq_member: StartMember, tmp_path: Path
 ) -> None:
     cluster, twin = each_rocketmq, "127.0.0.1@twin"
-    cluster.create_topic("told-twice", 4)
-    half, all_of_them = queues_of("told-twice", 2), queues_of("told-twice", 4)
+    cluster.create_topic("one-id", 4)
+    half, all_of_them = queues_of("one-id", 2), queues_of("one-id", 4)
     at: list[int] = []
-    with collecting(cluster, tmp_path / "events", include_groups=("told-twins",)) as collected:
+    with collecting(cluster, tmp_path / "events", include_groups=("one-id-group",)) as collected:
 
         def poll_until_reported(connections: int, held: list[Queue]) -> None:
             def is_reported(events: list[Event]) -> bool:
-                mine = [event for event in events if event.get("group") == "told-twins"]
+                mine = [event for event in events if event.get("group") == "one-id-group"]
                 members = [one["members"] for one in mine if one["type"] == "group_snapshot"]
                 queues = [one["queues"] for one in mine if one["type"] == "assignment_reported"]
-                told = [(one["topic"], one["broker"], one["queue_id"]) for one in queues[-1]] if queues else []
-                return bool(members) and len(members[-1]) == connections and told[-len(held) :] == held
+                latest = [(one["topic"], one["broker"], one["queue_id"]) for one in queues[-1]] if queues else []
+                return bool(members) and len(members[-1]) == connections and latest[-len(held) :] == held
 
             collected.poll_until(is_reported, f"{connections} of them")
             at.append(collected.events()[-1]["event_time"])
 
-        first = new_rocketmq_member(cluster, "told-twins", ["told-twice"], instance="twin", **QUICK)
+        first = new_rocketmq_member(cluster, "one-id-group", ["one-id"], instance="twin", **QUICK)
         wait_until_held({first: all_of_them})
         poll_until_reported(1, all_of_them)
-        second = new_rocketmq_member(cluster, "told-twins", ["told-twice"], instance="twin", **QUICK)
+        second = new_rocketmq_member(cluster, "one-id-group", ["one-id"], instance="twin", **QUICK)
         wait_until_held({first: half, second: half})
         poll_until_reported(2, half)
         first.kill()
         wait_until_held({second: all_of_them})
         poll_until_reported(1, all_of_them)
     run = run_of(collected.lines())
-    assert causes_of(run, "told-twins") == [
+    assert causes_of(run, "one-id-group") == [
         [("group_created", None), ("member_joined", twin)],
         [("member_joined", f"{twin}#2")],
         [("member_gone", twin)],
     ]
-    computed = [own(held_at(run, "told-twins", "computed", moment)) for moment in at]
+    computed = [own(held_at(run, "one-id-group", "computed", time)) for time in at]
     assert computed == [
         {twin: all_of_them},
         {twin: half, f"{twin}#2": half},
         {f"{twin}#2": all_of_them},
     ]
-    # Of two with one id the broker asks one, and nothing tells which: its words stand under the id that both go by.
-    reported = [own(held_at(run, "told-twins", "reported", moment)) for moment in at]
+    # Of two with one id the broker queries one, and nothing shows which: its report is under the id of both.
+    reported = [own(held_at(run, "one-id-group", "reported", time)) for time in at]
     assert reported == [
         {twin: all_of_them},
         {twin: half},
         {f"{twin}#2": all_of_them},
     ]
-    assert {"duplicate_ids", "duplicate_unreachable", "unassigned_queues"} <= opened_in(run, "told-twins")
-    assert found_in(run, "told-twins") == set()
+    assert {"duplicate_ids", "duplicate_unreachable", "unassigned_queues"} <= opened_in(run, "one-id-group")
+    assert found_in(run, "one-id-group") == set()
 
 
 def test_members_with_different_strategies_each_hold_what_their_own_gives(
@@ -90,7 +90,7 @@ def test_members_with_different_strategies_each_hold_what_their_own_gives(
         blocks.stop()
         again = new_rocketmq_member(cluster, "tearing", ["torn"], instance="a", strategy="AVG_BY_CIRCLE", **QUICK)
         wait_until_assigned([again, circle], queues_of("torn", 6))
-        # Under the same id, and between two looks: to whoever looks it is the member that it was.
+        # Under the same id, and between two polls: to a poll it is the member that it was.
         story.record("the first starts anew like the other", [again, circle], ("strategy_changed", A))
     run = story.check()
     torn = next(row for row in rebalances_of(run, "tearing") if row.members_after == 2)
@@ -202,8 +202,8 @@ def test_members_that_pop_share_queues_by_message(
         [("member_joined", B)],
         [("member_joined", "127.0.0.1@c")],
     ]
-    computed = [own(held_at(run, "poppers", "computed", moment)) for moment in at]
+    computed = [own(held_at(run, "poppers", "computed", time)) for time in at]
     assert computed == [dict(zip((A, B, "127.0.0.1@c"), held, strict=False)) for held in wanted]
     assert {(row.unassigned_queues, row.idle_members) for row in rows} == {(0, 0)}
-    # Nobody owns a queue, and nobody is told to.
-    assert [own(held_at(run, "poppers", "reported", moment)) for moment in at] == [{}, {}, {}]
+    # No member owns a queue, and none is assigned one.
+    assert [own(held_at(run, "poppers", "reported", time)) for time in at] == [{}, {}, {}]

@@ -28,10 +28,10 @@ def held_by(members: Sequence[RocketMqMember], topic: str) -> Owners:
 
 
 def causes(tables: Path, group: str) -> list[tuple[str, str | None]]:
-    """Return why a group was dealt out again; its retry topic, which may come behind its members, aside."""
+    """Return why a group was assigned anew; its retry topic, which may come behind its members, aside."""
     found = [row for row in rows_of(tables, "rebalances") if row["group_id"] == group]
-    told = [one for row in sorted(found, key=lambda row: row["generation"]) for one in row["triggers"]]
-    named = [(one["kind"], one["member_id"] or one["topic"]) for one in told]
+    reported = [one for row in sorted(found, key=lambda row: row["generation"]) for one in row["triggers"]]
+    named = [(one["kind"], one["member_id"] or one["topic"]) for one in reported]
     return [one for one in named if not (one[1] or "").startswith("%RETRY%")]
 
 
@@ -46,9 +46,9 @@ def test_tables_and_pages_have_of_several_groups_what_their_members_report(
         new_rocketmq_member(cluster, "job-mixed", ["job-orders"], instance=name, strategy=strategy, **QUICK)
         for name, strategy in (("a", "AVG"), ("b", "AVG_BY_CIRCLE"))
     ]
-    heard = new_rocketmq_member(cluster, "job-heard", ["job-news"], instance="a", broadcasting=True, **QUICK)
+    broadcast = new_rocketmq_member(cluster, "job-heard", ["job-news"], instance="a", broadcasting=True, **QUICK)
     wait_until_assigned([a], queues_of("job-orders", 5))
-    wait_until_held({heard: queues_of("job-news", 3)})
+    wait_until_held({broadcast: queues_of("job-news", 3)})
 
     config, tables = tmp_path / "monitor.toml", tmp_path / "tables"
     config.write_text(f"{CONFIG}\n[rocketmq]\npoll_interval_ms = 1000\nrunning_info_share = 1.0\n")
@@ -87,7 +87,7 @@ def test_tables_and_pages_have_of_several_groups_what_their_members_report(
         }
     )
     wait_until_reported("job-mixed", mixed, "job-orders", "two strategies")
-    wait_until_reported("job-heard", [heard], "job-news", "broadcasting")
+    wait_until_reported("job-heard", [broadcast], "job-news", "broadcasting")
     running.signal(signal.SIGTERM)
     ended = running.wait()
     assert ended.exit_code == 0, ended.stderr[-3000:]

@@ -29,13 +29,13 @@ _PLAIN = {pa.string(): "varchar", pa.int64(): "bigint", pa.int32(): "integer", p
 def test_trino_gives_the_same_answers(tmp_path: Path) -> None:
     write_demo(tmp_path)
     tables = {name: Reader(tmp_path).rows(name) for name in TABLES}
-    asked = {name: {"limit": 100_000, **given(name, tables)} for name in questions()}
-    found = run([over(one, one.bound("trino", asked[name]), tables) for name, one in questions().items()])
+    requested = {name: {"limit": 100_000, **given(name, tables)} for name in questions()}
+    found = run([over(one, one.bound("trino", requested[name]), tables) for name, one in questions().items()])
     differing = {}
     for name, answered in zip(questions(), found, strict=True):
         rows = [tuple(row) for row in answered.get("rows", ())]
-        worked_out = [tuple(map(near, row)) for row in rows_of(tmp_path, name, **asked[name])]
-        if rows != worked_out or answered["columns"] != columns_of(tmp_path, name, asked[name]):
+        worked_out = [tuple(map(near, row)) for row in rows_of(tmp_path, name, **requested[name])]
+        if rows != worked_out or answered["columns"] != columns_of(tmp_path, name, requested[name]):
             first = next((pair for pair in zip_longest(rows, worked_out) if pair[0] != pair[1]), None)
             differing[name] = answered.get("error", first)
     assert not differing, differing

@@ -18,7 +18,7 @@ Held = dict[str, list[Queue]]
 _TIES = ("sticky", "range", "roundrobin", "cooperative-sticky")
 
 
-class NoAnswer(Exception):  # noqa: N818 - an answer of the model, not a fault of it
+class NoAnswer(Exception):  # noqa: N818 - an answer of the model, not a failure of it
     """The group's strategy cannot answer."""
 
 

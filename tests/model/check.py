@@ -69,7 +69,7 @@ def _time(row: Any) -> str:
 
 
 def smallest(batches: Batches, how: Conditions) -> Batches:
-    """Return what is left of a history when no event can be taken without the difference going away."""
+    """Return what is left of a history when no event can be taken without the difference being lost."""
     now = [list(batch) for batch in batches]
     changed = True
     while changed:

@@ -48,13 +48,13 @@ class Group(Reports):
         self.pending: Pending | None = None
         self.members: dict[str, Member] = {}
         self.departed: dict[str, dict[str, tuple[Any, int]]] = {}
-        self.known = False  # since it was made, or made anew
+        self.has_rows = False  # since it was made, or made anew
         self.settings: dict[str, tuple[Any, int]] = {}
         self.strategy: str | None = None
         self.last_applied: int | None = None
         self.deleted_at = 0  # what is older and comes late is of the group before
         self.queues_before = 0
-        self.gone_at: dict[str, int] = {}
+        self.departed_at: dict[str, int] = {}
         self.leaving: dict[str, tuple[Member, int, str]] = {}
         self.replaced: set[str] = set()  # ids whose place another one took
         self.renamed: dict[str, str] = {}  # of this moment: new id -> the id before it
@@ -72,8 +72,8 @@ class Group(Reports):
     # ---- time
 
     def timeout(self, member: Member) -> int:
-        told = member.fields().get("session_timeout_ms")
-        return TIMEOUTS[self.system] if told is None else told
+        reported = member.fields().get("session_timeout_ms")
+        return TIMEOUTS[self.system] if reported is None else reported
 
     def deadlines(self) -> dict[str, int]:
         return {
@@ -170,11 +170,11 @@ class Group(Reports):
     def alive(self, at: int, name: str, event: Event) -> None:
         member = self.members.get(name)
         if member is None:
-            if self.gone_at.get(name, 0) >= at and (event["type"] == "heartbeat" or name in self.replaced):
-                # Sent before it went: only a later one is a join, but what it says is known when it comes back.
-                gone = Member(at, "heartbeats", dict(self.departed.get(name, {})))
-                self.describe(gone, event, event["event_time"])
-                self.departed[name] = gone.described
+            if self.departed_at.get(name, 0) >= at and (event["type"] == "heartbeat" or name in self.replaced):
+                # Sent before it departed: only a later one is a join, but what it describes counts when it comes back.
+                departed = Member(at, "heartbeats", dict(self.departed.get(name, {})))
+                self.describe(departed, event, event["event_time"])
+                self.departed[name] = departed.described
                 return
             instance_id = event.get("instance_id")
             if instance_id is None and name in self.replaced:
@@ -208,11 +208,11 @@ class Group(Reports):
 
     def snapshot(self, at: int, event: Event, departures: dict[str, str]) -> None:
         self.is_polled, self.polled_at = True, at
-        told = under_present_ids(self, event)
-        replace_absent(self, at, told)
-        for name in sorted(self.members.keys() - told.keys()):
+        reported = under_present_ids(self, event)
+        replace_absent(self, at, reported)
+        for name in sorted(self.members.keys() - reported.keys()):
             departures[name] = self.depart(name, at, "absent_from_snapshot")
-        for name, info in told.items():
+        for name, info in reported.items():
             member = self.members.get(name) or self.join(at, name, "snapshots")
             self.describe(member, info, event["event_time"])
         self.last_applied = at
@@ -226,21 +226,21 @@ class Group(Reports):
 
     def forget(self, at: int, own: int) -> None:
         """Forget all but the counter: what comes next is another group."""
-        if self.known or self.is_listed:
+        if self.has_rows or self.is_listed:
             self.last_applied = max(at, self.last_applied or at)
             self.deleted_at = max(own, self.deleted_at)
-        self.known, self.is_polled, self.row, self.pending = False, False, None, None
+        self.has_rows, self.is_polled, self.row, self.pending = False, False, None, None
         self.is_listed, self.empty_mode = False, None
         self.polled_at = 0
         self.revoked = []
-        self.settings, self.departed, self.gone_at, self.replaced = {}, {}, {}, set()
+        self.settings, self.departed, self.departed_at, self.replaced = {}, {}, {}, set()
         self.forget_reports()
 
     def depart(self, name: str, at: int, reason: str) -> str:
         member = self.members.pop(name)
         member.described.pop("owned", None)
         self.departed[name] = member.described
-        self.gone_at[name] = at
+        self.departed_at[name] = at
         if name in self.beats and reason != "expired" and member.lives_by == "heartbeats":
             member.last = at
         self.leave(name, member, at, reason)
@@ -256,7 +256,7 @@ class Group(Reports):
         self.leaving[name] = (member, at, reason)
 
     def end_sessions(self, departures: dict[str, str]) -> None:
-        """End the sessions of this moment's departures; who is back within it never went."""
+        """End the sessions of this time's departures; a member that is back within it never departed."""
         for name, (member, at, reason) in sorted(self.leaving.items()):
             if name in self.members and reason != "replaced":
                 self.members[name].joined_at, self.members[name].is_new = member.joined_at, member.is_new
@@ -288,7 +288,7 @@ class Group(Reports):
     ) -> None:
         """Let a rebalance begin if the state after this moment differs from the one before it, or go on."""
         triggers, members_before = with_late(self, self.differences(before, settings, departures, grown), len(before))
-        if not triggers or (self.pending is None and not self.known and not self.members):
+        if not triggers or (self.pending is None and not self.has_rows and not self.members):
             return
         if self.pending is None:
             self.pending = Pending(at, members_before)
@@ -298,9 +298,9 @@ class Group(Reports):
     def settle(self) -> None:
         """Write the rebalance that has begun: its time is that of its last change, ids are as they were then."""
         pending, self.pending = self.pending, None
-        if not self.known:
+        if not self.has_rows:
             pending.triggers.append(("group_created", None, None))
-        self.known = True
+        self.has_rows = True
         self.generation += 1
         at = pending.changed_at
         for when, old, new in [one for one in pending.renames if one[0] <= at]:
@@ -374,11 +374,9 @@ class Group(Reports):
         except NoAnswer:
             named = self.shared().get("strategy")
             self.strategy, status = named and qualified_name(named, self.system), "failed"
-            standing = {(topic, one["broker"], one["queue_id"]) for topic, queues in topics.items() for one in queues}
+            current = {(topic, one["broker"], one["queue_id"]) for topic, queues in topics.items() for one in queues}
             self.held = {
-                name: [queue for queue in queues if queue in standing]
-                for name, queues in old.items()
-                if name in members
+                name: [queue for queue in queues if queue in current] for name, queues in old.items() if name in members
             }
         for member in self.members.values():
             member.described.pop("owned", None)

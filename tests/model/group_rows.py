@@ -55,7 +55,7 @@ class GroupRows:
         described = [member.fields().get("subscriptions") for member in self.members.values()]
         sets = {tuple(sorted(set(topics))) for topics in described if topics is not None}
         is_moving = self.revoked and row["members_after"] and row["status"] == "completed"
-        stands = {
+        current = {
             "strategy_failed": row["status"] == "failed",
             "expected_differs": row["agrees"] is False,
             "generations_missed": bool(row["generations_missed"]),
@@ -64,7 +64,7 @@ class GroupRows:
             "unassigned_queues": bool(row["unassigned_queues"] and row["members_after"] and not is_moving),
             "idle_members": bool(row["idle_members"] and row["queues_after"]),
         }
-        for kind, is_so in stands.items():
+        for kind, is_so in current.items():
             if anew and kind in ("strategy_failed", "generations_missed"):
                 continue
             if kind == "idle_members" and is_moving:  # the second half of the move shows it

@@ -102,7 +102,7 @@ class _Maker:
         self.present: dict[str, list[str]] = {group: [] for group in self.groups}
         self.subscriptions: dict[str, list[str]] = {}
         self.counts: dict[str, int] = {}
-        self.told: dict[str, list[dict[str, Any]]] = {}  # the newest queues of each topic
+        self.newest_queues: dict[str, list[dict[str, Any]]] = {}  # the newest queues of each topic
         self.assigned: dict[str, dict[str, list[dict[str, Any]]] | None] = {}
         self.coming: dict[str, dict[str, list[dict[str, Any]]]] = {}  # group -> after a cooperative move
         self.restarts: dict[tuple[str, str], int] = {}
@@ -194,7 +194,7 @@ class _Maker:
         queues = self.queues(count)
         if not (self.reported and "shrink" in self.features):  # reported partitions are evidence that they exist
             plain = [{"queue_id": number} for number in range(count)]
-            self.told[topic] = [{"topic": topic, **_place(one)} for one in queues.get("queues", plain)]
+            self.newest_queues[topic] = [{"topic": topic, **_place(one)} for one in queues.get("queues", plain)]
         self.event("topic_queues", topic=topic, **queues)
 
     def grow(self) -> None:
@@ -251,14 +251,22 @@ class _Maker:
         owned: dict[str, Any] = {}
         if self.is_cooperative and self.chance.random() < 0.7:
             owned["owned"] = [
-                one for topic in sorted(self.told) for one in self.told[topic] if self.chance.random() < 0.3
+                one
+                for topic in sorted(self.newest_queues)
+                for one in self.newest_queues[topic]
+                if self.chance.random() < 0.3
             ]
         self.event(
             "member_joined", group=group, member_id=self.name(group, member), **self.description(member), **owned
         )
 
     def some_queues(self, share: float) -> list[dict[str, Any]]:
-        return [one for topic in sorted(self.told) for one in self.told[topic] if self.chance.random() < share]
+        return [
+            one
+            for topic in sorted(self.newest_queues)
+            for one in self.newest_queues[topic]
+            if self.chance.random() < share
+        ]
 
     def beat(self) -> None:
         group, member = self.anyone()
@@ -358,7 +366,7 @@ class _Maker:
             mine = [member for member in members if topic in self.subscribe(member)]
             if self.chance.random() < 0.2:
                 self.chance.shuffle(mine)
-            if "late_topics" in self.features and topic not in self.told and self.chance.random() < 0.2:
+            if "late_topics" in self.features and topic not in self.newest_queues and self.chance.random() < 0.2:
                 continue  # there is no such topic yet
             count = self.counts.setdefault(topic, self.chance.randint(1, 4))
             if count < 12 and self.chance.random() < 0.1:  # the record names partitions that metadata has not shown

@@ -24,19 +24,21 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
     before, settings = group.fields(), group.shared()
     departures: dict[str, str] = {}
     name, own = event.get("member_id", ""), event["event_time"]
-    members_before, is_heeded, is_over = len(before), False, False
+    members_before, is_described, is_over = len(before), False, False
     triggers: list[Trigger] = []
     group.beats, group.renamed = set(), {}
     match event["type"]:
         case "member_joined" | "heartbeat" if name in group.members:
             member = group.members[name]
             member.last = max(member.last, own)
-            is_heeded = group.describe(member, event | {"owned": None}, own)  # what it owned then says nothing of now
+            is_described = group.describe(
+                member, event | {"owned": None}, own
+            )  # what it owned then says nothing of now
             if member.lives_by != "heartbeats" and own >= member.joined_at:
-                member.lives_by, member.not_before = "heartbeats", at if is_heeded else group.last_applied or 0
+                member.lives_by, member.not_before = "heartbeats", at if is_described else group.last_applied or 0
         case "member_joined" | "heartbeat":
             former = Member(own, "heartbeats", dict(group.departed.get(name, {}))).fields()
-            is_heeded = _take_absent(group, at, name, event, others)
+            is_described = _take_absent(group, at, name, event, others)
             if name in group.members and group.members[name].joined_at < at:
                 # Its session goes on: what it describes anew is a change within it, and another cause.
                 triggers.append(("member_joined", name, None))
@@ -58,7 +60,7 @@ def take_late(group: Group, at: int, event: Event, others: list[Event]) -> None:
     for one in before.keys() & group.members.keys():
         if group.fields()[one].get("session_timeout_ms") != before[one].get("session_timeout_ms"):
             group.members[one].not_before = at
-    if event["type"] != "heartbeat" or is_heeded:
+    if event["type"] != "heartbeat" or is_described:
         group.tables.late[f"{group.cluster}/{group.name}"] += 1
     triggers += group.differences(before, settings, departures, set())
     group.end_sessions(departures)
@@ -89,7 +91,7 @@ def _take_poll(group: Group, at: int, event: Event, others: list[Event]) -> dict
             if not _is_alive_after(group, name, own, others):
                 departures[name] = group.depart(name, at, "absent_from_snapshot")
         for name in shown.keys() - group.members.keys():
-            if group.gone_at.get(name, own) <= own:
+            if group.departed_at.get(name, own) <= own:
                 group.join(at, name, "snapshots")
         group.is_polled, group.polled_at = True, own
         group.last_applied = at
@@ -112,26 +114,26 @@ def _take_absent(group: Group, at: int, name: str, event: Event, others: list[Ev
     row = _last_session(group, name)
     then = Member(own, "heartbeats", dict(group.departed.get(name, {})))
     if row is not None and row["left_reason"] == "expired" and row["joined_at"] <= own <= row["left_at"]:
-        is_told = group.describe(then, event, own)
+        is_reported = group.describe(then, event, own)
         last = max(own, row["last_heartbeat_at"])
         left_at = max(last + group.timeout(then), row["left_at"])
         group.departed[name] = then.described
         if (last, left_at) == (row["last_heartbeat_at"], row["left_at"]):
-            return is_told
+            return is_reported
         row["last_heartbeat_at"] = last
         if left_at < at:
-            row["left_at"] = group.gone_at[name] = left_at
+            row["left_at"] = group.departed_at[name] = left_at
             return True
         group.tables.members.remove(row)
         group.join(at, name, "heartbeats").joined_at = row["joined_at"]
         group.members[name].last = last
         return True
-    gone_at = group.gone_at.get(name)
+    departed_at = group.departed_at.get(name)
     is_replaced = name in group.replaced
-    if gone_at is not None and own - (event["type"] == "heartbeat" or is_replaced) < gone_at:
-        is_told = group.describe(then, event, own)
+    if departed_at is not None and own - (event["type"] == "heartbeat" or is_replaced) < departed_at:
+        is_reported = group.describe(then, event, own)
         group.departed[name] = then.described
-        return is_told
+        return is_reported
     instance_id = event.get("instance_id") or (then.fields().get("instance_id") if is_replaced else None)
     former = former_of(group, instance_id, group.members)
     if former is not None and not _is_alive_after(group, former, own, others):
@@ -147,7 +149,7 @@ def _take_absent(group: Group, at: int, name: str, event: Event, others: list[Ev
         left_at = own + group.timeout(then)
         ended = {"left_at": left_at, "left_reason": "expired", "last_heartbeat_at": own}
         group.tables.members.append(group.session(name, then) | ended)
-        group.departed[name], group.gone_at[name] = then.described, left_at
+        group.departed[name], group.departed_at[name] = then.described, left_at
         return True
     then.joined_at = at
     group.departed.pop(name, None)
@@ -158,7 +160,7 @@ def _take_absent(group: Group, at: int, name: str, event: Event, others: list[Ev
 def _last_session(group: Group, name: str) -> dict[str, Any] | None:
     mine = (group.cluster, group.name, name)
     rows = [one for one in group.tables.members if (one["cluster"], one["group_id"], one["member_id"]) == mine]
-    return rows[-1] if rows and rows[-1]["left_at"] == group.gone_at.get(name) else None
+    return rows[-1] if rows and rows[-1]["left_at"] == group.departed_at.get(name) else None
 
 
 def shows_itself(event: Event, name: str | None) -> bool:
@@ -175,7 +177,9 @@ def take_late_of_reported(group: ReportedGroup, at: int, event: Event) -> None:
     if event["type"] == "assignment_reported":
         group.take_report(at, event, is_listed=True)
     elif event["type"] == "member_left" and name in group.members and own >= group.members[name].last:
-        group.members[name].said_goodbye = max(own, group.members[name].said_goodbye or own)  # the newest one counts
+        group.members[name].leave_event_at = max(
+            own, group.members[name].leave_event_at or own
+        )  # the newest one counts
     elif event["type"] == "group_deleted" and own >= max(group.since, group.last_snapshot_at):
         group.delete(at, own)
     elif event["type"] == "group_snapshot" and event["generation"] < (group.reported_generation or 0):
@@ -191,7 +195,7 @@ def _is_evidence(group: ReportedGroup, at: int, event: Event) -> bool:
     name, own = event["member_id"], event["event_time"]
     member = group.members.get(name)
     if member is None:
-        is_new = own > group.gone_at.get(name, 0) and (name, own) not in group.strangers
+        is_new = own > group.departed_at.get(name, 0) and (name, own) not in group.strangers
         group.strangers.add((name, own))
         return is_new
     was_silent = member.lives_by != "heartbeats" or member.last + group.timeout(member) < at

@@ -26,7 +26,7 @@ class Member:
         self.last = at  # the last heartbeat; a snapshot is none
         self.lives_by = lives_by
         self.described = described  # field -> (value, event time that carried it)
-        self.said_goodbye: int | None = None
+        self.leave_event_at: int | None = None
         self.shown_at = at  # the last generation that has it
         self.is_new = True  # since the last rebalance
         self.not_before = at  # a changed timeout ends no session before the change

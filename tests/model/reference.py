@@ -81,12 +81,12 @@ class Cluster:
             now = min(times)
             events = sorted((event for when, event in timed if when == now), key=_place)
             timed = [(when, event) for when, event in timed if when != now]
-            known = self.topics.at(now)
+            topics = self.topics.at(now)
             for event in events:
                 if event["type"] == "topic_queues":
                     self.topics.take(event)
             after = self.topics.at(now)
-            grown = {topic for topic in after if after[topic] != known.get(topic, [])}
+            grown = {topic for topic in after if after[topic] != topics.get(topic, [])}
             for name in sorted(self.groups):
                 mine = [event for event in events if event.get("group") == name]
                 group = self.groups[name]

@@ -15,7 +15,7 @@ from tests.model.times import Event
 from tests.model.topics import Topics
 from udfs.strategies.registry import names, qualified_name
 
-Known = dict[str, list[dict[str, Any]]]
+TopicQueues = dict[str, list[dict[str, Any]]]
 
 
 # What a generation is computed with: a member's own words change nothing of it.
@@ -37,7 +37,7 @@ class ReportedGroup(Group):
         self.counted_at: dict[str, int] = {}  # which generation showed these queues first
         self.left_out: set[str] = set()  # topics that an assignment shows as deleted, and metadata does not
         self.is_waiting = False  # nothing is computed for it yet
-        self.known_then: Known = {}  # the topics as it knew them
+        self.topics_then: TopicQueues = {}  # the topics as it knew them
         self.renames: list[tuple[int, str, str]] = []  # since it began: when, the former id, the new one
         # Spans open before it, and those that had ended.
         self.spans_then: tuple[dict[Any, dict[str, Any]], set[int]] = {}, set()
@@ -78,13 +78,15 @@ class ReportedGroup(Group):
             case "member_joined" | "heartbeat" if name in self.members:
                 member = self.members[name]
                 member.last, member.lives_by = max(member.last, at), "heartbeats"
-                member.said_goodbye = None
+                member.leave_event_at = None
                 own = {field: value for field, value in event.items() if field not in OF_A_GENERATION}
                 self.describe(member, own, event["event_time"])
             case "assignment_reported":
                 self.take_report(at, event)
             case "member_left" if name in self.members:
-                self.members[name].said_goodbye = max(at, self.members[name].said_goodbye or at)  # the newest counts
+                self.members[name].leave_event_at = max(
+                    at, self.members[name].leave_event_at or at
+                )  # the newest counts
             case "group_deleted":
                 self.delete(at, event["event_time"])
 
@@ -99,14 +101,14 @@ class ReportedGroup(Group):
         self.held, self.queues_before, self.reported = {}, 0, None
         self.unknown, self.counted, self.strategy = set(), {}, None
         self.reported_generation, self.generation = None, self.counted_generations
-        self.known = True  # if only as a generation without members
+        self.has_rows = True  # if only as a generation without members
         self.forget(at, own)
 
     def note_expiries(self, clock: int) -> None:
         """Note the sessions that are over before a time: no generation has shown that, but it was applied."""
         for member in self.members.values():
             deadline = max(member.last + self.timeout(member), member.not_before)
-            is_over = member.lives_by == "heartbeats" and member.said_goodbye is None and deadline < clock
+            is_over = member.lives_by == "heartbeats" and member.leave_event_at is None and deadline < clock
             if is_over and deadline >= (self.last_applied or 0):
                 self.last_applied = self.expired_at = deadline
 
@@ -119,20 +121,20 @@ class ReportedGroup(Group):
         number, own = event["generation"], event["event_time"]
         self.last_applied = max(at, self.last_applied or 0)
         is_older, self.last_snapshot_at = own < self.last_snapshot_at, max(own, self.last_snapshot_at)
-        told = under_present_ids(self, event)
+        reported = under_present_ids(self, event)
         self.is_polled = True
         last = self.reported_generation
         if self.pending is not None:
             self.settle()
-        if self.known and last == number and is_older:  # newer ones have shown the rest
-            for name, info in told.items():
+        if self.has_rows and last == number and is_older:  # newer ones have shown the rest
+            for name, info in reported.items():
                 if name in self.members:
                     self.describe(self.members[name], info | {"subscriptions": None}, own)
             return
-        if self.known and last == number:
-            self.take_returns(at, told, ())
-        if self.known and last == number and told.keys() == self.members.keys():
-            for name, info in told.items():
+        if self.has_rows and last == number:
+            self.take_returns(at, reported, ())
+        if self.has_rows and last == number and reported.keys() == self.members.keys():
+            for name, info in reported.items():
                 self.describe(self.members[name], info | {"subscriptions": None}, own)
             if event.get("assignments") is not None:
                 self.reported = self.reported_by(event)
@@ -140,23 +142,23 @@ class ReportedGroup(Group):
                 self.reporters |= self.members.keys()
                 self.compare(at)
             return
-        if number == 0 and not told and not self.members:
+        if number == 0 and not reported and not self.members:
             self.reported_generation = 0
             return
         if last is None:
             self.counted_generations = self.generation
             self.last_strategy, self.shown = self.strategy, self.fields()
-            known = self.topics.at(at - 1)
-            self.counted = {one: names_of(known[one]) for one in self.subscribed(self.shown) if known.get(one)}
+            topics = self.topics.at(at - 1)
+            self.counted = {one: names_of(topics[one]) for one in self.subscribed(self.shown) if topics.get(one)}
         self.since_before = self.since
         for one in goodbyes:
             if one["member_id"] in self.members:
-                self.members[one["member_id"]].said_goodbye = at
-        absent = self.members.keys() - told.keys()
-        back = self.take_returns(at, told, {one for one in absent if self.has_departed(self.members[one], at)})
+                self.members[one["member_id"]].leave_event_at = at
+        absent = self.members.keys() - reported.keys()
+        back = self.take_returns(at, reported, {one for one in absent if self.has_departed(self.members[one], at)})
         before = {name: member.fields() for name, member in self.members.items()}
         subscribed = self.subscribed(before)
-        triggers = self.membership_changes(at, told)
+        triggers = self.membership_changes(at, reported)
         triggers += self.description_changes(before, self.fields())
         named = event.get("strategy")
         if named and before and self.last_strategy not in (None, qualified_name(named, self.system)):
@@ -166,29 +168,29 @@ class ReportedGroup(Group):
         triggers += self.count_changes(at, event.get("assignments"))
         if not triggers and event.get("assignments") is not None and named in ("range", "cooperative-sticky"):
             triggers = self.deletions(at, event["assignments"], subscribed, is_cooperative=named != "range")
-        if self.known and last is not None and number <= last:
+        if self.has_rows and last is not None and number <= last:
             triggers.append(("coordinator_changed", None, None))
         if is_late:
             triggers.append(("late_evidence", None, None))
         shown = event.get("assignments") or {}
-        told = {(one["topic"], None, one["queue_id"]) for name in self.members for one in shown.get(name, ())}
-        if before and told.intersection(self.revoked):
+        reported = {(one["topic"], None, one["queue_id"]) for name in self.members for one in shown.get(name, ())}
+        if before and reported.intersection(self.revoked):
             triggers.append(("cooperative_follow_up", None, None))
         missed = None
-        if not self.known:
+        if not self.has_rows:
             triggers.append(("group_created", None, None))
         elif last is not None and number > last + 1:
             missed = number - last - 1
-        self.known, self.generation = True, number
+        self.has_rows, self.generation = True, number
         self.reported_generation, self.since, self.last_applied = number, at, at
         # A static member's return makes a generation where what it sends with it is other than before.
         triggers = triggers or [("subscription_changed", name, None) for name in back]
         self.write(at, event, triggers or [("unexplained", None, None)], len(before), missed)
 
-    def take_returns(self, at: int, told: dict[str, Any], gone: Collection[str]) -> list[str]:
+    def take_returns(self, at: int, reported: dict[str, Any], departed: Collection[str]) -> list[str]:
         """Let static members that a generation shows under new ids go on; return these."""
         self.renamed = {}
-        replace_absent(self, at, told, gone)
+        replace_absent(self, at, reported, departed)
         self.end_sessions({})
         self.renames += [(at, old, name) for name, old in self.renamed.items()]
         for name, old in self.renamed.items():
@@ -200,26 +202,26 @@ class ReportedGroup(Group):
         """Return whether a member that a generation lacks is known to have departed."""
         return self.departure(member, at)[0] != "member_gone"
 
-    def membership_changes(self, at: int, told: dict[str, Any]) -> list[Trigger]:
+    def membership_changes(self, at: int, reported: dict[str, Any]) -> list[Trigger]:
         triggers: list[Trigger] = []
-        for name in sorted(self.members.keys() - told.keys()):
+        for name in sorted(self.members.keys() - reported.keys()):
             kind, when, reason = self.departure(self.members[name], at)
             triggers.append((kind, name, None))
             self.depart(name, when, reason)
         self.end_sessions({})
-        for name, info in told.items():
+        for name, info in reported.items():
             if name not in self.members:
                 triggers.append(("member_joined", name, None))
                 self.join(at, name, "snapshots")
             self.members[name].shown_at = at
             self.describe(self.members[name], info, at)
-        self.members = {name: self.members[name] for name in told}  # ties of strategies depend on the leader's list
+        self.members = {name: self.members[name] for name in reported}  # ties of strategies depend on the leader's list
         return triggers
 
     def departure(self, member: Member, at: int) -> tuple[str, int, str]:
-        """Return how a member went that a generation does not show: by what it said, else by its silence."""
-        if member.said_goodbye is not None and member.said_goodbye <= at:
-            return "member_left", member.said_goodbye, "left"
+        """Return how a member departed that a generation does not show: by its own leave, else by its silence."""
+        if member.leave_event_at is not None and member.leave_event_at <= at:
+            return "member_left", member.leave_event_at, "left"
         deadline = max(member.last + self.timeout(member), member.not_before)
         if member.lives_by == "heartbeats" and member.shown_at <= deadline < at:
             return "session_expired", deadline, "expired"
@@ -233,10 +235,10 @@ class ReportedGroup(Group):
                     triggers.append((kind, name, None))
         return triggers
 
-    def count_changes(self, at: int, told: dict[str, Any] | None) -> list[Trigger]:
+    def count_changes(self, at: int, reported: dict[str, Any] | None) -> list[Trigger]:
         """Return the topics that have other queues than in the last generation; a first sight is no change."""
-        now, triggers = self.topics_at(at, told or {}), []
-        named = {one["topic"] for held in (told or {}).values() for one in held}
+        now, triggers = self.topics_at(at, reported or {}), []
+        named = {one["topic"] for held in (reported or {}).values() for one in held}
         subscribed = {topic for fields in self.fields().values() for topic in fields.get("subscriptions") or ()}
         for topic in sorted(subscribed & self.counted.keys()):
             if not (self.counted[topic] or self.topics.counts_as_reported(topic, at) or topic in named):
@@ -246,18 +248,20 @@ class ReportedGroup(Group):
         if self.reported is not None and self.last_strategy != "kafka.cooperative-sticky":
             # Its leader handed out all that there was: what is named only now has been made since.
             held_before = {topic for queues in self.reported.values() for topic, _, _ in queues}
-            known = self.topics.at(at)
+            topics = self.topics.at(at)
             subscribed &= {topic for fields in self.shown.values() for topic in fields.get("subscriptions") or ()}
-            new = named & subscribed - self.counted.keys() - known.keys() - held_before
+            new = named & subscribed - self.counted.keys() - topics.keys() - held_before
             triggers += [("queue_count_changed", None, topic) for topic in sorted(new)]
         return triggers
 
-    def deletions(self, at: int, told: dict[str, Any], subscribed: set[str], *, is_cooperative: bool) -> list[Trigger]:
+    def deletions(
+        self, at: int, reported: dict[str, Any], subscribed: set[str], *, is_cooperative: bool
+    ) -> list[Trigger]:
         """Return the topics of which an assignment that nothing else explains leaves queues out that it gave before."""
-        now = {(one["topic"], None, one["queue_id"]) for held in told.values() for one in held}
-        gone = {queue[0] for queues in (self.reported or {}).values() for queue in queues if queue not in now}
+        now = {(one["topic"], None, one["queue_id"]) for held in reported.values() for one in held}
+        deleted = {queue[0] for queues in (self.reported or {}).values() for queue in queues if queue not in now}
         found = []
-        for topic in sorted(gone & subscribed & self.topics.at(at).keys()):
+        for topic in sorted(deleted & subscribed & self.topics.at(at).keys()):
             kept = [number for one, _, number in now if one == topic]
             moving = is_cooperative and (kept or topic in {queue[0] for queue in self.revoked})
             if not moving and max(kept, default=-1) + 1 < len(self.counted.get(topic, ())):
@@ -269,20 +273,20 @@ class ReportedGroup(Group):
 
     def write(self, at: int, event: Event, triggers: list[Trigger], members_before: int, missed: int | None) -> None:
         members = self.fields()
-        told = event.get("assignments")
-        known = self.known_then = self.topics_at(at, told or {})
+        reported = event.get("assignments")
+        topics = self.topics_then = self.topics_at(at, reported or {})
         if not members and self.reported is not None:
-            told = {}
+            reported = {}
         before, before_reported = self.held, self.reported
         self.basis = self.held if before_reported is None else before_reported
         self.named = event.get("strategy")
         self.shown, self.renames = members, []
         self.reported_up_to = max(at, self.topics.floor)
-        self.is_guessed = told is not None
-        self.compute(members, known, at)
+        self.is_guessed = reported is not None
+        self.compute(members, topics, at)
         self.spans_then = dict(self.spans), {id(span) for span in self.tables.spans}
         self.open_spans(at, "computed", self.held, inferred=self.unknown)
-        queues = len(wanted_queues(members, known))
+        queues = len(wanted_queues(members, topics))
         row = {
             "cluster": self.cluster, "group_id": self.name, "event_time": at, "generation": self.generation,
             "generation_source": "reported", "trigger": self.main(triggers), "triggers": sorted(triggers, key=repr),
@@ -291,59 +295,59 @@ class ReportedGroup(Group):
             "queues_before": self.queues_before, "queues_after": queues,
             "generations_missed": missed, "agrees": None, "queues_differing": None,
         }  # fmt: skip
-        if told is None:
-            row |= compared(owners(before), owners(self.held)) | self.balance(members, known, self.held)
+        if reported is None:
+            row |= compared(owners(before), owners(self.held)) | self.balance(members, topics, self.held)
         else:
             self.reported = self.reported_by(event)
             row |= compared(owners(before if before_reported is None else before_reported), owners(self.reported))
-            row |= self.balance(members, known, self.reported) | self.agreement()
+            row |= self.balance(members, topics, self.reported) | self.agreement()
             self.open_spans(max(at, self.changed_at), "reported", self.reported)
-        if self.is_waiting and queues and told is None:  # nothing is computed yet
+        if self.is_waiting and queues and reported is None:  # nothing is computed yet
             row |= dict.fromkeys(BALANCE, 0)
         held_before = owners(before if before_reported is None else before_reported)
         held_now = owners(self.reported or {})
         # A move that a join interrupts goes on; so does one of which a generation shows nothing.
-        goes_on = told is None or any(kind == "member_joined" for kind, _, _ in triggers)
-        waiting = [one for one in self.revoked if goes_on]
-        if told is not None:
+        continues = reported is None or any(kind == "member_joined" for kind, _, _ in triggers)
+        waiting = [one for one in self.revoked if continues]
+        if reported is not None:
             waiting = [one for one in [*waiting, *held_before] if one not in held_now]
         is_cooperative = self.strategy == "kafka.cooperative-sticky" and members
         if members:
-            there = set(wanted_queues(members, known))
+            there = set(wanted_queues(members, topics))
             self.revoked = [one for one in waiting if is_cooperative and one in there]
-        counted = {topic: names_of(known[topic]) for topic in self.subscribed(members) & known.keys()}
+        counted = {topic: names_of(topics[topic]) for topic in self.subscribed(members) & topics.keys()}
         kept = {topic for topic in counted if counted[topic] == self.counted.get(topic)}
         # Queues that newer metadata lacks are not shown by what members were said to hold before.
         held = [queue for queues in (self.reported or {}).values() for queue in queues] + self.revoked
-        gone = {topic for topic, _, number in held if topic in counted and number >= len(counted[topic])}
-        kept_at = {topic: self.counted_at.get(topic, self.since_before if topic in gone else at) for topic in counted}
-        self.counted_at = {topic: kept_at[topic] if topic in kept | gone else at for topic in counted}
+        lost = {topic for topic, _, number in held if topic in counted and number >= len(counted[topic])}
+        kept_at = {topic: self.counted_at.get(topic, self.since_before if topic in lost else at) for topic in counted}
+        self.counted_at = {topic: kept_at[topic] if topic in kept | lost else at for topic in counted}
         self.counted = counted
         self.last_strategy = self.strategy or self.last_strategy
         self.queues_before = queues
         self.row = row
         self.tables.rebalances.append(row)
         self.find(at, row)
-        self.begin_to_report(at, () if told is None else self.members)
+        self.begin_to_report(at, () if reported is None else self.members)
 
     def reported_by(self, event: Event) -> Held:
         """Return the whole assignment that a snapshot reports."""
-        told, own = event.get("assignments") or {}, event["event_time"]
-        newer = {name: held for name, held in (self.reported or {}).items() if self.told.get(name, 0) > own}
+        reported, own = event.get("assignments") or {}, event["event_time"]
+        newer = {name: held for name, held in (self.reported or {}).items() if self.newest_report.get(name, 0) > own}
         self.assigned_at = own
-        self.told = {name: max(own, self.told.get(name, 0)) for name in self.members}
-        held = {name: [(one["topic"], None, one["queue_id"]) for one in held] for name, held in told.items()}
+        self.newest_report = {name: max(own, self.newest_report.get(name, 0)) for name in self.members}
+        held = {name: [(one["topic"], None, one["queue_id"]) for one in held] for name, held in reported.items()}
         return {name: queues for name, queues in (held | newer).items() if name in self.members}
 
-    def topics_at(self, at: int, told: dict[str, Any]) -> Known:
+    def topics_at(self, at: int, reported: dict[str, Any]) -> TopicQueues:
         """Return the topics at a time; an assignment that names more partitions than metadata is evidence too."""
         named_counts: dict[str, tuple[int, int]] = {}  # topic -> partitions, and as of when
-        for held in told.values():
+        for held in reported.values():
             for one in held:
                 topic, count = one["topic"], one["queue_id"] + 1
                 if count > named_counts.get(topic, (0, 0))[0]:
                     named_counts[topic] = (count, at)
-        known = self.topics.at(at)
+        topics = self.topics.at(at)
         for held in [
             *(self.reported or {}).values(),
             self.revoked if self.row and self.row["members_after"] else [],
@@ -352,30 +356,30 @@ class ReportedGroup(Group):
                 if topic in self.subscribed(self.shown) and number >= named_counts.get(topic, (0, 0))[0]:
                     named_counts[topic] = (number + 1, self.counted_at.get(topic, self.since_before))
         for topic, (count, since) in named_counts.items():
-            queues = known.get(topic, [])
+            queues = topics.get(topic, [])
             if len(queues) < count and self.topics.reported_at(topic, at) <= since <= at:
                 more = range(len(queues), count)
-                known[topic] = queues + [{"broker": None, "queue_id": number, "racks": None} for number in more]
-        named = [one for held in told.values() for one in held]
+                topics[topic] = queues + [{"broker": None, "queue_id": number, "racks": None} for number in more]
+        named = [one for held in reported.values() for one in held]
         for topic in self.left_out:
             number = max((one["queue_id"] for one in named if one["topic"] == topic), default=-1) + 1
-            known[topic] = [{"broker": None, "queue_id": one, "racks": None} for one in range(number)]
+            topics[topic] = [{"broker": None, "queue_id": one, "racks": None} for one in range(number)]
         for topic, before in self.counted.items():
             numbers = [one["queue_id"] for one in named if one["topic"] == topic]
-            if numbers and max(numbers) < len(before) < len(known.get(topic, [])):
-                known[topic] = known[topic][: len(before)]  # the generation does not show the growth yet
-        return known
+            if numbers and max(numbers) < len(before) < len(topics.get(topic, [])):
+                topics[topic] = topics[topic][: len(before)]  # the generation does not show the growth yet
+        return topics
 
     def subscribed(self, members: dict[str, dict[str, Any]]) -> set[str]:
         return {topic for fields in members.values() for topic in fields.get("subscriptions") or ()}
 
-    def compute(self, members: dict[str, dict[str, Any]], known: Known, at: int) -> None:
+    def compute(self, members: dict[str, dict[str, Any]], topics: TopicQueues, at: int) -> None:
         """Request the strategy, once every subscribed topic is known; until then what members held stands."""
         self.unknown = {topic for topic in self.subscribed(members) if not self.topics.counts_as_reported(topic, at)}
-        standing = set(wanted_queues(members, known))
+        current = set(wanted_queues(members, topics))
         self.status, named = "completed", self.named or self.shared().get("strategy")
         # The first half of a move does not name the queues that are still to be released.
-        is_half = named == "cooperative-sticky" and any(not known.get(topic) for topic in self.unknown)
+        is_half = named == "cooperative-sticky" and any(not topics.get(topic) for topic in self.unknown)
         self.is_waiting = bool(self.unknown) and (not self.is_guessed or is_half)
         if not members:
             self.strategy, self.held = None, {}
@@ -385,7 +389,7 @@ class ReportedGroup(Group):
             self.strategy, held = allocate(
                 group=self.name, system=self.system, mode=self.shared()["mode"], named=named,
                 members={former.get(name, name): fields for name, fields in members.items()},
-                topics=known, owned=self.basis,
+                topics=topics, owned=self.basis,
             )  # fmt: skip
             held = {name: held[former.get(name, name)] for name in members}
         except NoAnswer as failure:
@@ -396,7 +400,7 @@ class ReportedGroup(Group):
             self.status, held = f"failed {failure}"[:6], {}
         if self.is_waiting or self.status == "failed":
             held = {
-                name: [queue for queue in queues if queue in standing]
+                name: [queue for queue in queues if queue in current]
                 for name, queues in self.held.items()
                 if name in members
             }
@@ -405,16 +409,18 @@ class ReportedGroup(Group):
     def agreement(self) -> dict[str, Any]:
         if self.reported is None or self.is_waiting or self.status != "completed" or self.strategy not in names():
             return {"agrees": None, "queues_differing": None}
-        computed, told = owners(self.held), owners(self.reported)
-        differing = sum(computed.get(one, set()) != told.get(one, set()) for one in computed.keys() | told.keys())
-        if differing and self.unknown & self.known_then.keys():  # a guess proves nothing
+        computed, reported = owners(self.held), owners(self.reported)
+        differing = sum(
+            computed.get(one, set()) != reported.get(one, set()) for one in computed.keys() | reported.keys()
+        )
+        if differing and self.unknown & self.topics_then.keys():  # a guess proves nothing
             return {"agrees": None, "queues_differing": None}
         return {"agrees": not differing, "queues_differing": differing}
 
     def differing(self) -> int | None:
         if self.is_waiting:
             return None
-        if self.unknown and (not self.is_guessed or self.unknown & self.known_then.keys()):
+        if self.unknown and (not self.is_guessed or self.unknown & self.topics_then.keys()):
             return None  # a guess proves nothing
         return super().differing()
 
@@ -430,26 +436,26 @@ class ReportedGroup(Group):
         if self.unknown == waited:
             return
         members = self.fields()
-        known = dict(self.known_then)
+        topics = dict(self.topics_then)
         for topic in self.subscribed(members):
             first = self.topics.first(topic, at)
             if first is not None and not self.topics.was_reported(topic, self.reported_up_to):
                 named = [
-                    one for one in known.get(topic, []) if one["queue_id"] not in {one["queue_id"] for one in first}
+                    one for one in topics.get(topic, []) if one["queue_id"] not in {one["queue_id"] for one in first}
                 ]
-                known[topic] = sorted(first + named, key=lambda one: one["queue_id"])
+                topics[topic] = sorted(first + named, key=lambda one: one["queue_id"])
         for topic in waited - self.unknown:
-            self.counted[topic] = names_of(known[topic])
-        self.queues_before = len(wanted_queues(members, known))
+            self.counted[topic] = names_of(topics[topic])
+        self.queues_before = len(wanted_queues(members, topics))
         row = self.row | {"queues_after": self.queues_before}
         if not self.unknown:
             before = owners(self.held)
-            self.compute(members, known, at)
+            self.compute(members, topics, at)
             self.unknown = set()
             if owners(self.held) != before or not self.has_spans():
                 self.write_anew()
             held = self.held if self.reported is None or not self.is_guessed else self.reported
-            row |= self.balance(members, known, held)
+            row |= self.balance(members, topics, held)
             row |= self.agreement() if self.reporters >= self.members.keys() else {}
             self.find(at, row, anew=True)
         self.row = row
@@ -466,8 +472,8 @@ class ReportedGroup(Group):
             for span in self.tables.spans
             if id(span) in ended_then or (span["origin"], span["cluster"], span["group_id"]) != mine
         ]
-        told = {key: span for key, span in self.spans.items() if key[0] != "computed"}
-        self.spans = told | {key: span for key, span in open_then.items() if key[0] == "computed"}
+        reported = {key: span for key, span in self.spans.items() if key[0] != "computed"}
+        self.spans = reported | {key: span for key, span in open_then.items() if key[0] == "computed"}
         self.open_spans(self.since, "computed", under_former_ids(self.held, self.renames), inferred=None)
         for at, old, new in self.renames:
             self.rename_spans(at, old, new, "computed")

@@ -20,8 +20,8 @@ class Reports(GroupRows):
         self.held: Held = {}
         self.reported: Held | None = None  # what the source says of the current generation
         self.row: dict[str, Any] | None = None
-        self.seen: dict[str, int] = {}  # id -> when it was first applied
-        self.told: dict[str, int] = {}  # member -> the time of its newest report
+        self.first_applied: dict[str, int] = {}  # id -> when it was first applied
+        self.newest_report: dict[str, int] = {}  # member -> the time of its newest report
         self.assigned_at = 0  # the time of the newest whole assignment
         self.early: list[Event] = []  # reports of generations to come, by time
         self.reporters: set[str] = set()  # members that have reported since the last generation
@@ -33,10 +33,10 @@ class Reports(GroupRows):
         name = event.get("event_id")
         if name is None:
             return False
-        first, counts_from = self.seen.get(name), max(event["event_time"], clock)
+        first, counts_from = self.first_applied.get(name), max(event["event_time"], clock)
         if first is not None and counts_from - first <= 600_000:
             return True
-        self.seen[name] = counts_from
+        self.first_applied[name] = counts_from
         return False
 
     def take_reports(self, at: int) -> None:
@@ -47,20 +47,20 @@ class Reports(GroupRows):
 
     def agreement_of_reports(self, at: int, status: str, mode: str) -> dict[str, Any]:
         """Return whether all members report what a generation gives them before it is decided."""
-        told = {
+        reported = {
             one["member_id"]: queues_of(one, self.system)
             for one in self.early
             if one["member_id"] in self.members and one["generation"] == self.generation and one["event_time"] >= at
         }
-        is_whole = bool(self.members) and told.keys() >= self.members.keys()
+        is_whole = bool(self.members) and reported.keys() >= self.members.keys()
         if not is_whole or status != "completed" or mode != "clustering":
             return {"agrees": None, "queues_differing": None}
-        differing = different(self.held, told)
+        differing = different(self.held, reported)
         return {"agrees": not differing, "queues_differing": differing}
 
     def forget_reports(self) -> None:
         """Forget what was reported of a group that is no more."""
-        self.reported, self.told, self.early, self.reporters, self.changed_at = None, {}, [], set(), 0
+        self.reported, self.newest_report, self.early, self.reporters, self.changed_at = None, {}, [], set(), 0
         self.assigned_at = 0
 
     def take_report(self, at: int, event: Event, is_listed: bool = False) -> None:
@@ -92,9 +92,9 @@ class Reports(GroupRows):
         name, queues = event["member_id"], queues_of(event, self.system)
         if name not in self.members:
             return True
-        if event["event_time"] < max(self.told.get(name, 0), self.assigned_at):
+        if event["event_time"] < max(self.newest_report.get(name, 0), self.assigned_at):
             return False
-        self.told[name] = event["event_time"]
+        self.newest_report[name] = event["event_time"]
         if set(queues) != set((self.reported or {}).get(name, ())):
             at = self.changed_at = max(at, self.changed_at)
         self.reported = (self.reported or {}) | {name: queues}
@@ -144,7 +144,7 @@ def former_ids(renames: list[tuple[int, str, str]]) -> dict[str, str]:
     return found
 
 
-def different(computed: Held, told: Held) -> int:
+def different(computed: Held, reported: Held) -> int:
     """Return on how many queues two assignments differ."""
-    ours, theirs = owners(computed), owners(told)
+    ours, theirs = owners(computed), owners(reported)
     return sum(ours.get(one, set()) != theirs.get(one, set()) for one in ours.keys() | theirs.keys())

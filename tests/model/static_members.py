@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def former_of(group: Group, instance_id: str | None, among: Collection[str]) -> str | None:
-    """Return who went by this instance id."""
+    """Return the members that had this instance id."""
     if instance_id is None or group.system != "kafka":
         return None
     found = [name for name in among if group.members[name].fields().get("instance_id") == instance_id]
@@ -31,7 +31,7 @@ def replace(group: Group, at: int, former: str, name: str, lives_by: str) -> Non
     group.departed[former] = dict(old.described)
     group.replaced = (group.replaced | {former}) - {name}
     group.leave(former, old, at, "replaced")
-    group.gone_at[former] = at
+    group.departed_at[former] = at
     if former in group.beats and old.lives_by == "heartbeats":
         old.last = at
     group.renamed[name] = group.renamed.pop(former, former)
@@ -42,15 +42,15 @@ def replace(group: Group, at: int, former: str, name: str, lives_by: str) -> Non
     for held in (group.held, group.reported):
         if held is not None and former in held:  # one of the new id may have departed, and still hold what it held
             held[name] = list(dict.fromkeys([*held.get(name, ()), *held.pop(former)]))
-    if former in group.told:
-        group.told[name] = group.told.pop(former)
+    if former in group.newest_report:
+        group.newest_report[name] = group.newest_report.pop(former)
     group.reporters = {name if one == former else one for one in group.reporters}
 
 
-def replace_absent(group: Group, at: int, told: dict[str, Any], gone: Collection[str] = ()) -> None:
+def replace_absent(group: Group, at: int, reported: dict[str, Any], departed: Collection[str] = ()) -> None:
     """Find the static members that a snapshot shows under new ids; ``gone``: those that are known to have departed."""
-    for name, info in told.items():
-        former = former_of(group, info.get("instance_id"), group.members.keys() - told.keys() - set(gone))
+    for name, info in reported.items():
+        former = former_of(group, info.get("instance_id"), group.members.keys() - reported.keys() - set(departed))
         if name not in group.members and former is not None:
             replace(group, at, former, name, "snapshots")
 
@@ -60,7 +60,7 @@ def under_present_ids(group: Group, event: Event) -> dict[str, Any]:
     shown = {info["member_id"]: info for info in event["members"]}
     for name in sorted(shown.keys() & group.replaced):
         present = former_of(group, group.departed[name].get("instance_id", (None,))[0], group.members)
-        if present is not None and event["event_time"] <= group.gone_at[name]:
+        if present is not None and event["event_time"] <= group.departed_at[name]:
             shown.setdefault(present, shown[name])
             del shown[name]
     return shown

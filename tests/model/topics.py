@@ -12,49 +12,49 @@ class Topics:
 
     def __init__(self) -> None:
         self.floor = 0  # nothing is kept of the time before the last batch but what was known at its end
-        self.told: dict[str, list[tuple[int, list[dict[str, Any]]]]] = {}
-        self.seen: set[tuple[str, str]] = set()  # topics and ids of events: a repeat has the time of the first
+        self.reported: dict[str, list[tuple[int, list[dict[str, Any]]]]] = {}
+        self.applied: set[tuple[str, str]] = set()  # topics and ids of events: a repeat has the time of the first
 
     def take(self, event: Event) -> None:
         """Take in an event of a topic, unless it repeats another one."""
         name = event["topic"], event["event_id"]
-        if name in self.seen:
+        if name in self.applied:
             return
-        self.seen.add(name)
-        history = self.told.setdefault(event["topic"], [])
+        self.applied.add(name)
+        history = self.reported.setdefault(event["topic"], [])
         if history and history[-1][0] == event["event_time"]:
             history.pop()  # of one moment the last counts
         history.append((event["event_time"], _queues(event)))
 
     def at(self, at: int) -> dict[str, list[dict[str, Any]]]:
         """Return the queues of all topics that are known at a time."""
-        known, at = {}, max(at, self.floor)
-        for topic, history in self.told.items():
+        found, at = {}, max(at, self.floor)
+        for topic, history in self.reported.items():
             queues = [queues for since, queues in history if since <= at]
             if queues:
-                known[topic] = queues[-1]
-        return known
+                found[topic] = queues[-1]
+        return found
 
     def was_reported(self, topic: str, at: int) -> bool:
         """Return whether any queue of a topic was reported up to a time."""
         return self.first(topic, at) is not None
 
     def counts_as_reported(self, topic: str, at: int) -> bool:
-        """Return whether any queue of a topic counts as reported at a time: what is kept tells no earlier one."""
+        """Return whether any queue of a topic counts as reported at a time: what is kept shows no earlier one."""
         return self.was_reported(topic, max(at, self.floor))
 
     def reported_at(self, topic: str, at: int) -> int:
         """Return when a topic was last reported up to a time; 0: never."""
-        return max((since for since, _ in self.told.get(topic, []) if since <= at), default=0)
+        return max((since for since, _ in self.reported.get(topic, []) if since <= at), default=0)
 
     def first(self, topic: str, at: int) -> list[dict[str, Any]] | None:
         """Return the first queues of a topic, if they were reported up to a time."""
-        return next((queues for since, queues in self.told.get(topic, []) if queues and since <= at), None)
+        return next((queues for since, queues in self.reported.get(topic, []) if queues and since <= at), None)
 
     def rows(self, cluster: str) -> list[dict[str, Any]]:
         """Return the spans in which a topic had the same queues."""
         rows: list[dict[str, Any]] = []
-        for topic, history in self.told.items():
+        for topic, history in self.reported.items():
             now: dict[str, Any] | None = None
             for at, queues in history:
                 names = [(one["broker"] or "", one["queue_id"], one["racks"]) for one in queues]

@@ -76,8 +76,8 @@ class Verdict:
             lines.append(f"missing   {_place(expected)}  {_as_text(expected.causes)}")
         for found in self.invented[:at_most]:
             lines.append(f"invented  {_place(found)}  {_as_text(found.causes)}")
-        for expected, found, faults in self.wrong[:at_most]:
-            lines.append(f"wrong     {_place(found)}  {'; '.join(faults)}")
+        for expected, found, problems in self.wrong[:at_most]:
+            lines.append(f"wrong     {_place(found)}  {'; '.join(problems)}")
             lines.append(f"          expected {_as_text(expected.causes)}")
             lines.append(f"          found    {_as_text(found.causes)}")
         return "\n".join(lines)
@@ -115,23 +115,23 @@ def _check_group(
     in_time = [one for one in expected if one.required and one.late_until is None]
     uncertain = [one for one in expected if not one.required or one.late_until is not None]
     left = sorted(found, key=lambda one: (one.event_time, one.generation))
-    seen_late: set[int] = set()
+    reported_late: set[int] = set()
     for one in in_time:
         match = next((row for row in left if _same_time(one, row)), None)
         if match is None:
             verdict.missing.append(one)
             continue
         left.remove(match)
-        faults = _differences(one, match, uncertain, seen_late)
-        if faults:
-            verdict.wrong.append((one, match, faults))
+        problems = _differences(one, match, uncertain, reported_late)
+        if problems:
+            verdict.wrong.append((one, match, problems))
         else:
             verdict.right += 1
     for row in left:
-        _match_uncertain(row, uncertain, seen_late, verdict)
+        _match_uncertain(row, uncertain, reported_late, verdict)
     for number, one in enumerate(uncertain):
         still_comes = clock is not None and one.late_until is not None and clock <= one.late_until
-        if one.required and number not in seen_late and not still_comes:
+        if one.required and number not in reported_late and not still_comes:
             verdict.missing.append(one)
 
 
@@ -142,7 +142,7 @@ def _same_time(expected: ExpectedRebalance, row: FoundRebalance) -> bool:
 
 
 def _match_uncertain(
-    row: FoundRebalance, uncertain: list[ExpectedRebalance], seen_late: set[int], verdict: Verdict
+    row: FoundRebalance, uncertain: list[ExpectedRebalance], reported_late: set[int], verdict: Verdict
 ) -> None:
     unexplained = {cause for cause in row.causes if cause.kind != "late_evidence"}
     explained = False
@@ -151,7 +151,7 @@ def _match_uncertain(
             causes = {_plain(cause.kind, cause.member_id, cause.topic) for cause in one.causes}
             late = one.late_until is not None and row.event_time > one.event_time
             if causes & row.causes or (late and any(cause.kind == "late_evidence" for cause in row.causes)):
-                seen_late.add(number)
+                reported_late.add(number)
                 unexplained -= causes
                 explained = True
     if not explained or unexplained:
@@ -167,48 +167,48 @@ def _may_be(one: ExpectedRebalance, event_time: int) -> bool:
 
 
 def _differences(
-    expected: ExpectedRebalance, row: FoundRebalance, uncertain: list[ExpectedRebalance], seen_late: set[int]
+    expected: ExpectedRebalance, row: FoundRebalance, uncertain: list[ExpectedRebalance], reported_late: set[int]
 ) -> list[str]:
-    faults = []
+    problems = []
     surplus = set(row.causes)
     kinds = set()
     for cause in expected.causes:
         allowed = [_plain(kind, cause.member_id, cause.topic) for kind in (cause.kind, *cause.also)]
         present = [one for one in allowed if one in surplus]
         if not present:
-            faults.append(f"lacks {_as_text([cause])}")
+            problems.append(f"lacks {_as_text([cause])}")
         surplus -= set(present)
         kinds |= {one.kind for one in present}
     for number, one in enumerate(uncertain):
         if _may_be(one, row.event_time):
             also = {_plain(cause.kind, cause.member_id, cause.topic) for cause in one.causes}
             if also & surplus:
-                seen_late.add(number)
+                reported_late.add(number)
                 surplus -= also
                 surplus = {cause for cause in surplus if cause.kind != "late_evidence"}
     if surplus:
-        faults.append(f"invents {_as_text(surplus)}")
+        problems.append(f"invents {_as_text(surplus)}")
     gravest = min((cause.kind for cause in row.causes), key=TRIGGER_ORDER.index, default=None)
     if row.trigger != gravest:
-        faults.append(f"main cause {row.trigger}, not {gravest}")
+        problems.append(f"main cause {row.trigger}, not {gravest}")
     for name in ("generation", "members_after", "generations_missed"):
         wanted, got = getattr(expected, name), getattr(row, name)
         if wanted is not None and wanted != got:
-            faults.append(f"{name} {got}, not {wanted}")
+            problems.append(f"{name} {got}, not {wanted}")
     if expected.generation_source != row.generation_source:
-        faults.append(f"generation {row.generation_source}, not {expected.generation_source}")
-    return faults
+        problems.append(f"generation {row.generation_source}, not {expected.generation_source}")
+    return problems
 
 
 def _plain(kind: str, member_id: str | None, topic: str | None) -> Cause:
     return Cause(kind, member_id if kind in OF_A_MEMBER else None, topic if kind in OF_A_TOPIC else None)
 
 
-def _epoch_ms(moment: object) -> int:
-    if isinstance(moment, datetime.datetime):
-        since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+def _epoch_ms(time: object) -> int:
+    if isinstance(time, datetime.datetime):
+        since = time - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
         return since // datetime.timedelta(milliseconds=1)
-    return epoch_ms(moment) if isinstance(moment, str) else int(str(moment))
+    return epoch_ms(time) if isinstance(time, str) else int(str(time))
 
 
 def _place(one: ExpectedRebalance | FoundRebalance) -> str:

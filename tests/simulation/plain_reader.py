@@ -1,6 +1,6 @@
 """A reader as plain as can be: all events at once, sorted, one millisecond after another, whole groups in dicts.
 
-It knows nothing of lateness, batches, queues or strategies: only who is there and what was told.
+It knows nothing of lateness, batches, queues or strategies: only the members and what was reported.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class PlainGroup:
     """One group whose generations are counted."""
 
     def __init__(self) -> None:
-        self.known = False
+        self.has_rows = False
         self.last: dict[str, int] = {}  # members that live by heartbeats
         self.polled: set[str] = set()  # members known from snapshots
-        self.about: dict[str, dict[str, object]] = {}  # what was ever told of a member
+        self.about: dict[str, dict[str, object]] = {}  # what was ever reported of a member
         self.settings: dict[str, object] = {}
         self.hosts: dict[str, str] = {}
 
@@ -49,23 +49,23 @@ def read(events: Iterable[AnyEvent]) -> Found:
     groups: dict[tuple[str, str], PlainGroup] = defaultdict(PlainGroup)
     systems: dict[str, str] = {}
     topics: dict[tuple[str, str], object] = {}
-    moments: dict[int, list[AnyEvent]] = defaultdict(list)
+    times: dict[int, list[AnyEvent]] = defaultdict(list)
     newest: dict[str, int] = {}
-    seen = set()
+    observed = set()
     for event in events:
-        if repr(event) not in seen:
-            seen.add(repr(event))
-            moments[event.event_time].append(event)
+        if repr(event) not in observed:
+            observed.add(repr(event))
+            times[event.event_time].append(event)
             systems[event.cluster] = event.system
             newest[event.cluster] = max(event.event_time, newest.get(event.cluster, 0))
-    told = sorted(moments)
+    reported = sorted(times)
     deadlines: set[int] = set()
-    while told or deadlines:
-        now = min([*told[:1], *deadlines])
+    while reported or deadlines:
+        now = min([*reported[:1], *deadlines])
         deadlines.discard(now)
-        if told and told[0] == now:
-            told.pop(0)
-        for event in sorted(moments.get(now, ()), key=lambda one: ORDER_AT_ONE_MOMENT[type(one)]):
+        if reported and reported[0] == now:
+            reported.pop(0)
+        for event in sorted(times.get(now, ()), key=lambda one: ORDER_AT_ONE_MOMENT[type(one)]):
             _apply(event, groups, topics, found)
         for (cluster, name), group in groups.items():
             for member in sorted(group.last):
@@ -86,8 +86,8 @@ def _note(
     member: str | None,
     topic: str | None = None,
 ) -> None:
-    if not group.known:
-        group.known = True
+    if not group.has_rows:
+        group.has_rows = True
         found[place].add(("group_created", None, None))
     found[place].add((kind, member, topic))
 
@@ -110,11 +110,11 @@ def _apply(
     group = groups[event.cluster, event.group]
     place = (event.cluster, event.group, event.event_time)
     if kind == "GroupSettings":
-        told = {"strategy": event.strategy, "settings": (event.mode, event.strategy_settings)}
-        for what, value in told.items():
+        reported = {"strategy": event.strategy, "settings": (event.mode, event.strategy_settings)}
+        for what, value in reported.items():
             if group.settings.get(what) != value and group.members:
                 _note(found, group, place, f"{what}_changed", None)
-        group.settings = told
+        group.settings = reported
     elif kind == "GroupDeleted":
         groups[event.cluster, event.group] = PlainGroup()
     elif kind == "MemberLeft":
@@ -141,14 +141,14 @@ def _apply(
                 _note(found, group, place, "member_joined", member.member_id)
 
 
-def _describe(found: Found, group: PlainGroup, place: tuple[str, str, int], member_id: str, told: object) -> None:
+def _describe(found: Found, group: PlainGroup, place: tuple[str, str, int], member_id: str, reported: object) -> None:
     about = group.about.setdefault(member_id, {})
     for field, kind in (
         ("subscriptions", "subscription_changed"),
         ("strategies", "strategy_changed"),
         ("session_timeout_ms", None),
     ):
-        value = getattr(told, field)
+        value = getattr(reported, field)
         if value is not None:
             if kind and member_id in group.members and about.get(field, ()) != value:
                 _note(found, group, place, kind, member_id)

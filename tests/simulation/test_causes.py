@@ -15,6 +15,8 @@ from tests.simulation.core_run import CoreRun, run_core
 
 SPAN_MS = 240_000
 SEEDS = range(24)
+# Each shard of each cluster is decoded and written in each batch: two show all that eight do.
+RULES = core_config(shards=2)
 _LEADERS = ("kafka.range", "kafka.roundrobin", "kafka.cooperative-sticky")
 
 
@@ -33,7 +35,7 @@ def played() -> Played:
     @cache
     def play(seed: int) -> tuple[Fleet, CoreRun]:
         fleet, deliveries = live(seed, groups=15, members=75)
-        return fleet, run_core(deliveries, core_config(), 5_000)
+        return fleet, run_core(deliveries, RULES, 5_000)
 
     return play
 
@@ -44,7 +46,7 @@ def test_every_cause_is_found_and_none_invented(played: Played, seed: int) -> No
     verdict = check(run.rows(), fleet.truth)
     assert verdict.holds, verdict.report()
     assert verdict.right > 100
-    # The simulated leaders deal by code of their own: what the monitor computes is what they report.
+    # The simulated leaders assign by code of their own: what the monitor computes is what they report.
     compared = [one.agrees for one in run.rebalances if one.strategy in _LEADERS]
     assert False not in compared
     assert True in compared
@@ -53,7 +55,7 @@ def test_every_cause_is_found_and_none_invented(played: Played, seed: int) -> No
 @pytest.mark.parametrize("seed", SEEDS[:4])
 def test_read_in_one_piece_nothing_is_late(seed: int) -> None:
     fleet, deliveries = live(seed, groups=15, members=75)
-    run = run_core(deliveries, core_config(), None)
+    run = run_core(deliveries, RULES, None)
     in_order = [one for one in fleet.truth if one.required]
     for one in in_order:
         one.late_until = None
@@ -70,13 +72,13 @@ def test_nothing_is_rejected_but_what_is_late(played: Played) -> None:
 @pytest.mark.parametrize("seed", SEEDS[:6])
 def test_a_silence_of_a_source_is_a_finding_from_its_last_event_on(seed: int) -> None:
     fleet, deliveries = live(seed, groups=6, members=30)
-    run = run_core(deliveries, core_config(), 5_000)
+    run = run_core(deliveries, RULES, 5_000)
     opened = sorted(
         (change.cluster, change.body.opened_at)
         for change in run.changes
         if change.body.__class__.__name__ == "FindingOpened" and change.body.finding == "source_silent"
     )
-    after = core_config().source_silent_after_ms
+    after = RULES.source_silent_after_ms
     long = [one for one in fleet.silences if one.silent_to - one.silent_from > after]
     assert opened == sorted((one.cluster, one.silent_from + after) for one in long)
 

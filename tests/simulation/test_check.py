@@ -1,4 +1,4 @@
-"""The check of what was found against the truth sees each kind of fault."""
+"""The check of what was found against the truth sees each kind of error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def found(time: int = 100, kinds: tuple[tuple[str, ...], ...] = (("member_left",
         "generation_source": "counted",
         "trigger": kinds[0][0],
         "triggers": [
-            {"kind": kind, "member_id": who[0] if who else None, "topic": None, "detail": None} for kind, *who in kinds
+            {"kind": kind, "member_id": names[0] if names else None, "topic": None, "detail": None}
+            for kind, *names in kinds
         ],
         "members_after": 2,
         **more,
@@ -40,8 +41,8 @@ def test_what_is_found_as_it_was_is_right() -> None:
 
 
 def test_times_of_tables_are_understood() -> None:
-    moment = datetime.datetime(1970, 1, 1, 0, 0, 0, 100_000, tzinfo=datetime.UTC)
-    assert check([found(moment)], [expected()]).holds  # type: ignore[arg-type]
+    at = datetime.datetime(1970, 1, 1, 0, 0, 0, 100_000, tzinfo=datetime.UTC)
+    assert check([found(at)], [expected()]).holds  # type: ignore[arg-type]
     assert check([found("1970-01-01T00:00:00.100Z")], [expected()]).holds  # type: ignore[arg-type]
 
 
@@ -64,7 +65,7 @@ def test_a_millisecond_beside_is_missing_and_invented() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "fault"),
+    ("row", "problem"),
     [
         (found(kinds=(("session_expired", "a"),)), "lacks member_left a"),
         (found(kinds=(("member_left", "b"),)), "lacks member_left a"),
@@ -75,9 +76,9 @@ def test_a_millisecond_beside_is_missing_and_invented() -> None:
         (found(generation_source="reported"), "generation reported, not counted"),
     ],
 )
-def test_each_difference_is_named(row: dict[str, Any], fault: str) -> None:
+def test_each_difference_is_named(row: dict[str, Any], problem: str) -> None:
     verdict = check([row], [expected(generation=1, members_after=2)])
-    assert fault in verdict.report()
+    assert problem in verdict.report()
     assert not verdict.holds
 
 
@@ -108,6 +109,6 @@ def test_what_only_some_readers_find_is_allowed_and_not_required() -> None:
 
 
 def test_other_kinds_that_the_evidence_allows_are_right_but_only_those() -> None:
-    gone = [expected(100, (Cause("member_gone", "a", also=("session_expired",)),))]
-    assert check([found(kinds=(("session_expired", "a"),))], gone).holds
-    assert not check([found(kinds=(("member_left", "a"),))], gone).holds
+    departed = [expected(100, (Cause("member_gone", "a", also=("session_expired",)),))]
+    assert check([found(kinds=(("session_expired", "a"),))], departed).holds
+    assert not check([found(kinds=(("member_left", "a"),))], departed).holds

@@ -61,7 +61,7 @@ class Losses:
         return again
 
 
-class Follower:
+class FakeAttachedCluster:
     """A live cluster beside the job."""
 
     def __init__(self) -> None:
@@ -100,7 +100,9 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     return made
 
 
-def follow(job: Job, queries: list[FakeQuery], followers: Sequence[Follower] = (), losses: Any = None) -> int:
+def follow(
+    job: Job, queries: list[FakeQuery], followers: Sequence[FakeAttachedCluster] = (), losses: Any = None
+) -> int:
     """Follow until the last of these queries has been started and stopped; return how many were started."""
     started = 0
 
@@ -118,7 +120,7 @@ def follow(job: Job, queries: list[FakeQuery], followers: Sequence[Follower] = (
 
 
 def test_a_query_that_a_broker_ended_is_started_again_and_its_collectors_run_on(job: Job) -> None:
-    cluster = Follower()
+    cluster = FakeAttachedCluster()
     queries = [FakeQuery(RuntimeError(AWAY)), FakeQuery(RuntimeError(AWAY)), FakeQuery()]
     with capture_logs() as logged:
         assert follow(job, queries, [cluster]) == 3
@@ -129,7 +131,7 @@ def test_a_query_that_a_broker_ended_is_started_again_and_its_collectors_run_on(
 
 def test_any_other_failure_ends_the_job(job: Job) -> None:
     with pytest.raises(RuntimeError, match="a defect"):
-        follow(job, [FakeQuery(RuntimeError("a defect")), FakeQuery()], [Follower()])
+        follow(job, [FakeQuery(RuntimeError("a defect")), FakeQuery()], [FakeAttachedCluster()])
 
 
 def test_a_query_that_ends_without_a_reason_is_a_failure(job: Job) -> None:
@@ -146,7 +148,7 @@ def test_deleted_records_start_the_query_again_at_once(job: Job) -> None:
 
 
 def test_the_state_names_the_clusters_with_a_problem(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    well, away = Follower(), Follower()
+    well, away = FakeAttachedCluster(), FakeAttachedCluster()
     away.problem = "orders away"
     states: list[str] = []
 
@@ -197,7 +199,9 @@ def test_a_batch_is_interrupted_after_its_time_or_when_that_is_urgent(tmp_path: 
     assert [line["event"] for line in logged] == ["the batch was interrupted; it is repeated at the next start"]
 
 
-def drain(job: Job, monkeypatch: pytest.MonkeyPatch, followers: Sequence[Follower], *, flush: bool) -> list[str]:
+def drain(
+    job: Job, monkeypatch: pytest.MonkeyPatch, followers: Sequence[FakeAttachedCluster], *, flush: bool
+) -> list[str]:
     """Read once; return the passes and the marks in their order."""
     steps: list[str] = []
 
@@ -219,14 +223,14 @@ def test_a_job_that_reads_once_reads_again_for_clocks_and_for_the_flush(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert drain(job, monkeypatch, [], flush=False) == ["pass"]
-    assert drain(job, monkeypatch, [Follower()], flush=False) == ["pass", "pass"]
+    assert drain(job, monkeypatch, [FakeAttachedCluster()], flush=False) == ["pass", "pass"]
     assert drain(job, monkeypatch, [], flush=True) == ["pass", "flush ['a', 'b']", "pass"]
 
 
 def test_a_cluster_that_does_not_answer_is_logged_and_the_rest_is_read(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    away = Follower()
+    away = FakeAttachedCluster()
     away.answers, away.problem = False, "orders away"
     with capture_logs() as logged:
         assert drain(job, monkeypatch, [away], flush=False)[0] == "pass"

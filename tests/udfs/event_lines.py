@@ -27,7 +27,7 @@ DESCRIPTION: dict[str, Any] = {
 MEMBER = {"group": "g1", "member_id": "m1"}
 
 # One sound event of every type, with every field that its type has.
-SOUND: dict[str, dict[str, Any]] = {
+VALID: dict[str, dict[str, Any]] = {
     "heartbeat": {**COMMON, "type": "heartbeat", **MEMBER},
     "described heartbeat": {**COMMON, "type": "heartbeat", **MEMBER, **DESCRIPTION},
     "member_joined": {**COMMON, "type": "member_joined", **MEMBER, **DESCRIPTION},
@@ -106,12 +106,12 @@ def line(event: dict[str, Any]) -> bytes:
 
 def with_field(name: str, value: Any, of: str = "heartbeat") -> bytes:
     """Write a sound event with one field set to something else."""
-    return line({**SOUND[of], name: value})
+    return line({**VALID[of], name: value})
 
 
 def without_field(name: str, of: str = "heartbeat") -> bytes:
     """Write a sound event without one field."""
-    return line({key: value for key, value in SOUND[of].items() if key != name})
+    return line({key: value for key, value in VALID[of].items() if key != name})
 
 
 def envelope(**changes: Any) -> dict[str, Any]:
@@ -121,6 +121,6 @@ def envelope(**changes: Any) -> dict[str, Any]:
         "id": "17",
         "source": "/collectors/a",
         "type": "group.event",
-        "data": SOUND["clock"],
+        "data": VALID["clock"],
     }
     return {key: value for key, value in {**attributes, **changes}.items() if value is not ...}

@@ -98,17 +98,17 @@ def members_by_heartbeat(group: Group) -> list[str]:
 
 
 @makes_no_cycles
-def advance(group: Group, facts: GroupInput, topics: TopicsView, ledger: DedupView, rules: CoreConfig) -> GroupOutput:
+def advance(group: Group, facts: GroupInput, topics: TopicsView, dedup: DedupView, rules: CoreConfig) -> GroupOutput:
     """Apply all that is due for a group, which is changed, and return what it decided."""
-    return Coordinator(GroupContext(group, facts, topics, rules), ledger).run()
+    return Coordinator(GroupContext(group, facts, topics, rules), dedup).run()
 
 
 class Coordinator:
     """One group through one batch."""
 
-    def __init__(self, context: GroupContext, ledger: DedupView) -> None:
+    def __init__(self, context: GroupContext, dedup: DedupView) -> None:
         self.context = context
-        self.ledger = ledger
+        self.dedup = dedup
         self.clock = context.facts.clock
         self.event_time: int | None = None  # whose events are being applied
         self.done_at: int | None = None
@@ -246,7 +246,7 @@ class Coordinator:
             return Applied(changed=True)
         if context.kind is GroupKind.NOT_FOLLOWED and isinstance(event, _OF_MEMBERS):
             return Applied()
-        if not is_bare(event) and self.ledger.is_repeat(due.event_id, event.event_time):
+        if not is_bare(event) and self.dedup.is_repeat(due.event_id, event.event_time):
             return None
         applied = Applied(changed=True)
         if due.late and event.event_time < (context.group.deleted_at or 0):

@@ -62,7 +62,7 @@ class DedupView(Protocol):
     def is_repeat(self, event_id: str, time_ms: int) -> bool:
         """Evaluate an event as it is applied, and remember it when it is the first with its id.
 
-        Not used for ``TopicQueues`` (their topic's ledger has filtered them: a group gets changes only),
+        Not used for ``TopicQueues`` (their topic's window has filtered them: a group gets changes only),
         nor about heartbeats without a description.
         """
 
@@ -163,6 +163,6 @@ class GroupLogic(Protocol):
         """Return the group as a restored snapshot of the contract, for people and for other versions to read."""
 
     def advance(
-        self, group: Any, facts: GroupInput, topics: TopicsView, ledger: DedupView, rules: CoreConfig, /
+        self, group: Any, facts: GroupInput, topics: TopicsView, dedup: DedupView, rules: CoreConfig, /
     ) -> GroupOutput:
         """Apply all that is due to a group; it is changed in place."""

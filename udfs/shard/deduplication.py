@@ -81,26 +81,26 @@ class DedupWindow:
 
 
 class DedupStore:
-    """The ledgers of a shard, decoded on first use."""
+    """The windows of a shard's groups and topics, decoded on first use."""
 
     def __init__(self, data: Buffer, clock_before: int | None, span_ms: int) -> None:
         self._data = data
         self._table: GroupedTimes | None = None
         self._clock_before = clock_before
         self._span_ms = span_ms
-        self._ledgers: dict[int, DedupWindow] = {}
+        self._windows: dict[int, DedupWindow] = {}
 
     def set_clock_before(self, clock: int) -> None:
-        """Drop ids older than this clock; to be called before any ledger is used."""
+        """Drop ids older than this clock; to be called before any window is used."""
         self._clock_before = clock
 
     def of(self, key: int) -> DedupWindow:
-        """Return the ledger of a group or topic."""
-        ledger = self._ledgers.get(key)
-        if ledger is None:
-            ledger = DedupWindow(self.remembered(key), self._clock_before, self._span_ms)
-            self._ledgers[key] = ledger
-        return ledger
+        """Return the window of a group or topic."""
+        window = self._windows.get(key)
+        if window is None:
+            window = DedupWindow(self.remembered(key), self._clock_before, self._span_ms)
+            self._windows[key] = window
+        return window
 
     def remembered(self, key: int) -> dict[int, int]:
         """Return the ids remembered before the batch: key of the id -> time."""
@@ -109,9 +109,9 @@ class DedupStore:
 
     def remember(self, key: int, rows: dict[int, int]) -> None:
         """Restore remembered ids from another state."""
-        ledger = DedupWindow(self.of(key).rows() | rows, self._clock_before, self._span_ms)
-        ledger.changed = True
-        self._ledgers[key] = ledger
+        window = DedupWindow(self.of(key).rows() | rows, self._clock_before, self._span_ms)
+        window.changed = True
+        self._windows[key] = window
 
     def keep_since(self, clock_before: int | None) -> None:
         """Keep the ids that a group with waiting input from this clock on may still need."""
@@ -125,7 +125,7 @@ class DedupStore:
             oldest: The time that this returned before. Expired ids are removed when others change, else once the oldest
                 has been expired for a tenth of the span.
         """
-        changed = {key: ledger.rows() for key, ledger in self._ledgers.items() if ledger.changed}
+        changed = {key: window.rows() for key, window in self._windows.items() if window.changed}
         horizon = None if self._clock_before is None else self._clock_before - self._span_ms
         stale = oldest is not None and horizon is not None and oldest < horizon - self._span_ms // 10
         if not changed and not stale:
@@ -142,6 +142,6 @@ class DedupStore:
         return self._table
 
 
-def topic_ledger_key(topic_key: int) -> int:
-    """Return the key of a topic's ledger: a group of the same name has another."""
+def topic_dedup_key(topic_key: int) -> int:
+    """Return the key of a topic's window: a group of the same name has another."""
     return int(np.uint64(topic_key) ^ np.uint64(0x746F706963))

@@ -43,7 +43,7 @@ def sort_due(
     brought: Brought,
     beats: dict[str, list[int]],
     late_beats: list[tuple[str, int]],
-    ledger: DedupWindow,
+    dedup: DedupWindow,
 ) -> SortedDue:
     """Return the events that are due for a group.
 
@@ -60,7 +60,7 @@ def sort_due(
         late = _is_older(event.event_time, before) and _is_older(event.event_time, record.last_applied)
         if isinstance(event, TopicQueues):
             late = late and event.topic in brought.mine
-        elif late and ledger.was_applied(carried.event_id, event.event_time):
+        elif late and dedup.was_applied(carried.event_id, event.event_time):
             continue
         if late:
             late_rows[carried.event_id] = carried

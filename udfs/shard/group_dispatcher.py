@@ -293,9 +293,9 @@ class ShardGroups:
     ) -> Generator[Row, None, GroupOutput]:
         """Apply one batch's input to a group and return its output; ``done``: its work in this batch so far."""
         state = self._state
-        ledger = state.repeats.of(key)
-        ledger.set_clock_before(brought.clock_before)
-        due = sort_due(self._cluster, record, seen, brought, beats, late_beats, ledger)
+        dedup = state.repeats.of(key)
+        dedup.set_clock_before(brought.clock_before)
+        due = sort_due(self._cluster, record, seen, brought, beats, late_beats, dedup)
         facts = GroupInput(
             cluster=self._cluster,
             system=record.system,
@@ -311,7 +311,7 @@ class ShardGroups:
             work_limit=self._rules.max_group_work - done,
         )
         topics = TopicsAtBatch(state.topics, brought.batch)
-        advanced: GroupOutput = self._logic.advance(group, facts, topics, ledger, self._rules)
+        advanced: GroupOutput = self._logic.advance(group, facts, topics, dedup, self._rules)
         outdated = {event_id: due.carriers[event_id] for event_id in advanced.outdated if event_id in due.carriers}
         for event_id, carried in (due.late_rows | outdated).items():
             if event_id not in advanced.ignored_event_ids:

@@ -26,7 +26,7 @@ from udfs.packets.packet import CarriedEvent, cluster_key, group_key, read_event
 from udfs.packets.progress import PackedEnds
 from udfs.shard.cluster_time import ClusterTime
 from udfs.shard.commits import Waiting
-from udfs.shard.deduplication import topic_ledger_key
+from udfs.shard.deduplication import topic_dedup_key
 from udfs.shard.queue_table import QueueRow, committed_row
 from udfs.shard.source_gaps import Silence
 from udfs.shard.state import Record, ShardState, Written, cut_keys
@@ -133,7 +133,7 @@ def export_shard(cluster: str, number: int, data: bytes, rules: CoreConfig, logi
         yield exported
     for topic in state.topics.all():
         if shard_of(topic_key(cluster, topic.name), rules.shards) == number:
-            repeats = sorted(state.repeats.remembered(topic_ledger_key(topic_key(cluster, topic.name))).items())
+            repeats = sorted(state.repeats.remembered(topic_dedup_key(topic_key(cluster, topic.name))).items())
             described = TopicQueues(
                 schema_version=1,
                 event_time=stamp,
@@ -284,7 +284,7 @@ def _restore_topic(state: ShardState, event: TopicQueues) -> bool:
     if not state.topics.restore(image.topic):
         return False
     if image.repeats:
-        state.repeats.remember(topic_ledger_key(topic_key(event.cluster, event.topic)), dict(image.repeats))
+        state.repeats.remember(topic_dedup_key(topic_key(event.cluster, event.topic)), dict(image.repeats))
     return True
 
 

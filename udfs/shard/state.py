@@ -27,8 +27,8 @@ from udfs.shard.state_format import (
     KEY_SHIFT,
     Buffer,
     Header,
-    Section,
     Sections,
+    StateSection,
     is_checked,
     must_hold,
     pack_state,
@@ -183,10 +183,10 @@ class ShardState:
         section = self._sections.get(name)
         return b"" if section is None else section.body
 
-    def _section(self, name: str, body: Buffer) -> Section:
+    def _section(self, name: str, body: Buffer) -> StateSection:
         """Return the stored section if its body is unchanged."""
         section = self._sections.get(name)
-        return section if section is not None and section.body is body else Section(body)
+        return section if section is not None and section.body is body else StateSection(body)
 
     def write(self, groups: dict[int, Written]) -> list[tuple[int, int, int]]:
         """Store the new states of groups, by key.

@@ -63,7 +63,7 @@ class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     sections: list[tuple[str, int]] = msgspec.field(default_factory=list)
 
 
-class Section:
+class StateSection:
     """A part of the state: its bytes and their stored form, each made from the other on first use."""
 
     def __init__(self, body: Buffer | None, characters: Buffer = b"", size: int = 0) -> None:
@@ -97,7 +97,7 @@ _UNDECODABLE = (
     msgspec.MsgspecError,
 )
 
-Sections: TypeAlias = dict[str, Section]
+Sections: TypeAlias = dict[str, StateSection]
 Plain: TypeAlias = dict[str, object]
 
 
@@ -108,7 +108,7 @@ def _widen_remembered_ids(plain: Plain, sections: Sections) -> tuple[Plain, Sect
         return plain, sections
     groups, counts, keys, times = unpack_parts(section.body, 4)
     widened = narrow(np.asarray(widen(keys, 5) << np.uint64(24)), 8)
-    return plain, sections | {"repeats": Section(pack_parts(groups, counts, widened, times))}
+    return plain, sections | {"repeats": StateSection(pack_parts(groups, counts, widened, times))}
 
 
 def _add_offsets(plain: Plain, sections: Sections) -> tuple[Plain, Sections]:
@@ -121,13 +121,13 @@ def _add_offsets(plain: Plain, sections: Sections) -> tuple[Plain, Sections]:
         none = pack_column(np.full(rows, -1, np.int64))
         zeroes = pack_column(np.zeros(rows, np.int64))
         flags = pack_column(np.full(rows, 3, np.int64))  # something is known of it: when it was committed
-        others["queues"] = Section(pack_parts(groups, counts, b"", keys, none, zeroes, b""))
-        others["offsets"] = Section(pack_parts(flags, times, none, zeroes, zeroes, zeroes, zeroes, zeroes, zeroes))
+        others["queues"] = StateSection(pack_parts(groups, counts, b"", keys, none, zeroes, b""))
+        others["offsets"] = StateSection(pack_parts(flags, times, none, zeroes, zeroes, zeroes, zeroes, zeroes, zeroes))
     if waiting is not None and waiting.size:
         groups, keys, times = unpack_parts(waiting.body, 3)
         rows = len(widen(keys, 8))
         none, ones = pack_column(np.full(rows, -1, np.int64)), pack_column(np.ones(rows, np.int64))
-        others["waiting_progress"] = Section(pack_parts(groups, keys, times, none, none, none, ones))
+        others["waiting_progress"] = StateSection(pack_parts(groups, keys, times, none, none, none, ones))
     return plain, others
 
 
@@ -140,7 +140,7 @@ UPGRADES: dict[int, Callable[[Plain, Sections], tuple[Plain, Sections]]] = {
 }
 
 
-def pack_state(header: Header, sections: Mapping[str, Section]) -> bytes:
+def pack_state(header: Header, sections: Mapping[str, StateSection]) -> bytes:
     """Join a header and its sections into one value; empty sections are left out."""
     kept = {name: section for name, section in sections.items() if section.size}
     header.sections = [(name, section.size) for name, section in kept.items()]
@@ -227,7 +227,9 @@ def _split(state: bytes, start: int) -> tuple[Plain, Sections]:
         raise StateDamagedError(f"the state should have at least {end} bytes and has {len(state)}: it is damaged")
     plain, table = _header(from_seven_bits(view[behind:end], length))
     parts = _parts(view, end, table, [characters_for(size) for _, size in table])
-    return plain, {name: Section(None, characters, size) for (name, size), characters in zip(table, parts, strict=True)}
+    return plain, {
+        name: StateSection(None, characters, size) for (name, size), characters in zip(table, parts, strict=True)
+    }
 
 
 def _split_1(state: bytes) -> tuple[Plain, Sections]:
@@ -238,7 +240,7 @@ def _split_1(state: bytes) -> tuple[Plain, Sections]:
     start = _LEAD_1.size + length
     plain, table = _header(view[_LEAD_1.size : start])
     parts = _parts(view, start, table, [size for _, size in table])
-    return plain, {name: Section(body) for (name, _), body in zip(table, parts, strict=True)}
+    return plain, {name: StateSection(body) for (name, _), body in zip(table, parts, strict=True)}
 
 
 def _header(head: Buffer) -> tuple[Plain, list[tuple[str, int]]]:

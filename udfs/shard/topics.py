@@ -18,7 +18,7 @@ from udfs.model.journal import Change, TopicChanged
 from udfs.model.queues import Queues, queues_of, racks_of, shortened, spelled
 from udfs.packets.packet import CarriedEvent, order_of, topic_key
 from udfs.shard.block_store import BlockStore
-from udfs.shard.deduplication import DedupStore, topic_ledger_key
+from udfs.shard.deduplication import DedupStore, topic_dedup_key
 from udfs.shard.state_format import Buffer
 
 CarriedTopic: TypeAlias = tuple[TopicQueues, CarriedEvent]
@@ -176,8 +176,8 @@ class Topics:
             if owner != event.topic:
                 collided.append((one, owner))
                 continue
-            ledger = repeats.of(topic_ledger_key(key))
-            if ledger.is_repeat(carried.event_id, event.event_time):
+            dedup = repeats.of(topic_dedup_key(key))
+            if dedup.is_repeat(carried.event_id, event.event_time):
                 continue
             if record is not None and event.event_time < record.as_of:
                 late.append(one)

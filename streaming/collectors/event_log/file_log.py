@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from streaming.collectors.event_log.log import Limits, Memory, Record
+from streaming.collectors.event_log.log import EventRecord, LogLimits, Memory
 from streaming.collectors.event_log.segments import Segments
-from streaming.collectors.event_log.write_buffer import Backlog
+from streaming.collectors.event_log.write_buffer import WriteBuffer
 from streaming.stores.locks import Guard
 from streaming.stores.places import Place, write_whole
 
 
-class EventFiles(Backlog):
+class EventFiles(WriteBuffer):
     """Appends events to a folder. One writer for each name.
 
     One append is a file of its own, or several when it is long: closed by a rename before ``append``
@@ -27,11 +27,13 @@ class EventFiles(Backlog):
         OSError: The folder cannot be made or read.
     """
 
-    def __init__(self, folder: Place, name: str, limits: Limits | None = None, *, guard: Guard = lambda: None) -> None:
+    def __init__(
+        self, folder: Place, name: str, limits: LogLimits | None = None, *, guard: Guard = lambda: None
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._guard = guard
-        self._limits = limits or Limits()
+        self._limits = limits or LogLimits()
         self._segments = Segments(folder, name, self._limits)
         self._segments.drop_unfinished()
         memory = Memory(_memory_file(folder, name))
@@ -48,7 +50,7 @@ class EventFiles(Backlog):
         """The folder of the files."""
         return self._folder
 
-    def _put(self, records: list[Record]) -> None:
+    def _put(self, records: list[EventRecord]) -> None:
         """Write segment after segment; written events are removed from the front."""
         self._guard()
         self._segments.retain(time.time_ns(), {record.key.decode() for record in records})
@@ -62,7 +64,7 @@ class EventFiles(Backlog):
             del records[:count]
 
 
-def _as_many_as_fit(records: Sequence[Record], segment_bytes: int) -> int:
+def _as_many_as_fit(records: Sequence[EventRecord], segment_bytes: int) -> int:
     """Return how many records from the front fit into a segment; at least one."""
     size = 0
     for count, record in enumerate(records):

@@ -46,7 +46,7 @@ class EventLog(Protocol):
 
 
 @dataclass(frozen=True)
-class Limits:
+class LogLimits:
     """How much a log holds.
 
     Attributes:
@@ -68,7 +68,7 @@ class Limits:
     retention_at_least_ms: int = 0
 
 
-class Record(NamedTuple):
+class EventRecord(NamedTuple):
     """One event as it is written.
 
     Attributes:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from streaming.collectors.event_log.log import Limits
+from streaming.collectors.event_log.log import LogLimits
 from streaming.collectors.event_log.readers import file_of, number_and_writer, read_deleted, read_readers, write_deleted
 from streaming.machine.logs import logger
 from streaming.stores.places import Place
@@ -32,7 +32,7 @@ class Segments:
         name: Of the writer. Files of other writers in the folder are not touched.
     """
 
-    def __init__(self, folder: Place, name: str, limits: Limits) -> None:
+    def __init__(self, folder: Place, name: str, limits: LogLimits) -> None:
         self._folder = folder
         self._name = name
         self._limits = limits

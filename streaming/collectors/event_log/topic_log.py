@@ -8,8 +8,8 @@ from pathlib import Path
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from streaming.collectors.event_log.log import Limits, Memory, Record
-from streaming.collectors.event_log.write_buffer import Backlog
+from streaming.collectors.event_log.log import EventRecord, LogLimits, Memory
+from streaming.collectors.event_log.write_buffer import WriteBuffer
 from streaming.machine.logs import LIBRDKAFKA, logger
 
 # How long an append waits for the broker; and while it is unavailable.
@@ -29,7 +29,7 @@ _OURS = {
 _log = logger("events")
 
 
-class EventTopic(Backlog):
+class EventTopic(WriteBuffer):
     """Appends events to a Kafka topic, one a record.
 
     The key is the cluster: so all events of a cluster are in one partition, in the order of the appends, and a
@@ -49,7 +49,7 @@ class EventTopic(Backlog):
         topic: str,
         settings: Mapping[str, str],
         memory: Path,
-        limits: Limits | None = None,
+        limits: LogLimits | None = None,
         *,
         wait_s: float = _WAIT_S,
         producer: Callable[[dict[str, object]], Producer] = Producer,
@@ -64,10 +64,10 @@ class EventTopic(Backlog):
         self._heard: str | None = None
         # Of the append that is being delivered, from its front.
         self._sent: list[_Delivery] = []
-        limit = (limits or Limits()).memory_bytes
+        limit = (limits or LogLimits()).memory_bytes
         super().__init__(self._put, Memory(memory), limit_bytes=limit, log_name=f"topic {topic}")
 
-    def _put(self, records: list[Record]) -> None:
+    def _put(self, records: list[EventRecord]) -> None:
         """Produce the remaining events, and wait; delivered ones are removed from the front."""
         deadline = time.monotonic() + (_WAIT_AWAY_S if self._away else self._wait_s)
         try:
@@ -82,7 +82,7 @@ class EventTopic(Backlog):
             raise OSError(f"topic {self._topic}: {why}")
         self._heard = None
 
-    def _produce(self, records: list[Record], deadline: float) -> None:
+    def _produce(self, records: list[EventRecord], deadline: float) -> None:
         while len(self._sent) < len(records):
             record = records[len(self._sent)]
             delivery = _Delivery()
@@ -97,7 +97,7 @@ class EventTopic(Backlog):
                 delivery.done(error.args[0], None)
             self._sent.append(delivery)
 
-    def _take_delivered(self, records: list[Record]) -> str | None:
+    def _take_delivered(self, records: list[EventRecord]) -> str | None:
         """Remove delivered events from the front, up to the first failed one; return why that one failed."""
         while self._sent and not self._sent[0].is_open:
             error = self._sent[0].error

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from streaming.collectors.event_log.log import LogFull, Memory, Record
+from streaming.collectors.event_log.log import EventRecord, LogFull, Memory
 from streaming.machine.logs import logger
 from udfs.model.events import AnyEvent
 
@@ -20,11 +20,11 @@ _log = logger("events")
 class _Append:
     """Records of one append that are not in the log yet."""
 
-    records: list[Record]
+    records: list[EventRecord]
     size: int
 
 
-class Backlog:
+class WriteBuffer:
     """What was taken and is not yet written: appends, and the memories behind them, in their order.
 
     Args:
@@ -36,7 +36,7 @@ class Backlog:
     """
 
     def __init__(
-        self, write: Callable[[list[Record]], None], memory: Memory, *, limit_bytes: int, log_name: str
+        self, write: Callable[[list[EventRecord]], None], memory: Memory, *, limit_bytes: int, log_name: str
     ) -> None:
         self._write = write
         self._memory = memory
@@ -54,7 +54,7 @@ class Backlog:
         Raises:
             LogFull: Too much waits already.
         """
-        records = [Record(event.cluster.encode(), msgspec.json.encode(event)) for event in events]
+        records = [EventRecord(event.cluster.encode(), msgspec.json.encode(event)) for event in events]
         if not records:
             return
         size = sum(len(record.value) + 1 for record in records)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from streaming.collectors.kafka.group_reader import DEAD, PolledGroup, PolledGroups, PolledMember
+from streaming.collectors.kafka.group_reader import DEAD, DescribedGroup, PolledGroups, PolledMember
 from streaming.machine.logs import logger
 from udfs.kafka.consumer_offsets import NOT_FOLLOWED, GroupPatterns, polled_member, unread_member
 from udfs.kafka.consumer_protocol import read_assignment
@@ -77,7 +77,7 @@ class GroupDiff:
             and self._reported.get(name) != digest_of(group)
         )
 
-    def diff(self, polled: PolledGroups, described: Mapping[str, PolledGroup], time_ms: int) -> list[AnyEvent]:
+    def diff(self, polled: PolledGroups, described: Mapping[str, DescribedGroup], time_ms: int) -> list[AnyEvent]:
         """Compare a poll with what was reported.
 
         Args:
@@ -97,14 +97,14 @@ class GroupDiff:
                 self._reported[name] = digest
         return events + self._deleted(polled, time_ms)
 
-    def _has_died(self, name: str, group: PolledGroup) -> bool:
+    def _has_died(self, name: str, group: DescribedGroup) -> bool:
         """Return whether a dead group was reported as something else."""
         return group.state == DEAD and self._reported.get(name, digest_of(group)) != digest_of(group)
 
     def _follows(self, name: str) -> bool:
         return 0 < len(name) <= MAX_NAME_LENGTH and self._patterns.follow(name)
 
-    def _is_settled(self, name: str, group: PolledGroup, described: PolledGroup | None, time_ms: int) -> bool:
+    def _is_settled(self, name: str, group: DescribedGroup, described: DescribedGroup | None, time_ms: int) -> bool:
         """Return whether a changed group can be reported now; else the next poll shows more."""
         if group.state in _CONVERGING:
             return time_ms - self._converging.setdefault(name, time_ms) >= _CONVERGES_WITHIN_MS
@@ -126,7 +126,7 @@ class GroupDiff:
         return True
 
     def _snapshot(
-        self, name: str, group: PolledGroup, described: PolledGroup | None, time_ms: int
+        self, name: str, group: DescribedGroup, described: DescribedGroup | None, time_ms: int
     ) -> GroupSnapshot | None:
         event = GroupSnapshot(
             schema_version=SCHEMA_VERSION,
@@ -171,22 +171,22 @@ class GroupDiff:
         ]
 
 
-def digest_of(group: PolledGroup) -> str:
+def digest_of(group: DescribedGroup) -> str:
     """Return what tells one state of a group from another."""
     return hashlib.blake2b(msgspec.msgpack.encode(group), digest_size=8).hexdigest()
 
 
-def _are_the_same(group: PolledGroup, described: PolledGroup | None) -> bool:
+def _are_the_same(group: DescribedGroup, described: DescribedGroup | None) -> bool:
     return described is not None and {one.member_id for one in group.members} == {
         one.member_id for one in described.members
     }
 
 
-def _unread(group: PolledGroup) -> tuple[MemberInfo, ...]:
+def _unread(group: DescribedGroup) -> tuple[MemberInfo, ...]:
     return tuple(unread_member(one.member_id, one.client_id, one.host, one.instance_id) for one in group.members)
 
 
-def _described(member: PolledMember, group: PolledGroup, instance_id: str | None) -> MemberInfo:
+def _described(member: PolledMember, group: DescribedGroup, instance_id: str | None) -> MemberInfo:
     if group.protocol == "consumer":
         return MemberInfo(
             member_id=member.member_id,
@@ -199,5 +199,5 @@ def _described(member: PolledMember, group: PolledGroup, instance_id: str | None
     )
 
 
-def _queues(member: PolledMember, group: PolledGroup) -> tuple[QueueRef, ...]:
+def _queues(member: PolledMember, group: DescribedGroup) -> tuple[QueueRef, ...]:
     return member.queues if group.protocol == "consumer" else read_assignment(member.assignment)

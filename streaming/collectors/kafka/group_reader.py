@@ -46,7 +46,7 @@ class PolledMember(msgspec.Struct, frozen=True, kw_only=True):
     instance_id: str | None = None
 
 
-class PolledGroup(msgspec.Struct, frozen=True, kw_only=True):
+class DescribedGroup(msgspec.Struct, frozen=True, kw_only=True):
     """A group as the admin calls show it.
 
     Attributes:
@@ -69,7 +69,7 @@ class PolledGroups(msgspec.Struct, frozen=True, kw_only=True):
         is_whole: Every broker replied: a group that is missing is gone.
     """
 
-    groups: dict[str, PolledGroup]
+    groups: dict[str, DescribedGroup]
     unreadable: frozenset[str] = frozenset()
     is_whole: bool = True
 
@@ -86,7 +86,7 @@ class GroupReader(ClusterView):
         of_new_protocol = [one.group_id for one in answer.valid if one.type is ConsumerGroupType.CONSUMER]
         of_consumers = {one.group_id for one in answer.valid}
         described = self.described(of_new_protocol)
-        found: dict[str, PolledGroup] = {}
+        found: dict[str, DescribedGroup] = {}
         unreadable = {one for one in of_new_protocol if one not in described}
         for group in listed:
             name: str = group.id
@@ -95,7 +95,7 @@ class GroupReader(ClusterView):
             if group.error is not None:
                 unreadable.add(name)
                 continue
-            found[name] = PolledGroup(
+            found[name] = DescribedGroup(
                 state=group.state,
                 protocol_type=group.protocol_type,
                 strategy=group.protocol,
@@ -113,18 +113,18 @@ class GroupReader(ClusterView):
         found |= {name: group for name, group in described.items() if group.state != DEAD}
         return PolledGroups(groups=found, unreadable=frozenset(unreadable), is_whole=not answer.errors)
 
-    def described(self, groups: Collection[str]) -> dict[str, PolledGroup]:
+    def described(self, groups: Collection[str]) -> dict[str, DescribedGroup]:
         """Return each of these groups by a call of its own; those that cannot be described are left out."""
         if not groups:
             return {}
         answers = self._admin.describe_consumer_groups(sorted(groups), request_timeout=self._timeout_s)
-        found: dict[str, PolledGroup] = {}
+        found: dict[str, DescribedGroup] = {}
         for name, answer in answers.items():
             try:
                 group = answer.result(self._timeout_s)
             except KafkaException:
                 continue
-            found[name] = PolledGroup(
+            found[name] = DescribedGroup(
                 state=_STATES.get(group.state.name, group.state.name.title()),
                 protocol="consumer" if group.type is ConsumerGroupType.CONSUMER else "classic",
                 protocol_type=_CONSUMERS,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from streaming.collectors.collector import CollectorStatus, CollectorThread, State, status_with_log
 from streaming.collectors.event_log import EventLog, LogFull
 from streaming.collectors.kafka.coordinator_log import CoordinatorLog
-from streaming.collectors.kafka.log_tail import Lines
+from streaming.collectors.kafka.log_tail import LineSource
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
 from udfs.model.events import AnyEvent, Clock
@@ -31,7 +31,7 @@ class CoordinatorLogCollector(CollectorThread):
         log: Where events are appended; its memory is how far the lines were read.
     """
 
-    def __init__(self, cluster: str, parser: CoordinatorLog, lines: Lines, log: EventLog) -> None:
+    def __init__(self, cluster: str, parser: CoordinatorLog, lines: LineSource, log: EventLog) -> None:
         self._cluster = cluster
         self._parser = parser
         self._lines = lines

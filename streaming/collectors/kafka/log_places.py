@@ -54,7 +54,7 @@ class Place(msgspec.Struct):
         self.read_size, self.read_modified_ns = file.size, file.modified_ns
 
 
-class Reading:
+class LogReading:
     """The files that there are at one time, and which of them hold what was read before.
 
     Attributes:

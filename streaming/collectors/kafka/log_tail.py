@@ -19,7 +19,7 @@ from typing import BinaryIO, Protocol
 
 import msgspec
 
-from streaming.collectors.kafka.log_places import Place, Reading, digest, is_after, is_unchanged
+from streaming.collectors.kafka.log_places import LogReading, Place, digest, is_after, is_unchanged
 from streaming.collectors.kafka.log_rotation import (
     CHUNK_BYTES,
     FileId,
@@ -40,7 +40,7 @@ _MAX_WAITING_LINES = 100_000
 _log = logger("kafka")
 
 
-class Lines(Protocol):
+class LineSource(Protocol):
     """Where lines come from."""
 
     def read(self) -> Iterator[list[str]]:
@@ -98,9 +98,9 @@ class LogFiles:
 
     def _read_all(self) -> Iterator[list[str]]:
         wanted = self._wanted()
-        reading = Reading(self._places, self._list(wanted))
+        reading = LogReading(self._places, self._list(wanted))
         if any(not (place.is_finished or place.is_missing) for place in reading.not_located()):
-            reading = Reading(self._places, self._list(wanted))  # a listing may miss what is renamed meanwhile
+            reading = LogReading(self._places, self._list(wanted))  # a listing may miss what is renamed meanwhile
         self._let_go(reading)
         self._places = reading.remembered()
         newest = {file.current: file for file in reading.files if file.is_readable}
@@ -140,7 +140,7 @@ class LogFiles:
                 found.setdefault(file.id, file)
         return sorted(found.values(), key=lambda file: file.order)
 
-    def _let_go(self, reading: Reading) -> None:
+    def _let_go(self, reading: LogReading) -> None:
         """Report what no file holds any more and was not read to its end."""
         present = {file.path for file in reading.files}
         logs = {file.current for file in reading.files}
@@ -157,7 +157,7 @@ class LogFiles:
                 )
             place.is_missing = True
 
-    def _to_read(self, reading: Reading, wanted: set[str]) -> list[LogFile]:
+    def _to_read(self, reading: LogReading, wanted: set[str]) -> list[LogFile]:
         """Return the files with anything new, in the order of time; no more new ones than are followed."""
         located, new, refused = [], [], []
         newest = reading.newest_read()
@@ -178,14 +178,14 @@ class LogFiles:
             self._warn_once("more brokers' logs than are followed: the oldest are not read", new[0].path)
         return sorted(located + new[len(new) - room :], key=reading.order)
 
-    def _is_copy(self, file: LogFile, reading: Reading) -> bool:
+    def _is_copy(self, file: LogFile, reading: LogReading) -> bool:
         """Return whether a new file holds what another one does: until that one is cut, it is a copy of it."""
         try:
             return any(reading.holds(file, place) for place in self._places if place.current == file.current)
         except BROKEN:
             return False
 
-    def _read(self, place: Place, file: LogFile, reading: Reading) -> Generator[list[str], None, bool]:
+    def _read(self, place: Place, file: LogFile, reading: LogReading) -> Generator[list[str], None, bool]:
         """Return the lines of one file, and whether all were read."""
         try:
             head = reading.head(file)

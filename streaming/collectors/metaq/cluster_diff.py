@@ -17,7 +17,7 @@ from streaming.collectors.metaq.read_context import ReadContext
 from streaming.collectors.metaq.remembered import ReportedGroupState, ReportedState, ReportedTopicState
 from streaming.collectors.metaq.topic_diff import diff_topic
 from streaming.collectors.metaq.watch_queue import FiredWatches
-from streaming.collectors.metaq.zk_reader import Reader
+from streaming.collectors.metaq.zk_reader import ZkReader
 from streaming.collectors.metaq.zk_times import ServerClock, TransactionTimes
 from streaming.machine.clock import now_ms
 from udfs.model.events import SCHEMA_VERSION, AnyEvent, Clock
@@ -75,7 +75,7 @@ class ClusterDiffer:
 
     # ---- reading
 
-    def diff(self, reader: Reader, noticed: FiredWatches) -> PendingEvents:
+    def diff(self, reader: ZkReader, noticed: FiredWatches) -> PendingEvents:
         """Read the nodes whose watches fired, and prepare the events."""
         draft = PendingEvents()
         began = now_ms()
@@ -97,7 +97,7 @@ class ClusterDiffer:
         self._read_groups(draft, reader, groups, noticed.described, continuous=True)
         return draft
 
-    def diff_again(self, reader: Reader) -> PendingEvents:
+    def diff_again(self, reader: ZkReader) -> PendingEvents:
         """Prepare events for what was unchanged for long enough: removed queues, strategies, assignments."""
         draft = PendingEvents()
         if self._doubted:
@@ -114,7 +114,7 @@ class ClusterDiffer:
         """Return whether ``diff_again`` has something to do."""
         return bool(self._unsettled or self._doubted)
 
-    def round(self, reader: Reader, began: int) -> PendingEvents:
+    def round(self, reader: ZkReader, began: int) -> PendingEvents:
         """Prepare commits and the ``clock``: every change that was noticed before ``began`` has been reported."""
         draft = PendingEvents()
         context = self._read(began)
@@ -182,7 +182,7 @@ class ClusterDiffer:
         )
 
     def _read_topics(
-        self, draft: PendingEvents, reader: Reader, noticed: Mapping[str, int], *, continuous: bool = True
+        self, draft: PendingEvents, reader: ZkReader, noticed: Mapping[str, int], *, continuous: bool = True
     ) -> None:
         wanted = sorted(name for name in noticed if self._options.follows_topic(name))
         changed: set[str] = set()
@@ -200,7 +200,7 @@ class ClusterDiffer:
         if changed:
             self._unsettle_subscribers(draft, changed)
 
-    def _topics_anew(self, reader: Reader) -> list[str]:
+    def _topics_anew(self, reader: ZkReader) -> list[str]:
         """Return the topics that are new; all of them when the first broker of the present kind has come."""
         was_old = reader.is_old
         there = reader.topics()
@@ -219,7 +219,7 @@ class ClusterDiffer:
     def _read_groups(
         self,
         draft: PendingEvents,
-        reader: Reader,
+        reader: ZkReader,
         noticed: Mapping[str, int],
         described: Collection[str],
         *,

@@ -23,7 +23,7 @@ from streaming.collectors.event_log import EventLog
 from streaming.collectors.metaq.cluster_diff import ClusterDiffer, PendingEvents
 from streaming.collectors.metaq.options import MetaqOptions
 from streaming.collectors.metaq.watch_queue import FiredWatches, WatchQueue
-from streaming.collectors.metaq.zk_reader import Reader
+from streaming.collectors.metaq.zk_reader import ZkReader
 from streaming.collectors.metaq.znodes import Paths
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
@@ -49,7 +49,7 @@ class MetaqCollector(CollectorThread):
         self._watch = _watch_of(options, log)
         self._notices = WatchQueue(Paths(options.root))
         self._client: KazooClient | None = None
-        self._reader: Reader | None = None
+        self._reader: ZkReader | None = None
         self._unkept = False
         self._status = CollectorStatus(cluster=options.cluster, since_ms=now_ms())
         super().__init__("metaq-collector")
@@ -102,7 +102,7 @@ class MetaqCollector(CollectorThread):
         else:
             self._notices.wait(pause_s)
 
-    def _everything(self, reader: Reader) -> None:
+    def _everything(self, reader: ZkReader) -> None:
         self._notices.take()
         self._read(reader, FiredWatches(everything=True))
         self._with_round(reader)
@@ -110,13 +110,13 @@ class MetaqCollector(CollectorThread):
             self._notices.wait(self._options.settle_ms / 4_000)
             self._with_round(reader)
 
-    def _with_round(self, reader: Reader) -> None:
+    def _with_round(self, reader: ZkReader) -> None:
         began = now_ms()
         reader.touch()
         self._between_rounds(reader)
         self._round(reader, began)
 
-    def _between_rounds(self, reader: Reader) -> None:
+    def _between_rounds(self, reader: ZkReader) -> None:
         while noticed := self._notices.take():
             self._read(reader, noticed)
         if self._watch.is_waiting:
@@ -124,17 +124,17 @@ class MetaqCollector(CollectorThread):
 
     # ---- one action at a time
 
-    def _read(self, reader: Reader, noticed: FiredWatches) -> None:
+    def _read(self, reader: ZkReader, noticed: FiredWatches) -> None:
         try:
             self._append(self._watch.diff(reader, noticed))
         except BaseException:
             self._notices.give_back(noticed)
             raise
 
-    def _read_again(self, reader: Reader) -> None:
+    def _read_again(self, reader: ZkReader) -> None:
         self._append(self._watch.diff_again(reader))
 
-    def _round(self, reader: Reader, began: int) -> None:
+    def _round(self, reader: ZkReader, began: int) -> None:
         draft = self._watch.round(reader, began)
         self._append(draft)
         self._keep_memory()
@@ -156,7 +156,7 @@ class MetaqCollector(CollectorThread):
         self._unkept = self._unkept or bool(draft.groups or draft.topics)
         self._set("connected", unpolled=len(draft.unread))
 
-    def _attempt(self, task: Callable[[Reader], None]) -> bool:
+    def _attempt(self, task: Callable[[ZkReader], None]) -> bool:
         """Use the connection; return whether it succeeded, and log why not."""
         try:
             if self._client is None:
@@ -184,7 +184,7 @@ class MetaqCollector(CollectorThread):
         client = KazooClient(**self._options.client_settings(), logger=_CLIENT_LOG)
         client.add_listener(self._notices.see_state)
         self._client = client
-        self._reader = Reader(client, self._options, self._notices.see_event)
+        self._reader = ZkReader(client, self._options, self._notices.see_event)
         client.start(timeout=self._options.connect_timeout_ms / 1_000)
 
     def _hang_up(self) -> None:

@@ -68,7 +68,7 @@ class Offset(NamedTuple):
 _EMPTY = _Children([], Folder())
 
 
-class Reader:
+class ZkReader:
     """Reads nodes.
 
     Args:

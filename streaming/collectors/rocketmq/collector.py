@@ -156,8 +156,8 @@ class RocketMqCollector(CollectorThread):
         before = self._status
         detail = detail or _detail_of(survey)
         if state != before.state or (detail is None) != (before.detail is None):
-            tell_it = _log.info if state == "connected" and detail is None else _log.warning
-            tell_it(f"cluster {state}", cluster=self._options.cluster, detail=detail)
+            log_it = _log.info if state == "connected" and detail is None else _log.warning
+            log_it(f"cluster {state}", cluster=self._options.cluster, detail=detail)
         self._status = CollectorStatus(
             cluster=self._options.cluster,
             state=state,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Final
 
-from streaming.collectors.rocketmq.remoting.client import Limits
+from streaming.collectors.rocketmq.remoting.client import ClientLimits
 from streaming.collectors.rocketmq.remoting.signing import Credentials
 from streaming.settings.clusters import RocketMq
 from streaming.setup.errors import SetupError
@@ -73,9 +73,9 @@ class RocketMqOptions(RocketMq):
         """Return the name servers, each with its port, in their order."""
         return tuple(one if _has_port(one) else f"{one}:{DEFAULT_PORT}" for one in name_servers_of(self.name_servers))
 
-    def limits(self) -> Limits:
+    def limits(self) -> ClientLimits:
         """Return what the client may allow itself."""
-        return Limits(
+        return ClientLimits(
             request_timeout_s=self.broker_timeout_ms / 1_000,
             relayed_timeout_s=self.client_timeout_ms / 1_000,
             connect_timeout_s=self.broker_timeout_ms / 1_000,

@@ -106,7 +106,7 @@ def test_names_with_slashes_line_breaks_and_parts_of_the_routes_are_found(tmp_pa
                 for more in ("status", "lag"):
                     status = client.get(f"{address}/{more}").json()["status"]
                     assert (status["cluster"], status["group"]) == (cluster, group)
-        # Whoever does not encode a slash reaches the group all the same, unless its name ends like a route.
+        # A client that does not encode a slash reaches the group all the same, unless its name ends like a route.
         assert client.get("/v3/kafka/c%2Fd/consumer/consumer/z/lag").json()["status"]["group"] == "consumer/z"
         assert client.get("/v3/kafka/c/consumer/x/lag").json()["status"]["group"] == "x"
         for wrong in ("%ff", "%00", "%", "%zz", "%2F%2F", "%ed%a0%80"):

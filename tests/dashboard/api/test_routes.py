@@ -71,9 +71,9 @@ def test_charts_have_their_data(client: TestClient) -> None:
     assert sum(row["rebalances"] for row in client.get("/api/v1/churn").json()["rows"]) == 3
     assert client.get("/api/v1/delays").json()["rows"][0]["median_ms"] == 3_000
     assert [row["cluster"] for row in client.get("/api/v1/clusters").json()["rows"]] == ["c1", "c2"]
-    asked = {"cluster": "c1", "group_id": "orders", "origin": "computed"}
-    assert len(client.get("/api/v1/timeline", params=asked).json()["spans"]) == 4
-    text = client.get("/api/v1/timeline", params={**asked, "format": "csv"}).text
+    requested = {"cluster": "c1", "group_id": "orders", "origin": "computed"}
+    assert len(client.get("/api/v1/timeline", params=requested).json()["spans"]) == 4
+    text = client.get("/api/v1/timeline", params={**requested, "format": "csv"}).text
     assert text.splitlines()[0] == "queue,member_id,valid_from,valid_to"
     assert len(text.splitlines()) == 5
 

@@ -67,9 +67,9 @@ def test_rebalances_by_group_and_cause(found: Samples, rows: Mapping[str, list[R
 def test_queue_pauses_observed_and_estimated(found: Samples, rows: Mapping[str, list[Row]]) -> None:
     expected: Counter[Any] = Counter()
     for row in rows["rebalances"]:
-        seen, estimated = row["queue_pause_ms"], row["queue_pause_estimated_ms"]
-        expected[row["cluster"], row["group_id"], "observed"] += seen or 0
-        expected[row["cluster"], row["group_id"], "estimated"] += (estimated or 0) if seen is None else 0
+        measured, estimated = row["queue_pause_ms"], row["queue_pause_estimated_ms"]
+        expected[row["cluster"], row["group_id"], "observed"] += measured or 0
+        expected[row["cluster"], row["group_id"], "estimated"] += (estimated or 0) if measured is None else 0
     assert sum(expected.values()) > 0
     for key, value in found["queue_pause_seconds_total"].items():
         assert value == pytest.approx(expected[key] / 1_000)

@@ -1,4 +1,4 @@
-"""Ids in addresses come back as they went."""
+"""Ids in addresses come back as they were sent."""
 
 from __future__ import annotations
 

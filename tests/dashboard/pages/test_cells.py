@@ -10,7 +10,7 @@ import pytest
 
 from dashboard.pages import columns
 from dashboard.pages.cells import KINDS, health, members, observed_or_estimated, spark, table_rows, truth
-from dashboard.pages.columns import Column
+from dashboard.pages.columns import PageColumn
 from tests.dashboard.hostile import HOSTILE
 
 TEXTS = ("text", "name", "group", "cluster", "member", "status", "code", "queues", "prose", "raw", "health")
@@ -31,7 +31,7 @@ class Elements(HTMLParser):
 
 
 def cell(kind: str, value: object, **more: object) -> str:
-    text = str(table_rows([Column("value", "Value", kind)], [ROW | {"value": value} | more]))
+    text = str(table_rows([PageColumn("value", "Value", kind)], [ROW | {"value": value} | more]))
     found = re.fullmatch(r'<tr><td class="k-\w+">(.*)</td></tr>\n', text, re.DOTALL)
     assert found
     return found[1]
@@ -103,18 +103,18 @@ def test_elements_of_their_own() -> None:
 
 
 def test_a_row_without_a_cluster_is_of_the_pages() -> None:
-    rows = table_rows([Column("group_id", "Group", "group", wide=True)], [{"group_id": "g"}], "c9")
+    rows = table_rows([PageColumn("group_id", "Group", "group", wide=True)], [{"group_id": "g"}], "c9")
     assert '<td class="k-group wide"><a href="/group?cluster=c9&amp;group=g">' in rows
 
 
 def test_every_kind_of_the_columns_is_shown_as_such_or_is_text() -> None:
     tables = [value for value in vars(columns).values() if isinstance(value, tuple)]
-    named = {one.kind for table in tables for one in table if isinstance(one, Column)}
+    named = {one.kind for table in tables for one in table if isinstance(one, PageColumn)}
     assert named - KINDS == {"text", "name"}
 
 
 def test_where_a_phone_hides_the_cluster_the_group_names_it() -> None:
-    columns = [Column("group_id", "Group", "group"), Column("cluster", "Cluster", "name", wide=True)]
+    columns = [PageColumn("group_id", "Group", "group"), PageColumn("cluster", "Cluster", "name", wide=True)]
     rows = table_rows(columns, [{"group_id": "g", "cluster": "<b>"}])
     assert '<small class="narrow" data-cluster="&lt;b&gt;"></small></td>' in rows
     assert "narrow" not in table_rows(columns[:1], [{"group_id": "g", "cluster": "c"}])

@@ -18,7 +18,7 @@ from dashboard.reading import listings
         (columns.REJECTED, listings.REJECTED),
     ],
 )
-def test_every_order_is_one_of_the_listing(shown: tuple[columns.Column, ...], listing: listings.Listing) -> None:
+def test_every_order_is_one_of_the_listing(shown: tuple[columns.PageColumn, ...], listing: listings.Listing) -> None:
     assert {column.sort for column in shown if column.sort} <= set(listing.orders)
 
 

@@ -26,8 +26,8 @@ from tests.streaming.tables.journals import T0
 
 
 def test_filters_order_and_page_come_from_the_address(reading: Reading) -> None:
-    asked = {"q": "ord", "cluster": "", "sort": "-members", "page": ""}
-    found = listing_page(reading, GROUPS, columns.GROUPS, "/", asked)
+    requested = {"q": "ord", "cluster": "", "sort": "-members", "page": ""}
+    found = listing_page(reading, GROUPS, columns.GROUPS, "/", requested)
     assert [row["group_id"] for row in found["rows"]] == ["orders"]
     assert found["here"] == {"q": "ord", "sort": "-members"}
     assert (found["data"], found["data_note"]) == ("/api/v1/groups?q=ord&sort=-members&limit=10000", "")
@@ -43,16 +43,16 @@ def test_a_default_filter_holds_until_the_address_has_another(reading: Reading) 
 
 
 def test_a_page_shows_what_was_open_at_its_time_and_offers_the_same_as_data(reading: Reading) -> None:
-    asked = {"open": "any", "until": str(T0 + 70_000)}
-    assert listing_page(reading, FINDINGS, columns.FINDINGS, "/findings", asked)["total"] == 0
-    asked["until"] = str(T0 + 70_001)
-    found = listing_page(reading, FINDINGS, columns.FINDINGS, "/findings", asked)
+    requested = {"open": "any", "until": str(T0 + 70_000)}
+    assert listing_page(reading, FINDINGS, columns.FINDINGS, "/findings", requested)["total"] == 0
+    requested["until"] = str(T0 + 70_001)
+    found = listing_page(reading, FINDINGS, columns.FINDINGS, "/findings", requested)
     assert found["total"] == 1
     assert found["data"] == f"/api/v1/findings?until={T0 + 70_001}&limit=10000"
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [
         {"page": "0"},
         {"page": "x"},
@@ -65,9 +65,9 @@ def test_a_page_shows_what_was_open_at_its_time_and_offers_the_same_as_data(read
         {"since": "0"},
     ],
 )
-def test_what_is_unknown_is_refused(asked: dict[str, str]) -> None:
+def test_what_is_unknown_is_refused(requested: dict[str, str]) -> None:
     with pytest.raises(BadQuestionError):
-        parameters_of(asked, GROUPS)
+        parameters_of(requested, GROUPS)
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def names_and_links(page: str) -> tuple[list[str], list[str]]:
     "path", ["/?sort=-members", "/?sort=group_id&q=g0", "/findings?sort=-group_id", "/findings?open=any"]
 )
 def test_the_downloads_of_each_page_have_the_rows_that_it_shows(many: TestClient, path: str) -> None:
-    seen, number, pages = [], 1, 1
+    rows, number, pages = [], 1, 1
     while number <= pages:
         page = many.get(f"{path}&page={number}").text
         shown, (as_csv, as_json) = names_and_links(page)
@@ -117,6 +117,6 @@ def test_the_downloads_of_each_page_have_the_rows_that_it_shows(many: TestClient
         assert ("next" in file.links) == (answer["next_cursor"] is not None)
         first = 100 * (number - 1) + 1 if 100 * number > 400 else 1
         assert (f"rows {first:,} to " in page) == (answer["total"] > 400)
-        seen += shown
+        rows += shown
         pages, number = -(-answer["total"] // 100), number + 1
-    assert len(seen) == answer["total"] > 600 or "q=" in path
+    assert len(rows) == answer["total"] > 600 or "q=" in path

@@ -41,8 +41,8 @@ def by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
 
 
 def pause(row: Row, name: str = "queue_pause") -> int | None:
-    seen = row[f"{name}_ms"]
-    return row[f"{name}_estimated_ms"] if seen is None else seen
+    measured_ms = row[f"{name}_ms"]
+    return row[f"{name}_estimated_ms"] if measured_ms is None else measured_ms
 
 
 def total(values: Iterable[int | None]) -> int:
@@ -50,8 +50,8 @@ def total(values: Iterable[int | None]) -> int:
 
 
 def total_or_null(values: Iterable[int | None]) -> int | None:
-    known = [one for one in values if one is not None]
-    return sum(known) if known else None
+    measured = [one for one in values if one is not None]
+    return sum(measured) if measured else None
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +105,16 @@ def _(tables: Tables) -> Any:
 def _(tables: Tables) -> Any:
     for key, rows in by(tables["rebalances"], "cluster", "group_id").items():
         guessed = [row["queue_pause_estimated_ms"] for row in rows if row["queue_pause_ms"] is None]
-        seen = near(total(row["queue_pause_ms"] for row in rows) / 1000)
+        measured_ms = near(total(row["queue_pause_ms"] for row in rows) / 1000)
         unknown = sum(pause(row) is None for row in rows)
-        yield *key, len(rows), seen, near(total(guessed) / 1000), unknown, total(row["queues_moved"] for row in rows)
+        yield (
+            *key,
+            len(rows),
+            measured_ms,
+            near(total(guessed) / 1000),
+            unknown,
+            total(row["queues_moved"] for row in rows),
+        )
 
 
 @expected("cost-by-cause")
@@ -273,8 +280,8 @@ def near(value: float, tolerance: float = 0.00051) -> Any:
 def given(name: str, tables: Tables) -> dict[str, object]:
     """What each question is asked with here."""
     at = {"at": HALF + WEEK_MS if name == "compare-weeks" else HALF}
-    asked: dict[str, object] = {**at, **any_queue(tables)}
-    return {key: value for key, value in asked.items() if key in question(name).parameters}
+    values: dict[str, object] = {**at, **any_queue(tables)}
+    return {key: value for key, value in values.items() if key in question(name).parameters}
 
 
 def in_order(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -351,8 +358,8 @@ def test_what_the_demo_lacks_is_found_where_it_is(name: str) -> None:
 
 @pytest.mark.parametrize("name", questions())
 def test_a_limited_answer_is_the_beginning_of_the_whole_one(demo_tables: Path, tables: Tables, name: str) -> None:
-    asked = given(name, tables)
-    assert rows_of(demo_tables, name, **asked)[:3] == rows_of(demo_tables, name, **asked, limit=3)
+    values = given(name, tables)
+    assert rows_of(demo_tables, name, **values)[:3] == rows_of(demo_tables, name, **values, limit=3)
 
 
 def test_span_cluster_and_group_narrow_the_answer(demo_tables: Path, tables: Tables) -> None:
@@ -376,17 +383,17 @@ def test_spark_gives_the_same_answers(demo_tables: Path, tables: Tables, spark: 
         spark.read.format("delta").load(str(demo_tables / name)).createOrReplaceTempView(name)
     differing = []
     for name, one in questions().items():
-        asked = {"limit": 100_000, **given(name, tables)}
+        values = {"limit": 100_000, **given(name, tables)}
         # The text with its values in it, as a user pastes it.
-        found = spark.sql(one.bound("spark", asked))
+        found = spark.sql(one.bound("spark", values))
         rows = [tuple(_plain(value) for value in row) for row in found.collect()]
-        if rows != rows_of(demo_tables, name, **asked) or found.columns != columns_of(demo_tables, name, asked):
+        if rows != rows_of(demo_tables, name, **values) or found.columns != columns_of(demo_tables, name, values):
             differing.append(name)
     assert differing == []
 
 
-def columns_of(demo_tables: Path, name: str, asked: Mapping[str, object]) -> list[str]:
-    return answer(question(name), Reader(demo_tables), Queries(memory_bytes=1 << 28, timeout_ms=60_000), asked).columns
+def columns_of(demo_tables: Path, name: str, values: Mapping[str, object]) -> list[str]:
+    return answer(question(name), Reader(demo_tables), Queries(memory_bytes=1 << 28, timeout_ms=60_000), values).columns
 
 
 def _plain(value: Any) -> Any:

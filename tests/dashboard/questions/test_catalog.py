@@ -70,7 +70,7 @@ def test_a_text_for_spark_differs_from_that_for_duckdb_in_one_function() -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "words"),
+    ("name", "given", "message"),
     [
         ("most-rebalances", {"topic": "t"}, "takes since, until, cluster, limit, not topic"),
         ("who-owned", {"topic": "t"}, "needs queue"),
@@ -85,8 +85,8 @@ def test_a_text_for_spark_differs_from_that_for_duckdb_in_one_function() -> None
         ("who-owned", {"topic": "t", "queue": -2}, "queue"),
     ],
 )
-def test_wrong_parameters_are_refused_by_name(name: str, given: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+def test_wrong_parameters_are_refused_by_name(name: str, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         question(name).values(given)
 
 

@@ -25,7 +25,7 @@ def test_what_cannot_be_read_is_refused_in_a_short_sentence(texts: dict[str, str
 
 
 def test_a_limit_is_bounded_and_wrong_ones_are_refused() -> None:
-    asked = question("most-rebalances")
-    assert [bounded(asked, given, 500)["limit"] for given in ({}, {"limit": 7}, {"limit": 1_000_000})] == [100, 7, 500]
+    chosen = question("most-rebalances")
+    assert [bounded(chosen, given, 500)["limit"] for given in ({}, {"limit": 7}, {"limit": 1_000_000})] == [100, 7, 500]
     with pytest.raises(ValueError, match="limit"):
-        bounded(asked, {"limit": 0}, 500)
+        bounded(chosen, {"limit": 0}, 500)

@@ -43,13 +43,13 @@ def rows_read(many: Reading, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int,
 
 
 def both(
-    many: Reading, monkeypatch: pytest.MonkeyPatch, listing: Listing, asked: dict[str, str], **options: object
+    many: Reading, monkeypatch: pytest.MonkeyPatch, listing: Listing, requested: dict[str, str], **options: object
 ) -> tuple[Piece, Piece]:
     """Return a piece as it is found in a large table, and in a small one; of its rows what their order rests on."""
     found = []
     for large in (0, 10**9):
         monkeypatch.setattr(listing_places, "LARGE_ROWS", large)
-        one = piece(many, listing, asked, **options)  # type: ignore[arg-type]
+        one = piece(many, listing, requested, **options)  # type: ignore[arg-type]
         names = TABLES[listing.table].key if listing.table else listing.columns
         found.append(one._replace(rows=[{name: row[name] for name in names} for row in one.rows]))
     return found[0], found[1]
@@ -63,17 +63,17 @@ def test_cursors_and_pages_lead_to_the_same_rows(
     listing, chosen = LISTINGS[name], random.Random(name + sign)
     filters = {"rebalances": {"trigger": "member_left"}, "assignments": {"open": "yes"}}
     for order in [*listing.orders][:4]:
-        for asked in ({}, filters.get(name, {"cluster": "kafka-prod"})):
+        for requested in ({}, filters.get(name, {"cluster": "kafka-prod"})):
             cursor = ""
             for _ in range(3):
                 limit = chosen.choice([1, 7, 100, 1_000])
-                one, other = both(many, monkeypatch, listing, asked, sort=sign + order, limit=limit, cursor=cursor)
-                assert one == other, (order, asked)
+                one, other = both(many, monkeypatch, listing, requested, sort=sign + order, limit=limit, cursor=cursor)
+                assert one == other, (order, requested)
                 cursor = one.next_cursor or ""
                 if not cursor:
                     break
             offset = chosen.randrange(one.total + 2)
-            first, second = both(many, monkeypatch, listing, asked, sort=sign + order, limit=100, offset=offset)
+            first, second = both(many, monkeypatch, listing, requested, sort=sign + order, limit=100, offset=offset)
             assert first == second
 
 
@@ -81,8 +81,8 @@ def test_times_between_two_bounds_are_kept_when_the_piece_narrows_them(
     many: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     until = FLEET.until_ms - HOUR_MS
-    asked = {"since": str(until - 3 * HOUR_MS), "until": str(until)}
-    one, other = both(many, monkeypatch, REBALANCES, asked, limit=10, offset=3)
+    requested = {"since": str(until - 3 * HOUR_MS), "until": str(until)}
+    one, other = both(many, monkeypatch, REBALANCES, requested, limit=10, offset=3)
     assert one == other
     assert 10 < one.total < FLEET.rebalances // 2
 
@@ -92,14 +92,14 @@ def test_spans_that_overlap_a_time_are_the_same_rows(
     many: Reading, monkeypatch: pytest.MonkeyPatch, listing: Listing
 ) -> None:
     since, until = FLEET.until_ms - 9 * HOUR_MS, FLEET.until_ms - 8 * HOUR_MS
-    asked, cursor = {"since": str(since), "until": str(until)}, ""
+    requested, cursor = {"since": str(since), "until": str(until)}, ""
     begin, end = listing.times
     spans = plain_rows(many.tables.read(listing.table, columns=[begin, end]))
     overlapping = [one for one in spans if one[begin] < until and (one[end] is None or one[end] > since)]
     assert 1_000 < len(overlapping) < len(spans)
     for sort in ("group_id", "-cluster"):
         for limit in (100, 900):
-            one, other = both(many, monkeypatch, listing, asked, sort=sort, limit=limit, cursor=cursor)
+            one, other = both(many, monkeypatch, listing, requested, sort=sort, limit=limit, cursor=cursor)
             assert one == other
             assert one.total == len(overlapping)
             cursor = one.next_cursor or ""

@@ -34,21 +34,21 @@ def many(tmp_path_factory: pytest.TempPathFactory, settings: Dashboard) -> Readi
 def test_cursors_lead_over_every_row_once(many: Reading, name: str, sign: str) -> None:
     listing = LISTINGS[name]
     for order in listing.orders:
-        seen, total = walked(many, listing, sign + order, 1_997)
-        assert len(seen) == total
-        assert len({str(row) for row in seen}) == len(seen)
+        rows, total = walked(many, listing, sign + order, 1_997)
+        assert len(rows) == total
+        assert len({str(row) for row in rows}) == len(rows)
 
 
 def walked(reading: Reading, listing: Listing, sort: str, limit: int) -> tuple[list[Row], int]:
     """Return the rows of a listing, piece by piece, and how many each piece said that there are."""
-    seen: list[Row] = []
+    rows: list[Row] = []
     cursor, since = "", {"since": "0"} if listing.is_recent else {}
     while True:
         found = piece(reading, listing, since, sort=sort, limit=limit, cursor=cursor)
-        seen += found.rows
-        assert len(seen) <= found.total
+        rows += found.rows
+        assert len(rows) <= found.total
         if found.next_cursor is None:
-            return seen, found.total
+            return rows, found.total
         cursor = found.next_cursor
 
 
@@ -106,8 +106,8 @@ def test_cursors_lead_over_rows_with_nulls_and_over_equal_rows(
         whole, total = walked(sparse, listing, sign + order, 1_000)
         assert len(whole) == total > 12
         for limit in (1, 3) if name == "rejected-events" else (4,):
-            seen, _ = walked(sparse, listing, sign + order, limit)
-            assert [str(row) for row in seen] == [str(row) for row in whole], (order, limit)
+            rows, _ = walked(sparse, listing, sign + order, limit)
+            assert [str(row) for row in rows] == [str(row) for row in whole], (order, limit)
 
 
 def test_equal_rows_that_were_removed_hide_no_others(sparse: Reading) -> None:
@@ -138,7 +138,7 @@ def test_filters_and_search_hold_together(reading: Reading) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [
         {"colour": "red"},
         {"since": "yesterday"},
@@ -150,9 +150,9 @@ def test_filters_and_search_hold_together(reading: Reading) -> None:
         {"group_id or 1=1 --": "x"},
     ],
 )
-def test_what_is_unknown_is_refused(reading: Reading, asked: dict[str, str]) -> None:
+def test_what_is_unknown_is_refused(reading: Reading, requested: dict[str, str]) -> None:
     with pytest.raises(BadQuestionError):
-        piece(reading, REBALANCES, asked, limit=10)
+        piece(reading, REBALANCES, requested, limit=10)
 
 
 @pytest.mark.parametrize("sort", ["colour", "--members", "cluster; drop table groups"])

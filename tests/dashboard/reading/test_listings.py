@@ -35,10 +35,10 @@ def test_every_order_and_filter_is_a_query(reading: Reading, name: str) -> None:
         assert sum(counts) == total or one in ("trigger", "mode", "strategy_verdict")
 
 
-@pytest.mark.parametrize(("word", "same"), [("true", "yes"), ("false", "no")])
-def test_yes_is_true_and_no_is_false(reading: Reading, word: str, same: str) -> None:
+@pytest.mark.parametrize(("text", "same"), [("true", "yes"), ("false", "no")])
+def test_yes_is_true_and_no_is_false(reading: Reading, text: str, same: str) -> None:
     for name, one in (("findings", "open"), ("members", "open"), ("assignments", "open"), ("rebalances", "agrees")):
-        found = [piece(reading, LISTINGS[name], {one: value}, limit=100) for value in (word, same)]
+        found = [piece(reading, LISTINGS[name], {one: value}, limit=100) for value in (text, same)]
         assert found[0] == found[1]
     assert piece(reading, LISTINGS["findings"], {"open": "true"}, limit=100).total == 1
 
@@ -87,8 +87,8 @@ REPORTED, SHARED = ("orders", 1, "b", "reported"), ("events", -1, "pop", "comput
 def test_rows_of_a_time_are_those_that_overlap_it(
     reading: Reading, name: str, since: int | None, until: int | None, expected: set[tuple[object, ...]]
 ) -> None:
-    asked = {bound: str(T0 + ms) for bound, ms in (("since", since), ("until", until)) if ms is not None}
-    found = piece(reading, LISTINGS[name], asked, limit=100)
+    requested = {bound: str(T0 + ms) for bound, ms in (("since", since), ("until", until)) if ms is not None}
+    found = piece(reading, LISTINGS[name], requested, limit=100)
     assert {tuple(row[column] for column in SPANS[name]) for row in found.rows} == expected
     assert found.total == len(expected)
 
@@ -103,8 +103,8 @@ def test_rows_of_now_have_no_times(reading: Reading) -> None:
 def test_rows_are_of_the_last_day_unless_a_time_a_group_or_a_rebalance_is_given(reading: Reading, name: str) -> None:
     (column,) = LISTINGS[name].times
 
-    def within(**asked: str) -> object:
-        return LISTINGS[name].where(reading, asked)[column]
+    def within(**requested: str) -> object:
+        return LISTINGS[name].where(reading, requested)[column]
 
     assert within() == within(cluster="c1") == Within(last_day(reading).since_ms)
     assert within(since="5", until="9") == Within(5, 9)

@@ -6,7 +6,7 @@ from dashboard.security.headers import HEADERS, POLICY
 
 
 def test_the_policy_has_no_exception() -> None:
-    sources = {word for part in POLICY.split("; ") for word in part.split()[1:]}
+    sources = {source for part in POLICY.split("; ") for source in part.split()[1:]}
     assert sources == {"'none'", "'self'"}
     assert POLICY.startswith("default-src 'none'")
 

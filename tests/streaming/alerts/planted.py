@@ -8,7 +8,7 @@ from typing import Any
 from streaming.alerts.channels import Request, channels
 from streaming.alerts.delivery import DeliveryError
 from streaming.alerts.engine import AlertEngine
-from streaming.alerts.findings_reader import Findings
+from streaming.alerts.findings_reader import CurrentFindings
 from streaming.alerts.ledger import Ledger
 from streaming.alerts.templates import Texts
 from streaming.settings.alerts import Alerts
@@ -49,7 +49,7 @@ def finding(name: str, *, group: str | None = "orders", kind: str = "duplicate_i
 
 
 class Receiver:
-    """Takes requests, or refuses them while told to.
+    """Takes requests, or refuses them while `refuses` is set.
 
     Attributes:
         taken: What was accepted. refuses: Why the next ones are refused; None = they are accepted.
@@ -113,9 +113,9 @@ class Scene:
             self.closed[name] = {**self.current.pop(name), "closed_at": self.now_ms}
 
     @property
-    def findings(self) -> Findings:
+    def findings(self) -> CurrentFindings:
         """Return what the table has now."""
-        return Findings(self.current, self.closed, self.missing, self.many)
+        return CurrentFindings(self.current, self.closed, self.missing, self.many)
 
     def step(self, after_ms: int = 0) -> list[tuple[str, list[str]]]:
         """Move the time, let the engine work, and return what the webhook got."""

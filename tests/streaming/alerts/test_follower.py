@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from streaming.alerts.findings_reader import Findings, FindingsReader
+from streaming.alerts.findings_reader import CurrentFindings, FindingsReader
 from streaming.alerts.follower import AlertsStatus, follow
 from tests.streaming.alerts.planted import Scene, finding, widespread
 
@@ -18,10 +18,10 @@ class FailingReader(FindingsReader):
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
 
-    def read(self, awaited: set[str]) -> Findings:
+    def read(self, awaited: set[str]) -> CurrentFindings:
         if self.errors:
             raise self.errors.pop(0)
-        return Findings({"f": finding("f")}, {})
+        return CurrentFindings({"f": finding("f")}, {})
 
 
 def followed(reader: FindingsReader, scene: Scene, times: int) -> tuple[list[float], list[bool | None]]:

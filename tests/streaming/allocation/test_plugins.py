@@ -153,7 +153,7 @@ def test_one_that_ends_the_process_or_never_comes_back_or_answers_rubbish_is_lef
         yield point("rocketmq.LAST", "last_takes_all")  # with all the time that it may need
 
     (refused,) = load_user_strategies(points())
-    assert any(word in refused for word in reason.split("|"))
+    assert any(part in refused for part in reason.split("|"))
     assert registered("LAST", "rocketmq").spread == "none"
 
 
@@ -171,15 +171,15 @@ def test_one_that_is_late_fails_the_rebalance_and_is_called_no_more_after_some_t
     assert load_user_strategies([point("rocketmq.LATE", "late_for_five")]) == []
     late = strategy("LATE", "rocketmq")
     five, six, two = (group({f"m{number}": ["t"] for number in range(count)}, {"t": 2}) for count in (5, 6, 2))
-    said = []
-    for asked in (six, five, five, five):
-        if asked is five:
+    outputs = []
+    for case in (six, five, five, five):
+        if case is five:
             monkeypatch.setattr(plugins, "ANSWER_LIMIT_S", 0.2)
         with pytest.raises(StrategyError) as failed:
-            late(asked)
+            late(case)
         assert failed.value.code == "strategy_failed"
-        said.append(failed.value.message)
-    assert said == ["rocketmq.LATE: SystemExit: 0", *["rocketmq.LATE: it did not return within 0.2 s"] * 3]
+        outputs.append(failed.value.message)
+    assert outputs == ["rocketmq.LATE: SystemExit: 0", *["rocketmq.LATE: it did not return within 0.2 s"] * 3]
     with pytest.raises(StrategyError, match="no longer calls it"):
         late(two)
 

@@ -41,13 +41,13 @@ def test_the_problem_of_a_cluster_is_a_short_text(tmp_path: Path) -> None:
     assert times_in(tmp_path) == [1]
     assert not cluster.flush_clock()
     assert cluster.status() is None
-    for change, words in (
+    for change, text in (
         ({"state": "away"}, "orders away"),
         ({"state": "refused"}, "orders refused"),
         ({"unpolled": 7}, "orders: 7 not polled in time"),
     ):
         collector.current = msgspec.structs.replace(CollectorStatus(cluster="orders", state="connected"), **change)
-        assert cluster.status() == words
+        assert cluster.status() == text
 
 
 def test_a_log_that_cannot_be_written_is_the_collectors_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def test_the_comparison_shows_spread_idle_members_and_moves_of_every_strategy() 
 def test_every_mistake_in_the_arguments_is_named_at_once() -> None:
     refused = run("--strategy", "x", "--before", "-", "--queues", "1")
     assert refused.exit_code == 2
-    assert all(word in refused.stderr for word in ("--members", "--strategy", "--before"))
+    assert all(part in refused.stderr for part in ("--members", "--strategy", "--before"))
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,8 @@ def test_what_was_not_open_at_the_time_or_is_ignored_does_not_count(tables: Path
 def test_what_is_open_in_many_groups_is_one_part_of_the_line(tmp_path: Path) -> None:
     write_groups(tmp_path, 5, Troubled(names(1, 4)))
     code, line = checked(tmp_path, "--at", AT)
-    words = "no open findings that count, all objectives met; widespread, not counted: flapping in 4 of 5 groups of c1"
-    assert (code, line.split(" | ")[0]) == (0, f"REBALANCES OK - {words}")
+    text = "no open findings that count, all objectives met; widespread, not counted: flapping in 4 of 5 groups of c1"
+    assert (code, line.split(" | ")[0]) == (0, f"REBALANCES OK - {text}")
     found = json.loads(checked(tmp_path, "--at", AT, "--json")[1])
     assert (found["state"], found["findings"]) == ("ok", [])
     assert found["widespread"] == [{"cluster": "c1", "kind": "flapping", "groups": 4, "of_groups": 5}]
@@ -55,9 +55,9 @@ def test_what_is_open_in_many_groups_is_one_part_of_the_line(tmp_path: Path) -> 
 def test_what_is_widespread_hides_nothing_else(tmp_path: Path) -> None:
     write_groups(tmp_path, 5, Troubled(names(1, 4)), Troubled(["g1"], "queue_unassigned", severity="critical"))
     code, line = checked(tmp_path, "--at", AT)
-    words = "open findings: 1 critical queue_unassigned, first of c1/g1; widespread, not counted: flapping in 4 of 5"
+    text = "open findings: 1 critical queue_unassigned, first of c1/g1; widespread, not counted: flapping in 4 of 5"
     assert code == 2
-    assert line.startswith(f"REBALANCES CRITICAL - {words}")
+    assert line.startswith(f"REBALANCES CRITICAL - {text}")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_an_objective_is_missed_from_its_value_on(tables: Path, objective: str, 
 
 
 def test_rates_are_those_of_the_window(tables: Path) -> None:
-    asked = (
+    given = (
         "--at",
         AT,
         "--ignore",
@@ -93,7 +93,7 @@ def test_rates_are_those_of_the_window(tables: Path) -> None:
         "rebalances_per_hour=100:101",
     )
     # One within 36 seconds is a hundred in an hour.
-    assert checked(tables, *asked)[0] == 1
+    assert checked(tables, *given)[0] == 1
 
 
 def test_the_age_of_the_tables_is_that_of_their_last_commit(tables: Path) -> None:

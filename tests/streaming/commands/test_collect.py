@@ -74,10 +74,10 @@ def test_a_stop_ends_it_with_everything_written_and_the_next_start_continues(
         assert again.wait().exit_code == 0
     finally:
         again.kill()
-    told = generations(out, name)
-    assert told[0] == 1
-    assert sorted(set(filter(None, told))) == sorted(filter(None, told))  # nothing twice
-    assert second.generation in told
+    reported = generations(out, name)
+    assert reported[0] == 1
+    assert sorted(set(filter(None, reported))) == sorted(filter(None, reported))  # nothing twice
+    assert second.generation in reported
 
 
 def test_what_it_writes_to_a_topic_is_what_it_writes_to_a_folder(
@@ -105,9 +105,9 @@ def test_what_it_writes_to_a_topic_is_what_it_writes_to_a_folder(
 
 
 def test_a_full_disk_is_logged_and_all_is_written_in_order_when_it_has_room(kafka41: Broker, tmp_path: Path) -> None:
-    config, said = tmp_path / "monitor.toml", tmp_path / "said.txt"
+    config, output = tmp_path / "monitor.toml", tmp_path / "said.txt"
     config.write_text("[kafka]\npoll_interval_ms = 500\n")
-    with small_disk(tmp_path / "small", said) as disk:
+    with small_disk(tmp_path / "small", output) as disk:
         out = disk.path_outside / "out"
 
         def queues_written() -> list[int | None]:
@@ -118,13 +118,13 @@ def test_a_full_disk_is_logged_and_all_is_written_in_order_when_it_has_room(kafk
         try:
             disk.runs.wait_until(lambda: bool(clocks_in(out)), "a clock was written")
             disk.fill(leave_bytes=16_384)  # a few clocks more
-            disk.runs.wait_until(lambda: "the log of events cannot be written" in said.read_text(), "it says so")
+            disk.runs.wait_until(lambda: "the log of events cannot be written" in output.read_text(), "it says so")
             create_topic(kafka41, "made-while-full", 3)
-            disk.runs.wait_until(lambda: "made-while-full" in said.read_text(), "the topic is seen")
+            disk.runs.wait_until(lambda: "made-while-full" in output.read_text(), "the topic is seen")
             before = clocks_in(out)
             disk.empty()
-            disk.runs.wait_until(lambda: bool(queues_written()), "what was seen meanwhile is told")
-            disk.runs.wait_until(lambda: "the log of events is writable again" in said.read_text(), "it says so")
+            disk.runs.wait_until(lambda: bool(queues_written()), "what was observed meanwhile is reported")
+            disk.runs.wait_until(lambda: "the log of events is writable again" in output.read_text(), "it says so")
         finally:
             os.kill(disk.runs.pid, signal.SIGTERM)
             ended = disk.runs.wait()

@@ -86,6 +86,6 @@ def test_reading_commands_name_what_is_wrong_with_a_store(
     assert "holds no tables of the monitor yet" in complaint("show", "groups", "--tables", folder)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
     for command in (["show", "groups"], ["explain", "x"], ["who-owned", "t", "0"], ["optimize"]):
-        said = complaint(*command, "--tables", folder)
-        assert f"--tables {folder}: access is refused (SignatureDoesNotMatch" in said
-        assert "hush" not in said
+        output = complaint(*command, "--tables", folder)
+        assert f"--tables {folder}: access is refused (SignatureDoesNotMatch" in output
+        assert "hush" not in output

@@ -32,8 +32,8 @@ def test_an_answer_is_a_table_for_people_and_lines_for_programs(tables: Path) ->
 
 
 def test_the_owner_of_a_queue_at_a_time(tables: Path) -> None:
-    asked = ("query", "who-owned", "--topic", "orders", "--queue", "1", "--at", "2026-01-01T00:00:05Z")
-    assert [row["member_id"] for row in json_of(tables, *asked)] == ["a"]
+    command = ("query", "who-owned", "--topic", "orders", "--queue", "1", "--at", "2026-01-01T00:00:05Z")
+    assert [row["member_id"] for row in json_of(tables, *command)] == ["a"]
 
 
 def test_causes_of_a_group_newest_first(tables: Path) -> None:

@@ -21,11 +21,11 @@ def run(*arguments: object) -> Result:
 def test_it_reports_on_standard_output_what_it_wrote(tmp_path: Path) -> None:
     done = run("--out", tmp_path, "--duration", "30s", "--groups", 6, "--json")
     assert done.exit_code == 0
-    said = json.loads(done.stdout)
+    output = json.loads(done.stdout)
     lines = [text for path in (tmp_path / "events").iterdir() for text in path.read_bytes().splitlines()]
-    assert said["events"] == len(lines) > 100
-    assert said["rebalances"] <= len((tmp_path / "truth.jsonl").read_bytes().splitlines())
-    assert said["to_time"] == "2026-01-01T00:00:30.000Z"
+    assert output["events"] == len(lines) > 100
+    assert output["rebalances"] <= len((tmp_path / "truth.jsonl").read_bytes().splitlines())
+    assert output["to_time"] == "2026-01-01T00:00:30.000Z"
 
 
 def test_the_same_seed_gives_the_same_truth_and_another_another(tmp_path: Path) -> None:
@@ -56,9 +56,9 @@ def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
 def test_live_events_are_of_now(tmp_path: Path) -> None:
     done = run("--out", tmp_path, "--live", "--for", "0.1s", "--json")
     assert done.exit_code == 0
-    said = json.loads(done.stdout)
-    assert said["events"] > 0
-    assert said["from_time"] < said["to_time"]
+    output = json.loads(done.stdout)
+    assert output["events"] > 0
+    assert output["from_time"] < output["to_time"]
 
 
 def test_a_load_is_only_joins_and_heartbeats(tmp_path: Path) -> None:

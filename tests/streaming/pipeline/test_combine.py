@@ -14,7 +14,7 @@ import pytest
 
 from streaming.pipeline.combine import FILES, LOOK, READ, combine, combine_batch
 from tests.core_config import core_config
-from tests.udfs.event_lines import NOW, SOUND, line, with_field
+from tests.udfs.event_lines import NOW, VALID, line, with_field
 from udfs.ingest.combiner import FollowedCluster
 from udfs.kafka.consumer_offsets import GroupPatterns
 from udfs.model.errors import InvariantError
@@ -47,7 +47,7 @@ def packets_of(batch: pa.RecordBatch) -> dict[tuple[str, int], Packet]:
 def test_the_function_travels_to_the_workers_by_reference() -> None:
     function = combine(RULES, followed=FollowedCluster("live", GroupPatterns((".*",), ("spark-.*",))))
     travelled = pickle.loads(pickle.dumps(function))  # noqa: S301 (as Spark sends it)
-    rows = raw_rows({"place": "a.json", "value": line(SOUND["clock"])})
+    rows = raw_rows({"place": "a.json", "value": line(VALID["clock"])})
     assert [batch.to_pylist() for batch in travelled(iter([rows]))] == [
         batch.to_pylist() for batch in function(iter([rows]))
     ]
@@ -60,7 +60,7 @@ def test_a_task_without_rows_answers_nothing() -> None:
 def test_files_that_are_only_named_are_read_and_what_cannot_be_read_is_rejected_under_their_names(
     tmp_path: Path,
 ) -> None:
-    event, long_line = line(SOUND["member_left"]), b"x" * 3_000_000
+    event, long_line = line(VALID["member_left"]), b"x" * 3_000_000
     files = {"sound.gz": gzip.compress(event + b"\n\nno event\n"), "broken.gz": b"broken", "03:12.jsonl": long_line}
     rows = [{"source": FILES, "place": f"file:{tmp_path}/nowhere.gz", "number": READ}]
     for name, content in files.items():
@@ -85,7 +85,7 @@ def test_files_that_are_only_named_are_read_and_what_cannot_be_read_is_rejected_
 
 
 def test_positions_name_file_and_content_or_partition_and_offset() -> None:
-    event = line(SOUND["member_left"])
+    event = line(VALID["member_left"])
     batch = combine_batch(
         raw_rows(
             {"source": "events", "place": "day%201.json", "value": event},
@@ -102,7 +102,7 @@ def test_positions_name_file_and_content_or_partition_and_offset() -> None:
 
 
 def test_the_batch_s_own_timestamp_decides_what_is_ahead_of_the_clock() -> None:
-    row = {"place": "a.json", "value": line(SOUND["clock"])}
+    row = {"place": "a.json", "value": line(VALID["clock"])}
     early = packets_of(combine_batch(raw_rows(row | {"batch_ms": NOW - RULES.max_clock_skew_ms - 1}), RULES))
     timely = packets_of(combine_batch(raw_rows(row | {"batch_ms": NOW - RULES.max_clock_skew_ms}), RULES))
     assert {cluster for cluster, _ in early} == {""}
@@ -112,7 +112,7 @@ def test_the_batch_s_own_timestamp_decides_what_is_ahead_of_the_clock() -> None:
 def test_marks_and_events_in_one_batch_are_distinguished_by_their_source() -> None:
     batch = raw_rows(
         {"source": "control", "place": "1.json", "value": b'{"control":"flush","cluster":"c1"}'},
-        {"source": "events", "place": "a.json", "value": line(SOUND["clock"])},
+        {"source": "events", "place": "a.json", "value": line(VALID["clock"])},
         {"source": "events", "place": "a.json", "value": b'{"control":"flush","cluster":"c2"}'},
     )
     packets = packets_of(combine_batch(batch, RULES))

@@ -63,35 +63,35 @@ def test_of_a_truncated_file_the_lines_before_the_break_are_read_and_the_file_is
     path = tmp_path / name
     for length in (1, 3, 9, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:length])
-        lines, (fault,) = read(path)
+        lines, (problem,) = read(path)
         # The last one may be cut.
         assert lines[:-1] == LINES[: len(lines[:-1])], length
         assert not lines or LINES[len(lines) - 1].startswith(lines[-1]), length
-        assert (fault.reason, fault.length, fault.is_line) == ("broken_compressed_file", length, False)
-        assert fault.beginning == whole[: min(length, KEPT + 1)]
-        assert fault.sha256 == hashlib.sha256(whole[:length]).hexdigest()
-        assert fault.detail
+        assert (problem.reason, problem.length, problem.is_line) == ("broken_compressed_file", length, False)
+        assert problem.beginning == whole[: min(length, KEPT + 1)]
+        assert problem.sha256 == hashlib.sha256(whole[:length]).hexdigest()
+        assert problem.detail
 
 
 @pytest.mark.parametrize("name", ["a.gz", "a.jsonl.bz2", "a.xz", "a.zst"])
 def test_a_truncated_file_gives_nearly_all_that_can_be_had(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(WRITERS[name](TEXT + os.urandom(300_000).replace(b"\n", b"") + b"\n")[:-40])
-    lines, (fault,) = read(path, longest=10**6)
+    lines, (problem,) = read(path, longest=10**6)
     # bzip2 and xz are decompressed a block at a time: what is in the last one is lost with it.
     assert lines[: len(LINES)] == ([] if "bz2" in name else LINES)
-    assert fault.reason == "broken_compressed_file"
+    assert problem.reason == "broken_compressed_file"
 
 
 @pytest.mark.parametrize("suffix", [*REFUSED, ".LZ4"])
 def test_what_is_compressed_in_another_way_is_refused_by_name_with_the_remedy(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"a{suffix}"
     path.write_bytes(TEXT)
-    lines, (fault,) = read(path)
-    assert (lines, fault.reason, fault.length) == ([], "unsupported_compression", len(TEXT))
-    assert suffix in fault.detail
-    assert "use gzip, bzip2, xz, zstd or no compression" in fault.detail
-    assert fault.sha256 == hashlib.sha256(TEXT).hexdigest()
+    lines, (problem,) = read(path)
+    assert (lines, problem.reason, problem.length) == ([], "unsupported_compression", len(TEXT))
+    assert suffix in problem.detail
+    assert "use gzip, bzip2, xz, zstd or no compression" in problem.detail
+    assert problem.sha256 == hashlib.sha256(TEXT).hexdigest()
 
 
 @pytest.mark.parametrize("suffix", DECOMPRESSED)
@@ -101,9 +101,9 @@ def test_what_is_compressed_in_another_way_is_refused_by_name_with_the_remedy(su
 def test_content_that_does_not_fit_its_suffix_is_named(suffix: str, content: bytes, tmp_path: Path) -> None:
     path = tmp_path / f"a{suffix}"
     path.write_bytes(content)
-    lines, faults = read(path)
-    assert [fault.reason for fault in faults] == ["broken_compressed_file"], lines
-    assert faults[0].length == len(content)
+    lines, problems = read(path)
+    assert [problem.reason for problem in problems] == ["broken_compressed_file"], lines
+    assert problems[0].length == len(content)
     assert lines == []
 
 
@@ -112,21 +112,21 @@ def test_a_damaged_file_is_named_unless_its_lines_are_what_they_were(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     name = data.draw(st.sampled_from(sorted(WRITERS)))
-    sound = WRITERS[name](TEXT[:5_000])
-    damaged = bytearray(sound)
+    valid = WRITERS[name](TEXT[:5_000])
+    damaged = bytearray(valid)
     for _ in range(data.draw(st.integers(1, 4))):
-        damaged[data.draw(st.integers(0, len(sound) - 1))] = data.draw(st.integers(0, 255))
+        damaged[data.draw(st.integers(0, len(valid) - 1))] = data.draw(st.integers(0, 255))
     path = tmp_path_factory.mktemp("damaged") / name
     path.write_bytes(bytes(damaged))
-    lines, faults = read(path, longest=10**6)
-    broken = [fault for fault in faults if not fault.is_line]
-    assert [(fault.reason, fault.sha256) for fault in broken] in (
+    lines, problems = read(path, longest=10**6)
+    broken = [problem for problem in problems if not problem.is_line]
+    assert [(problem.reason, problem.sha256) for problem in broken] in (
         [],
         [("broken_compressed_file", hashlib.sha256(damaged).hexdigest())],
     )
     # Without a checksum other lines may come, and lines too long to be events.
     if not broken and name not in WITHOUT_CHECKSUM:
-        assert (lines, faults) == (TEXT[:5_000].split(b"\n"), [])
+        assert (lines, problems) == (TEXT[:5_000].split(b"\n"), [])
 
 
 @given(st.lists(st.binary(max_size=40)), st.integers(1, 60), st.integers(1, 30))
@@ -135,19 +135,19 @@ def test_however_blocks_are_cut_the_lines_are_the_same(lines: list[bytes], block
     cutter = _Cutter(longest, KEPT)
     pieces = [piece for start in range(0, len(text), block) for piece in cutter.cut(text[start : start + block])]
     pieces += cutter.end()
-    told: list[bytes] = []
+    reported: list[bytes] = []
     for piece in pieces:
         if isinstance(piece, Lines):
-            # Whether a line just over the limit is held is the block's affair: whoever parses it refuses it.
+            # Whether a line just over the limit is held is the block's affair: the parser refuses it.
             assert all(len(line) <= longest + block for line in piece.lines)
-            told += piece.lines
+            reported += piece.lines
         else:
             assert piece.length > longest
             assert piece.length == len(piece.beginning)
             assert piece.sha256 == hashlib.sha256(piece.beginning).hexdigest()
-            told.append(piece.beginning)
+            reported.append(piece.beginning)
     # A last line without an end that is empty is none.
-    assert told == (text.split(b"\n")[:-1] if text.endswith(b"\n") or not text else text.split(b"\n"))
+    assert reported == (text.split(b"\n")[:-1] if text.endswith(b"\n") or not text else text.split(b"\n"))
 
 
 def test_a_line_of_any_length_takes_little_memory(tmp_path: Path) -> None:
@@ -173,8 +173,8 @@ def test_a_line_of_any_length_takes_little_memory(tmp_path: Path) -> None:
 
 def test_a_deleted_file_of_a_collector_is_named(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000007-kafka-c1.jsonl"
-    for faults in ([why_unreadable(path)], read(path)[1]):
-        assert [fault.reason for fault in faults if fault is not None] == ["deleted_file"]
+    for problems in ([why_unreadable(path)], read(path)[1]):
+        assert [problem.reason for problem in problems if problem is not None] == ["deleted_file"]
 
 
 def test_what_is_no_file_is_named_and_a_deleted_one_is_skipped(tmp_path: Path) -> None:
@@ -182,10 +182,10 @@ def test_what_is_no_file_is_named_and_a_deleted_one_is_skipped(tmp_path: Path) -
     (tmp_path / "device.gz").symlink_to("/dev/zero")
     (tmp_path / "nowhere.gz").symlink_to(tmp_path / "nowhere")
     for name in ("pipe.gz", "device.gz"):
-        fault = why_unreadable(tmp_path / name)
-        assert fault is not None
-        assert (fault.reason, fault.detail) == ("unreadable_file", "It is not a regular file")
-        assert read(tmp_path / name) == ([], [fault])
+        problem = why_unreadable(tmp_path / name)
+        assert problem is not None
+        assert (problem.reason, problem.detail) == ("unreadable_file", "It is not a regular file")
+        assert read(tmp_path / name) == ([], [problem])
     for name in ("nowhere.gz", "gone.gz"):
         assert why_unreadable(tmp_path / name) is None
         assert read(tmp_path / name) == ([], [])
@@ -199,10 +199,10 @@ def test_a_file_that_may_not_be_opened_is_named(tmp_path: Path) -> None:
     if user == 0:  # Root may open everything.
         os.seteuid(65534)
     try:
-        fault = why_unreadable(path)
+        problem = why_unreadable(path)
         read_at_all = read(path)
     finally:
         os.seteuid(user)
-    assert fault is not None
-    assert (fault.reason, fault.detail) == ("unreadable_file", "Permission denied")
-    assert read_at_all == ([], [fault])
+    assert problem is not None
+    assert (problem.reason, problem.detail) == ("unreadable_file", "Permission denied")
+    assert read_at_all == ([], [problem])

@@ -33,21 +33,21 @@ def a_group(group: str, members: int = 1) -> dict[str, Any]:
     return {"cluster": "a", "system": "kafka", "group_id": group, "members": members}
 
 
-def commit(watch: ProgressListener, gone: list[dict[str, Any]], come: list[dict[str, Any]]) -> None:
-    watch.replaced(GROUPS, arrow_rows.to_arrow(GROUPS, gone), arrow_rows.to_arrow(GROUPS, come))
+def commit(watch: ProgressListener, removed: list[dict[str, Any]], come: list[dict[str, Any]]) -> None:
+    watch.replaced(GROUPS, arrow_rows.to_arrow(GROUPS, removed), arrow_rows.to_arrow(GROUPS, come))
 
 
 def held(thing: object) -> int:
     """Count the objects that can be reached from this one, code aside."""
-    seen: set[int] = set()
+    observed: set[int] = set()
     waiting = [thing]
     while waiting:
         each = waiting.pop()
-        if id(each) in seen or isinstance(each, type | ModuleType | FunctionType):
+        if id(each) in observed or isinstance(each, type | ModuleType | FunctionType):
             continue
-        seen.add(id(each))
+        observed.add(id(each))
         waiting += gc.get_referents(each)
-    return len(seen)
+    return len(observed)
 
 
 def a_watch(root: Path, groups: int) -> ProgressListener:

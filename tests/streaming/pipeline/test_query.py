@@ -14,7 +14,7 @@ from streaming.pipeline.query import decisions, packets, start_query, stop_query
 from streaming.pipeline.sources import control_source, folder_source
 from tests.core_config import core_config
 from tests.streaming.pipeline.test_sources import LONG_AGO, drain, write
-from tests.udfs.event_lines import SOUND, line
+from tests.udfs.event_lines import VALID, line
 from udfs.packets.packet import decode_packet
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ RULES = core_config(shards=2, allowed_lateness_ms=0)
 
 @pytest.mark.spark
 def test_combine_runs_inside_spark_over_a_union_of_sources(spark: SparkSession, tmp_path: Path) -> None:
-    lines = [line({**event, "event_time": LONG_AGO}) for event in SOUND.values()]
+    lines = [line({**event, "event_time": LONG_AGO}) for event in VALID.values()]
     write(tmp_path / "events" / "a.json", b"\n".join([*lines, b"not an event"]))
     write(tmp_path / "control" / "1-flush.json", b'{"control":"flush","cluster":"c1"}\n')
     sources = [
@@ -38,7 +38,7 @@ def test_combine_runs_inside_spark_over_a_union_of_sources(spark: SparkSession, 
     carried = {event.event_id for _, _, packet in found for event in packet.events}
     assert [row.reason for row in rejected] == ["not_json"]
     # All sound events are carried whole but those that are packed as columns.
-    assert len(carried) == len(SOUND.keys() - {"heartbeat", "progress", "queue_ends"})
+    assert len(carried) == len(VALID.keys() - {"heartbeat", "progress", "queue_ends"})
     assert {shard for cluster, shard, packet in found if cluster == "c1" and packet.flush} == {0, 1}
 
 
@@ -53,9 +53,9 @@ def test_a_query_decides_and_its_next_start_continues_from_its_state(spark: Spar
                 decided.append((batch_id, row.cluster, body["group_id"], body["generation"]))
 
     def run(number: int, member: str) -> None:
-        joined = {**SOUND["member_joined"], "event_time": LONG_AGO + number, "member_id": member}
+        joined = {**VALID["member_joined"], "event_time": LONG_AGO + number, "member_id": member}
         joined |= {"event_id": f"join-{number}", "instance_id": f"instance of {member}"}
-        clock = {**SOUND["clock"], "event_time": LONG_AGO + number + 1, "event_id": f"clock-{number}"}
+        clock = {**VALID["clock"], "event_time": LONG_AGO + number + 1, "event_id": f"clock-{number}"}
         write(tmp_path / "events" / f"{number}.json", b"\n".join(line(event) for event in (joined, clock)))
         (tmp_path / "control").mkdir(exist_ok=True)
         sources = [
@@ -72,7 +72,7 @@ def test_a_query_decides_and_its_next_start_continues_from_its_state(spark: Spar
 
     run(100, "a")
     run(200, "b")
-    group = SOUND["member_joined"]["group"]
+    group = VALID["member_joined"]["group"]
     assert [(cluster, name, generation) for _, cluster, name, generation in decided] == [
         ("c1", group, 1),
         ("c1", group, 2),

@@ -276,8 +276,8 @@ def test_the_change_feed_is_what_spark_sees(spark: SparkSession, tmp_path: Path)
 def test_a_batch_that_left_something_undone_requests_another_and_commits_nothing_for_it(
     spark: SparkSession, tmp_path: Path, large_above: int
 ) -> None:
-    asked: list[list[str]] = []
-    sink = Sink(tmp_path, "app", large_above=large_above, resume=lambda clusters: asked.append(list(clusters)))
+    requests: list[list[str]] = []
+    sink = Sink(tmp_path, "app", large_above=large_above, resume=lambda clusters: requests.append(list(clusters)))
     left = [journal.Unfinished(cluster=cluster, groups=1) for cluster in ("c2", "c1", "c2")]
     rows = [("unfinished", one.cluster, msgspec.json.encode(one).decode()) for one in left]
     frame = spark.createDataFrame(rows, DECIDED).repartition(2)
@@ -285,7 +285,7 @@ def test_a_batch_that_left_something_undone_requests_another_and_commits_nothing
     sink(frame, 0)
     sink(everything(spark), 1)
     sink(decided(spark), 2)
-    assert asked == [["c1", "c2"]]
+    assert requests == [["c1", "c2"]]
     assert {name: DeltaTable(str(tmp_path / name)).version() - before[name] for name in SINK_TABLES} == dict.fromkeys(
         SINK_TABLES, 1
     )

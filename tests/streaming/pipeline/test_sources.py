@@ -15,7 +15,7 @@ from streaming.pipeline.file_reader import LARGEST_FOR_SPARK_BYTES
 from streaming.pipeline.sources import RAW_COLUMNS, control_source, folder_source
 from streaming.stores.places import place_named
 from tests.core_config import core_config
-from tests.udfs.event_lines import SOUND, line
+from tests.udfs.event_lines import VALID, line
 from udfs.packets.packet import decode_packet
 
 if TYPE_CHECKING:
@@ -188,8 +188,8 @@ def test_every_record_of_a_topic_is_read_once_with_its_place(
     packed = source.withColumn("batch_ms", functions.unix_millis(functions.current_timestamp())).mapInArrow(
         combine(core_config(shards=1)), PACKET_SCHEMA
     )
-    joined = line({**SOUND["member_joined"], "event_time": LONG_AGO})
-    left = line({**SOUND["member_left"], "event_time": LONG_AGO})
+    joined = line({**VALID["member_joined"], "event_time": LONG_AGO})
+    left = line({**VALID["member_left"], "event_time": LONG_AGO})
     positions = []
     for records in ([joined, b"\xff not an event", b""], [left, joined + b"\n" + left]):
         send(kafka41, "monitor-events", records, partition=1)

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from streaming.settings.layers import Origins, lay_over, read_dotted, read_environment, read_file
+from streaming.settings.layers import Origins, merge_layer, read_dotted, read_environment, read_file
 
 
 def test_each_setting_comes_from_the_last_layer_that_gives_it() -> None:
     origins: Origins = {}
     merged = {"job": {"tables": "a", "shards": 1}, "log": {"level": "info"}}
-    lay_over(merged, {"job": {"tables": "b"}, "new": {"key": 1}}, "the file", origins)
-    lay_over(merged, {"job": {"tables": "c"}, "log": 3}, "the command line", origins)
+    merge_layer(merged, {"job": {"tables": "b"}, "new": {"key": 1}}, "the file", origins)
+    merge_layer(merged, {"job": {"tables": "c"}, "log": 3}, "the command line", origins)
     assert merged == {"job": {"tables": "c", "shards": 1}, "log": 3, "new": {"key": 1}}
     assert origins["job", "tables"] == "the command line"
     assert origins["new", "key"] == "the file"

@@ -99,8 +99,8 @@ def test_what_makes_no_sense_is_one_mistake_at_its_place(setting: str, tmp_path:
 
 def test_mistakes_of_a_broken_layer_do_not_hide_those_of_others(tmp_path: Path) -> None:
     env = {"REBALANCE_MONITOR_LOG": "x", "REBALANCE_MONITOR_LOG__LEVEL": "loud", "REBALANCE_MONITOR_LOG____A": "x"}
-    said = mistakes(tmp_path, "[time", env)
-    assert [mistake.split(":")[0] for mistake in said[1:]] == [
+    output = mistakes(tmp_path, "[time", env)
+    assert [mistake.split(":")[0] for mistake in output[1:]] == [
         "REBALANCE_MONITOR_LOG",
         "REBALANCE_MONITOR_LOG____A",
         "the environment",

@@ -41,16 +41,18 @@ def write_sums(project, jars):
 
 
 def fetch(project):
-    told = []
-    return ivy.fetch(project / "ivy.xml", project / "jars.sha256", told.append), told
+    reported = []
+    return ivy.fetch(project / "ivy.xml", project / "jars.sha256", reported.append), reported
 
 
 def test_jars_are_fetched_once_and_progress_counts_them(project):
-    jars, told = fetch(project)
+    jars, reported = fetch(project)
     assert {jar.name: jar.read_bytes() for jar in jars} == JARS
-    assert [line for line in told if "1 of 2  one-1.0.jar" in line or "2 of 2  two-2.0.jar" in line] == told[1:3]
-    again, told = fetch(project)
-    assert (again, told) == (jars, [])
+    assert [line for line in reported if "1 of 2  one-1.0.jar" in line or "2 of 2  two-2.0.jar" in line] == reported[
+        1:3
+    ]
+    again, reported = fetch(project)
+    assert (again, reported) == (jars, [])
 
 
 def test_a_jar_with_another_sum_is_refused_and_thrown_away(project):

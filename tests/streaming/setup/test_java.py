@@ -10,8 +10,8 @@ def java_of_version(folder, specification):
     """A java that answers as that version does."""
     program = folder / "bin" / "java"
     program.parent.mkdir(parents=True)
-    words = f"    java.home = {folder}\\n    java.specification.version = {specification}\\n"
-    program.write_text(f"#!/bin/sh\nprintf '{words}' >&2\n")
+    text = f"    java.home = {folder}\\n    java.specification.version = {specification}\\n"
+    program.write_text(f"#!/bin/sh\nprintf '{text}' >&2\n")
     program.chmod(0o755)
     return folder
 

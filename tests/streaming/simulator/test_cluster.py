@@ -31,8 +31,8 @@ def test_a_silent_source_reports_nothing_of_its_silence(life: tuple[Fleet, list[
 
 def test_some_events_come_twice_and_some_come_late() -> None:
     _, deliveries = lived(0, speed=4.0)
-    times_told = Counter(line(Delivery(0, one.event)) for one in deliveries if not isinstance(one.event, Heartbeat))
-    assert max(times_told.values()) > 1
+    times_reported = Counter(line(Delivery(0, one.event)) for one in deliveries if not isinstance(one.event, Heartbeat))
+    assert max(times_reported.values()) > 1
     newest: dict[str, int] = {}
     behind = Counter()
     for one in deliveries:

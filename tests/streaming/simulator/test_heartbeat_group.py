@@ -9,7 +9,7 @@ from tests.streaming.simulator.lives import departures_reported
 
 def test_every_reported_leave_of_a_member_is_a_cause_and_no_other(life: tuple[Fleet, list[Delivery]]) -> None:
     fleet, deliveries = life
-    said = {
+    reported = {
         (one.event.cluster, one.event.group, one.event.member_id, one.event.event_time)
         for one in deliveries
         if one.event.__class__.__name__ == "MemberLeft"
@@ -20,4 +20,4 @@ def test_every_reported_leave_of_a_member_is_a_cause_and_no_other(life: tuple[Fl
         for cause in one.causes
         if cause.kind == "member_left" and one.generation_source == "counted"
     }
-    assert said == expected
+    assert reported == expected

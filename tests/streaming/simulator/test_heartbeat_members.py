@@ -19,30 +19,30 @@ def test_a_session_ends_a_timeout_after_its_last_heartbeat(life: tuple[Fleet, li
     for one in deliveries:
         event = one.event
         if event.__class__.__name__ in ("Heartbeat", "MemberJoined"):
-            who = (event.cluster, event.group, event.member_id)
-            signs.setdefault(who, []).append(event.event_time)
+            key = (event.cluster, event.group, event.member_id)
+            signs.setdefault(key, []).append(event.event_time)
             if event.session_timeout_ms is not None:
-                timeouts[who] = event.session_timeout_ms
+                timeouts[key] = event.session_timeout_ms
     checked = 0
     polled = departures_reported(deliveries, "expired")
     for one, cause in counted(fleet, "session_expired"):
-        who = (one.cluster, one.group_id, cause.member_id or "")
-        if (*who, one.event_time) in polled:
+        key = (one.cluster, one.group_id, cause.member_id or "")
+        if (*key, one.event_time) in polled:
             continue
-        last = max(time for time in signs[who] if time <= one.event_time)
-        assert last + timeouts.get(who, default_session_timeout_ms(one.system)) == one.event_time
+        last = max(time for time in signs[key] if time <= one.event_time)
+        assert last + timeouts.get(key, default_session_timeout_ms(one.system)) == one.event_time
         checked += 1
     assert checked > 5
 
 
 def test_a_join_is_reported_at_its_own_time(life: tuple[Fleet, list[Delivery]]) -> None:
     fleet, deliveries = life
-    told = set()
+    reported = set()
     for one in deliveries:
         if one.event.__class__.__name__ in ("Heartbeat", "MemberJoined"):
-            told.add((one.event.cluster, one.event.group, one.event.member_id, one.event.event_time))
+            reported.add((one.event.cluster, one.event.group, one.event.member_id, one.event.event_time))
         if one.event.__class__.__name__ == "GroupSnapshot":
-            told |= {
+            reported |= {
                 (one.event.cluster, one.event.group, member.member_id, one.event.event_time)
                 for member in one.event.members
             }
@@ -50,7 +50,7 @@ def test_a_join_is_reported_at_its_own_time(life: tuple[Fleet, list[Delivery]]) 
         (one.cluster, one.group_id, cause.member_id, one.event_time) for one, cause in counted(fleet, "member_joined")
     ]
     assert len(joins) > 100
-    assert set(joins) <= told
+    assert set(joins) <= reported
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from udfs.model.rejection import Rejection
 
 
 def test_every_member_joins_once_and_has_a_heartbeat_in_each_round(tmp_path: Path) -> None:
-    said = write_load(tmp_path, groups=30, members=301, rounds=2)
+    written = write_load(tmp_path, groups=30, members=301, rounds=2)
     events = [json.loads(text) for path in sorted(tmp_path.iterdir()) for text in path.read_bytes().splitlines()]
     joined = Counter((one["group"], one["member_id"]) for one in events if one["type"] == "member_joined")
     beats = Counter((one["group"], one["member_id"]) for one in events if one["type"] == "heartbeat")
-    assert said["events"] == len(events) == 1_000 + 301 * 3
+    assert written["events"] == len(events) == 1_000 + 301 * 3
     assert len(joined) == 301
     assert set(joined.values()) == {1}
     assert beats == dict.fromkeys(joined, 2)

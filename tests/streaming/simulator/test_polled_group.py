@@ -46,10 +46,10 @@ def test_a_departure_is_reported_as_far_as_the_source_observed_it(place: OneClus
     triggers = {"left": "member_left", "expired": "session_expired"}
     for _ in range(40):
         group._remove()
-        went = dict(group.went)
+        before = dict(group.went)
         (snapshot,) = polls(place, POLL_INTERVAL_MS)
         departures = {one.member_id: one.kind for one in snapshot.departures or ()}
-        assert departures == {member_id: one.kind for member_id, one in went.items()}
+        assert departures == {member_id: one.kind for member_id, one in before.items()}
         expected = [triggers[kind] for kind in departures.values()] or ["member_gone"]
         assert place.causes()[-1][1] == expected
         group._add()

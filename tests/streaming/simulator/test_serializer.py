@@ -26,11 +26,11 @@ def test_every_line_is_an_event_of_the_contract(life: tuple[Fleet, list[Delivery
 def test_both_notations_have_the_same_meaning(life: tuple[Fleet, list[Delivery]]) -> None:
     _, deliveries = life
     for one in deliveries[:500]:
-        said = [
+        lines = [
             parse(line(Delivery(0, one.event, otherwise)), one.event.event_time, core_config())
             for otherwise in (True, False)
         ]
-        assert said[0] == said[1]
+        assert lines[0] == lines[1]
 
 
 PLAIN = {"schema_version": 1, "system": "kafka", "cluster": "c"}

@@ -104,7 +104,7 @@ def test_reading_a_damaged_state_names_its_shard_and_the_remedy(
     checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     states(monkeypatch, WHOLE, WHOLE, DAMAGED)
-    said = rf"checkpoint {checkpoint.root}, cluster 'c1', shard 3: .*damaged.*`state rollback`.*--batch 1`"
-    with pytest.raises(CheckpointError, match=said):
+    message = rf"checkpoint {checkpoint.root}, cluster 'c1', shard 3: .*damaged.*`state rollback`.*--batch 1`"
+    with pytest.raises(CheckpointError, match=message):
         read_whole(None, checkpoint)  # type: ignore[arg-type]
     assert [stored.shard for stored in read_whole(None, checkpoint, 1)] == [0, 3]  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from py4j.protocol import Py4JNetworkError
 
 from streaming.spark.root_cause import is_java_ended, reason, reason_in, state_error
 
-# As Spark 4.2 tells them, shortened.
+# As Spark 4.2 words them, shortened.
 IN_PYTHON = """[STREAM_FAILED] Query [id = 94f0106a] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] \
 An error occurred in the user provided function in foreach batch sink. Reason: An exception was raised by the Python \
 Proxy. Return Message: Traceback (most recent call last):
@@ -49,13 +49,13 @@ def test_where_no_error_is_named_the_first_line_is_reported() -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named() -> None:
-    said = """[STREAM_FAILED] Query [id = 1] terminated with exception: Traceback (most recent call last):
+    message = """[STREAM_FAILED] Query [id = 1] terminated with exception: Traceback (most recent call last):
 : org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file \
 file:///events/2.jsonl.gz.  SQLSTATE: KD001
 \tat org.apache.spark.sql.errors.QueryExecutionErrors$.cannotReadFilesError(QueryExecutionErrors.scala:856)
 Caused by: java.io.EOFException: Unexpected end of input stream
 """
-    assert reason(RuntimeError(said)) == (
+    assert reason(RuntimeError(message)) == (
         "java.io.EOFException: Unexpected end of input stream (file:///events/2.jsonl.gz)"
     )
 
@@ -80,10 +80,10 @@ def test_a_java_that_has_ended_differs_from_other_failures() -> None:
 
 
 def test_the_error_of_a_damaged_state_is_reported_whole() -> None:
-    said = f"checkpoint /c, cluster 'c1', shard 3: the state does not match its checksum{' and so on' * 100}"
-    told = (
+    message = f"checkpoint /c, cluster 'c1', shard 3: the state does not match its checksum{' and so on' * 100}"
+    reported = (
         "[STREAM_FAILED] Query terminated: Traceback (most recent call last):\n  File x\n"
-        f"udfs.model.errors.StateDamagedError: {said}\n SQLSTATE: XXKST\n\tat org.apache.spark.X\n"
+        f"udfs.model.errors.StateDamagedError: {message}\n SQLSTATE: XXKST\n\tat org.apache.spark.X\n"
     )
-    assert state_error(RuntimeError(told)) == said
+    assert state_error(RuntimeError(reported)) == message
     assert state_error(RuntimeError(IN_JAVA)) is None

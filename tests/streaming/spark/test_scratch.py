@@ -14,8 +14,8 @@ from streaming.spark.scratch import scratch_folder
 def test_a_folder_for_temporary_files_that_cannot_be_used_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone = tmp_path / "gone"
-    monkeypatch.setattr(tempfile, "tempdir", str(gone))
-    with pytest.raises(SetupError, match=f"{gone} cannot be written: No such file") as refused:
+    removed = tmp_path / "gone"
+    monkeypatch.setattr(tempfile, "tempdir", str(removed))
+    with pytest.raises(SetupError, match=f"{removed} cannot be written: No such file") as refused:
         scratch_folder.__wrapped__()
     assert "TMPDIR" in refused.value.remedy

@@ -116,10 +116,10 @@ def test_files_of_a_checkpoint_on_s3_are_put_and_not_renamed(monkeypatch: pytest
 
 def test_the_jars_of_a_store_come_behind_all_others_of_one_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the others, the JVM would not accept its archive of classes."""
-    seen: list[str | None] = []
+    observed: list[str | None] = []
 
     def launch() -> None:
-        seen.append(os.environ.get("SPARK_DIST_CLASSPATH"))
+        observed.append(os.environ.get("SPARK_DIST_CLASSPATH"))
         raise PySparkException("no Java here")
 
     monkeypatch.setattr("pyspark.sql.SparkSession.Builder.getOrCreate", lambda _: launch())
@@ -131,7 +131,7 @@ def test_the_jars_of_a_store_come_behind_all_others_of_one_jvm(monkeypatch: pyte
                 start_session(load(None, {"spark.master": "local[2]", "events.folder": folder}))
         assert os.environ.get("SPARK_DIST_CLASSPATH") == mine
     jars = ":".join(map(str, store_jars({"s3"})))
-    assert seen == [None, jars, "mine", f"mine:{jars}"]
+    assert observed == [None, jars, "mine", f"mine:{jars}"]
 
 
 def test_a_users_own_setting_precedes_ours() -> None:

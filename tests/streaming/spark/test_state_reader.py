@@ -36,11 +36,11 @@ def stored() -> list[StoredShard]:
 
 
 def test_a_summary_counts_groups_members_and_what_waits() -> None:
-    looks = [summarise(shard, RULES) for shard in stored()]
-    assert {one.clock for one in looks} == {T0 + 900}
-    assert (sum(one.groups for one in looks), sum(one.members for one in looks)) == (3, 9)
-    assert sum(one.waiting for one in looks) == 1
-    assert all(one.bytes > sum(one.bytes_by_section.values()) for one in looks)
+    reads = [summarise(shard, RULES) for shard in stored()]
+    assert {one.clock for one in reads} == {T0 + 900}
+    assert (sum(one.groups for one in reads), sum(one.members for one in reads)) == (3, 9)
+    assert sum(one.waiting for one in reads) == 1
+    assert all(one.bytes > sum(one.bytes_by_section.values()) for one in reads)
 
 
 def test_every_file_of_an_export_begins_with_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What Spark's file systems are told of a store: option names as Hadoop 3.5 documents them, and no secret."""
+"""Options of a store for Spark's file systems: names as Hadoop 3.5 documents them, and no secret."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ def test_a_second_one_is_refused_with_the_holder_and_its_age(lease: Callable[...
     first = lease()
     first.acquire()
     try:
-        who = rf"another job runs on it: process {os.getpid()} on {socket.gethostname()} has held it for \d+ s"
-        with pytest.raises(SetupError, match=who):
+        holder = rf"another job runs on it: process {os.getpid()} on {socket.gethostname()} has held it for \d+ s"
+        with pytest.raises(SetupError, match=holder):
             lease().acquire()
         first.check()
     finally:

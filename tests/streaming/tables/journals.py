@@ -54,8 +54,10 @@ class Journal:
 def row(change: journal.Change, batch: int = 0) -> Row:
     """Return the change as a row of ``changes``."""
     body = msgspec.json.encode(change.body).decode()
-    told = {"kind": json.loads(body)["kind"], "batch": batch, "body": body}
-    return {name: getattr(change, name) for name in ("cluster", "group_id", "subject", "number", "event_time")} | told
+    reported = {"kind": json.loads(body)["kind"], "batch": batch, "body": body}
+    return {
+        name: getattr(change, name) for name in ("cluster", "group_id", "subject", "number", "event_time")
+    } | reported
 
 
 def rows(changes: Iterable[journal.Change], batch: int = 0) -> list[Row]:

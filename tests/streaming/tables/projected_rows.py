@@ -19,7 +19,7 @@ def kind(body: journal.Body) -> str:
 
 
 def apply_changes(
-    name: str, changes: Sequence[journal.Change], standing: Sequence[Row] = (), groups: Sequence[Row] = ()
+    name: str, changes: Sequence[journal.Change], current: Sequence[Row] = (), groups: Sequence[Row] = ()
 ) -> list[Row]:
     """Return the table's rows after these changes."""
     effect: Projection = BY_TABLE[name]
@@ -29,16 +29,16 @@ def apply_changes(
         if effect.concerns(kind(change.body), change.group_id)
     ]
     names = effect.table.names
-    rows = RowEdits(standing)
+    rows = RowEdits(current)
     effect.apply_changes(entries, rows, {(row["cluster"], row["group_id"]): row for row in groups})
-    going, coming = rows.outcome(names)
-    stay = [row for index, row in enumerate(standing) if index not in going]
+    ending, coming = rows.outcome(names)
+    stay = [row for index, row in enumerate(current) if index not in ending]
     full = [{column: row.get(column) for column in names} for row in [*stay, *coming]]
     return sorted(full, key=lambda row: [str(row[column]) for column in names])
 
 
-def spans(changes: Sequence[journal.Change], standing: Sequence[Row] = ()) -> list[tuple[int, str, int, int | None]]:
+def spans(changes: Sequence[journal.Change], current: Sequence[Row] = ()) -> list[tuple[int, str, int, int | None]]:
     return [
         (row["queue_id"], row["member_id"], row["valid_from"] - T0, row["valid_to"] and row["valid_to"] - T0)
-        for row in apply_changes("assignments", changes, standing)
+        for row in apply_changes("assignments", changes, current)
     ]

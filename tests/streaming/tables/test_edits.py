@@ -12,8 +12,8 @@ def test_a_row_that_is_added_again_is_not_removed() -> None:
     before = [{"cluster": "c", "group_id": name, "members": 1} for name in ("a", "b", "a", None)]
     after = [{"cluster": "c", "group_id": name, "members": 2} for name in ("b", "d", None)]
     source = source_of(Edit(to_arrow(GROUPS, before), to_arrow(GROUPS, after)), GROUPS.key)
-    told = [(row["group_id"], row["members"], row[GONE]) for row in source.to_pylist()]
-    assert told == [("b", 2, False), ("d", 2, False), (None, 2, False), ("a", 1, True)]
+    reported = [(row["group_id"], row["members"], row[GONE]) for row in source.to_pylist()]
+    assert reported == [("b", 2, False), ("d", 2, False), (None, 2, False), ("a", 1, True)]
 
 
 def edit(before: dict[str, int | None], after: dict[str, int | None]) -> Edit:

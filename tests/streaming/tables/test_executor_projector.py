@@ -111,10 +111,10 @@ def test_a_part_is_applied_as_the_driver_applies_it(effect: Projection, tmp_path
         current = pa.concat_tables([current, present], promote_options="default")
     source = apply_part(effect.table.name, piece, current)
     rows = {key_of(effect, row): row for row in from_arrow(effect.table, half[effect.table.name])}
-    gone = source["_gone"].to_pylist()
-    for row, is_gone in zip(from_arrow(effect.table, source), gone, strict=True):
+    deleted = source["_gone"].to_pylist()
+    for row, is_deleted in zip(from_arrow(effect.table, source), deleted, strict=True):
         rows.pop(key_of(effect, row), None)
-        if not is_gone:
+        if not is_deleted:
             rows[key_of(effect, row)] = row
     expected = {key_of(effect, row): row for row in content(tmp_path, effect.table.name)}
     assert rows == expected

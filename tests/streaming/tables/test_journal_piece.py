@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs import DeltaRsTable
 from streaming.tables.journal_piece import (
-    Piece,
+    JournalPiece,
     entries_of,
     is_concerned,
     piece_of,
@@ -46,19 +46,19 @@ def of_groups(*groups: str | None, cluster: str = "c1") -> list[journal.Change]:
 @pytest.mark.parametrize(
     ("after", "upto", "limit", "expected"),
     [
-        (0, 3, 100, Piece(0, 3, 6)),
-        (0, 3, 6, Piece(0, 3, 6)),
-        (0, 3, 5, Piece(0, 2, 3)),
-        (0, 3, 3, Piece(0, 2, 3)),
-        (0, 3, 2, Piece(0, 1, 1)),
+        (0, 3, 100, JournalPiece(0, 3, 6)),
+        (0, 3, 6, JournalPiece(0, 3, 6)),
+        (0, 3, 5, JournalPiece(0, 2, 3)),
+        (0, 3, 3, JournalPiece(0, 2, 3)),
+        (0, 3, 2, JournalPiece(0, 1, 1)),
         # At least one, however much it holds.
-        (2, 3, 1, Piece(2, 3, 3)),
-        (0, 2, 100, Piece(0, 2, 3)),
-        (3, 3, 100, Piece(3, 3, 0)),
+        (2, 3, 1, JournalPiece(2, 3, 3)),
+        (0, 2, 100, JournalPiece(0, 2, 3)),
+        (3, 3, 100, JournalPiece(3, 3, 0)),
     ],
 )
 def test_a_piece_is_as_many_versions_as_hold_so_many_changes(
-    tmp_path: Path, after: int, upto: int, limit: int, expected: Piece
+    tmp_path: Path, after: int, upto: int, limit: int, expected: JournalPiece
 ) -> None:
     table = written(tmp_path, of_groups("a"), of_groups("a", "b"), of_groups("a", "b", "c"))
     assert piece_of(table, after, upto, limit) == expected
@@ -68,8 +68,8 @@ def test_versions_that_bring_no_changes_belong_to_the_piece_before_them(tmp_path
     table = written(tmp_path, of_groups("a"), of_groups("b"))
     table.maintain(vacuum_after_ms=86_400_000)
     assert table.version == 3
-    assert piece_of(table, 0, 3, 1) == Piece(0, 1, 1)
-    assert piece_of(table, 1, 3, 1) == Piece(1, 3, 1)
+    assert piece_of(table, 0, 3, 1) == JournalPiece(0, 1, 1)
+    assert piece_of(table, 1, 3, 1) == JournalPiece(1, 3, 1)
 
 
 def test_all_that_is_left_is_a_piece_where_the_log_no_longer_reaches_back(tmp_path: Path) -> None:
@@ -81,14 +81,14 @@ def test_all_that_is_left_is_a_piece_where_the_log_no_longer_reaches_back(tmp_pa
     with pytest.raises(LogTruncatedError):
         piece_of(table, 0, 2, 100)
     piece = snapshot_of(table, 0, 2)
-    assert piece == Piece(0, 2, 3, is_snapshot=True)
+    assert piece == JournalPiece(0, 2, 3, is_snapshot=True)
     assert rows_of(table, piece, None)["group_id"].to_pylist() == ["a", "a", "b"]
 
 
 def test_a_piece_that_is_small_enough_is_not_cut(tmp_path: Path) -> None:
     table = written(tmp_path, of_groups("a", "b"))
-    assert shares_of(table, Piece(0, 1, 2), 2) == [None]
-    assert shares_of(table, Piece(0, 1, 2), 1) == [(("c1", "a"), ("c1", "a")), (("c1", "b"), ("c1", "b"))]
+    assert shares_of(table, JournalPiece(0, 1, 2), 2) == [None]
+    assert shares_of(table, JournalPiece(0, 1, 2), 1) == [(("c1", "a"), ("c1", "a")), (("c1", "b"), ("c1", "b"))]
 
 
 def test_shares_are_of_whole_groups_in_order_and_what_is_of_no_group_comes_first(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_changes_are_in_the_order_of_their_versions_and_then_of_their_numbers(tm
     older = [first.change(at, stable(1)) for at in range(3)]
     newer = [second.change(at, stable(2)) for at in (9, 10)]
     table = written(tmp_path, older[::-1], newer)
-    taken = rows_of(table, Piece(0, 2, 5), None)
+    taken = rows_of(table, JournalPiece(0, 2, 5), None)
     numbers = [*zip(taken["_commit_version"].to_pylist(), taken["number"].to_pylist(), strict=True)]
     assert numbers == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
 
@@ -140,7 +140,7 @@ def test_a_projection_gets_the_bodies_that_it_reads_and_of_other_changes_their_t
         9, journal.TopicChanged(topic="t", queue_count=0, queues=[], valid_from=T0), group=None, subject="t"
     )
     table = written(tmp_path, [opened, removed, withdrawn, of_topic])
-    changes = rows_of(table, Piece(0, 1, 4), None)
+    changes = rows_of(table, JournalPiece(0, 1, 4), None)
 
     def bodies(name: str) -> list[tuple[int, journal.Body | None]]:
         return [(entry.event_time - T0, entry.body) for entry in entries_of(changes, BY_TABLE[name])]
@@ -161,7 +161,7 @@ def test_of_changes_that_it_does_not_read_a_projection_gets_the_first_of_each_mi
     silent = [history.change(at, SpansWithdrawn(since=T0), group=group) for group, at in places]
     other = history.change(6, SpansWithdrawn(since=T0), group="g2", cluster="c2")
     table = written(tmp_path, [*silent, other])
-    found = entries_of(rows_of(table, Piece(0, 1, 8), None), BY_TABLE["group_minutes"])
+    found = entries_of(rows_of(table, JournalPiece(0, 1, 8), None), BY_TABLE["group_minutes"])
     assert [(entry.cluster, entry.group_id, entry.event_time - T0) for entry in found] == [
         ("c1", "g1", 0),
         ("c1", "g1", MINUTE_MS),

@@ -42,7 +42,7 @@ def test_files_become_few_and_rows_stay(tmp_path: Path) -> None:
     assert done["changes"].files_after == 1
     assert contents(tmp_path) == before
     assert len(content(tmp_path, "changes")) == 20
-    # Whoever follows goes on as if nothing had been.
+    # A reader that follows goes on as if nothing had been.
     write(tmp_path, some_changes()[20:], 20)
     Materializer(tmp_path, 0).run()
     write(tmp_path / "whole", some_changes(), 0)

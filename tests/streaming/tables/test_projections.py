@@ -169,11 +169,11 @@ def test_a_minute_sums_its_rebalances_and_has_the_state_at_its_end() -> None:
         (MINUTE, stable(1)),
     )
     rows = apply_changes("group_minutes", changes)
-    told = [
+    reported = [
         (row["minute"] - T0, row["members"], row["rebalances"], row["queues_moved"], row["queue_pause_ms"])
         for row in rows
     ]
-    assert told == [(0, 2, 2, 3, 40), (MINUTE, 1, 1, 1, None)]
+    assert reported == [(0, 2, 2, 3, 40), (MINUTE, 1, 1, 1, None)]
 
 
 @pytest.mark.parametrize("cut", range(7))
@@ -202,8 +202,8 @@ def test_a_minute_without_a_rebalance_carries_the_state_on() -> None:
 
 def test_a_later_audit_of_a_generation_takes_the_place_of_the_first() -> None:
     first, second = audited("r1", 5), audited("r1", 5, missing=2)
-    standing = apply_changes("audits", of_one_group((5, first), (5, audited("r2", 6))))
-    rows = apply_changes("audits", of_one_group((5, second)), standing)
+    current = apply_changes("audits", of_one_group((5, first), (5, audited("r2", 6))))
+    rows = apply_changes("audits", of_one_group((5, second)), current)
     assert [(row["rebalance_id"], row["verdict"], row["event_time"] - T0) for row in rows] == [
         ("r1", "differs", 5),
         ("r2", "agrees", 6),
@@ -218,10 +218,10 @@ def test_a_later_audit_of_a_generation_takes_the_place_of_the_first() -> None:
 @pytest.mark.parametrize("name", ["assignments", "members", "groups", "group_minutes", "audits"])
 def test_pieces_one_after_another_do_what_the_whole_does(name: str, seed: int, cuts: list[int]) -> None:
     changes = a_history(random.Random(seed), 60)
-    standing: list[Row] = []
+    current: list[Row] = []
     groups: list[Row] = []
     ends = sorted({min(cut, len(changes)) for cut in cuts} | {len(changes)})
     for begin, end in zip([0, *ends], ends, strict=False):
-        standing = apply_changes(name, changes[begin:end], standing, groups)
+        current = apply_changes(name, changes[begin:end], current, groups)
         groups = apply_changes("groups", changes[begin:end], groups)
-    assert standing == apply_changes(name, changes)
+    assert current == apply_changes(name, changes)

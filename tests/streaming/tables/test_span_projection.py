@@ -22,9 +22,9 @@ def test_a_span_of_no_length_leaves_no_row() -> None:
 
 def test_a_span_of_no_length_is_removed_also_when_it_was_written_before() -> None:
     changes = of_one_group((5, assigned(0, "a", 5)), (5, released(0, "a", 5)))
-    standing = apply_changes("assignments", changes[:1])
-    assert len(standing) == 1
-    assert spans(changes[1:], standing) == []
+    current = apply_changes("assignments", changes[:1])
+    assert len(current) == 1
+    assert spans(changes[1:], current) == []
 
 
 def test_reported_and_computed_spans_of_one_queue_do_not_end_each_other() -> None:
@@ -47,11 +47,11 @@ def test_a_span_has_the_pause_of_its_queue_before() -> None:
         (9, resumed(1, "a", 1_300)),
         (9, resumed(2, "b", 5)),  # of nobody's span
     )
-    told = [(row["pause_ms"], row["pause_estimated_ms"]) for row in apply_changes("assignments", changes)]
-    assert told == [(7, None), (1_300, None), (None, 1_000)]
-    # And so it does when it is told later.
-    standing = apply_changes("assignments", changes[:3])
-    assert apply_changes("assignments", changes[3:], standing) == apply_changes("assignments", changes)
+    reported = [(row["pause_ms"], row["pause_estimated_ms"]) for row in apply_changes("assignments", changes)]
+    assert reported == [(7, None), (1_300, None), (None, 1_000)]
+    # And so it does when it is reported later.
+    current = apply_changes("assignments", changes[:3])
+    assert apply_changes("assignments", changes[3:], current) == apply_changes("assignments", changes)
 
 
 def test_spans_of_a_static_member_end_under_its_old_id_and_begin_under_its_new_one() -> None:

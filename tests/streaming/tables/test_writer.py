@@ -1,4 +1,4 @@
-"""The contract of whoever writes a table: exactly once, against races, readable by others. One suite over all."""
+"""The contract of each writer of a table: exactly once, against races, readable by others. One suite over all."""
 
 from __future__ import annotations
 
@@ -307,8 +307,8 @@ def test_added_rows_are_read_by_version_and_upkeep_adds_none(opened: Open, root:
     table.maintain(vacuum_after_ms=86_400_000, drop_before_ms=1_000)
     end = table.refresh()
     assert end > start + 3
-    told = rows_of(table.appended(start + 1, end, ["number", "cluster"]))
-    assert told == [{"number": number, "cluster": "c1", COMMIT_VERSION: start + 1 + number} for number in (1, 2)]
+    reported = rows_of(table.appended(start + 1, end, ["number", "cluster"]))
+    assert reported == [{"number": number, "cluster": "c1", COMMIT_VERSION: start + 1 + number} for number in (1, 2)]
     assert rows_of(table.appended(end, end, ["number"])) == []
     assert rows_of(table.rows_at(end, ["number"])) == [{"number": number, COMMIT_VERSION: end} for number in (1, 2)]
 
@@ -346,7 +346,7 @@ def test_many_small_files_become_few_and_the_log_gets_checkpoints(
     assert len(DeltaTable(str(tmp_path / "groups")).file_uris()) < delta_rs.SMALL_FILES
     log = tmp_path / "groups" / "_delta_log"
     assert list(log.glob("*.checkpoint.parquet"))
-    # Whoever opens the table from the checkpoint alone still knows what was written.
+    # A reader that opens the table from the checkpoint alone still knows what was written.
     for old in sorted(log.glob("*.json"))[: CHECKPOINT_INTERVAL - 1]:
         old.unlink()
     assert not opened(tmp_path, GROUPS).append(groups("again"), Mark("job", CHECKPOINT_INTERVAL + 4))
@@ -437,7 +437,7 @@ def test_a_table_does_not_change_its_writer(opened: Open, root: Location) -> Non
 
 def test_a_place_where_nothing_can_be_written_is_named(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    words = r"file/groups`? cannot be used: .*(Not a directory|Cannot create).*--tables"
-    with pytest.raises(TableError, match=words) as refused:
+    message = r"file/groups`? cannot be used: .*(Not a directory|Cannot create).*--tables"
+    with pytest.raises(TableError, match=message) as refused:
         opened(tmp_path / "file", GROUPS)
     assert "An error occurred while calling" not in str(refused.value)

@@ -53,7 +53,7 @@ def test_a_pause_is_reported_as_far_as_it_was_observed(
     store(tmp_path, [row])
     assert sentence in run(tmp_path, "explain", "r1").stdout
     head, values = (line.split("  ") for line in run(tmp_path, "show", "rebalances").stdout.splitlines())
-    columns = [[word.strip() for word in line if word] for line in (head, values)]
+    columns = [[cell.strip() for cell in line if cell] for line in (head, values)]
     assert dict(zip(*columns, strict=True))["PAUSE"] == in_list
 
 

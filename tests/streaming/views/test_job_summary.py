@@ -1,4 +1,4 @@
-"""What a job saw, told from tables that are written here by hand."""
+"""What a job observed, from tables that are written here by hand."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ def test_departures_have_the_detail_of_their_cause(tmp_path: Path) -> None:
     ]
     store(tmp_path, [row], [history.change(0, body, group="orders") for body in bodies])
     found = departures(Reader(tmp_path), "orders", "c1")
-    told = [(one["member_id"], one["left_reason"], one["detail"]) for one in found]
-    assert told == [("a", "expired", "broker log: heartbeat expiration"), *((one, "left", None) for one in "bcde")]
+    reported = [(one["member_id"], one["left_reason"], one["detail"]) for one in found]
+    assert reported == [("a", "expired", "broker log: heartbeat expiration"), *((one, "left", None) for one in "bcde")]
 
 
 def test_a_member_that_the_group_does_not_list_is_at_the_epoch_of_its_target() -> None:

@@ -86,8 +86,8 @@ def test_the_last_commit_is_the_newest_of_all_tables(tables: Path, tmp_path: Pat
 
 def test_a_cluster_or_group_that_the_tables_do_not_know_is_named(tables: Path) -> None:
     reader = Reader(tables)
-    for known in ((None, None), ("c1", None), (None, "orders"), ("c2", "twin")):
-        require_present(reader, *known)
+    for scope in ((None, None), ("c1", None), (None, "orders"), ("c2", "twin")):
+        require_present(reader, *scope)
     for cluster, group, reason in (
         ("c3", None, "cluster c3"),
         (None, "x", "group x$"),

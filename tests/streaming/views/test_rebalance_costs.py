@@ -32,8 +32,8 @@ def test_rebalances_of_the_hour_up_to_the_opening_count_with_it(tmp_path: Path) 
         rebalance("r5", at + 1, "member_left", "a", queue_pause_ms=7_000),
     ]
     store(tmp_path, rows)
-    asked = [finding("f", at), finding("early", 0), finding("cluster", at, None), finding("other", at, "payments")]
-    assert costs_before(Reader(tmp_path), asked) == {"f": Cost(3, 20, 300, 4, 50, 600)}
+    findings = [finding("f", at), finding("early", 0), finding("cluster", at, None), finding("other", at, "payments")]
+    assert costs_before(Reader(tmp_path), findings) == {"f": Cost(3, 20, 300, 4, 50, 600)}
     assert costs_before(Reader(tmp_path), []) == {}
 
 

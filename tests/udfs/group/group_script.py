@@ -53,12 +53,12 @@ class DedupWindow:
     """Remembers every id for ever."""
 
     def __init__(self) -> None:
-        self.known: set[str] = set()
+        self.applied: set[str] = set()
 
     def is_repeat(self, event_id: str, time_ms: int) -> bool:
-        if event_id in self.known:
+        if event_id in self.applied:
             return True
-        self.known.add(event_id)
+        self.applied.add(event_id)
         return False
 
 
@@ -66,28 +66,28 @@ class Topics:
     """Topics as a list of their events."""
 
     def __init__(self) -> None:
-        self.told: list[TopicQueues] = []
+        self.events: list[TopicQueues] = []
 
     def take(self, event: TopicQueues) -> bool:
-        if any(one.topic == event.topic and one.event_time > event.event_time for one in self.told):
+        if any(one.topic == event.topic and one.event_time > event.event_time for one in self.events):
             return False  # older than what is known of its topic
-        if event not in self.told:
-            self.told.append(event)
-            self.told.sort(key=lambda one: (one.event_time, one.event_id or ""))
+        if event not in self.events:
+            self.events.append(event)
+            self.events.sort(key=lambda one: (one.event_time, one.event_id or ""))
         times = (event.event_time - 1, event.event_time)
         was, now = ((self.at(event.topic, at), self.topic_id(event.topic, at)) for at in times)
         return was != now
 
     def at(self, topic: str, time_ms: int) -> tuple[QueueInfo, ...] | None:
-        known = [one for one in self.told if one.topic == topic and one.event_time <= time_ms]
-        if not known:
+        found = [one for one in self.events if one.topic == topic and one.event_time <= time_ms]
+        if not found:
             return None
-        if known[-1].queues is not None:
-            return tuple(sorted(known[-1].queues, key=lambda one: (one.broker or "", one.queue_id)))
-        return tuple(QueueInfo(number) for number in range(known[-1].queue_count or 0))
+        if found[-1].queues is not None:
+            return tuple(sorted(found[-1].queues, key=lambda one: (one.broker or "", one.queue_id)))
+        return tuple(QueueInfo(number) for number in range(found[-1].queue_count or 0))
 
     def first_description(self, topic: str) -> tuple[QueueInfo, ...] | None:
-        first = next((one for one in self.told if one.topic == topic), None)
+        first = next((one for one in self.events if one.topic == topic), None)
         return None if first is None else self.at(topic, first.event_time)
 
     def topic_id(self, topic: str, time_ms: int) -> str | None:
@@ -99,7 +99,7 @@ class Topics:
 
     def _lives(self, topic: str) -> list[tuple[int, str | None]]:
         lives: list[tuple[int, str | None]] = []
-        for one in self.told:
+        for one in self.events:
             if one.topic == topic and (lives or self.at(topic, one.event_time)):
                 name = one.topic_id or (lives[-1][1] if lives else None) or None
                 name = name if self.at(topic, one.event_time) else ""
@@ -111,15 +111,15 @@ class Topics:
 class Script:
     """One group of one cluster. Times are given as ms after ``T0``; so are those in the answers."""
 
-    def __init__(self, system: str = "kafka", rules: CoreConfig | None = None, **told: Any) -> None:
+    def __init__(self, system: str = "kafka", rules: CoreConfig | None = None, **reported: Any) -> None:
         self.system = system
-        self.rules = msgspec.structs.replace(rules or core_config(), **told)
+        self.rules = msgspec.structs.replace(rules or core_config(), **reported)
         self.group = new_group("c", system, "g")
         self.topics = Topics()
-        self.ledger = DedupWindow()
+        self.dedup = DedupWindow()
         self.waiting: list[AnyEvent] = []
         self.clock: int | None = None
-        self.seen: dict[str, int] = {}
+        self.last_heartbeats: dict[str, int] = {}
         self.commits: dict[int, list[int]] = {}
         self.rebalances: list[Rebalance] = []
         self.changes: list[Change] = []  # span by span
@@ -175,8 +175,8 @@ class Script:
 
     def poll(self, at: int, *connections: tuple[str, str | None] | str, **fields: Any) -> None:
         """Have a poll show these connections (id, address), all of them subscribed to ``t``."""
-        told = [(one, None) if isinstance(one, str) else one for one in connections]
-        infos = tuple(MemberInfo(member_id=name, host=host, subscriptions=("t",)) for name, host in told)
+        reported = [(one, None) if isinstance(one, str) else one for one in connections]
+        infos = tuple(MemberInfo(member_id=name, host=host, subscriptions=("t",)) for name, host in reported)
         self.event(GroupSnapshot, at, members=infos, **fields)
 
     def snapshot(
@@ -192,10 +192,10 @@ class Script:
             MemberInfo(member_id=name, subscriptions=tuple(topics), **(describe or {}).get(name, {}))
             for name, topics in members.items()
         )
-        told = None
+        reported = None
         if assignments is not None:
-            told = {name: tuple(QueueRef(*queue) for queue in queues) for name, queues in assignments.items()}
-        self.event(GroupSnapshot, at, generation=generation, members=infos, assignments=told, **fields)
+            reported = {name: tuple(QueueRef(*queue) for queue in queues) for name, queues in assignments.items()}
+        self.event(GroupSnapshot, at, generation=generation, members=infos, assignments=reported, **fields)
 
     # ---- batches
 
@@ -230,11 +230,11 @@ class Script:
             detected_at=batch_ms,
             events=events,
             heartbeats={member: sorted(set(times)) for member, times in beats.items()},
-            last_heartbeat=self.seen,
+            last_heartbeat=self.last_heartbeats,
             progress=self.commits,
         )
-        self.last = advance(self.group, facts, self.topics, self.ledger, self.rules)
-        self.seen = self.last.last_heartbeat
+        self.last = advance(self.group, facts, self.topics, self.dedup, self.rules)
+        self.last_heartbeats = self.last.last_heartbeat
         deleted = max((event.event_time for event in due if isinstance(event, GroupDeleted)), default=0)
         self.commits = {key: [at for at in times if at >= deleted] for key, times in self.commits.items()}
         # Only the newest commit of each queue is remembered from batch to batch.
@@ -371,8 +371,8 @@ def two_members() -> Script:
 RETRY = "%RETRY%g"
 
 
-def retry_group(*members: str, topics: tuple[str, ...] = ("t", RETRY), **told: Any) -> Script:
-    script = Script("rocketmq", **told)
+def retry_group(*members: str, topics: tuple[str, ...] = ("t", RETRY), **reported: Any) -> Script:
+    script = Script("rocketmq", **reported)
     script.queues(0, "t", 4)
     script.queues(0, RETRY, 1)
     script.snapshot(10, None, dict.fromkeys(members, topics))

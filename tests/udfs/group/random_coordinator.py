@@ -1,5 +1,5 @@
 """A coordinator of one consumer group with random members: it writes records as Kafka's does, each target computed from
-the one before. Requests are as far apart as they are told; the assignor is the core's own, which is compared with
+the one before. Requests are as far apart as the caller sets; the assignor is the core's own, which is compared with
 Kafka's elsewhere."""
 
 from __future__ import annotations

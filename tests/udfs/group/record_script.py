@@ -19,8 +19,8 @@ class RecordScript(Script):
         has_offsets: Records say in which order they were written.
     """
 
-    def __init__(self, partitions: int | None = 4, has_offsets: bool = False, **told: Any) -> None:
-        super().__init__(**told)
+    def __init__(self, partitions: int | None = 4, has_offsets: bool = False, **reported: Any) -> None:
+        super().__init__(**reported)
         self.next_offset = 0 if has_offsets else None
         if partitions is not None:
             self.queues(0, "t", partitions, topic_id=T_ID)

@@ -221,7 +221,7 @@ def test_a_second_connection_with_the_same_id_is_a_second_member_that_takes_the_
         "member_joined:x#2",
         "member_joined:x#3",
     ]
-    assert script.seen == {"x": T0 + 40, "x#2": T0 + 20, "x#3": T0 + 30}
+    assert script.last_heartbeats == {"x": T0 + 40, "x#2": T0 + 20, "x#3": T0 + 30}
     # Two ids, four queues: the first place of the id is the first for both.
     assert script.owners(20) == {"t/0": "x+x#2", "t/1": "x+x#2"}
     assert script.findings()[0] == "duplicate_ids 20.."
@@ -257,7 +257,7 @@ def test_a_static_member_under_a_new_id_continues_without_a_rebalance() -> None:
     assert script.decided() == ["10 #1 0->2 group_created member_joined:i-1 member_joined:j-1"]
     assert script.sessions() == ["i-1 10..500 replaced", "i-2 500..", "j-1 10.."]
     assert script.spans() == ["t/0 i-1 10..500", "t/0 i-2 500..", "t/1 j-1 10.."]
-    assert script.seen["i-2"] == T0 + 500
+    assert script.last_heartbeats["i-2"] == T0 + 500
     script.run(45_501)
     assert script.sessions()[1] == "i-2 500..45500 expired"
 
@@ -273,8 +273,8 @@ def test_static_members_are_recognized_in_polls_without_a_generation() -> None:
     script = Script()
     script.queues(0, "t", 2)
     for at, member in ((10, "i-1"), (20, "i-2"), (30, "k-1")):
-        who = {member: {"instance_id": member[0]}}
-        script.snapshot(at, None, {member: ["t"], "o": ["t"]}, describe=who)
+        static = {member: {"instance_id": member[0]}}
+        script.snapshot(at, None, {member: ["t"], "o": ["t"]}, describe=static)
     script.run(40)
     assert script.decided()[1:] == ["30 #2 2->2 member_gone:i-2 member_joined:k-1"]
     assert script.sessions() == ["i-1 10..20 replaced", "i-2 20..30 absent_from_snapshot", "k-1 30..", "o 10.."]
@@ -336,7 +336,7 @@ def test_late_heartbeats_that_prove_an_expiry_wrong_reopen_the_session() -> None
     script.run(60_002)
     assert script.decided()[-1] == "60001 #3 1->2 member_joined:a late_evidence:a"
     assert script.sessions() == ["a 10..", "b 10.."]
-    assert script.seen["a"] == T0 + 44_000
+    assert script.last_heartbeats["a"] == T0 + 44_000
     assert script.run(89_001).sessions()[0] == "a 10..89000 expired"
 
 
@@ -408,25 +408,25 @@ def test_a_late_departure_of_a_member_that_was_alive_later_changes_nothing() -> 
 # ---- the law
 
 
-_MOMENTS = st.integers(0, 40).map(lambda n: n * 100)
+_TIMES = st.integers(0, 40).map(lambda n: n * 100)
 _MEMBERS = st.sampled_from(["a", "b", "c"])
 _TOPICS = st.sampled_from([(), ("t",), ("t", "u")])
 _INSTANCES = st.sampled_from([None, None, "i"])
 _HISTORIES = st.lists(
     st.one_of(
         st.tuples(
-            st.just("join"), _MOMENTS, _MEMBERS, _TOPICS, st.sampled_from([("range",), ("roundrobin",)]), _INSTANCES
+            st.just("join"), _TIMES, _MEMBERS, _TOPICS, st.sampled_from([("range",), ("roundrobin",)]), _INSTANCES
         ),
-        st.tuples(st.just("beat"), _MOMENTS, _MEMBERS),
-        st.tuples(st.just("describe"), _MOMENTS, _MEMBERS, _TOPICS, st.sampled_from([None, "h1", "h2"])),
-        st.tuples(st.just("leave"), _MOMENTS, _MEMBERS),
-        st.tuples(st.just("queues"), _MOMENTS, st.sampled_from(["t", "u"]), st.integers(0, 5)),
-        st.tuples(st.just("settings"), _MOMENTS, st.sampled_from(["broadcasting", "clustering"])),
-        st.tuples(st.just("delete"), _MOMENTS),
-        st.tuples(st.just("poll"), _MOMENTS, st.sets(_MEMBERS), _TOPICS, _INSTANCES),
-        st.tuples(st.just("generation"), _MOMENTS, st.integers(0, 6), st.sets(_MEMBERS), st.integers(0, 4)),
-        st.tuples(st.just("holds"), _MOMENTS, _MEMBERS, st.integers(0, 4), st.sampled_from([None, 1, 2, 3])),
-        st.tuples(st.just("commit"), _MOMENTS, st.integers(0, 4)),
+        st.tuples(st.just("beat"), _TIMES, _MEMBERS),
+        st.tuples(st.just("describe"), _TIMES, _MEMBERS, _TOPICS, st.sampled_from([None, "h1", "h2"])),
+        st.tuples(st.just("leave"), _TIMES, _MEMBERS),
+        st.tuples(st.just("queues"), _TIMES, st.sampled_from(["t", "u"]), st.integers(0, 5)),
+        st.tuples(st.just("settings"), _TIMES, st.sampled_from(["broadcasting", "clustering"])),
+        st.tuples(st.just("delete"), _TIMES),
+        st.tuples(st.just("poll"), _TIMES, st.sets(_MEMBERS), _TOPICS, _INSTANCES),
+        st.tuples(st.just("generation"), _TIMES, st.integers(0, 6), st.sets(_MEMBERS), st.integers(0, 4)),
+        st.tuples(st.just("holds"), _TIMES, _MEMBERS, st.integers(0, 4), st.sampled_from([None, 1, 2, 3])),
+        st.tuples(st.just("commit"), _TIMES, st.integers(0, 4)),
     ),
     max_size=25,
 )
@@ -488,8 +488,8 @@ def test_how_the_events_were_cut_into_batches_leaves_no_trace(
     assert ours == whole.rebalances
     assert cut.written == whole.written
     assert cut.last.wake_at == whole.last.wake_at
-    assert cut.seen == whole.seen
-    # What is written can be laid into tables: no span opens twice, none ends before it began.
+    assert cut.last_heartbeats == whole.last_heartbeats
+    # What is written fits into tables: no span opens twice, none ends before it began.
     for origin in ("computed", "reported"):
         whole.spans(origin)
     whole.sessions()
@@ -524,8 +524,8 @@ def test_however_late_events_come_the_tables_hold_together(
     script.sessions()
     script.findings()
     for origin, owners in (("computed", script.group.computed), ("reported", script.group.reported)):
-        standing = {span.split(" ")[0] for span in script.spans(origin) if span.split(" ")[2].endswith("..")}
-        assert standing == {f"{topic}/{queue}" for topic, _, queue in owners}
+        current = {span.split(" ")[0] for span in script.spans(origin) if span.split(" ")[2].endswith("..")}
+        assert current == {f"{topic}/{queue}" for topic, _, queue in owners}
     times = [row.event_time for row in script.rebalances]
     assert times == sorted(times)
     assert len({row.rebalance_id for row in script.rebalances}) == len(times)

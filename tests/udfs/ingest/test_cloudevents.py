@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from tests.core_config import core_config
-from tests.udfs.event_lines import NOW, SOUND, envelope, line
+from tests.udfs.event_lines import NOW, VALID, envelope, line
 from udfs.ingest.cloudevents import ENVELOPE_FAULTS, Envelope, unwrap
 from udfs.ingest.parser import parse
 from udfs.model.events import Clock
 
 RULES = core_config()
-DATA = line(SOUND["clock"])
+DATA = line(VALID["clock"])
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_what_names_no_version_of_envelopes_is_none(text: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "fault"),
+    ("changes", "reason"),
     [
         *(({"specversion": version}, "unknown_specversion") for version in ("0.3", "10.0", "", 1, None)),
         *(({"id": value}, "without_id") for value in (..., "", 5, None)),
@@ -49,13 +49,13 @@ def test_what_names_no_version_of_envelopes_is_none(text: bytes) -> None:
         ({"id": "", "source": "", "data": None}, "without_id"),
     ],
 )
-def test_an_envelope_that_is_not_whole_has_a_reason(changes: dict[str, Any], fault: str) -> None:
+def test_an_envelope_that_is_not_whole_has_a_reason(changes: dict[str, Any], reason: str) -> None:
     found = unwrap(line(envelope(**changes)))
-    assert found == Envelope(fault=f"cloudevent_{fault}")
+    assert found == Envelope(fault=f"cloudevent_{reason}")
     assert found.fault in ENVELOPE_FAULTS
 
 
 def test_an_envelope_gives_its_source_and_id_as_the_event_id() -> None:
-    event = parse(line(envelope(data={**SOUND["clock"], "event_id": "inner"})), NOW, RULES)
+    event = parse(line(envelope(data={**VALID["clock"], "event_id": "inner"})), NOW, RULES)
     assert isinstance(event, Clock)
     assert event.event_id == "/collectors/a 17"

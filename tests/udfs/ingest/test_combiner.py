@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.core_config import core_config
-from tests.udfs.event_lines import COMMON, NOW, SOUND, line, with_field
+from tests.udfs.event_lines import COMMON, NOW, VALID, line, with_field
 from tests.udfs.ingest.test_parser import HOSTILE
 from udfs.ingest.combiner import Combiner, FollowedCluster, Packed, RawRows, first_and_last_times, line_position
 from udfs.ingest.parser import is_blank
@@ -87,7 +87,7 @@ def content_of(packets: list[Packed]) -> set[tuple[object, ...]]:
 HEARTBEATS = st.builds(
     lambda cluster, system, group, member, time: line(
         {
-            **SOUND["heartbeat"],
+            **VALID["heartbeat"],
             "cluster": cluster,
             "system": system,
             "group": group,
@@ -103,7 +103,7 @@ HEARTBEATS = st.builds(
     | st.sampled_from(["2026-11-21T07:11:59.999Z", "2026-11-21T09:12:00+02:00", "2026-11-21", "2026-02-30T00:00:00Z"]),
 )
 LINES = st.lists(
-    st.one_of(HEARTBEATS, HEARTBEATS, st.sampled_from([line(event) for event in SOUND.values()]), HOSTILE), max_size=12
+    st.one_of(HEARTBEATS, HEARTBEATS, st.sampled_from([line(event) for event in VALID.values()]), HOSTILE), max_size=12
 )
 
 
@@ -150,7 +150,7 @@ def test_bytes_that_are_no_text_are_kept_readable() -> None:
 
 
 def test_rare_events_of_a_cluster_go_to_every_shard_and_those_of_a_group_to_its_own() -> None:
-    packets = combined([line(SOUND["topic_queues"]), line(SOUND["clock"]), line(SOUND["group_deleted"])])
+    packets = combined([line(VALID["topic_queues"]), line(VALID["clock"]), line(VALID["group_deleted"])])
     assert [(cluster, shard) for cluster, shard, _ in packets] == [("c1", shard) for shard in range(4)]
     for _, shard, packet in packets:
         kinds = [read_event(event).__class__.__name__ for event in packet.events]
@@ -159,7 +159,7 @@ def test_rare_events_of_a_cluster_go_to_every_shard_and_those_of_a_group_to_its_
 
 
 def test_only_the_home_shard_gets_the_times_at_which_something_came() -> None:
-    packets = combined([*(with_field("event_time", NOW - ago) for ago in (100_000, 7, 9, 8)), line(SOUND["clock"])])
+    packets = combined([*(with_field("event_time", NOW - ago) for ago in (100_000, 7, 9, 8)), line(VALID["clock"])])
     spans = {shard: packet.first_and_last_times for _, shard, packet in packets}
     home = shard_of(cluster_key("c1"), 4)
     assert spans.pop(home) == [(NOW - 100_000, NOW - 100_000), (NOW - 9, NOW - 7), (NOW, NOW)]
@@ -169,25 +169,25 @@ def test_only_the_home_shard_gets_the_times_at_which_something_came() -> None:
 @settings(max_examples=200)
 @given(st.lists(st.integers(0, 2000), min_size=1), st.integers(1, 300))
 def test_first_and_last_times_hold_every_gap_that_is_longer_than_the_span(times: list[int], span_ms: int) -> None:
-    seen = first_and_last_times(np.array(times), span_ms)
-    assert all(first in times and last in times for first, last in seen)
+    observed = first_and_last_times(np.array(times), span_ms)
+    assert all(first in times and last in times for first, last in observed)
     every = sorted(set(times))
     gaps = [(before, after) for before, after in pairwise(every) if after - before >= span_ms]
-    flat = sorted({moment for pair in seen for moment in pair})
+    flat = sorted({time for pair in observed for time in pair})
     assert [pair for pair in pairwise(flat) if pair[1] - pair[0] >= span_ms] == gaps
 
 
 def test_a_described_heartbeat_is_carried_whole_and_a_bare_one_is_packed() -> None:
-    packets = combined([line(SOUND["described heartbeat"]), with_field("event_id", "e7"), with_field("note", "beyond")])
+    packets = combined([line(VALID["described heartbeat"]), with_field("event_id", "e7"), with_field("note", "beyond")])
     carried = [event for _, _, packet in packets for event in packet.events]
     pairs = [pair for _, _, packet in packets for pair in heartbeats_of(packet)]
-    assert json.loads(carried[0].content) == SOUND["described heartbeat"]
+    assert json.loads(carried[0].content) == VALID["described heartbeat"]
     assert len(carried) == 1
     assert pairs == [("kafka", "g1", "m1", NOW)]
 
 
 def test_progress_of_no_queue_still_moves_the_clock() -> None:
-    packets = combined([line({**SOUND["progress"], "queues": []})])
+    packets = combined([line({**VALID["progress"], "queues": []})])
     assert {packet.newest_ms for _, _, packet in packets} == {NOW}
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tests.core_config import core_config
-from tests.udfs.event_lines import NOW, QUEUE, SOUND, line, with_field, without_field
+from tests.udfs.event_lines import NOW, QUEUE, VALID, line, with_field, without_field
 from udfs.ingest.diagnosis import EVENT_TYPES, diagnose
 from udfs.ingest.parser import parse
 from udfs.model.rejection import Rejection
@@ -44,11 +44,11 @@ def reason(raw: bytes) -> tuple[str, str]:
             ),
         ),
         (
-            line(SOUND["clock"]).replace(b'"cluster"', b'"cluster": 5, "cluster"'),
+            line(VALID["clock"]).replace(b'"cluster"', b'"cluster": 5, "cluster"'),
             ("duplicate_key", "'cluster' occurs twice; as the decoder says"),
         ),
         # Only the decoder knows what is wrong with it.
-        (line(SOUND["clock"]), ("invalid_event", "as the decoder says")),
+        (line(VALID["clock"]), ("invalid_event", "as the decoder says")),
     ],
 )
 def test_the_sentence_names_what_is_wrong_and_where(raw: bytes, expected: tuple[str, str]) -> None:
@@ -63,11 +63,11 @@ def test_an_unknown_type_lists_those_that_there_are_and_is_itself_cut() -> None:
 
 
 def test_every_type_of_the_contract_is_read() -> None:
-    assert {event["type"] for event in SOUND.values()} == set(EVENT_TYPES)
+    assert {event["type"] for event in VALID.values()} == set(EVENT_TYPES)
 
 
 def test_version_is_checked_before_type_and_type_before_fields() -> None:
-    spoilt = {**SOUND["heartbeat"], "schema_version": 2, "type": "x", "group": ""}
+    spoilt = {**VALID["heartbeat"], "schema_version": 2, "type": "x", "group": ""}
     assert reason(line(spoilt))[0] == "unknown_schema_version"
     assert reason(line({**spoilt, "schema_version": 1}))[0] == "unknown_type"
     assert reason(line({**spoilt, "schema_version": 1, "type": "heartbeat"}))[0] == "empty_group"
@@ -87,7 +87,7 @@ def test_a_rejection_names_cluster_and_group_where_they_can_be_read() -> None:
 
 
 def test_the_reason_does_not_depend_on_the_order_of_the_keys() -> None:
-    spoilt = {**SOUND["heartbeat"], "host": 5, "group": "", "system": "x"}
+    spoilt = {**VALID["heartbeat"], "host": 5, "group": "", "system": "x"}
     backwards = dict(reversed(spoilt.items()))
     first, second = parse(line(spoilt), NOW, RULES), parse(line(backwards), NOW, RULES)
     assert first == second

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from tests.udfs.event_lines import NOW, QUEUE, SOUND, line, with_field
+from tests.udfs.event_lines import NOW, QUEUE, VALID, line, with_field
 from tests.udfs.ingest.test_combiner import combined, commits_of, heartbeats_of
 from udfs.ingest import heartbeat_columns
 from udfs.ingest.heartbeat_columns import HeartbeatColumns, pack_heartbeats, pack_texts
@@ -91,12 +91,12 @@ def test_texts_of_a_slice_are_those_of_the_slice() -> None:
 def test_pairs_are_distinct_and_sorted_as_the_packet_promises() -> None:
     times = [NOW, NOW - 5, NOW, NOW - 3, NOW - 5]
     lines = [
-        line({**SOUND["heartbeat"], "group": f"g{group}", "member_id": f"m{member}", "event_time": time})
+        line({**VALID["heartbeat"], "group": f"g{group}", "member_id": f"m{member}", "event_time": time})
         for time in times
         for group in range(6)
         for member in range(3)
     ]
-    groups_seen = []
+    group_names = []
     for _, shard, packet in combined(lines):
         if packet.heartbeats is None:
             continue
@@ -112,8 +112,8 @@ def test_pairs_are_distinct_and_sorted_as_the_packet_promises() -> None:
         ids = packed.member_names.unpack()
         assert member_keys.tolist() == [member_key(name) for name in ids]
         assert len(pairs) == 3 * len(ids)
-        groups_seen += names
-    assert sorted(groups_seen) == [f"g{group}" for group in range(6)]
+        group_names += names
+    assert sorted(group_names) == [f"g{group}" for group in range(6)]
 
 
 def test_members_of_one_group_are_distinct_though_their_keys_are_equal_in_40_bits() -> None:
@@ -126,7 +126,7 @@ def test_members_of_one_group_are_distinct_though_their_keys_are_equal_in_40_bit
 
 def test_progress_is_packed_by_the_keys_of_its_queues() -> None:
     event = {
-        **SOUND["progress"],
+        **VALID["progress"],
         "system": "rocketmq",
         "queues": [{**QUEUE, "offset": 5}, {"topic": "orders", "queue_id": 4}, {**QUEUE, "offset": 6}],
     }

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 
 from tests.core_config import core_config
-from tests.udfs.event_lines import COMMON, MEMBER, NOW, QUEUE, SOUND, envelope, line, with_field, without_field
+from tests.udfs.event_lines import COMMON, MEMBER, NOW, QUEUE, VALID, envelope, line, with_field, without_field
 from udfs.ingest.parser import BareHeartbeat, admit, decode_lines, is_blank, parse
 from udfs.model.events import AssignmentReported, Clock, GroupSnapshot, Heartbeat
 from udfs.model.rejection import Rejection
@@ -29,16 +29,16 @@ BAD_INPUTS = [
     (b"\x00\x00\x00", "not_json"),
     (b"{'type': 'clock'}", "not_json"),
     (with_field("note", 1).replace(b"}", b",}"), "not_json"),
-    (line(SOUND["clock"])[:-1], "truncated_json"),
-    (line(SOUND["group_snapshot"])[:200], "truncated_json"),
-    (line(SOUND["clock"]) + b" {}", "trailing_bytes"),
+    (line(VALID["clock"])[:-1], "truncated_json"),
+    (line(VALID["group_snapshot"])[:200], "truncated_json"),
+    (line(VALID["clock"]) + b" {}", "trailing_bytes"),
     (b"[]", "not_an_object"),
     (b'"clock"', "not_an_object"),
     (b"null", "not_an_object"),
-    (line([SOUND["clock"]]), "not_an_object"),  # type: ignore[arg-type]
+    (line([VALID["clock"]]), "not_an_object"),  # type: ignore[arg-type]
     (with_field("note", float("nan")), "number_not_finite"),
     (with_field("event_time", float("-inf")), "number_not_finite"),
-    (line(SOUND["heartbeat"]).replace(str(NOW).encode(), b"1e999"), "number_out_of_range"),
+    (line(VALID["heartbeat"]).replace(str(NOW).encode(), b"1e999"), "number_out_of_range"),
     (with_field("member_id", "\ud800"), "lone_surrogate"),
     (b"[" * 100_000 + b"]" * 100_000, "too_deep"),
     (with_field("note", 0).replace(b'"note": 0', b'"note": ' + b"[" * 50_000 + b"]" * 50_000), "too_deep"),
@@ -131,7 +131,7 @@ BAD_INPUTS = [
     (with_field("assignments", {"m1": [QUEUE, QUEUE]}, "group_snapshot"), "duplicate_queue"),
     (with_field("owned", [QUEUE, QUEUE]), "duplicate_queue"),
     (with_field("members", [{"member_id": "m"}, {"member_id": "m"}], "group_snapshot"), "duplicate_member"),
-    (line(SOUND["clock"]).replace(b'"cluster"', b'"cluster": 5, "cluster"'), "duplicate_key"),
+    (line(VALID["clock"]).replace(b'"cluster"', b'"cluster": 5, "cluster"'), "duplicate_key"),
     # times
     (with_field("event_time", "21.11.2026 07:12"), "event_time_unparsable"),
     (with_field("event_time", "2026-02-30T00:00:00Z"), "event_time_unparsable"),
@@ -176,8 +176,8 @@ BAD_INPUTS = [
     (line(envelope(data=..., data_base64="%%%")), "cloudevent_ill_typed_data_base64"),
     (line(envelope(data=[])), "not_an_object"),
     (line(envelope(data="not an event")), "not_json"),
-    (line(envelope(data={**SOUND["clock"], "cluster": ""})), "empty_cluster"),
-    (line(envelope(data={**SOUND["clock"], "event_time": NOW + 600_001})), "event_time_ahead_of_clock"),
+    (line(envelope(data={**VALID["clock"], "cluster": ""})), "empty_cluster"),
+    (line(envelope(data={**VALID["clock"], "event_time": NOW + 600_001})), "event_time_ahead_of_clock"),
 ]
 
 
@@ -194,29 +194,29 @@ def test_there_are_many_kinds_of_bad_input() -> None:
 
 
 def test_an_event_longer_than_the_limit_is_rejected_and_one_at_the_limit_is_not() -> None:
-    fitting = line(SOUND["clock"]).ljust(1024)
+    fitting = line(VALID["clock"]).ljust(1024)
     assert isinstance(parse(fitting, NOW, SMALL), Clock)
     outcome = parse(fitting + b" ", NOW, SMALL)
     assert isinstance(outcome, Rejection)
     assert outcome.reason == "oversized_event"
 
 
-@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize("name", VALID)
 def test_a_valid_event_of_every_type_is_read_whole(name: str) -> None:
-    event = parse(line(SOUND[name]), NOW, RULES)
+    event = parse(line(VALID[name]), NOW, RULES)
     assert not isinstance(event, Rejection), event
     # Everything that was written is there, with times in ms; nothing else is.
-    expected = dict(SOUND[name])
+    expected = dict(VALID[name])
     if "joined_at" in expected:
         expected["joined_at"] = NOW - 1500
     assert json.loads(msgspec.json.encode(event)) == expected
 
 
-@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize("name", VALID)
 @pytest.mark.parametrize("needed", [True, False])
 def test_no_field_of_any_event_takes_an_object_of_another_shape(name: str, needed: bool) -> None:
     free = {"strategy_settings", "assignments"}
-    for field in SOUND[name]:
+    for field in VALID[name]:
         if field in free or (field in COMMON or field in MEMBER) != needed:
             continue
         outcome = parse(with_field(field, {"x": {"y": 1}}, of=name), NOW, RULES)
@@ -227,10 +227,10 @@ def test_no_field_of_any_event_takes_an_object_of_another_shape(name: str, neede
 @pytest.mark.parametrize(
     "raw",
     [
-        b"\xef\xbb\xbf" + line(SOUND["heartbeat"]),
-        line(SOUND["heartbeat"]) + b"\r",
-        b"\t " + line(SOUND["heartbeat"]) + b" \r\n",
-        line(SOUND["heartbeat"]).replace(b", ", b",\r"),
+        b"\xef\xbb\xbf" + line(VALID["heartbeat"]),
+        line(VALID["heartbeat"]) + b"\r",
+        b"\t " + line(VALID["heartbeat"]) + b" \r\n",
+        line(VALID["heartbeat"]).replace(b", ", b",\r"),
         with_field("unheard_of", {"any": ["thing", None, 1e300]}),
         with_field("unheard_of", "\x00\x07"),
         with_field("client_id", None),
@@ -238,10 +238,10 @@ def test_no_field_of_any_event_takes_an_object_of_another_shape(name: str, neede
         with_field("event_time", "2026-11-21t07:12:00.000z"),
         with_field("event_time", "2026-11-21 09:12:00+02:00"),
         with_field("event_time", "2026-11-20T23:27:00.000999999999-07:45"),
-        line(envelope(data=SOUND["heartbeat"])),
-        line(envelope(data=SOUND["heartbeat"], specversion="1.0.2", datacontenttype="application/json")),
-        line(envelope(data=json.dumps(SOUND["heartbeat"]))),
-        line(envelope(data=..., data_base64=base64.b64encode(line(SOUND["heartbeat"])).decode())),
+        line(envelope(data=VALID["heartbeat"])),
+        line(envelope(data=VALID["heartbeat"], specversion="1.0.2", datacontenttype="application/json")),
+        line(envelope(data=json.dumps(VALID["heartbeat"]))),
+        line(envelope(data=..., data_base64=base64.b64encode(line(VALID["heartbeat"])).decode())),
     ],
 )
 def test_other_ways_to_write_the_same_heartbeat_are_accepted(raw: bytes) -> None:
@@ -251,15 +251,15 @@ def test_other_ways_to_write_the_same_heartbeat_are_accepted(raw: bytes) -> None
 
 
 def test_the_limits_of_time_themselves_are_accepted() -> None:
-    for moment, batch_ms in ((946_684_800_000, NOW), (4_102_444_800_000, 4_102_444_800_000), (NOW + 600_000, NOW)):
-        assert not isinstance(parse(with_field("event_time", moment), batch_ms, RULES), Rejection)
+    for time, batch_ms in ((946_684_800_000, NOW), (4_102_444_800_000, 4_102_444_800_000), (NOW + 600_000, NOW)):
+        assert not isinstance(parse(with_field("event_time", time), batch_ms, RULES), Rejection)
 
 
 def test_the_same_content_has_the_same_id_whatever_its_notation() -> None:
-    event = {**SOUND["member_left"], "event_time": "2026-11-21T08:12:00.000+01:00", "note": "not of the contract"}
-    backwards = dict(reversed(SOUND["member_left"].items()))
+    event = {**VALID["member_left"], "event_time": "2026-11-21T08:12:00.000+01:00", "note": "not of the contract"}
+    backwards = dict(reversed(VALID["member_left"].items()))
     ids = {
-        carry_event(parse(line(one), NOW, RULES), "", "").event_id for one in (event, backwards, SOUND["member_left"])
+        carry_event(parse(line(one), NOW, RULES), "", "").event_id for one in (event, backwards, VALID["member_left"])
     }
     other = carry_event(parse(with_field("reason", "crash", "member_left"), NOW, RULES), "", "").event_id
     assert len(ids) == 1
@@ -304,7 +304,7 @@ _PIECES = st.sampled_from(
         b'""',
     ]
 )
-_WORDS = st.sampled_from(
+_TOKENS = st.sampled_from(
     [
         b"NaN",
         b"true",
@@ -322,13 +322,13 @@ _WORDS = st.sampled_from(
 @st.composite
 def spoilt_lines(draw: st.DrawFn) -> bytes:
     """A sound line, spoilt in up to three places."""
-    raw = line(draw(st.sampled_from([*SOUND.values(), envelope()])))
+    raw = line(draw(st.sampled_from([*VALID.values(), envelope()])))
     for _ in range(draw(st.integers(0, 3))):
         start = draw(st.integers(0, len(raw)))
         end = min(len(raw), start + draw(st.integers(0, 12)))
         raw = (
             raw[:start]
-            + draw(st.one_of(_PIECES, _WORDS, st.binary(max_size=3), st.just(raw[start:end] * 2)))
+            + draw(st.one_of(_PIECES, _TOKENS, st.binary(max_size=3), st.just(raw[start:end] * 2)))
             + raw[end:]
         )
     return raw

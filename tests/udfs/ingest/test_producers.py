@@ -5,7 +5,7 @@ import msgspec
 import numpy as np
 from hypothesis import given
 
-from tests.udfs.event_lines import COMMON, MEMBER, SOUND
+from tests.udfs.event_lines import COMMON, MEMBER, VALID
 from udfs.ingest.commit_columns import CommitColumns
 from udfs.ingest.heartbeat_columns import HeartbeatColumns
 from udfs.ingest.producers import speakers
@@ -17,7 +17,7 @@ TIMES = st.integers(95, 105)
 
 
 def event(kind: str, at: int, **fields: object) -> AnyEvent:
-    return msgspec.convert({**SOUND[kind], "event_time": at, **fields}, AnyEvent)
+    return msgspec.convert({**VALID[kind], "event_time": at, **fields}, AnyEvent)
 
 
 def columns(spoken: list[tuple[str, int]]) -> HeartbeatColumns:

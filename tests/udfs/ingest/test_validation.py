@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.core_config import core_config
-from tests.udfs.event_lines import NOW, QUEUE, SOUND, line, with_field
+from tests.udfs.event_lines import NOW, QUEUE, VALID, line, with_field
 from udfs.ingest.parser import parse
 from udfs.ingest.validation import MAX_SETTINGS_DEPTH, validate
 from udfs.model.events import AnyEvent, GroupSnapshot
@@ -20,9 +20,9 @@ def violation(content: dict[str, Any], raw: bytes | None = None) -> str | None:
     return None if found is None else f"{found.reason}: {found.detail}"
 
 
-@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize("name", VALID)
 def test_a_valid_event_of_every_type_has_no_violation(name: str) -> None:
-    assert violation(SOUND[name]) is None
+    assert violation(VALID[name]) is None
 
 
 @pytest.mark.parametrize(
@@ -52,17 +52,17 @@ def test_a_valid_event_of_every_type_has_no_violation(name: str) -> None:
 def test_no_name_that_identifies_something_has_a_control_character(
     name: str, change: dict[str, Any], field: str
 ) -> None:
-    assert (violation({**SOUND[name], **change}) or "").startswith(f"control_character_in_{field}: ")
+    assert (violation({**VALID[name], **change}) or "").startswith(f"control_character_in_{field}: ")
 
 
 @pytest.mark.parametrize("field", ["member_id", "epoch"])
 def test_a_record_about_a_member_names_it_and_its_epoch(field: str) -> None:
-    assert (violation({**SOUND["group_record"], field: None}) or "").startswith(f"missing_{field}: ")
-    assert violation({**SOUND["group_record"], "deleted": True, "epoch": None}) is None
+    assert (violation({**VALID["group_record"], field: None}) or "").startswith(f"missing_{field}: ")
+    assert violation({**VALID["group_record"], "deleted": True, "epoch": None}) is None
 
 
 def test_names_are_searched_only_where_the_bytes_can_hold_a_control_character() -> None:
-    content = {**SOUND["heartbeat"], "group": "a\x01"}
+    content = {**VALID["heartbeat"], "group": "a\x01"}
     assert violation(content, b"plain") is None
     for raw in (b"\\", b"\x7f", b'"data_base64"'):
         assert violation(content, raw) is not None
@@ -90,7 +90,7 @@ def test_a_topics_count_agrees_with_its_queues_and_each_is_there_once(
     change: dict[str, Any], reason: str | None
 ) -> None:
     # A partition of Kafka is the same one, whichever broker leads it.
-    assert violation({**SOUND["topic_queues"], **change}) == reason
+    assert violation({**VALID["topic_queues"], **change}) == reason
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_topics_count_agrees_with_its_queues_and_each_is_there_once(
 def test_a_snapshot_names_each_connection_and_each_queue_of_a_member_once(
     change: dict[str, Any], reason: str | None
 ) -> None:
-    found = violation({**SOUND["group_snapshot"], **change})
+    found = violation({**VALID["group_snapshot"], **change})
     assert found == reason or (found or "").startswith(f"{reason}: ")
 
 
@@ -128,7 +128,7 @@ def test_settings_of_any_shape_have_a_depth_and_numbers_of_64_bits(name: str) ->
         return 1 if not levels else [nested(levels - 1)] if levels % 2 else {"a": nested(levels - 1)}
 
     def reason(settings: object) -> str:
-        return (violation({**SOUND[name], "strategy_settings": settings}) or "").split(":")[0]
+        return (violation({**VALID[name], "strategy_settings": settings}) or "").split(":")[0]
 
     # The object itself and the innermost value are levels, too.
     assert reason({"a": nested(MAX_SETTINGS_DEPTH - 2)}) == ""

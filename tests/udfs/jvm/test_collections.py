@@ -39,8 +39,8 @@ def test_a_longer_address_sorts_before_the_shorter_one_with_its_process() -> Non
 
 @pytest.mark.parametrize("line", _ORDERS.read_text().splitlines())
 def test_maps_iterate_as_real_hash_maps_do(line: str) -> None:
-    told = json.loads(line)
-    assert hash_map_order(told["put"]) == told["iterated"]
+    reported = json.loads(line)
+    assert hash_map_order(reported["put"]) == reported["iterated"]
 
 
 def test_the_recorded_maps_hold_some_with_trees() -> None:

@@ -66,8 +66,8 @@ def test_each_record_of_a_broker_reads_as_kafka_shows_it(line: Line) -> None:
                 ]
         case _:
             states = STREAMS_STATES if protocol == "streams" else STATES[protocol]
-            told = (record.epoch, record.previous_epoch, record.state)
-            assert told == (shown["memberEpoch"], shown["previousMemberEpoch"], states[shown["state"]])
+            reported = (record.epoch, record.previous_epoch, record.state)
+            assert reported == (shown["memberEpoch"], shown["previousMemberEpoch"], states[shown["state"]])
             assert record.partitions == held(shown.get("assignedPartitions", shown.get("activeTasks")))
             if protocol == "consumer":
                 assert record.revoking == held(shown["partitionsPendingRevocation"])
@@ -114,8 +114,8 @@ def test_a_target_keeps_the_order_in_which_its_partitions_are_written() -> None:
         if [one["partitions"] for one in (line.shown or {}).get("topicPartitions", [])] == [[0, 1]]
     )
     assert line.value is not None
-    turned = line.value.replace(b"\x00\x00\x00\x00\x00\x00\x00\x01", b"\x00\x00\x00\x01\x00\x00\x00\x00")
-    (held,) = read(line._replace(value=turned)).partitions or ()
+    swapped = line.value.replace(b"\x00\x00\x00\x00\x00\x00\x00\x01", b"\x00\x00\x00\x01\x00\x00\x00\x00")
+    (held,) = read(line._replace(value=swapped)).partitions or ()
     assert held.partitions == (1, 0)
 
 

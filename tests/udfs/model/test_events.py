@@ -5,7 +5,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from tests.udfs.event_lines import QUEUE, SOUND
+from tests.udfs.event_lines import QUEUE, VALID
 from udfs.model.events import (
     ORDER_AT_ONE_MOMENT,
     AnyEvent,
@@ -52,21 +52,21 @@ def test_a_name_has_at_least_one_character_and_at_most_as_many_as_kafkas_group_i
 
 
 def test_what_an_event_does_not_carry_is_not_the_same_as_what_it_carries_empty() -> None:
-    absent = msgspec.convert(SOUND["heartbeat"], AnyEvent)
-    empty = msgspec.convert({**SOUND["heartbeat"], "subscriptions": [], "owned": []}, AnyEvent)
+    absent = msgspec.convert(VALID["heartbeat"], AnyEvent)
+    empty = msgspec.convert({**VALID["heartbeat"], "subscriptions": [], "owned": []}, AnyEvent)
     assert isinstance(absent, Heartbeat)
     assert isinstance(empty, Heartbeat)
     assert (absent.subscriptions, absent.owned) == (None, None)
     assert (empty.subscriptions, empty.owned) == ((), ())
     # Written again, both are what they were.
-    assert msgspec.to_builtins(absent) == SOUND["heartbeat"]
-    assert msgspec.to_builtins(empty) == {**SOUND["heartbeat"], "subscriptions": (), "owned": ()}
+    assert msgspec.to_builtins(absent) == VALID["heartbeat"]
+    assert msgspec.to_builtins(empty) == {**VALID["heartbeat"], "subscriptions": (), "owned": ()}
 
 
-@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize("name", VALID)
 def test_each_type_is_recognized_by_its_tag_alone(name: str) -> None:
-    event = msgspec.convert(SOUND[name], AnyEvent)
-    assert event.__struct_config__.tag == SOUND[name]["type"]
+    event = msgspec.convert(VALID[name], AnyEvent)
+    assert event.__struct_config__.tag == VALID[name]["type"]
 
 
 def test_every_type_has_its_place_at_one_event_time_and_the_order_is_that_of_the_contract() -> None:

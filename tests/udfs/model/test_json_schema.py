@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from streaming.settings.conf_files import conf_file
 from streaming.setup.event_schema import EVENT_SCHEMA_FILE, schema_text
 from tests.core_config import core_config
-from tests.udfs.event_lines import NOW, SOUND
+from tests.udfs.event_lines import NOW, VALID
 from tests.udfs.ingest.test_parser import BAD_INPUTS, HOSTILE
 from udfs.ingest.parser import parse
 from udfs.model.json_schema import event_schema
@@ -62,14 +62,14 @@ def test_the_schema_is_one() -> None:
     jsonschema.Draft202012Validator.check_schema(event_schema())
 
 
-@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize("name", VALID)
 def test_every_event_of_the_contract_is_valid(name: str) -> None:
-    VALIDATOR.validate(SOUND[name])
-    VALIDATOR.validate({**SOUND[name], "event_time": "2026-11-21T08:12:00.5+01:00", "unheard_of": {"any": "thing"}})
+    VALIDATOR.validate(VALID[name])
+    VALIDATOR.validate({**VALID[name], "event_time": "2026-11-21T08:12:00.5+01:00", "unheard_of": {"any": "thing"}})
 
 
 def test_the_schema_rejects_what_a_schema_can_express() -> None:
-    judged = 0
+    checked = 0
     for raw, reason in BAD_INPUTS:
         if (reason in BEYOND_A_SCHEMA and reason != "empty_member_id") or reason.startswith("cloudevent_"):
             continue
@@ -81,9 +81,9 @@ def test_the_schema_rejects_what_a_schema_can_express() -> None:
             continue
         if isinstance(content, dict) and ("specversion" in content or "" in (content.get("assignments") or {})):
             continue
-        judged += 1
+        checked += 1
         assert not VALIDATOR.is_valid(content), (raw[:200], reason)
-    assert judged > 60
+    assert checked > 60
 
 
 @settings(max_examples=500)
@@ -97,7 +97,7 @@ def test_schema_and_parser_agree_on_hostile_lines(raw: bytes) -> None:
     if (isinstance(content, dict) and "specversion" in content) or _has_float_for_a_whole_number(content):
         return
     if isinstance(outcome, Rejection):
-        known = outcome.reason in BEYOND_A_SCHEMA or outcome.reason in ("lone_surrogate", "number_out_of_range")
-        assert known or not VALIDATOR.is_valid(content), outcome
+        is_expected = outcome.reason in BEYOND_A_SCHEMA or outcome.reason in ("lone_surrogate", "number_out_of_range")
+        assert is_expected or not VALIDATOR.is_valid(content), outcome
     else:
         VALIDATOR.validate(content)

@@ -28,5 +28,5 @@ def test_the_newest_up_to_a_time(why: str, observed: list[Observation], expected
 
 
 def test_an_unknown_queue_has_no_observations() -> None:
-    known = ReadOffsets({7: TWO})
-    assert (known.newest(8, 30), list(known), len(known), known[7]) == (Newest(), [7], 1, TWO)
+    former = ReadOffsets({7: TWO})
+    assert (former.newest(8, 30), list(former), len(former), former[7]) == (Newest(), [7], 1, TWO)

@@ -64,8 +64,8 @@ def test_a_number_beyond_64_bits_is_left_to_be_read_alone() -> None:
 
 
 def test_texts_and_numbers_may_stand_side_by_side() -> None:
-    moments = [7, "1970-01-01T00:00:01Z", "nonsense", 9, "1970-01-01T00:00:02z"]
-    assert read_timestamps(moments).tolist() == [7, 1000, UNREAD, 9, UNREAD]
+    times = [7, "1970-01-01T00:00:01Z", "nonsense", 9, "1970-01-01T00:00:02z"]
+    assert read_timestamps(times).tolist() == [7, 1000, UNREAD, 9, UNREAD]
 
 
 def test_a_day_that_is_not_in_the_calendar_leaves_its_neighbours_readable() -> None:
@@ -90,9 +90,9 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
         max_size=5,
     )
 )
-def test_bulk_single_and_the_standard_library_agree(moments: list[datetime.datetime]) -> None:
-    texts = [moment.isoformat() for moment in moments]
-    expected = [(moment - _EPOCH) // datetime.timedelta(milliseconds=1) for moment in moments]
+def test_bulk_single_and_the_standard_library_agree(times: list[datetime.datetime]) -> None:
+    texts = [time.isoformat() for time in times]
+    expected = [(time - _EPOCH) // datetime.timedelta(milliseconds=1) for time in times]
     assert [read_timestamp(text) for text in texts] == expected
     assert np.array_equal(read_timestamps(texts), expected)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 
 from tests.core_config import core_config
-from tests.udfs.event_lines import NOW, SOUND, line
+from tests.udfs.event_lines import NOW, VALID, line
 from udfs.ingest.parser import parse
 from udfs.model.events import Progress, QueueOffset
 from udfs.model.rejection import Rejection
@@ -91,9 +91,9 @@ def test_the_order_of_a_mix_matters() -> None:
     assert mix(one, two) != mix(two, one)
 
 
-@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize("name", VALID)
 def test_an_event_is_the_same_after_its_way(name: str) -> None:
-    event = parse(line(SOUND[name]), NOW, core_config())
+    event = parse(line(VALID[name]), NOW, core_config())
     assert not isinstance(event, Rejection)
     carried = carry_event(event, "events", "a.json#1")
     (arrived,) = decode_packet(encode_packet(Packet(events=[carried]))).events
@@ -103,7 +103,7 @@ def test_an_event_is_the_same_after_its_way(name: str) -> None:
 
 
 def test_an_events_own_id_comes_before_that_of_its_content() -> None:
-    event = parse(line({**SOUND["member_left"], "event_id": "e7"}), NOW, core_config())
+    event = parse(line({**VALID["member_left"], "event_id": "e7"}), NOW, core_config())
     assert not isinstance(event, Rejection)
     assert carry_event(event, "", "").event_id == "e7"
 

@@ -1,5 +1,5 @@
 """A group without strategies: it opens and closes sessions and says what its topics count. It stands in for
-``udfs.group.coordinator`` where a test asks what a shard tells its groups."""
+``udfs.group.coordinator`` where a test checks what a shard passes to its groups."""
 
 from __future__ import annotations
 
@@ -63,20 +63,20 @@ class PlainLogic:
         )
 
     def advance(
-        self, group: PlainGroup, facts: GroupInput, topics: TopicsView, ledger: DedupView, rules: CoreConfig
+        self, group: PlainGroup, facts: GroupInput, topics: TopicsView, dedup: DedupView, rules: CoreConfig
     ) -> GroupOutput:
         # What it has of queues can be read while the group advances.
-        known = {"progress": dict(facts.progress), "offsets": dict(facts.offsets)}
-        self.inputs.append(msgspec.structs.replace(facts, **known))
-        return _Advance(group, facts, topics, ledger, rules).run()
+        copied = {"progress": dict(facts.progress), "offsets": dict(facts.offsets)}
+        self.inputs.append(msgspec.structs.replace(facts, **copied))
+        return _Advance(group, facts, topics, dedup, rules).run()
 
 
 class _Advance:
     def __init__(
-        self, group: PlainGroup, facts: GroupInput, topics: TopicsView, ledger: DedupView, rules: CoreConfig
+        self, group: PlainGroup, facts: GroupInput, topics: TopicsView, dedup: DedupView, rules: CoreConfig
     ) -> None:
-        self.group, self.facts, self.topics, self.ledger, self.rules = group, facts, topics, ledger, rules
-        self.seen = dict(facts.last_heartbeat)
+        self.group, self.facts, self.topics, self.dedup, self.rules = group, facts, topics, dedup, rules
+        self.last_heartbeats = dict(facts.last_heartbeat)
         self.answer = GroupOutput(last_applied_ms=group.last_applied)
 
     def run(self) -> GroupOutput:
@@ -90,7 +90,9 @@ class _Advance:
             for at in times:
                 heapq.heappush(queue, (at, ORDER_AT_ONE_MOMENT[Heartbeat], member_id, "", None))
         while True:
-            deadlines = sorted((self.seen[m] + self.group.members[m].timeout, m) for m in self.seen)
+            deadlines = sorted(
+                (self.last_heartbeats[m] + self.group.members[m].timeout, m) for m in self.last_heartbeats
+            )
             next_event = queue[0][0] if queue else facts.clock
             for deadline, member_id in deadlines:
                 if deadline < next_event:
@@ -101,20 +103,20 @@ class _Advance:
                 continue
             at, _, name, _, due = heapq.heappop(queue)
             if due is None:
-                self.beat(name, at, None)
-            elif isinstance(due.event, TopicQueues) or not self.ledger.is_repeat(name, due.event.event_time):
-                self.meet(due.event, at)
+                self.on_heartbeat(name, at, None)
+            elif isinstance(due.event, TopicQueues) or not self.dedup.is_repeat(name, due.event.event_time):
+                self.on_event(due.event, at)
         group = self.group
         group.last_applied = self.answer.last_applied_ms
-        self.answer.last_heartbeat = self.seen
-        self.answer.session_timeouts_ms = {m: group.members[m].timeout for m in self.seen}
+        self.answer.last_heartbeat = self.last_heartbeats
+        self.answer.session_timeouts_ms = {m: group.members[m].timeout for m in self.last_heartbeats}
         self.answer.topics = sorted({topic for member in group.members.values() for topic in member.topics})
         return self.answer
 
-    def meet(self, event: object, at: int) -> None:
+    def on_event(self, event: object, at: int) -> None:
         match event:
             case Heartbeat() | MemberJoined():
-                self.beat(event.member_id, at, event)
+                self.on_heartbeat(event.member_id, at, event)
             case MemberLeft():
                 if event.member_id in self.group.members:
                     self.close(event.member_id, at, "left")
@@ -125,29 +127,29 @@ class _Advance:
                 if any(event.topic in member.topics for member in self.group.members.values()):
                     self.count(at)
 
-    def beat(self, member_id: str, at: int, event: MemberJoined | Heartbeat | None) -> None:
+    def on_heartbeat(self, member_id: str, at: int, event: MemberJoined | Heartbeat | None) -> None:
         group = self.group
-        known = group.members.get(member_id)
-        fresh = known is None
-        if known is None:
+        member = group.members.get(member_id)
+        fresh = member is None
+        if member is None:
             timeout = self.rules.session_timeouts_ms[self.facts.system]
-            known = group.departed.pop(member_id, None) or PlainMember(at, timeout)
-            known.joined_at = at
-            group.members[member_id] = known
-        before = known.topics
+            member = group.departed.pop(member_id, None) or PlainMember(at, timeout)
+            member.joined_at = at
+            group.members[member_id] = member
+        before = member.topics
         if event is not None:
-            known.timeout = event.session_timeout_ms or known.timeout
-            known.topics = known.topics if event.subscriptions is None else event.subscriptions
-        self.seen[member_id] = max(at, self.seen.get(member_id, at))
+            member.timeout = event.session_timeout_ms or member.timeout
+            member.topics = member.topics if event.subscriptions is None else event.subscriptions
+        self.last_heartbeats[member_id] = max(at, self.last_heartbeats.get(member_id, at))
         if fresh:
-            self.write(at, MemberOpened(member_id=member_id, joined_at=at, session_timeout_ms=known.timeout))
-        if fresh or known.topics != before:
+            self.write(at, MemberOpened(member_id=member_id, joined_at=at, session_timeout_ms=member.timeout))
+        if fresh or member.topics != before:
             self.count(at)
 
     def close(self, member_id: str, at: int, reason: str) -> None:
         member = self.group.members.pop(member_id)
         self.group.departed[member_id] = member
-        last = self.seen.pop(member_id)
+        last = self.last_heartbeats.pop(member_id)
         closed = MemberClosed(
             member_id=member_id, joined_at=member.joined_at, left_at=at, left_reason=reason, last_heartbeat_at=last
         )

@@ -108,8 +108,8 @@ class Dice(random.Random):
         if kind < 8:
             return beat(member, at, group)
         if kind < 12:
-            told = {"subscriptions": topics, "session_timeout_ms": self.choice(TIMEOUTS), "event_id": event_id}
-            return join(member, at, group, instance_id=self.choice((None, None, "i")), **told)
+            reported = {"subscriptions": topics, "session_timeout_ms": self.choice(TIMEOUTS), "event_id": event_id}
+            return join(member, at, group, instance_id=self.choice((None, None, "i")), **reported)
         match kind:
             case 12:
                 return beat(member, at, group, subscriptions=topics)

@@ -46,7 +46,7 @@ CLUSTER = "c"
 SYSTEM = "kafka"
 T0 = 1_700_000_000_000
 FAR = T0 + 10**9  # a batch's timestamp well after every event
-_TOLD_ONCE = (TopicQueues, GroupSettings, GroupDeleted, QueueEnds)  # they speak for no clock
+_CLOCKLESS = (TopicQueues, GroupSettings, GroupDeleted, QueueEnds)  # they speak for no clock
 
 
 def of_group(at: int, group: str) -> dict[str, Any]:
@@ -80,8 +80,8 @@ def count(topic: str, queues: int, at: int, **fields: Any) -> TopicQueues:
 
 def ends(topic: str, at: int, **queues: int) -> QueueEnds:
     """Return where queues of a topic end: ``q0=5`` is queue 0."""
-    told = tuple(QueueEnd(int(name[1:]), end) for name, end in queues.items())
-    return QueueEnds(schema_version=1, event_time=T0 + at, system=SYSTEM, cluster=CLUSTER, topic=topic, queues=told)
+    reported = tuple(QueueEnd(int(name[1:]), end) for name, end in queues.items())
+    return QueueEnds(schema_version=1, event_time=T0 + at, system=SYSTEM, cluster=CLUSTER, topic=topic, queues=reported)
 
 
 def clock(at: int) -> Clock:
@@ -91,7 +91,7 @@ def clock(at: int) -> Clock:
 def packet_for(shard: int, events: Sequence[AnyEvent], rules: CoreConfig, batch_ms: int = FAR) -> Packet:
     """Pack the events of one task for one shard, as combine does, one loop for each rule of the contract."""
     packet = Packet(newest_ms=max((event.event_time for event in events), default=None))
-    spoken = [(event.event_time, _producer(event)) for event in events if not isinstance(event, _TOLD_ONCE)]
+    spoken = [(event.event_time, _producer(event)) for event in events if not isinstance(event, _CLOCKLESS)]
     packet.speakers = two_newest(one for one in spoken if one[0] <= batch_ms + READ_AFTER_MS)
     packet.ahead = two_newest(one for one in spoken if one[0] > batch_ms + READ_AFTER_MS)
     old = [event.event_time for event in events if event.event_time <= batch_ms - rules.max_clock_skew_ms]

@@ -26,13 +26,13 @@ def snapshot(at: int, group: str, generation: int, members: tuple[str, ...]) -> 
 
 
 def commit(at: int, group: str, *queues: int) -> Progress:
-    told = tuple(QueueOffset("orders", queue, offset=at) for queue in queues)
-    return Progress(**of_group(at, group), queues=told)
+    reported = tuple(QueueOffset("orders", queue, offset=at) for queue in queues)
+    return Progress(**of_group(at, group), queues=reported)
 
 
 def described(member: str, at: int, group: str, **fields: object) -> AnyEvent:
-    told = {"client_id": member, "host": "/10.0.0.1", "subscriptions": ("orders",), "strategies": ("range",)}
-    return join(member, at, group, **{**told, **fields})
+    reported = {"client_id": member, "host": "/10.0.0.1", "subscriptions": ("orders",), "strategies": ("range",)}
+    return join(member, at, group, **{**reported, **fields})
 
 
 COUNTED: list[AnyEvent] = [

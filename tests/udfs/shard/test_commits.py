@@ -61,13 +61,13 @@ def test_a_group_gets_the_last_two_commits_the_last_end_and_what_is_due() -> Non
     take(commits, [(1, SEVEN, 5), (1, SEVEN, 10), (1, SEVEN, 15)], [100, 130, 150])
     take_end(commits, SEVEN, 12, 180)
     commits.make_due(20)
-    seen = [(5, 100, -1, -1), (10, 130, -1, -1), (12, -1, 180, -1), (15, 150, -1, -1)]
-    assert commits.offsets_of(1) == {SEVEN: seen}
+    observed = [(5, 100, -1, -1), (10, 130, -1, -1), (12, -1, 180, -1), (15, 150, -1, -1)]
+    assert commits.offsets_of(1) == {SEVEN: observed}
     commits = after(commits, 20)
     take(commits, [(1, SEVEN, 25)], [160])
     take_end(commits, SEVEN, 22, 190)
     commits.make_due(40)
-    assert commits.offsets_of(1) == {SEVEN: [*seen[1:], (22, -1, 190, -1), (25, 160, -1, -1)]}
+    assert commits.offsets_of(1) == {SEVEN: [*observed[1:], (22, -1, 190, -1), (25, 160, -1, -1)]}
 
 
 def test_what_a_poll_finds_committed_counts_at_no_certain_time_until_a_commit() -> None:

@@ -134,13 +134,13 @@ def test_a_queue_that_is_deleted_with_its_group_and_by_itself_is_one_row_of_both
 @pytest.mark.parametrize("cuts", [(), (40,), (55,), (40, 55)])
 def test_a_new_group_pays_nothing_for_the_commits_of_the_old_one(cuts: tuple[int, ...]) -> None:
     member = MemberInfo(member_id="m", subscriptions=("t",))
-    told = {"m": (QueueRef("t", 0),)}
+    reported = {"m": (QueueRef("t", 0),)}
     events = [
         count("t", 1, 5),
         committed(10, 5),
         ends("t", 30, q0=9),
         GroupDeleted(**of_group(50, "g")),
-        GroupSnapshot(**of_group(60, "g"), generation=1, strategy="range", members=(member,), assignments=told),
+        GroupSnapshot(**of_group(60, "g"), generation=1, strategy="range", members=(member,), assignments=reported),
         clock(70),
     ]
     cluster, rows = Cluster(coordinator), []
@@ -225,7 +225,7 @@ def test_commits_that_are_deleted_with_their_group_end_once() -> None:
     rules = core_config(shards=1, allowed_lateness_ms=0, queue_progress_ms=SPAN)
     cluster = Cluster(coordinator, rules)
     cluster.batch(committed(10, 5), clock(20))
-    gone = CommitsDeleted(**of_group(50, "g"), queues=(QueueRef("t", 0),))
-    rows = cluster.batch(gone, GroupDeleted(**of_group(50, "g")), clock(60))
+    deletion = CommitsDeleted(**of_group(50, "g"), queues=(QueueRef("t", 0),))
+    rows = cluster.batch(deletion, GroupDeleted(**of_group(50, "g")), clock(60))
     rows += cluster.batch(clock(150), ends("t", 140, q0=7)) + cluster.batch(clock(400))
     assert [row.queues[0][1] for row in rows if isinstance(row, QueueProgress)] == [None]

@@ -83,13 +83,13 @@ def brought(*events: AnyEvent, beats: list[tuple[str, int]] | None = None, mine:
 def due(
     given: Brought,
     record: Record | None = None,
-    seen: dict[str, int] | None = None,
-    known: dict[str, list[int]] | None = None,
+    last_heartbeats: dict[str, int] | None = None,
+    heartbeats: dict[str, list[int]] | None = None,
 ) -> tuple[list[tuple[str, int, bool]], dict[str, list[int]]]:
     """Return the events as (type, time, late), and the heartbeats that count."""
     record = record or Record("g", "kafka", T0 + 100, None, b"")
-    beats = known or {}
-    found = sort_due(CLUSTER, record, seen or {}, given, beats, [], DedupStore(b"", None, 600_000).of(7))
+    beats = heartbeats or {}
+    found = sort_due(CLUSTER, record, last_heartbeats or {}, given, beats, [], DedupStore(b"", None, 600_000).of(7))
     events = [(type(one.event).__name__, one.event.event_time - T0, one.late) for one in found.events]
     assert set(found.late_rows) == {one.event_id for one in found.events if one.late}
     return events, {member: [at - T0 for at in times] for member, times in beats.items()}
@@ -131,7 +131,7 @@ def test_events_come_by_time_and_at_one_time_in_the_order_of_the_contract() -> N
 
 def test_heartbeats_that_the_batch_brought_count_once_in_ascending_order_behind_those_that_are_there() -> None:
     given = brought(beats=[("m", T0 + 300), ("m", T0 + 250), ("m", T0 + 300), ("m", T0 + 240), ("n", T0 + 260)])
-    events, beats = due(given, seen={"m": T0 + 220}, known={"m": [T0 + 245]})
+    events, beats = due(given, last_heartbeats={"m": T0 + 220}, heartbeats={"m": [T0 + 245]})
     assert events == []
     assert beats == {"m": [245, 250, 300], "n": [260]}
 
@@ -139,7 +139,7 @@ def test_heartbeats_that_the_batch_brought_count_once_in_ascending_order_behind_
 def test_a_heartbeat_older_than_what_was_applied_is_an_event_of_its_own_unless_its_member_has_been_alive_since() -> (
     None
 ):
-    events, beats = due(brought(beats=[("m", T0 + 50), ("n", T0 + 60)]), seen={"m": T0 + 70, "n": T0 + 50})
+    events, beats = due(brought(beats=[("m", T0 + 50), ("n", T0 + 60)]), last_heartbeats={"m": T0 + 70, "n": T0 + 50})
     assert events == [("Heartbeat", 50, True)]
     assert beats == {"n": [60]}
 

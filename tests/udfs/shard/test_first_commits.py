@@ -15,7 +15,7 @@ QUEUES = [queue_key("t", None, number) for number in range(2)]
 
 
 @pytest.mark.parametrize(
-    ("what", "times", "is_known", "begins"),
+    ("what", "times", "is_remembered", "begins"),
     [
         ("it has committed in neither queue", [UNKNOWN, UNKNOWN], True, True),
         ("it has committed in the other queue", [UNKNOWN, 60], True, False),
@@ -24,7 +24,7 @@ QUEUES = [queue_key("t", None, number) for number in range(2)]
         ("it has committed, and nothing was known of it", [60, 60], False, True),
     ],
 )
-def test_a_group_begins_with_its_first_commit(what: str, times: list[int], is_known: bool, begins: bool) -> None:
+def test_a_group_begins_with_its_first_commit(what: str, times: list[int], is_remembered: bool, begins: bool) -> None:
     table = QueueTable()
     groups, keys = np.array([3, 3, 5], np.uint64), np.array([*QUEUES, QUEUES[0]], np.uint64)
     table.expect(groups, keys, 10)
@@ -33,8 +33,8 @@ def test_a_group_begins_with_its_first_commit(what: str, times: list[int], is_kn
     table.columns["times"][rows], table.seen[rows] = [*times, 60], np.array([*times, 60]) != UNKNOWN
     one = np.array([QUEUES[0]] * 2, np.uint64)
     due = ProgressColumns.of_commits(np.array([3, 5], np.uint64), one, np.array([100, 100]))
-    numbers = np.array([0 if is_known else -1, 1])
-    found = beginning_groups(table, due, lambda asked: numbers[: len(asked)], 50)
+    numbers = np.array([0 if is_remembered else -1, 1])
+    found = beginning_groups(table, due, lambda requested: numbers[: len(requested)], 50)
     assert found == ([(3, "g")] if begins else []), what
     polled = due._replace(commits=np.zeros(2, np.bool_))
-    assert beginning_groups(table, polled, lambda asked: numbers[: len(asked)], 50) == []
+    assert beginning_groups(table, polled, lambda requested: numbers[: len(requested)], 50) == []

@@ -99,8 +99,8 @@ def test_waiting_heartbeats_follow_their_members_when_groups_come_in_between() -
         np.asarray([9 << 30], dtype=np.uint64), np.asarray([5], dtype=np.int64), np.asarray([10], dtype=np.int64)
     )
     # A group before all others comes in; the old group 0 loses every member.
-    gone = HeartbeatRows(*(column[:0] for column in fresh))
-    lost = live.replace(np.asarray([0]), np.asarray([0, 1]), [fresh, gone])
+    none = HeartbeatRows(*(column[:0] for column in fresh))
+    lost = live.replace(np.asarray([0]), np.asarray([0, 1]), [fresh, none])
     assert live.counts.tolist() == [1, 0, 0, 1]
     assert lost == [(1, 0, 50)]
     [row] = live.waiting_members.tolist()

@@ -60,18 +60,18 @@ def test_the_newest_of_a_time_is_that_of_the_whole_history(
 
 
 def test_a_history_is_read_once_and_only_when_it_is_needed() -> None:
-    asked: list[int] = []
+    reads: list[int] = []
 
     def read(row: int) -> list[int]:
-        asked.append(row)
+        reads.append(row)
         return [row]
 
     commits = Commits()
     commits.take(ProgressColumns.of_commits(*_two_queues()), [NAMES])
     table: QueueTable = commits.table
     histories = QueueHistories(table, slice(0, 2), np.array([True, True]), read)
-    assert (list(histories), len(histories), asked) == (QUEUES, 2, [])
-    assert (histories[QUEUES[1]], histories[QUEUES[1]], asked) == ([1], [1], [1])
+    assert (list(histories), len(histories), reads) == (QUEUES, 2, [])
+    assert (histories[QUEUES[1]], histories[QUEUES[1]], reads) == ([1], [1], [1])
 
 
 def _two_queues() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.int64]]:

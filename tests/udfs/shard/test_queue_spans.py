@@ -51,16 +51,16 @@ def batches(
             if queue and since <= at < clock:
                 one = np.array([group], np.uint64), np.array(queue, np.uint64)
                 by_itself.append(ProgressColumns.of_commits(*one, np.array([at]), np.array([DELETED])))
-        told = [one for one in mine if one.group]
-        if told:
+        reported = [one for one in mine if one.group]
+        if reported:
             columns = ProgressColumns(
-                np.array([one.group for one in told], np.uint64),
-                np.array([one.queue for one in told], np.uint64),
-                np.array([one.at for one in told], np.int64),
-                np.array([one.offset for one in told], np.int64),
-                np.array([one.end for one in told], np.int64),
-                np.full(len(told), UNKNOWN, np.int64),
-                np.array([one.is_commit for one in told], np.bool_),
+                np.array([one.group for one in reported], np.uint64),
+                np.array([one.queue for one in reported], np.uint64),
+                np.array([one.at for one in reported], np.int64),
+                np.array([one.offset for one in reported], np.int64),
+                np.array([one.end for one in reported], np.int64),
+                np.full(len(reported), UNKNOWN, np.int64),
+                np.array([one.is_commit for one in reported], np.bool_),
             )
             commits.take(columns, [NAMES])
         ends = [one for one in mine if not one.group]
@@ -93,7 +93,7 @@ def batches(
 
 def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Deletion] = ()) -> list[Row]:
     """Return the rows of all spans that end up to the clock, event by event."""
-    known: dict[tuple[int, int], list[int]] = {}  # time and offset of the commit, of the end
+    remembered: dict[tuple[int, int], list[int]] = {}  # time and offset of the commit, of the end
     rows: dict[tuple[int, int, int], list[int]] = {}
     merged: dict[tuple[int, int, int], Observed] = {}
     for one in events:
@@ -106,8 +106,8 @@ def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Delet
     def delete_up_to(time: int) -> None:
         while to_come and to_come[0][0] <= time:
             at, group, *queue = to_come.pop(0)
-            for key in [key for key in known if key[0] == group and (not queue or key[1] == queue[0])]:
-                del known[key]
+            for key in [key for key in remembered if key[0] == group and (not queue or key[1] == queue[0])]:
+                del remembered[key]
                 rows[*key, at // SPAN] = [at, UNKNOWN, UNKNOWN, UNKNOWN]
 
     for at, of_time in groupby(sorted(merged.values(), key=lambda one: (one.at, one.end)), key=lambda one: one.at):
@@ -115,12 +115,12 @@ def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Delet
         before: dict[tuple[int, int], list[int]] = {}
         for one in of_time:
             if one.group:
-                known.setdefault((one.group, one.queue), [UNKNOWN] * 4)
+                remembered.setdefault((one.group, one.queue), [UNKNOWN] * 4)
                 touched = [(one.group, one.queue)]
             else:
-                touched = [key for key in known if key[1] == one.queue]
+                touched = [key for key in remembered if key[1] == one.queue]
             for key in touched:
-                now = known[key]
+                now = remembered[key]
                 before.setdefault(key, list(now))
                 if one.group and one.is_commit:
                     now[:2] = one.at, one.offset
@@ -130,7 +130,7 @@ def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Delet
                     now[2:] = one.at, one.end
         # What cancels out within one time is no change.
         for key, former in before.items():
-            now = known[key]
+            now = remembered[key]
             if (now[1], now[3]) != (former[1], former[3]) or (*key, at // SPAN) in rows:
                 rows[*key, at // SPAN] = list(now)
     delete_up_to(clock - 1)

@@ -12,23 +12,23 @@ from udfs.model.observations import UNKNOWN
 from udfs.packets.progress import PackedNames
 from udfs.shard.queue_table import COLUMNS, QueueRow, QueueTable, committed_row
 
-MOMENT = st.integers(0, 2**41)
+TIME = st.integers(0, 2**41)
 OFFSET = st.integers(0, 2**48)
 
 
 @st.composite
 def queue_rows(draw: st.DrawFn) -> QueueRow:
-    time, offset, former = draw(MOMENT), draw(st.one_of(st.just(UNKNOWN), OFFSET)), draw(st.booleans())
+    time, offset, former = draw(TIME), draw(st.one_of(st.just(UNKNOWN), OFFSET)), draw(st.booleans())
     committed, has_end, read = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
     values = (
         time if committed else UNKNOWN,
         offset,
-        draw(MOMENT) if committed and former else UNKNOWN,
+        draw(TIME) if committed and former else UNKNOWN,
         draw(OFFSET) if committed and former else UNKNOWN,
         draw(OFFSET) if has_end else UNKNOWN,
-        draw(MOMENT) if has_end else UNKNOWN,
+        draw(TIME) if has_end else UNKNOWN,
         draw(OFFSET) if read else UNKNOWN,
-        draw(MOMENT) if read else UNKNOWN,
+        draw(TIME) if read else UNKNOWN,
     )
     name = draw(st.sampled_from([("t", None), ("t", "b"), ("u", None)]))
     return QueueRow(draw(st.integers(0, 2**64 - 1)), *name, draw(st.integers(0, 9)), True, draw(st.booleans()), values)

@@ -37,15 +37,15 @@ def test_a_restored_group_that_exists_already_is_left_as_it_is_and_listed() -> N
 
 
 @pytest.mark.parametrize(
-    ("damage", "word"), [("!", "cannot be read"), ("AAAA", "cannot be read"), ("kWM=", "encoding 99")]
+    ("damage", "part"), [("!", "cannot be read"), ("AAAA", "cannot be read"), ("kWM=", "encoding 99")]
 )
-def test_a_damaged_or_newer_export_is_rejected_and_stops_nothing(damage: str, word: str) -> None:
+def test_a_damaged_or_newer_export_is_rejected_and_stops_nothing(damage: str, part: str) -> None:
     cluster = run(PlainLogic(), [[join("a", 0), clock(5_000)]])
     target, exported = moved(cluster, 1)
     [snapshot] = [event for event in exported if isinstance(event, GroupSnapshot)]
     snapshot.restored_group = damage
     rows = target.batch(*exported)
-    assert [(row.reason, word in row.detail) for row in rows if isinstance(row, Rejected)] == [
+    assert [(row.reason, part in row.detail) for row in rows if isinstance(row, Rejected)] == [
         ("restored_unreadable", True)
     ]
 

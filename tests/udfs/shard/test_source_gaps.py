@@ -35,23 +35,25 @@ times = st.lists(st.integers(0, 30).map(lambda step: step * 30) | st.integers(0,
 
 
 @given(times, st.lists(st.integers(0, 900), max_size=6), st.integers(1, 3))
-def test_every_gap_longer_than_the_limit_is_found_and_no_other(seen: list[int], cuts: list[int], tasks: int) -> None:
-    seen = sorted(seen)
+def test_every_gap_longer_than_the_limit_is_found_and_no_other(
+    observed: list[int], cuts: list[int], tasks: int
+) -> None:
+    observed = sorted(observed)
     expected = [
         gap
-        for before, after in pairwise(sorted(set(seen)))
+        for before, after in pairwise(sorted(set(observed)))
         if after - before > AFTER
         for gap in (("open", before + AFTER), ("close", after))
     ]
     silence, found = Silence(), []
-    edges = [0, *sorted(min(cut, len(seen)) for cut in cuts), len(seen)]
+    edges = [0, *sorted(min(cut, len(observed)) for cut in cuts), len(observed)]
     for start, end in pairwise(edges):
-        batch = seen[start:end]
-        told = [span for task in range(tasks) for span in spans(batch[task::tasks])]
-        clock = max(seen[:end], default=None)
+        batch = observed[start:end]
+        reported = [span for task in range(tasks) for span in spans(batch[task::tasks])]
+        clock = max(observed[:end], default=None)
         silence = msgspec.msgpack.decode(msgspec.msgpack.encode(silence), type=Silence)
-        found += silence.advance("c", told, clock, None, AFTER)
-    found += silence.advance("c", [], seen[-1] + 1, None, AFTER)
+        found += silence.advance("c", reported, clock, None, AFTER)
+    found += silence.advance("c", [], observed[-1] + 1, None, AFTER)
     assert gaps(found) == expected
     assert [change.number for change in found] == list(range(1, len(found) + 1))
 

@@ -13,7 +13,7 @@ from udfs.model.group_api import GroupOutput
 from udfs.packets.packet import group_key
 from udfs.shard.cluster_time import ClusterTime
 from udfs.shard.state import Record, ShardState, Written, cut_keys, written_of
-from udfs.shard.state_format import Header, Section, pack_state, unpack_state
+from udfs.shard.state_format import Header, StateSection, pack_state, unpack_state
 from udfs.shard.wake_index import topic_hash
 
 RULES = core_config(shards=1, allowed_lateness_ms=2_000)
@@ -116,7 +116,7 @@ def test_the_clock_before_the_batch_is_the_one_that_was_stored_until_another_is_
 
 
 def test_a_section_that_cannot_be_read_is_damage_with_its_reason() -> None:
-    data = pack_state(Header(), {"silence": Section(b"\xc1")})
+    data = pack_state(Header(), {"silence": StateSection(b"\xc1")})
     with pytest.raises(StateVersionError, match="a section of the state"):
         ShardState("c", data, RULES)
     assert Written(b"", {}, {}, None, []).topics == []

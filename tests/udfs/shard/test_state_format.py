@@ -14,7 +14,7 @@ from udfs.shard.base128 import to_seven_bits
 from udfs.shard.state_format import (
     STATE_VERSION,
     Header,
-    Section,
+    StateSection,
     narrow,
     pack_column,
     pack_keys,
@@ -89,10 +89,10 @@ def test_an_empty_section_has_empty_parts() -> None:
 
 
 def packed(header: Header, sections: dict[str, bytes]) -> bytes:
-    return pack_state(header, {name: Section(body) for name, body in sections.items()})
+    return pack_state(header, {name: StateSection(body) for name, body in sections.items()})
 
 
-def bodies(sections: dict[str, Section]) -> dict[str, bytes]:
+def bodies(sections: dict[str, StateSection]) -> dict[str, bytes]:
     return {name: bytes(section.body) for name, section in sections.items()}
 
 
@@ -148,7 +148,7 @@ def test_an_older_encoding_is_upgraded_step_by_step(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(state_format, "STATE_VERSION", STATE_VERSION + 2)
 
     def first(header: dict, sections: dict) -> tuple[dict, dict]:
-        return header | {"newest": 8}, sections | {"b": Section(b"added")}
+        return header | {"newest": 8}, sections | {"b": StateSection(b"added")}
 
     def second(header: dict, sections: dict) -> tuple[dict, dict]:
         return header, {"renamed": sections["a"], "b": sections["b"]}

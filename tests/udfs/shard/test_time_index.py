@@ -29,8 +29,8 @@ def test_each_key_keeps_its_greatest_time(batches: list[list[tuple[int, int, int
     model: dict[int, dict[int, int]] = {}
     for batch in batches:
         for group, number, at in batch:
-            known = model.setdefault(group, {})
-            known[key(number)] = max(at, known.get(key(number), at))
+            remembered = model.setdefault(group, {})
+            remembered[key(number)] = max(at, remembered.get(key(number), at))
         groups, numbers, times = ([row[column] for row in batch] for column in range(3))
         table.raise_to(
             np.asarray(groups, dtype=np.uint64),

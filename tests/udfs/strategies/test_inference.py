@@ -53,26 +53,26 @@ def test_the_assignment_of_one_real_class_is_never_taken_for_the_other(name: str
     """Over recorded answers of the client's own classes: the strategy itself, or nothing where both assign the same."""
     found = []
     for line in (_GOLDEN / name / _RECORDED).read_text().splitlines():
-        told = json.loads(line)
-        members = told["case"]["members"]
-        if len({member["member_id"] for member in members}) < len(members) or not told["held"]:
+        reported = json.loads(line)
+        members = reported["case"]["members"]
+        if len({member["member_id"] for member in members}) < len(members) or not reported["held"]:
             continue  # two nodes of one name there cannot be
-        found.append(infer_strategy(*_group(told)))
+        found.append(infer_strategy(*_group(reported)))
     assert set(found) <= {name, None}
     assert found.count(name) >= 5
 
 
-def _group(told: dict[str, Any]) -> tuple[dict[str, list[str]], dict[str, list[QueueInfo]], dict[QueueRef, str]]:
-    case = told["case"]
+def _group(reported: dict[str, Any]) -> tuple[dict[str, list[str]], dict[str, list[QueueInfo]], dict[QueueRef, str]]:
+    case = reported["case"]
     subscribed = {member["member_id"]: member["subscriptions"] for member in case["members"]}
     topics = {
-        topic: [QueueInfo(queue_id=one["queue_id"], broker=one["broker"]) for one in told_topic.get("queues") or ()]
-        or [QueueInfo(queue_id=number, broker="") for number in range(told_topic.get("queue_count") or 0)]
-        for topic, told_topic in case["topics"].items()
+        topic: [QueueInfo(queue_id=one["queue_id"], broker=one["broker"]) for one in topic_case.get("queues") or ()]
+        or [QueueInfo(queue_id=number, broker="") for number in range(topic_case.get("queue_count") or 0)]
+        for topic, topic_case in case["topics"].items()
     }
     owners = {
         QueueRef(topic=topic, queue_id=number, broker=broker or ""): member
-        for member, held in told["held"].items()
+        for member, held in reported["held"].items()
         for topic, broker, number in held
     }
     return subscribed, topics, owners

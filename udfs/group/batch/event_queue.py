@@ -24,7 +24,7 @@ class MemberDue(NamedTuple):
     member_id: str
 
 
-class Entry(NamedTuple):
+class QueuedItem(NamedTuple):
     """Something that is due; entries sort by their fields, the last of which is never compared.
 
     Attributes:
@@ -45,7 +45,7 @@ class EventQueue:
     """What is due, the earliest first."""
 
     def __init__(self) -> None:
-        self._entries: list[Entry] = []
+        self._entries: list[QueuedItem] = []
         self._pushed = 0
 
     def push_event(self, at: int, order: int, generation: int, due: DueEvent) -> None:
@@ -62,7 +62,7 @@ class EventQueue:
 
     def _push(self, at: int, order: int, own: int, tie: str, what: DueEvent | MemberDue, generation: int = 0) -> None:
         self._pushed += 1
-        heapq.heappush(self._entries, Entry(at, order, own, generation, tie, self._pushed, what))
+        heapq.heappush(self._entries, QueuedItem(at, order, own, generation, tie, self._pushed, what))
 
     def clear(self) -> None:
         """Drop all entries."""
@@ -72,14 +72,14 @@ class EventQueue:
         """Return when the next entry applies; None: the queue is empty."""
         return self._entries[0].at if self._entries else None
 
-    def pop(self) -> Entry:
+    def pop(self) -> QueuedItem:
         """Take the next entry."""
         return heapq.heappop(self._entries)
 
     def pop_events(self, at: int) -> list[DueEvent]:
         """Take all events of one time that is the next; heartbeats and expiries of that time stay."""
         events: list[DueEvent] = []
-        others: list[Entry] = []
+        others: list[QueuedItem] = []
         while self.next_at() == at:
             entry = self.pop()
             if isinstance(entry.what, DueEvent):

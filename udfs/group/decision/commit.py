@@ -265,7 +265,7 @@ def end_comparison(context: GroupContext) -> None:
 # ---- the ends of a group
 
 
-def stop_following(context: GroupContext, at: int) -> None:
+def end_followed(context: GroupContext, at: int) -> None:
     """End what was followed of a group of a kind that is not recomputed."""
     for member_id in sorted(context.group.members):
         context.close_session(member_id, at, at, "absent_from_snapshot")

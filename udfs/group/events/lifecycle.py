@@ -9,7 +9,7 @@ import msgspec
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import MAX_OBSERVATIONS, observed
 from udfs.group.batch.phases import is_over
-from udfs.group.decision.commit import show_owners, stop_deciding, stop_following
+from udfs.group.decision.commit import end_followed, show_owners, stop_deciding
 from udfs.group.events.membership import late_cause
 from udfs.group.events.polls import arrive_by_snapshot
 from udfs.group.members.departures import INFERRED
@@ -125,7 +125,7 @@ def close_all_sessions(context: GroupContext, due: DueEvent, at: int) -> None:
 def mark_not_followed(context: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
     """List a group of a kind that is not recomputed; its open sessions and spans end."""
     group = context.group
-    stop_following(context, at)
+    end_followed(context, at)
     context.write_row(
         at,
         GroupChanged(

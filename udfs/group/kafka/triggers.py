@@ -170,8 +170,8 @@ def _departures(
     departures = match_departures([group.members[one] for one in sorted(gone)], snapshot.departures or ())
     for member_id in sorted(gone):
         last = view.last_heartbeat_or_none(member_id, at)
-        heeded = [one for one in evidence if last is None or one.time >= last or one.member_id != member_id]
-        found[member_id] = _departure(heeded, member_id, departures.get(member_id), inferred, at, event_id)
+        counting = [one for one in evidence if last is None or one.time >= last or one.member_id != member_id]
+        found[member_id] = _departure(counting, member_id, departures.get(member_id), inferred, at, event_id)
     return found
 
 

@@ -56,7 +56,7 @@ def observe(
         *_flapping(group, passing, now_ms),
         *_unseen(members, passing, lists),
         *_unreported(members),
-        *_twice(members),
+        *_unreachable_duplicates(members),
         *_kept(members, trusted, lists),
         *_unpolled(passing),
         *(Observation(kind="static_topic", detail=topic) for topic in static_topics),
@@ -200,7 +200,7 @@ def _unreported(members: Sequence[RememberedMember]) -> Iterable[Observation]:
         yield Observation(kind="running_info_missing", detail=f"{_named(unable)}: cannot be queried")
 
 
-def _twice(members: Sequence[RememberedMember]) -> Iterable[Observation]:
+def _unreachable_duplicates(members: Sequence[RememberedMember]) -> Iterable[Observation]:
     for client_id, count in sorted(Counter(member.client_id for member in members).items()):
         if count > 1:
             detail = f"{client_id}: {count} connections, and only one of them can be queried"

@@ -21,7 +21,7 @@ from streaming.collectors.rocketmq.diffing.member_diff import (
 from streaming.collectors.rocketmq.diffing.offset_diff import compare_offsets, progress
 from streaming.collectors.rocketmq.diffing.position_diff import compare_positions
 from streaming.collectors.rocketmq.diffing.remembered import (
-    Evidence,
+    GroupEvidence,
     RememberedGroup,
     RememberedMember,
     VolatileGroup,
@@ -88,7 +88,7 @@ def diff_group(
         return [], known, passing
     # Not before its offsets were read: what a departed member had committed last is part of what is known then.
     at_ms = max(context.floor_ms + 1, seen.at_ms or context.now_ms, seen.offsets_at_ms)
-    evidence = Evidence(
+    evidence = GroupEvidence(
         lists=seen.lists,
         boots={name: boot_ms for name, boot_ms in context.boots.items() if name in seen.lists},
         settled=context.settled & seen.lists.keys(),
@@ -130,7 +130,7 @@ def diff_group(
 
 
 def _evaluated(
-    known: RememberedGroup, seen: ObservedGroup, evidence: Evidence, at_ms: int, context: Context
+    known: RememberedGroup, seen: ObservedGroup, evidence: GroupEvidence, at_ms: int, context: Context
 ) -> RememberedGroup:
     """Return a group with the members that it has by the brokers' lists."""
     members, gone = connected(known.members, evidence)
@@ -209,7 +209,7 @@ def _counted(
     known: RememberedGroup,
     passing: VolatileGroup,
     seen: ObservedGroup,
-    evidence: Evidence,
+    evidence: GroupEvidence,
     context: Context,
     *,
     is_same: bool,
@@ -246,7 +246,7 @@ def _holders(known: RememberedGroup, context: Context) -> set[str]:
 
 
 def _with_observations(
-    known: RememberedGroup, passing: VolatileGroup, evidence: Evidence, context: Context
+    known: RememberedGroup, passing: VolatileGroup, evidence: GroupEvidence, context: Context
 ) -> RememberedGroup:
     static = sorted(topic for topic in _topics(known) if topic in context.topics and context.topics[topic].is_static)
     found = observe(known, passing, evidence.lists, evidence.settled, _holders(known, context), static, context.now_ms)

@@ -12,10 +12,10 @@ from typing import Final
 
 import msgspec
 
-from streaming.collectors.rocketmq.diffing.remembered import Evidence, RememberedMember
+from streaming.collectors.rocketmq.diffing.remembered import GroupEvidence, RememberedMember
 from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
 from streaming.collectors.rocketmq.polling.observed import ObservedMember
-from streaming.collectors.rocketmq.remoting.messages import Connection, RunningInfo
+from streaming.collectors.rocketmq.remoting.messages import MemberConnection, RunningInfo
 from udfs.model.events import Departure, MemberInfo
 from udfs.strategies.rocketmq.java_classes import strategy_of
 
@@ -46,7 +46,7 @@ def version_name(ordinal: int) -> str | None:
 
 
 def connected(
-    known: Sequence[RememberedMember], evidence: Evidence
+    known: Sequence[RememberedMember], evidence: GroupEvidence
 ) -> tuple[tuple[RememberedMember, ...], tuple[RememberedMember, ...]]:
     """Return the current members, sorted, and the departed ones.
 
@@ -57,7 +57,7 @@ def connected(
     Args:
         known: The members of the round before. evidence: What the brokers list, and whose silence is evidence.
     """
-    by_id: dict[str, dict[str, list[Connection]]] = {}
+    by_id: dict[str, dict[str, list[MemberConnection]]] = {}
     for broker in sorted(evidence.lists):
         listed = evidence.lists[broker]
         for connection in listed.connections if listed is not None else ():
@@ -77,7 +77,7 @@ def connected(
 
 
 def _of_one_id(
-    known: list[RememberedMember], listed: Mapping[str, list[Connection]], evidence: Evidence
+    known: list[RememberedMember], listed: Mapping[str, list[MemberConnection]], evidence: GroupEvidence
 ) -> tuple[list[RememberedMember], list[RememberedMember]]:
     listed_at = {one.client_addr: one for connections in listed.values() for one in connections}
     count = max((len(connections) for connections in listed.values()), default=0)
@@ -101,7 +101,7 @@ def _of_one_id(
     return members, gone
 
 
-def _free(listed: Mapping[str, list[Connection]], taken: Sequence[str]) -> list[Connection]:
+def _free(listed: Mapping[str, list[MemberConnection]], taken: Sequence[str]) -> list[MemberConnection]:
     """Return the unmatched connections of the broker that lists most, and among equals the most matched."""
     if not listed:
         return []
@@ -120,9 +120,9 @@ def _free(listed: Mapping[str, list[Connection]], taken: Sequence[str]) -> list[
 
 def _listed(
     member: RememberedMember | None,
-    connection: Connection,
-    listed: Mapping[str, list[Connection]],
-    evidence: Evidence,
+    connection: MemberConnection,
+    listed: Mapping[str, list[MemberConnection]],
+    evidence: GroupEvidence,
 ) -> RememberedMember:
     before = member.listed_by if member is not None else {}
     listed_by = {broker: evidence.boots.get(broker, before.get(broker, 0)) for broker in sorted(listed)}

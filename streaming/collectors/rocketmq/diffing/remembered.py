@@ -140,7 +140,7 @@ class RememberedState(msgspec.Struct, frozen=True, omit_defaults=True):
         return found
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class GroupEvidence(msgspec.Struct, frozen=True):
     """The evidence of a group's members: the same evidence gives the same members.
 
     Attributes:
@@ -181,7 +181,7 @@ class VolatileGroup(msgspec.Struct, frozen=True):
         absent: How many no broker had settings of it, nor members.
     """
 
-    evidence: Evidence | None = None
+    evidence: GroupEvidence | None = None
     offsets: dict[MessageQueue, QueueOffsets] | None = None
     offset_brokers: frozenset[str] = frozenset()
     positions: dict[MessageQueue, int] = {}

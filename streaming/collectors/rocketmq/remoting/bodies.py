@@ -19,9 +19,9 @@ from streaming.collectors.rocketmq.remoting.messages import (
     BrokerData,
     BrokerRuntime,
     ClusterInfo,
-    Connection,
     ConsumerConnections,
     ConsumeStats,
+    MemberConnection,
     MessageQueue,
     MessageRequestMode,
     PopProcessQueue,
@@ -102,7 +102,7 @@ class _Groups(msgspec.Struct, rename="camel"):
 
 
 class _Connections(msgspec.Struct, rename="camel"):
-    connection_set: tuple[Connection, ...]
+    connection_set: tuple[MemberConnection, ...]
     subscription_table: dict[str, Subscription] = {}
     consume_type: str | None = None
     message_model: str | None = None

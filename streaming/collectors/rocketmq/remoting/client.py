@@ -12,7 +12,7 @@ import msgspec
 
 from streaming.collectors.rocketmq.remoting import bodies
 from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
-from streaming.collectors.rocketmq.remoting.endpoint import Limits, Server
+from streaming.collectors.rocketmq.remoting.endpoint import ClientLimits, Server
 from streaming.collectors.rocketmq.remoting.errors import ProtocolError, Refused, RemotingError, Unreachable
 from streaming.collectors.rocketmq.remoting.messages import (
     Assignment,
@@ -28,11 +28,11 @@ from streaming.collectors.rocketmq.remoting.messages import (
 )
 from streaming.collectors.rocketmq.remoting.signing import Credentials
 
-__all__ = ["DEFAULT_LIMITS", "Limits", "RocketMqClient"]
+__all__ = ["DEFAULT_LIMITS", "ClientLimits", "RocketMqClient"]
 
 T = TypeVar("T")
 
-DEFAULT_LIMITS: Final = Limits()
+DEFAULT_LIMITS: Final = ClientLimits()
 # Of 1,000 entries by default (BrokerConfig#splitMetadataSize).
 _MAX_PAGES: Final = 1_000
 
@@ -57,7 +57,7 @@ class RocketMqClient:
         *,
         credentials: Credentials | None = None,
         tls: ssl.SSLContext | None = None,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: ClientLimits = DEFAULT_LIMITS,
     ) -> None:
         if not name_servers:
             raise ValueError("at least one name server is needed")

@@ -22,7 +22,7 @@ _RELAY_S: Final = 11.0
 _MAX_REMARK: Final = 500
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class ClientLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What the client allows itself.
 
     Attributes:
@@ -54,7 +54,12 @@ class Server:
     """
 
     def __init__(
-        self, address: str, limits: Limits, *, credentials: Credentials | None = None, tls: ssl.SSLContext | None = None
+        self,
+        address: str,
+        limits: ClientLimits,
+        *,
+        credentials: Credentials | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.address = address
         self._limits = limits

@@ -164,7 +164,7 @@ class Subscription(msgspec.Struct, frozen=True, rename="camel"):
     expression_type: str | None = None  # TAG or SQL92
 
 
-class Connection(msgspec.Struct, frozen=True, rename="camel"):
+class MemberConnection(msgspec.Struct, frozen=True, rename="camel"):
     """One member's connection to one broker. Two may carry the same client id."""
 
     client_id: str
@@ -183,7 +183,7 @@ class ConsumerConnections(msgspec.Struct, frozen=True):
         subscriptions: By topic. One table for the whole group: the last heartbeat of any member wins.
     """
 
-    connections: tuple[Connection, ...]
+    connections: tuple[MemberConnection, ...]
     subscriptions: Mapping[str, Subscription]
     consume_type: str | None = None
     message_model: str | None = None

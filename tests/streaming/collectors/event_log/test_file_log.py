@@ -10,7 +10,7 @@ from unittest.mock import patch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streaming.collectors.event_log import EventFiles, Limits, LogFull
+from streaming.collectors.event_log import EventFiles, LogFull, LogLimits
 from streaming.machine import atomic_file
 from streaming.stores.places import Place
 from tests.streaming.collectors.event_log.clocks import clock, clocks, times_in
@@ -82,7 +82,7 @@ def test_no_file_takes_a_name_that_was_there_before(tmp_path: Path) -> None:
 
 
 def test_a_long_append_is_several_files_of_bounded_length_in_order(tmp_path: Path) -> None:
-    log = EventFiles(tmp_path, "kafka", Limits(segment_bytes=10 * ONE_LINE))
+    log = EventFiles(tmp_path, "kafka", LogLimits(segment_bytes=10 * ONE_LINE))
     log.append(clocks(*range(100)))
     sizes = [file.stat().st_size for file in tmp_path.glob("*.jsonl")]
     assert len(sizes) >= 10
@@ -91,7 +91,7 @@ def test_a_long_append_is_several_files_of_bounded_length_in_order(tmp_path: Pat
 
 
 def test_an_event_longer_than_a_file_shall_be_is_written_alone(tmp_path: Path) -> None:
-    EventFiles(tmp_path, "kafka", Limits(segment_bytes=1)).append(clocks(1, 2, 3))
+    EventFiles(tmp_path, "kafka", LogLimits(segment_bytes=1)).append(clocks(1, 2, 3))
     assert times_in(tmp_path) == [1, 2, 3]
     assert len(list(tmp_path.glob("*.jsonl"))) == 3
 
@@ -165,7 +165,7 @@ def test_whatever_happens_in_between_nothing_acknowledged_is_lost(appends: list[
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         # A writer counts, remembers how far it has counted, and goes on there when it is started again.
-        limits = Limits(segment_bytes=5 * ONE_LINE, memory_bytes=8 * ONE_LINE)
+        limits = LogLimits(segment_bytes=5 * ONE_LINE, memory_bytes=8 * ONE_LINE)
         log = EventFiles(folder, "w", limits)
         next_number, acknowledged = 0, 0
         for count, fates in appends:
@@ -186,20 +186,20 @@ def test_whatever_happens_in_between_nothing_acknowledged_is_lost(appends: list[
                     log = EventFiles(folder, "w", limits)
                     next_number = int(log.read_memory() or b"0")
                     assert not list(folder.glob(".*.tmp"))
-            seen = times_in(folder)
-            assert set(range(acknowledged)) <= set(seen)
+            observed = times_in(folder)
+            assert set(range(acknowledged)) <= set(observed)
             remembered = folder / ".w.memory"
             if remembered.exists():
-                assert set(range(int(remembered.read_bytes()))) <= set(seen)
+                assert set(range(int(remembered.read_bytes()))) <= set(observed)
         assert log.flush()
-        seen = times_in(folder)
-        assert set(range(next_number)) <= set(seen)
+        observed = times_in(folder)
+        assert set(range(next_number)) <= set(observed)
         if not any(fate.startswith("killed") for _, fates in appends for fate in fates):
-            assert seen == list(range(next_number))
+            assert observed == list(range(next_number))
 
 
 def test_a_writer_that_lives_through_a_full_disk_writes_all_in_order_and_nothing_twice(tmp_path: Path) -> None:
-    log = EventFiles(tmp_path, "w", Limits(segment_bytes=3 * ONE_LINE))
+    log = EventFiles(tmp_path, "w", LogLimits(segment_bytes=3 * ONE_LINE))
     with patch("streaming.collectors.event_log.file_log.write_whole", with_fates(["written", *["full"] * 5])):
         for number in range(0, 40, 4):
             log.append([clock(number + step) for step in range(4)])

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from structlog.testing import capture_logs
 
-from streaming.collectors.event_log import EventTopic, Limits, LogFull
+from streaming.collectors.event_log import EventTopic, LogFull, LogLimits
 from tests.kit.brokers import Broker, kafka_41
 from tests.kit.processes import free_port
 from tests.kit.topics import create_topic, delete_topic
@@ -68,7 +68,7 @@ def test_a_broker_that_is_away_costs_nothing_but_time(tmp_path: Path) -> None:
     with kafka_41(tmp_path / "broker") as broker:
         create_topic(broker, "log", 1)
         memory = tmp_path / "m.json"
-        log = EventTopic("log", broker.client_settings(), memory, Limits(memory_bytes=40 * ONE), wait_s=1.0)
+        log = EventTopic("log", broker.client_settings(), memory, LogLimits(memory_bytes=40 * ONE), wait_s=1.0)
         log.append(clocks(0, 1))
         log.keep_memory(b"2")
         until(log.flush)

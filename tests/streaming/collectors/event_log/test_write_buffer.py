@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from streaming.collectors.event_log.log import LogFull, Memory, Record
-from streaming.collectors.event_log.write_buffer import Backlog
+from streaming.collectors.event_log.log import EventRecord, LogFull, Memory
+from streaming.collectors.event_log.write_buffer import WriteBuffer
 from tests.streaming.collectors.event_log.clocks import clock, clocks
 from udfs.model.events import AnyEvent
 
@@ -24,7 +24,7 @@ class Disk:
         self.room = 1_000
         self.holds: list[int] = []
 
-    def write(self, records: list[Record]) -> None:
+    def write(self, records: list[EventRecord]) -> None:
         while records:
             if not self.room:
                 raise OSError(28, "No space left on device")
@@ -38,17 +38,17 @@ def disk() -> Disk:
 
 
 @pytest.fixture
-def backlog(disk: Disk, tmp_path: Path) -> Backlog:
-    return Backlog(disk.write, Memory(tmp_path / "memory"), limit_bytes=4 * ONE, log_name="test")
+def backlog(disk: Disk, tmp_path: Path) -> WriteBuffer:
+    return WriteBuffer(disk.write, Memory(tmp_path / "memory"), limit_bytes=4 * ONE, log_name="test")
 
 
-def test_what_can_be_written_is_written_before_append_returns(backlog: Backlog, disk: Disk) -> None:
+def test_what_can_be_written_is_written_before_append_returns(backlog: WriteBuffer, disk: Disk) -> None:
     backlog.append(clocks(1, 2))
     assert disk.holds == [1, 2]
     assert backlog.trouble() is None
 
 
-def test_half_an_append_that_was_written_is_not_written_again(backlog: Backlog, disk: Disk) -> None:
+def test_half_an_append_that_was_written_is_not_written_again(backlog: WriteBuffer, disk: Disk) -> None:
     disk.room = 1
     backlog.append(clocks(1, 2, 3))
     assert backlog.trouble() == "[Errno 28] No space left on device"
@@ -58,7 +58,7 @@ def test_half_an_append_that_was_written_is_not_written_again(backlog: Backlog, 
     assert backlog.trouble() is None
 
 
-def test_beyond_the_bound_nothing_is_taken_and_nothing_that_was_taken_is_lost(backlog: Backlog, disk: Disk) -> None:
+def test_beyond_the_bound_nothing_is_taken_and_nothing_that_was_taken_is_lost(backlog: WriteBuffer, disk: Disk) -> None:
     disk.room = 0
     backlog.append(clocks(1, 2))
     backlog.append(clocks(3, 4))
@@ -72,7 +72,7 @@ def test_beyond_the_bound_nothing_is_taken_and_nothing_that_was_taken_is_lost(ba
     assert disk.holds == [1, 2, 3, 4, 6]
 
 
-def test_an_append_longer_than_the_bound_may_wait_alone(backlog: Backlog, disk: Disk) -> None:
+def test_an_append_longer_than_the_bound_may_wait_alone(backlog: WriteBuffer, disk: Disk) -> None:
     disk.room = 0
     backlog.append(clocks(*range(10)))
     with pytest.raises(LogFull):
@@ -83,7 +83,7 @@ def test_an_append_longer_than_the_bound_may_wait_alone(backlog: Backlog, disk: 
 
 
 def test_what_is_to_be_remembered_waits_behind_the_events_before_it(
-    backlog: Backlog, disk: Disk, tmp_path: Path
+    backlog: WriteBuffer, disk: Disk, tmp_path: Path
 ) -> None:
     backlog.append(clocks(1))
     backlog.keep_memory(b"one")
@@ -99,7 +99,7 @@ def test_what_is_to_be_remembered_waits_behind_the_events_before_it(
     assert backlog.read_memory() == b"two, and more"
 
 
-def test_trouble_is_logged_once_and_its_end_too(backlog: Backlog, disk: Disk) -> None:
+def test_trouble_is_logged_once_and_its_end_too(backlog: WriteBuffer, disk: Disk) -> None:
     disk.room = 0
     with capture_logs() as logged:
         for number in range(6):

@@ -33,8 +33,8 @@ def poll(collector: AdminKafkaCollector) -> None:
 
 def sizes(folder: Path) -> list[int]:
     """Return of how many members each new snapshot of the group is."""
-    told = [one for one in events_in(folder) if isinstance(one, GroupSnapshot) and one.state in ("Stable", "Empty")]
-    return [len(one.members) for one in sorted(told, key=lambda one: one.event_time)]
+    reported = [one for one in events_in(folder) if isinstance(one, GroupSnapshot) and one.state in ("Stable", "Empty")]
+    return [len(one.members) for one in sorted(reported, key=lambda one: one.event_time)]
 
 
 def test_a_group_is_reported_from_its_first_member_to_its_deletion_and_nothing_twice(

@@ -60,10 +60,10 @@ def test_while_somebody_writes_in_every_round_it_never_runs_ahead_and_hardly_beh
     """Rounds of 5 s; in each one record, written some time after the round before and read at its end."""
     clock = BrokerClock(ROUND_MS)
     for number, (written_after, read_after) in enumerate(writes):
-        looked = NOW + 5_000 * number
-        written = looked + written_after
-        read = looked + 5_000 + read_after
-        clock.saw_record(written - skew, written_after_ms=looked, read_ms=read)
+        polled_at = NOW + 5_000 * number
+        written = polled_at + written_after
+        read = polled_at + 5_000 + read_after
+        clock.saw_record(written - skew, written_after_ms=polled_at, read_ms=read)
         broker_ms, shown_ms = read - skew, read - clock.ahead_ms
         assert shown_ms <= broker_ms
         assert shown_ms >= broker_ms - 5_000 - 200
@@ -73,6 +73,6 @@ def test_while_somebody_writes_in_every_round_it_never_runs_ahead_and_hardly_beh
 def test_an_active_clusters_skew_is_found_up_to_the_time_a_record_was_unread(skew: int) -> None:
     clock = BrokerClock(ROUND_MS)
     for number in range(5):
-        looked = NOW + 5_000 * number
-        clock.saw_record(looked + 4_990 - skew, written_after_ms=looked, read_ms=looked + 5_000)
+        polled_at = NOW + 5_000 * number
+        clock.saw_record(polled_at + 4_990 - skew, written_after_ms=polled_at, read_ms=polled_at + 5_000)
     assert clock.ahead_ms == skew + 10

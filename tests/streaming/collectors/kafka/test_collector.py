@@ -107,7 +107,7 @@ def test_a_broker_that_is_away_is_visible_and_found_again(tmp_path: Path) -> Non
 def test_a_cluster_that_is_not_there_is_away(tmp_path: Path) -> None:
     options = KafkaOptions(f"127.0.0.1:{free_port()}", "c")
     collector = KafkaCollector(
-        options, EventFiles(tmp_path, "kafka"), dict, view=lambda asked: ClusterView(asked, timeout_s=0.5)
+        options, EventFiles(tmp_path, "kafka"), dict, view=lambda wanted: ClusterView(wanted, timeout_s=0.5)
     )
     assert not collector.observe_once()
     assert not collector.flush_clock()
@@ -121,7 +121,7 @@ class LosingView:
 
     def __init__(self, first: int) -> None:
         self.first = first
-        self.seen: dict[str, ObservedTopic | None] = {}
+        self.listed: dict[str, ObservedTopic | None] = {}
 
     def offsets_partitions(self) -> int:
         return 1
@@ -135,8 +135,8 @@ class LosingView:
     def groups_under_way(self) -> dict[str, str]:
         return {}
 
-    def topics(self, known: object) -> dict[str, ObservedTopic | None]:
-        return self.seen
+    def topics(self, former: object) -> dict[str, ObservedTopic | None]:
+        return self.listed
 
     def complaints(self) -> list[object]:
         return []
@@ -162,7 +162,7 @@ def test_a_log_that_cannot_be_written_is_visible_and_what_was_pending_is_reporte
         lambda: {0: 100},
         view=lambda _options: view,  # type: ignore[arg-type,return-value]
     )
-    view.seen = {"a": ObservedTopic(2)}
+    view.listed = {"a": ObservedTopic(2)}
     assert not collector.observe_once()
     assert collector.status().state == "unwritable"
     log.full = False
@@ -179,7 +179,7 @@ def test_after_a_damaged_memory_all_topics_are_reported_again(tmp_path: Path) ->
     log = EventFiles(tmp_path, "kafka")
     log.keep_memory(b"{")
     view = LosingView(first=0)
-    view.seen = {"a": ObservedTopic(2)}
+    view.listed = {"a": ObservedTopic(2)}
     collector = KafkaCollector(
         KafkaOptions("h:1", "c"),
         log,
@@ -251,11 +251,11 @@ def test_a_new_record_is_sought_between_rounds_while_the_brokers_clock_has_no_cl
     class Growing(LosingView):
         """Another record with each look, just written by a broker whose clock is 40 ms behind."""
 
-        looks = 0
+        polls = 0
 
         def ends(self, partitions: Mapping[str, int]) -> dict[tuple[str, int], int]:
-            self.looks += 1
-            return {(topic, 0): 100 + self.looks for topic in partitions}
+            self.polls += 1
+            return {(topic, 0): 100 + self.polls for topic in partitions}
 
         def record_time(self, partition: int, offset: int) -> int | None:
             return now - 40 if offset > 100 else now - 3_000
@@ -269,14 +269,14 @@ def test_a_new_record_is_sought_between_rounds_while_the_brokers_clock_has_no_cl
         view=lambda _options: view,  # type: ignore[arg-type,return-value]
     )
     assert collector.observe_once()
-    looks, ahead = [], []
+    polls, ahead = [], []
     for _ in range(6):
         now += 150
         collector.seek_new_record()
-        looks.append(view.looks)
+        polls.append(view.polls)
         assert collector.observe_once()
         ahead.append(collector.status().ahead_ms)
     # Every 300 ms at most, and no more once the bounds are close.
-    assert looks == [1, 1, 2, 2, 2, 2]
+    assert polls == [1, 1, 2, 2, 2, 2]
     assert ahead[0] > 1_000 > ahead[2]
     assert ahead[2:] == [40] * 4

@@ -15,7 +15,7 @@ __consumer_offsets-0 could be determined"""
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         AWAY,
         "org.apache.kafka.common.KafkaException: Failed to construct kafka consumer",
@@ -25,12 +25,12 @@ __consumer_offsets-0 could be determined"""
         "java.util.concurrent.TimeoutException: Cannot fetch record for offset 7 in 120000 milliseconds",
     ],
 )
-def test_a_broker_that_is_away_or_refuses_may_come_back(said: str) -> None:
-    assert connection_error(RuntimeError(said)) is not None
+def test_a_broker_that_is_away_or_refuses_may_come_back(message: str) -> None:
+    assert connection_error(RuntimeError(message)) is not None
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         "org.apache.spark.SparkException: Job aborted due to stage failure: java.lang.OutOfMemoryError",
         "java.util.concurrent.TimeoutException: Futures timed out",
@@ -38,8 +38,8 @@ def test_a_broker_that_is_away_or_refuses_may_come_back(said: str) -> None:
         "InvariantError: generation: expected 3, got 2",
     ],
 )
-def test_what_will_fail_again_is_not_tried_again(said: str) -> None:
-    assert connection_error(RuntimeError(said)) is None
+def test_what_will_fail_again_is_not_tried_again(message: str) -> None:
+    assert connection_error(RuntimeError(message)) is None
 
 
 def test_what_the_broker_did_is_one_line() -> None:

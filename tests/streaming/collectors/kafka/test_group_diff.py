@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from streaming.collectors.kafka.group_diff import GroupDiff
-from streaming.collectors.kafka.group_reader import PolledGroup, PolledGroups, PolledMember
+from streaming.collectors.kafka.group_reader import DescribedGroup, PolledGroups, PolledMember
 from udfs.kafka.consumer_offsets import GroupPatterns
 from udfs.model.events import AnyEvent, GroupDeleted, GroupSnapshot, QueueRef
 
@@ -35,8 +35,8 @@ def member(name: str, *partitions: int) -> PolledMember:
     return PolledMember(member_id=name, client_id="client", host="/1.2.3.4", metadata=metadata, assignment=assignment)
 
 
-def stable(*members: PolledMember, **changed: Any) -> PolledGroup:
-    group = PolledGroup(state="Stable", protocol_type="consumer", strategy="range", members=members)
+def stable(*members: PolledMember, **changed: Any) -> DescribedGroup:
+    group = DescribedGroup(state="Stable", protocol_type="consumer", strategy="range", members=members)
     return msgspec.structs.replace(group, **changed)
 
 
@@ -48,13 +48,13 @@ class Polls:
         self.at = 0
 
     def poll(
-        self, described: dict[str, PolledGroup] | None = None, *, later_ms: int = 10, **groups: PolledGroup
+        self, described: dict[str, DescribedGroup] | None = None, *, later_ms: int = 10, **groups: DescribedGroup
     ) -> list[AnyEvent]:
         self.at += later_ms
         polled = PolledGroups(groups=groups)
         names = self.diff.to_describe(polled)
-        known = {name: groups[name] for name in names} if described is None else described
-        return self.diff.diff(polled, known, self.at)
+        descriptions = {name: groups[name] for name in names} if described is None else described
+        return self.diff.diff(polled, descriptions, self.at)
 
 
 def test_a_group_is_reported_when_it_is_first_polled_and_when_it_changed() -> None:
@@ -87,8 +87,8 @@ def test_what_was_reported_is_remembered_beyond_a_restart() -> None:
 def test_a_group_within_a_rebalance_is_marked_and_reported_again_after_it_whatever_it_became() -> None:
     polls = Polls()
     group, under_way = stable(member("a", 0)), stable(state="PreparingRebalance")
-    told = [polls.poll(g=one) for one in (group, under_way, under_way, group)]
-    states = [[one.state for one in events if isinstance(one, GroupSnapshot)] for events in told]
+    reported = [polls.poll(g=one) for one in (group, under_way, under_way, group)]
+    states = [[one.state for one in events if isinstance(one, GroupSnapshot)] for events in reported]
     assert states == [["Stable"], ["PreparingRebalance"], [], ["Stable"]]
 
 
@@ -131,24 +131,24 @@ def test_other_kinds_and_what_cannot_be_decoded_are_listed_and_not_followed() ->
     polls = Polls()
     broken = stable(msgspec.structs.replace(member("a"), metadata=b"\x00\x01"))
     workers = stable(member("w"), member("v"), protocol_type="connect")
-    told = polls.poll(workers=workers, broken=broken)
-    listed = [(one.group, one.state, one.protocol) for one in told if isinstance(one, GroupSnapshot)]
+    reported = polls.poll(workers=workers, broken=broken)
+    listed = [(one.group, one.state, one.protocol) for one in reported if isinstance(one, GroupSnapshot)]
     assert listed == [("broken", "not_followed", None), ("workers", "not_followed", "connect")]
-    members = [[info.member_id for info in one.members] for one in told if isinstance(one, GroupSnapshot)]
+    members = [[info.member_id for info in one.members] for one in reported if isinstance(one, GroupSnapshot)]
     assert members == [[one.member_id for one in group.members] for group in (broken, workers)]
-    assert not [one for one in told if isinstance(one, GroupSnapshot) and one.generation_source]
+    assert not [one for one in reported if isinstance(one, GroupSnapshot) and one.generation_source]
 
 
 def test_a_group_that_is_dead_twice_is_of_a_kind_that_is_not_described() -> None:
     polls = Polls()
-    dead = PolledGroup(state="Dead")
+    dead = DescribedGroup(state="Dead")
     assert [len(polls.poll(share=dead)) for _ in range(4)] == [0, 1, 0, 0]
 
 
 def test_a_group_that_died_is_deleted_and_one_of_another_kind_of_its_name_is_listed_after_that() -> None:
     polls = Polls()
     polls.poll(g=stable(member("a")))
-    dead = PolledGroup(state="Dead")
+    dead = DescribedGroup(state="Dead")
     found = [polls.poll(g=dead) for _ in range(5)]
     assert [[type(event) for event in events] for events in found] == [[], [GroupDeleted], [], [GroupSnapshot], []]
     (listed,) = found[3]
@@ -159,7 +159,7 @@ def test_a_group_that_died_is_deleted_and_one_of_another_kind_of_its_name_is_lis
 def test_a_group_that_is_dead_for_one_poll_and_lives_again_is_not_deleted() -> None:
     polls = Polls()
     polls.poll(g=stable(member("a")))
-    dead = PolledGroup(state="Dead")
+    dead = DescribedGroup(state="Dead")
     found = [polls.poll(g=group) for group in (dead, stable(member("a")), dead, stable(member("a")))]
     assert found == [[], [], [], []]
 
@@ -167,7 +167,7 @@ def test_a_group_that_is_dead_for_one_poll_and_lives_again_is_not_deleted() -> N
 def test_a_group_of_the_new_protocol_is_reported_once_it_has_converged_or_takes_long() -> None:
     polls = Polls()
     holder = PolledMember(member_id="a", client_id="", host="", queues=(QueueRef("t", 0),))
-    new = PolledGroup(
+    new = DescribedGroup(
         state="Stable", protocol="consumer", protocol_type="consumer", strategy="uniform", members=(holder,)
     )
     converging = msgspec.structs.replace(new, state="Reconciling")
@@ -176,8 +176,8 @@ def test_a_group_of_the_new_protocol_is_reported_once_it_has_converged_or_takes_
     assert isinstance(event, GroupSnapshot)
     assert (event.members[0].subscriptions, event.assignments) == (None, {"a": (QueueRef("t", 0),)})
     assert event.strategy == "server.uniform"
-    told = [len(polls.poll(later_ms=20_000, g=converging)) for _ in range(3)]
-    assert told == [0, 0, 1]
+    reported = [len(polls.poll(later_ms=20_000, g=converging)) for _ in range(3)]
+    assert reported == [0, 0, 1]
 
 
 def test_excluded_groups_are_left_out() -> None:

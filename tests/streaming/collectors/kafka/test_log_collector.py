@@ -12,7 +12,7 @@ import pytest
 from streaming.collectors.event_log import LogFull
 from streaming.collectors.kafka.coordinator_log import CoordinatorLog
 from streaming.collectors.kafka.log_collector import CoordinatorLogCollector, LogBehindLines
-from streaming.collectors.kafka.log_tail import Lines, LogFiles, StandardInput
+from streaming.collectors.kafka.log_tail import LineSource, LogFiles, StandardInput
 from udfs.model.events import AnyEvent, Clock, MemberLeft
 
 FAILED = (
@@ -49,7 +49,7 @@ class Log:
         return [event.member_id if isinstance(event, MemberLeft) else "clock" for event in self.events]
 
 
-def collector(lines: Lines, log: Log) -> CoordinatorLogCollector:
+def collector(lines: LineSource, log: Log) -> CoordinatorLogCollector:
     return CoordinatorLogCollector("c", CoordinatorLog("c"), lines, log)
 
 

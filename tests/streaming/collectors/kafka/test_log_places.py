@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from streaming.collectors.kafka.log_places import Place, Reading, digest, is_after, is_unchanged
+from streaming.collectors.kafka.log_places import LogReading, Place, digest, is_after, is_unchanged
 from streaming.collectors.kafka.log_rotation import LogFile, log_file
 
 
@@ -38,7 +38,7 @@ def test_a_place_is_where_its_file_is_or_else_where_its_content_is(tmp_path: Pat
     other = file(tmp_path / "server.log.1", b"c")  # shorter than what was read
     by_id, by_content = place(moved, b"a\n", current), place(packed, b"c\n", current)
     by_content.device += 1
-    reading = Reading([by_content, by_id], [packed, moved, other])
+    reading = LogReading([by_content, by_id], [packed, moved, other])
     assert reading.located == {moved.id: by_id, packed.id: by_content}
     assert reading.not_located() == []
 
@@ -47,7 +47,7 @@ def test_another_file_with_the_same_inode_is_another_file(tmp_path: Path) -> Non
     now = file(tmp_path / "server.log", b"a\nb\n")
     before = place(now, b"x\n")
     before.read_size = 2
-    reading = Reading([before], [now])
+    reading = LogReading([before], [now])
     assert reading.located == {}
     assert reading.not_located() == [before]
 
@@ -56,7 +56,7 @@ def test_of_missing_places_only_the_newest_of_a_log_is_remembered(tmp_path: Path
     now = file(tmp_path / "server.log", b"a\n")
     places = [Place(f"l.{at}", 0, 0, current="l", modified_ns=at, is_missing=True) for at in (3, 1, 2)]
     read = place(now, b"a\n")
-    reading = Reading([*places, read], [now])
+    reading = LogReading([*places, read], [now])
     assert reading.remembered() == [places[0], read]
     assert reading.newest_read() == {"l": (3, False, ()), now.path: (now.modified_ns, True, ())}
 

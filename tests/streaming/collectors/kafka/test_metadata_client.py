@@ -103,10 +103,10 @@ def test_beyond_a_few_topics_ids_are_requested_only_of_topics_that_changed(
 ) -> None:
     monkeypatch.setattr(metadata_client, "_IDS_AT_ONCE", 0)
     cluster.topics, cluster.ids = {"a": topic([1]), "b": topic([1])}, {"a": "first", "b": "other"}
-    known = view.topics()
+    topics = view.topics()
     cluster.described.clear()
     cluster.topics["b"], cluster.ids = topic([1], [1]), {"a": "made anew", "b": "other"}
-    assert view.topics(known) == {"a": ObservedTopic(1, topic_id="first"), "b": ObservedTopic(2, topic_id="other")}
+    assert view.topics(topics) == {"a": ObservedTopic(1, topic_id="first"), "b": ObservedTopic(2, topic_id="other")}
     assert cluster.described == ["b"]
 
 

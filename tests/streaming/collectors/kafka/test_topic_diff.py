@@ -38,8 +38,8 @@ def test_a_broker_that_does_not_know_everything_yet_makes_no_change() -> None:
 def test_a_topic_made_anew_with_fewer_partitions_is_reported_at_once() -> None:
     watch = TopicDiff("c")
     watch.diff({"a": ObservedTopic(3, topic_id="one")}, 10)
-    told = watch.diff({"a": ObservedTopic(2, topic_id="two")}, 20)
-    assert [(one.event_time, one.queue_count, one.topic_id) for one in told] == [(19, 0, None), (20, 2, "two")]
+    reported = watch.diff({"a": ObservedTopic(2, topic_id="two")}, 20)
+    assert [(one.event_time, one.queue_count, one.topic_id) for one in reported] == [(19, 0, None), (20, 2, "two")]
 
 
 def test_a_topic_with_an_id_from_now_on_is_the_same_topic() -> None:

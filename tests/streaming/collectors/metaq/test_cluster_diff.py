@@ -9,7 +9,7 @@ import pytest
 from streaming.collectors.metaq import cluster_diff
 from streaming.collectors.metaq.cluster_diff import ClusterDiffer, PendingEvents
 from streaming.collectors.metaq.watch_queue import FiredWatches
-from streaming.collectors.metaq.zk_reader import Reader
+from streaming.collectors.metaq.zk_reader import ZkReader
 from tests.cluster_options import metaq_options
 from tests.streaming.collectors.metaq.node_tree import NodeTree, group_of_two
 
@@ -24,7 +24,7 @@ class Cluster:
         monkeypatch.setattr(cluster_diff, "now_ms", lambda: self.tree.now_ms)
         short = {"poll_interval_ms": 1_000, "progress_interval_ms": 1_000, "settle_ms": 500}
         self.options = metaq_options("zk", cluster="c", **(short | more))
-        self.reader = Reader(self.tree, self.options, lambda _: None)
+        self.reader = ZkReader(self.tree, self.options, lambda _: None)
         self.differ = ClusterDiffer(self.options)
         self.events: list[Any] = []
 

@@ -65,9 +65,9 @@ def test_changes_that_leave_no_trace_are_counted(keeper: Keeper, monitor: Monito
     assert monitor.state is not None
     assert close_missed("g", monitor.state, monitor.at()) == ([], monitor.state)
     keeper.passes(1)
-    (closing,), told = close_missed("g", monitor.state, monitor.at())
+    (closing,), reported = close_missed("g", monitor.state, monitor.at())
     assert closing.observations == ()
-    assert told.missed_at is None
+    assert reported.missed_at is None
 
 
 def test_owners_that_change_in_between_count_as_missed_only_after_an_outage(keeper: Keeper, monitor: Monitor) -> None:
@@ -129,9 +129,9 @@ def test_a_group_unchanged_for_long_is_reported_with_its_strategy_at_once(keeper
 def test_unreadable_nodes_are_observed_and_their_end_too(keeper: Keeper, monitor: Monitor) -> None:
     two_members(keeper, monitor)
     found = msgspec.structs.replace(keeper.read(), faults=(Violation("/consumers/g/ids/x", "not_utf8", "?"),))
-    events, told = diff_group("g", monitor.state, found, TOPICS, monitor.at())
+    events, reported = diff_group("g", monitor.state, found, TOPICS, monitor.at())
     assert [one.kind for one in events[0].observations] == ["unreadable_nodes"]
-    events, _ = diff_group("g", told, keeper.read(), TOPICS, monitor.at())
+    events, _ = diff_group("g", reported, keeper.read(), TOPICS, monitor.at())
     assert events[0].observations == ()
 
 

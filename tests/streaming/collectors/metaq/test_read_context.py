@@ -9,7 +9,7 @@ from streaming.collectors.metaq.zk_times import TransactionTimes
 
 
 @pytest.mark.parametrize(
-    ("known", "alone", "at"),
+    ("recorded", "alone", "at"),
     [
         ((), True, 100),  # the watch fired for it
         ((), False, 200),  # it fired for the first of several
@@ -23,10 +23,10 @@ from streaming.collectors.metaq.zk_times import TransactionTimes
     ],
 )
 def test_a_removal_is_dated_between_the_recorded_transactions_around_it(
-    known: tuple[tuple[int, int], ...], alone: bool, at: int
+    recorded: tuple[tuple[int, int], ...], alone: bool, at: int
 ) -> None:
     times = TransactionTimes()
-    for zxid, ms in known:
+    for zxid, ms in recorded:
         times.learn(zxid, ms)
     context = ReadContext("c", noticed=100, at=200, continuous=True, settle_ms=0, times=times)
     assert context.removed_at(6, alone=alone) == at

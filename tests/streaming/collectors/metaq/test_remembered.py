@@ -39,10 +39,10 @@ def test_what_is_remembered_is_what_was_reported() -> None:
 
 
 def test_what_has_its_default_takes_no_room_and_need_not_be_there() -> None:
-    seen = ObservedGroup(Folder(), {}, {})
-    assert set(msgspec.json.decode(msgspec.json.encode(ReportedGroupState(seen=seen, at=5)))) == {"seen", "at"}
+    observed = ObservedGroup(Folder(), {}, {})
+    assert set(msgspec.json.decode(msgspec.json.encode(ReportedGroupState(seen=observed, at=5)))) == {"seen", "at"}
     least = b'{"groups":{"g":{"seen":{"ids":{},"members":{},"topics":{}},"at":5,"of a later release":1}}}'
-    assert msgspec.json.decode(least, type=ReportedState).groups == {"g": ReportedGroupState(seen=seen, at=5)}
+    assert msgspec.json.decode(least, type=ReportedState).groups == {"g": ReportedGroupState(seen=observed, at=5)}
 
 
 def test_a_topic_that_was_never_reported_differs_from_one_without_queues() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streaming.collectors.metaq.zk_reader import Offset, Reader
+from streaming.collectors.metaq.zk_reader import Offset, ZkReader
 from tests.cluster_options import metaq_options
 from tests.streaming.collectors.metaq.node_tree import NodeTree, group_of_two
 
@@ -16,9 +16,9 @@ def tree() -> NodeTree:
     return NodeTree()
 
 
-def reader(tree: NodeTree, fired: list[str] | None = None, **more: Any) -> Reader:
-    seen = [] if fired is None else fired
-    return Reader(tree, metaq_options("zk", cluster="c", **more), lambda event: seen.append(event.path))
+def reader(tree: NodeTree, fired: list[str] | None = None, **more: Any) -> ZkReader:
+    notices = [] if fired is None else fired
+    return ZkReader(tree, metaq_options("zk", cluster="c", **more), lambda event: notices.append(event.path))
 
 
 def test_no_more_requests_wait_at_a_time_than_is_allowed() -> None:
@@ -38,7 +38,7 @@ def test_no_more_requests_wait_at_a_time_than_is_allowed() -> None:
             return b"", object()
 
     client = Counting()
-    reader = Reader(client, metaq_options("zk", cluster="c", requests_in_flight=16), print)
+    reader = ZkReader(client, metaq_options("zk", cluster="c", requests_in_flight=16), print)
     assert len(reader._request(("unwatched", f"/{number}") for number in range(1_000))) == 1_000
     assert client.most == 16
 

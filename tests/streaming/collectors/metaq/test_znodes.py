@@ -57,9 +57,9 @@ def test_a_brokers_share_is_read(data: bytes, count: int) -> None:
     ],
 )
 def test_a_share_that_cannot_be_read_has_a_named_reason(data: bytes, reason: str) -> None:
-    with pytest.raises(UnreadableNode) as told:
+    with pytest.raises(UnreadableNode) as reported:
         read_share(data)
-    assert str(told.value) == reason
+    assert str(reported.value) == reason
 
 
 def test_a_share_of_old_is_digits_alone() -> None:
@@ -127,8 +127,8 @@ def test_the_group_or_topic_that_a_change_concerns(path: str, concern: Concern |
 
 @given(st.lists(LIKELY | ANY_BYTES, max_size=6).map(b"".join))
 def test_no_bytes_are_worse_than_unreadable(data: bytes) -> None:
-    fault = violation_of("/x", "reason", data)
-    assert len(fault.raw) <= 200
+    violation = violation_of("/x", "reason", data)
+    assert len(violation.raw) <= 200
     for read in (read_share, lambda data: read_share(data, old=True), read_offset, read_owner, read_subscriptions):
         with contextlib.suppress(UnreadableNode):
             read(data)

@@ -28,8 +28,8 @@ def recorded(version: str, name: str) -> Frame:
 
 def members(version: str) -> dict[str, Any]:
     """Return the members' own reports."""
-    said: dict[str, Any] = json.loads((GOLDEN / version / "members.json").read_text())
-    return said
+    reported: dict[str, Any] = json.loads((GOLDEN / version / "members.json").read_text())
+    return reported
 
 
 def wire(version: str) -> dict[str, bytes]:

@@ -19,8 +19,8 @@ from streaming.collectors.rocketmq.polling.observed import (
 )
 from streaming.collectors.rocketmq.remoting.messages import (
     BrokerData,
-    Connection,
     ConsumerConnections,
+    MemberConnection,
     MessageQueue,
     ProcessQueue,
     QueueData,
@@ -59,10 +59,10 @@ def connections(
     """Make a list: client ids, or pairs of an id and an address; topics with their expressions."""
     pairs = [(one, f"{one}:1") if isinstance(one, str) else one for one in ids]
     return ConsumerConnections(
-        connections=tuple(Connection(name, address, "JAVA", 513) for name, address in pairs),
+        connections=tuple(MemberConnection(name, address, "JAVA", 513) for name, address in pairs),
         subscriptions={
-            topic: Subscription(topic, words, more.pop("sub_version", 1))
-            for topic, words in (topics or {"t": "*"}).items()
+            topic: Subscription(topic, expression, more.pop("sub_version", 1))
+            for topic, expression in (topics or {"t": "*"}).items()
         },
         consume_type=more.get("consume_type", "CONSUME_PASSIVELY"),
         message_model=more.get("message_model", "CLUSTERING"),
@@ -113,7 +113,7 @@ class Rounds:
 
     def __init__(self, options: RocketMqOptions = OPTIONS) -> None:
         self.options = options
-        self.known = RememberedState()
+        self.state = RememberedState()
         self.passing = VolatileState()
         self.now_ms = START_MS
 
@@ -138,14 +138,14 @@ class Rounds:
                 were not read yet.
         """
         self.now_ms += later_ms
-        seen_brokers = list(brokers or [broker("a")])
+        polled_brokers = list(brokers or [broker("a")])
         survey = Survey(began_ms=self.now_ms - 100, ended_ms=self.now_ms)
-        survey.brokers = {one.name: one for one in seen_brokers}
+        survey.brokers = {one.name: one for one in polled_brokers}
         survey.unseen_topics = set(unseen_topics)
         survey.topics = {
             name: ObservedTopic(at_ms=self.now_ms - 50, route=found) for name, found in (topics or {}).items()
         }
-        for name in {*(groups or {}), *self.known.groups}:
+        for name in {*(groups or {}), *self.state.groups}:
             lists = dict((groups or {}).get(name, {}))
             survey.groups[name] = ObservedGroup(lists=lists, at_ms=self.now_ms - 40 if lists else 0)
         if "g" in survey.groups:
@@ -161,7 +161,7 @@ class Rounds:
             group.unpolled = set(unpolled)
             group.topic_modes = dict(topic_modes or {})
         found = self.diff(survey)
-        self.known, self.passing = found.known, found.passing
+        self.state, self.passing = found.known, found.passing
         if not found.events:
             return []
         *events, clock = found.events
@@ -171,18 +171,18 @@ class Rounds:
 
     def diff(self, survey: Survey) -> ClusterDiff:
         """Report a survey; what is not allowed to happen in any round is checked here."""
-        kept = msgspec.json.encode(self.known)
-        found = diff_cluster(self.known, self.passing, survey, self.options)
-        assert msgspec.json.encode(self.known) == kept, "the known state was changed"
+        kept = msgspec.json.encode(self.state)
+        found = diff_cluster(self.state, self.passing, survey, self.options)
+        assert msgspec.json.encode(self.state) == kept, "the known state was changed"
         times = [event.event_time for event in found.events]
         assert times == sorted(times)
-        assert all(self.known.clock_ms < time <= survey.ended_ms for time in times)
+        assert all(self.state.clock_ms < time <= survey.ended_ms for time in times)
         assert RememberedState.decoded(found.known.encoded()) == found.known
         return found
 
     def restart(self) -> None:
         """Go on as another process would."""
-        self.known, self.passing = RememberedState.decoded(self.known.encoded()), VolatileState()
+        self.state, self.passing = RememberedState.decoded(self.state.encoded()), VolatileState()
 
 
 def snapshots(events: Iterable[AnyEvent]) -> list[GroupSnapshot]:

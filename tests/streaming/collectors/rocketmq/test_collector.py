@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.collectors.event_log import EventFiles, Limits
+from streaming.collectors.event_log import EventFiles, LogLimits
 from streaming.collectors.rocketmq.collector import RocketMqCollector
 from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
 from tests.cluster_options import rocketmq_options
@@ -71,12 +71,12 @@ def test_what_waits_for_paused_members_is_reported_round_after_round_without_ano
     first = offsets_reported()
     assert {(stuck, 3, 10, False), (moving, 4, 4, False)} <= set(first)
     assert offsets_reported() == []
-    asked = cluster.requests[RequestCode.GET_CONSUME_STATS]
+    requests = cluster.requests[RequestCode.GET_CONSUME_STATS]
     cluster.change(lambda: offsets.update({stuck: (3, 20), moving: (9, 9)}))
     assert offsets_reported() == [(stuck, 3, 20, False), (moving, 9, 9, True)]
     cluster.change(lambda: offsets.update({stuck: (20, 20)}))
     assert offsets_reported() == [(stuck, 20, 20, True)]
-    assert cluster.requests[RequestCode.GET_CONSUME_STATS] - asked == 2 * 2  # each round, each broker
+    assert cluster.requests[RequestCode.GET_CONSUME_STATS] - requests == 2 * 2  # each round, each broker
 
 
 def test_a_broker_that_stops_and_starts_again_changes_nobodys_membership(
@@ -198,7 +198,7 @@ def test_started_it_reports_by_itself_and_stops_at_once_also_while_a_server_is_s
             super().append(events)  # type: ignore[arg-type]
             self.appended.release()
 
-    log = Watched(tmp_path, "rocketmq", Limits())
+    log = Watched(tmp_path, "rocketmq", LogLimits())
     options = rocketmq_options(*cluster.name_servers, cluster="test", poll_interval_ms=100, broker_timeout_ms=120_000)
     with RocketMqCollector(options, log):
         for _ in range(3):

@@ -17,7 +17,7 @@ from udfs.model.errors import StrategyError
 from udfs.strategies.problem import Assignment, Problem
 from udfs.strategies.registry import strategy
 
-TOLD = {
+REPORTED = {
     # A dynamic member "a" and a static one "b": kafka-clients puts the static one first.
     "static first": {"a": [3, 4], "b": [0, 1, 2]},
     "by id": {"a": [0, 1, 2], "b": [3, 4]},
@@ -30,22 +30,24 @@ def owners(found: Assignment) -> Owners:
 
 
 def reported_as(name: str) -> Owners:
-    return owners_of({member: [("t", None, number) for number in numbers] for member, numbers in TOLD[name].items()})
+    return owners_of(
+        {member: [("t", None, number) for number in numbers] for member, numbers in REPORTED[name].items()}
+    )
 
 
 def chosen(
-    library: str | None, told: Owners | None, *, name: str = "kafka.range", topics: dict[str, int] | None = None
+    library: str | None, given: Owners | None, *, name: str = "kafka.range", topics: dict[str, int] | None = None
 ) -> LibraryChoice:
     names = topics or {"t": 5}
     settings = {} if library is None else {"library": library}
     problem = group({"a": list(names), "b": list(names)}, names, settings=settings)
     first, second = problem.members
     problem = msgspec.structs.replace(problem, members=(first, msgspec.structs.replace(second, instance_id="i")))
-    return choose(name, problem, strategy(name, "kafka"), owners, told)
+    return choose(name, problem, strategy(name, "kafka"), owners, given)
 
 
 @pytest.mark.parametrize(
-    ("library", "told", "shown", "incomparable", "differs"),
+    ("library", "given", "shown", "incomparable", "differs"),
     [
         ("java-3.4+", "static first", "java-3.4+", None, False),
         ("java-3.4+", "by id", "java-3.4+", None, True),
@@ -68,11 +70,11 @@ def chosen(
     ],
 )
 def test_the_library_that_explains_the_report_is_taken(
-    library: str | None, told: str, shown: str | None, incomparable: str | None, differs: bool
+    library: str | None, given: str, shown: str | None, incomparable: str | None, differs: bool
 ) -> None:
-    choice = chosen(library, reported_as(told))
+    choice = chosen(library, reported_as(given))
     assert (choice.library, choice.incomparable) == (shown, incomparable)
-    assert (owners(choice.assignment) != reported_as(told)) == differs
+    assert (owners(choice.assignment) != reported_as(given)) == differs
 
 
 def test_without_a_report_the_likeliest_is_computed() -> None:
@@ -99,9 +101,9 @@ def test_a_leader_without_metadata_of_a_topic_leaves_it_out() -> None:
     assert chosen(None, reported_as("static first"), topics=topics).incomparable is None
 
 
-def verdict_of(problem: Problem, name: str, told: dict[str, str]) -> tuple[str | None, str | None, bool]:
+def verdict_of(problem: Problem, name: str, given: dict[str, str]) -> tuple[str | None, str | None, bool]:
     """Return the library, why it is incomparable, and whether what it assigns is what is reported."""
-    reported = owners({member: [queue(text) for text in held.split()] for member, held in told.items()})
+    reported = owners({member: [queue(text) for text in held.split()] for member, held in given.items()})
     choice = choose(name, problem, strategy(name, "kafka"), owners, reported)
     return choice.library, choice.incomparable, owners(choice.assignment) == reported
 
@@ -147,8 +149,8 @@ def test_versions_of_sarama_explain_what_they_assign() -> None:
     assert verdict_of(problem, "kafka.range", older) == ("sarama-1.33", None, True)
     neither = {"M1": "T1-0 T2-0", "M2": "T1-1 T1-2 T1-3 T2-1 T2-2 T2-3"}
     assert verdict_of(problem, "kafka.range", neither) == ("sarama", LIBRARY_VERSION_UNKNOWN, False)
-    turns = {"M1": "T1-0 T1-2 T2-1 T2-3", "M2": "T1-1 T1-3 T2-0 T2-2"}
-    assert verdict_of(problem, "kafka.roundrobin", turns) == ("sarama-1.27", None, True)
+    alternating = {"M1": "T1-0 T1-2 T2-1 T2-3", "M2": "T1-1 T1-3 T2-0 T2-2"}
+    assert verdict_of(problem, "kafka.roundrobin", alternating) == ("sarama-1.27", None, True)
 
 
 @pytest.mark.parametrize(
@@ -169,15 +171,15 @@ def test_cooperative_sticky_is_exact_where_all_versions_were_compared(
 ) -> None:
     owned = {member: held.split() for member, held in claims.items()}
     problem = group({"a": ["t"], "b": ["t"]}, {"t": 6}, owned=owned, settings={"library": library})
-    told = {"a": "t-5", "b": "t-0 t-1 t-2 t-3 t-4"}
-    assert verdict_of(problem, "kafka.cooperative-sticky", told)[1] == incomparable
+    given = {"a": "t-5", "b": "t-0 t-1 t-2 t-3 t-4"}
+    assert verdict_of(problem, "kafka.cooperative-sticky", given)[1] == incomparable
 
 
 def test_older_versions_of_java_have_other_general_paths() -> None:
-    told = {"a": "t-1", "b": "t-0 u-0 u-1"}
+    given = {"a": "t-1", "b": "t-0 u-0 u-1"}
     for library, incomparable in (("java-3.4+", LIBRARY_NOT_RECOMPUTED), ("java-3.9", None)):
         problem = group({"a": ["t"], "b": ["t", "u"]}, {"t": 2, "u": 2}, settings={"library": library})
-        assert verdict_of(problem, "kafka.sticky", told | {"a": "", "b": "t-0 t-1 u-0 u-1"})[1] == incomparable
+        assert verdict_of(problem, "kafka.sticky", given | {"a": "", "b": "t-0 t-1 u-0 u-1"})[1] == incomparable
 
 
 @pytest.mark.parametrize(

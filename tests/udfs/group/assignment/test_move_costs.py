@@ -119,9 +119,9 @@ def test_the_cost_of_a_queue_with_polled_commits(
     why: str, observed: list[tuple[int, int, int, int]], expected: MoveCost | None
 ) -> None:
     departed = Departed(member=Member(member_id="old", name="old", joined_at=0), left_at=11_000, left_reason="gone")
-    group, gone = Group(departed={"old": departed}), (ROCKETMQ_QUEUE, ("old",), ("new",))
+    group, moved = Group(departed={"old": departed}), (ROCKETMQ_QUEUE, ("old",), ("new",))
     view = view_of(group, system="rocketmq", offsets=ReadOffsets({ROCKETMQ_KEY: sorted(observed)}))
-    assert move_costs(view, [gone], 13_000).get(ROCKETMQ_QUEUE) == expected, why
+    assert move_costs(view, [moved], 13_000).get(ROCKETMQ_QUEUE) == expected, why
     # The same where the queue was without an owner in between.
     group.idle_queues = {ROCKETMQ_QUEUE: IdleQueue(None, 11_000)}
     assert move_costs(view, [(ROCKETMQ_QUEUE, (), ("new",))], 13_000).get(ROCKETMQ_QUEUE) == expected, why

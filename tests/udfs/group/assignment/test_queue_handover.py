@@ -28,19 +28,19 @@ def pair(system: str = "rocketmq", **described: Any) -> Script:
 
 
 def pauses(script: Script, since: int) -> list[str]:
-    """Return what reported spans tell: time, queue, owner: seen/estimated; ``+`` what was seen only later."""
-    told = []
+    """Return what reported spans show: time, queue, owner: observed/estimated; ``+`` what was observed only later."""
+    reported = []
     for change in script.changes:
         body = change.body
         if change.event_time < T0 + since:
             continue
         if isinstance(body, QueueAssigned) and body.origin == "reported":
-            told.append(
+            reported.append(
                 f"{change.event_time - T0} {body.queue_id} {body.member_id}: {body.pause_ms}/{body.pause_estimated_ms}"
             )
         if isinstance(body, QueueResumed):
-            told.append(f"{change.event_time - T0} {body.queue_id} {body.member_id}: +{body.pause_ms}")
-    return told
+            reported.append(f"{change.event_time - T0} {body.queue_id} {body.member_id}: +{body.pause_ms}")
+    return reported
 
 
 def row(script: Script) -> tuple[int | None, int | None, int | None, int | None]:
@@ -268,7 +268,7 @@ def test_so_many_queues_stand_still_at_once_and_those_of_no_topic_are_forgotten(
 
 # ---- the law
 
-_MOMENTS = st.integers(0, 24).map(lambda n: n * 5_000)
+_TIMES = st.integers(0, 24).map(lambda n: n * 5_000)
 _MEMBERS = st.sampled_from(["a", "b", "c"])
 _HELD = st.dictionaries(
     st.integers(0, 3).map(lambda n: ("t", n)), st.none() | st.sampled_from([0, -3_000, -40_000, 1_000]), max_size=4
@@ -276,16 +276,16 @@ _HELD = st.dictionaries(
 _DEPARTURES = st.lists(
     st.tuples(_MEMBERS, st.sampled_from(["left", "expired", "gone"]), st.sampled_from([None, 0, -2_000])), max_size=2
 )
-_SEEN = st.none() | st.sets(st.sampled_from(["brokers_disagree", "idle_members", "x"]), max_size=2)
+_OBSERVED = st.none() | st.sets(st.sampled_from(["brokers_disagree", "idle_members", "x"]), max_size=2)
 _HISTORIES = st.lists(
     st.one_of(
-        st.tuples(st.just("poll"), _MOMENTS, st.sets(_MEMBERS), _DEPARTURES, _SEEN),
-        st.tuples(st.just("holds"), _MOMENTS, _MEMBERS, _HELD, st.sampled_from([None, "h"])),
-        st.tuples(st.just("told"), _MOMENTS, st.sets(_MEMBERS, min_size=1), st.integers(0, 4)),
-        st.tuples(st.just("class"), _MOMENTS, _MEMBERS, st.sampled_from(["AVG", "AVG_BY_CIRCLE", "com.example.X"])),
-        st.tuples(st.just("queues"), _MOMENTS, st.integers(0, 4)),
-        st.tuples(st.just("settings"), _MOMENTS, st.sampled_from(["broadcasting", "clustering"])),
-        st.tuples(st.just("delete"), _MOMENTS),
+        st.tuples(st.just("poll"), _TIMES, st.sets(_MEMBERS), _DEPARTURES, _OBSERVED),
+        st.tuples(st.just("holds"), _TIMES, _MEMBERS, _HELD, st.sampled_from([None, "h"])),
+        st.tuples(st.just("reported"), _TIMES, st.sets(_MEMBERS, min_size=1), st.integers(0, 4)),
+        st.tuples(st.just("class"), _TIMES, _MEMBERS, st.sampled_from(["AVG", "AVG_BY_CIRCLE", "com.example.X"])),
+        st.tuples(st.just("queues"), _TIMES, st.integers(0, 4)),
+        st.tuples(st.just("settings"), _TIMES, st.sampled_from(["broadcasting", "clustering"])),
+        st.tuples(st.just("delete"), _TIMES),
     ),
     max_size=25,
 )
@@ -295,7 +295,7 @@ def _feed(script: Script, history: list[tuple[Any, ...]]) -> None:
     script.queues(0, "t", 4)
     for kind, at, *rest in history:
         if kind == "poll":
-            members, departures, seen = rest
+            members, departures, observed = rest
             script.poll(
                 at,
                 *sorted(members),
@@ -303,12 +303,12 @@ def _feed(script: Script, history: list[tuple[Any, ...]]) -> None:
                     Departure(member_id=member, kind=how, at=None if ago is None else T0 + at + ago)
                     for member, how, ago in departures
                 ),
-                observations=None if seen is None else tuple(Observation(kind=one) for one in sorted(seen)),
+                observations=None if observed is None else tuple(Observation(kind=one) for one in sorted(observed)),
             )
         elif kind == "holds":
             pulls = {queue: at + ago for queue, ago in rest[1].items() if ago is not None}
             script.holds(at, rest[0], rest[1], pulls, host=rest[2])
-        elif kind == "told":
+        elif kind == "reported":
             members = sorted(rest[0])
             held = {m: [("t", n) for n in range(rest[1]) if n % len(members) == i] for i, m in enumerate(members)}
             script.snapshot(at, None, dict.fromkeys(members, ("t",)), held)
@@ -347,9 +347,9 @@ def test_how_the_events_were_cut_into_batches_leaves_no_trace(
         script.spans("reported")
         script.sessions()
         script.findings()
-    for told in whole.rebalances:
-        assert (told.queue_pause_ms is None) or told.queue_pause_estimated_ms is None
-        assert all(value is None or value >= 0 for value in (told.pause_ms, told.queue_pause_ms))
+    for reported in whole.rebalances:
+        assert (reported.queue_pause_ms is None) or reported.queue_pause_estimated_ms is None
+        assert all(value is None or value >= 0 for value in (reported.pause_ms, reported.queue_pause_ms))
     for change in whole.changes:
         if isinstance(change.body, QueueAssigned | QueueResumed) and change.body.pause_ms is not None:
             assert change.body.pause_ms >= 0

@@ -160,8 +160,8 @@ def test_a_queue_of_an_uncertain_former_owner_stays_without_a_span() -> None:
     assert change is not None
 
     def holders(queue: Queue) -> list[tuple[str, str | None]]:
-        known = [(name, None) for name in before.get(queue, ())]
-        return [*known, ("stale", None)] if queue[2] == 10 else known
+        held = [(name, None) for name in before.get(queue, ())]
+        return [*held, ("stale", None)] if queue[2] == 10 else held
 
     opened = {one.queue_id: one for one in unpack_reassignment(change, holders) if isinstance(one, QueueAssigned)}
     assert sorted({queue[2] for queue in after if before.get(queue) != after[queue]} - opened.keys()) == [12]

@@ -174,8 +174,8 @@ def test_groups_that_report_nothing_are_not_audited() -> None:
 
 def test_of_an_unknown_strategy_it_names_what_is_wrong_in_any_case() -> None:
     script = kafka()
-    told_by = {"a": [("t", 0), ("t", 1)], "b": [("t", 1), ("t", 2)]}
-    script.snapshot(10, 1, BOTH, told_by, strategy="my.own")
+    reported_by = {"a": [("t", 0), ("t", 1)], "b": [("t", 1), ("t", 2)]}
+    script.snapshot(10, 1, BOTH, reported_by, strategy="my.own")
     script.run(100)
     [audit] = script.audits()
     assert (audit.verdict, audit.reason) == ("not_recomputable", "custom_strategy")

@@ -26,8 +26,8 @@ def view_of(script: Script, at: int) -> tuple[GroupView, Basis]:
     )
     view = GroupView(script.group, facts, script.topics, core_config())
     since = script.group.last_rebalance_at or 0
-    known = topics_with_metadata(view, T0 + at)
-    return view, Basis(known=known, strategy=script.group.last_strategy, since=since, generation=2)
+    topics = topics_with_metadata(view, T0 + at)
+    return view, Basis(known=topics, strategy=script.group.last_strategy, since=since, generation=2)
 
 
 def kafka(strategy: str = "range", **describe: dict[str, object]) -> Script:

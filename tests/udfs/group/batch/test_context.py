@@ -51,7 +51,7 @@ def test_in_a_group_of_reported_generations_a_cause_is_evidence_up_to_a_limit() 
     one.cause(T0 + 4, "member_left", "b")
     one.cause(T0 + 5, "member_left", "a")
     assert one.group.pending is None
-    assert [(known.time - T0, known.member_id) for known in one.group.evidence] == [(4, "b"), (5, "a")]
+    assert [(item.time - T0, item.member_id) for item in one.group.evidence] == [(4, "b"), (5, "a")]
     for number in range(MAX_EVIDENCE):
         one.cause(T0 + 10 + number, "member_joined", f"m{number}")
     assert len(one.group.evidence) == MAX_EVIDENCE
@@ -65,7 +65,7 @@ def test_departures_of_a_member_that_was_alive_later_are_no_evidence_any_more() 
     one.cause(T0 + 1, "subscription_changed", "a")
     one.cause(T0 + 5, "member_left", "a")
     one.take_back_evidence("a", T0 + 5)
-    assert [(known.kind, known.member_id, known.time - T0) for known in one.group.evidence] == [
+    assert [(item.kind, item.member_id, item.time - T0) for item in one.group.evidence] == [
         ("subscription_changed", "a", 1),
         ("member_left", "b", 2),
         ("member_left", "a", 5),

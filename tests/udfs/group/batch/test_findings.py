@@ -10,7 +10,7 @@ import pytest
 from udfs.group.batch.findings import OBSERVED, RULES, Outcome, counted, observed
 from udfs.group.state.flapping import Flapping
 
-SOUND: dict[str, Any] = {
+VALID: dict[str, Any] = {
     "system": "rocketmq",
     "at": 1_000_000,
     "generation": 7,
@@ -55,12 +55,12 @@ OFTEN = Flapping(rebalances=6, usual=0.5, within_ms=600_000, closes_at=1_100_000
     ],
 )
 def test_each_rule_finds_what_it_is_for(differs: dict[str, Any], found: list[str], why: str) -> None:
-    outcome = Outcome(**{**SOUND, **differs})
+    outcome = Outcome(**{**VALID, **differs})
     assert [kind for kind, rule in RULES if rule(outcome) is not None] == found, why
 
 
 def message(kind: str, **differs: Any) -> str:
-    found = dict(RULES)[kind](Outcome(**{**SOUND, **differs}))
+    found = dict(RULES)[kind](Outcome(**{**VALID, **differs}))
     assert found is not None
     return found.message
 

@@ -40,10 +40,10 @@ def test_sentences_know_one_from_many() -> None:
     script.snapshot(2_000, None, {"a": ("t",), "b": ("t",)})
     script.snapshot(3_000, None, {"a": ("t", "u"), "b": ("t",)})
     script.run(4_000)
-    told = [
+    reported = [
         change.body.message for change in script.changes if getattr(change.body, "finding", "") == "unassigned_queues"
     ]
-    assert told == [
+    assert reported == [
         "1 queue of a subscribed topic has no owner: its messages are not consumed.",
         "2 queues of subscribed topics have no owner: their messages are not consumed.",
     ]

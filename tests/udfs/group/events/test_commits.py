@@ -81,9 +81,9 @@ def test_a_group_that_only_commits_is_listed(
 
 @pytest.mark.parametrize("cut", CUTS)
 def test_commits_before_a_group_has_members_change_nothing_of_its_history(cut: Cut) -> None:
-    told = [{"t": 0, "type": "topic_queues", "topic": "t", "queue_count": 2}, generation(50, 1, "a"), clock(9_000)]
-    without = CornerRun(told, cut).core.rows()
-    found = CornerRun([commit(10), commit(20, 1), *told], cut).core.rows()
+    reported = [{"t": 0, "type": "topic_queues", "topic": "t", "queue_count": 2}, generation(50, 1, "a"), clock(9_000)]
+    without = CornerRun(reported, cut).core.rows()
+    found = CornerRun([commit(10), commit(20, 1), *reported], cut).core.rows()
     assert [row["triggers"] for row in without] != []
     for row in (*without, *found):
         row["detected_at"] = None

@@ -32,10 +32,10 @@ def test_an_observation_stays_open_until_a_snapshot_comes_without_it() -> None:
         "not_polled 50..",
         "something_new 10..30",
     ]
-    told = {body.finding: (body.severity, body.message) for body in opened(script)}
-    assert told["something_new"] == ("info", "The source reports: something_new. something_new it is")
-    assert told["brokers_disagree"][0] == "warning"
-    assert told["brokers_disagree"][1].endswith("different assignments. brokers_disagree it is")
+    reported = {body.finding: (body.severity, body.message) for body in opened(script)}
+    assert reported["something_new"] == ("info", "The source reports: something_new. something_new it is")
+    assert reported["brokers_disagree"][0] == "warning"
+    assert reported["brokers_disagree"][1].endswith("different assignments. brokers_disagree it is")
 
 
 def test_it_makes_no_rebalance_and_closes_with_the_group() -> None:

@@ -9,7 +9,7 @@ from udfs.model.events import QueueRef
 
 
 @pytest.mark.parametrize(
-    ("system", "name", "told"),
+    ("system", "name", "reported"),
     [
         ("rocketmq", "AVG", []),
         ("rocketmq", "AVG_BY_CIRCLE", ["500 #2 1->1 strategy_changed:a"]),
@@ -18,14 +18,14 @@ from udfs.model.events import QueueRef
     ],
 )
 def test_a_member_that_names_the_strategy_it_was_taken_to_have_changes_nothing(
-    system: str, name: str, told: list[str]
+    system: str, name: str, reported: list[str]
 ) -> None:
     script = Script(system)
     script.queues(0, "t", 4)
     script.poll(10, "a")
     script.snapshot(500, None, {"a": ["t"]}, describe={"a": {"strategies": (name,)}})
     script.run(1_000)
-    assert script.decided()[1:] == told
+    assert script.decided()[1:] == reported
     assert script.group.members["a"].strategies == (name,)
 
 

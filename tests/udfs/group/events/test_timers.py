@@ -30,14 +30,16 @@ def test_an_empty_group_is_forgotten_after_its_time_and_its_counter_is_kept(cloc
 
 
 @pytest.mark.parametrize(
-    ("second", "told"),
+    ("second", "reported"),
     [
         (1_009, ["1009 #2 1->2 member_left:a member_joined:b member_joined:c"]),
         (1_010, ["1010 #2 1->2 member_left:a member_joined:b member_joined:c"]),
         (1_011, ["510 #2 1->1 member_left:a member_joined:b", "1011 #3 1->2 member_joined:c"]),
     ],
 )
-def test_a_settling_window_takes_in_what_falls_within_it_and_is_never_extended(second: int, told: list[str]) -> None:
+def test_a_settling_window_takes_in_what_falls_within_it_and_is_never_extended(
+    second: int, reported: list[str]
+) -> None:
     script = Script(settle_ms=1_000)
     script.join(-2_000, "a")
     script.leave(10, "a")
@@ -45,7 +47,7 @@ def test_a_settling_window_takes_in_what_falls_within_it_and_is_never_extended(s
     script.join(second, "c")
     script.run(600)
     assert script.last.wake_at == T0 + 1_010
-    assert script.run(5_000).decided()[1:] == told
+    assert script.run(5_000).decided()[1:] == reported
 
 
 def test_six_rebalances_within_ten_minutes_of_a_calm_group_are_flapping_until_they_are_older() -> None:

@@ -233,11 +233,11 @@ def test_several_generations_of_one_time_may_come_each_in_a_batch_of_its_own() -
 
 
 @pytest.mark.parametrize("count", [0, 1])
-@pytest.mark.parametrize("is_known", [False, True])
-def test_queues_that_newer_metadata_lacks_stay_away_though_members_held_them(count: int, is_known: bool) -> None:
+@pytest.mark.parametrize("has_metadata", [False, True])
+def test_queues_that_newer_metadata_lacks_stay_away_though_members_held_them(count: int, has_metadata: bool) -> None:
     """The first metadata of a topic counts as any other does."""
     script = Script()
-    if is_known:
+    if has_metadata:
         script.queues(0, "t", 3)
     script.snapshot(10, 1, {"a": ["t"]}, assigned(a="0 1 2"), strategy="range")
     script.queues(20, "t", count)

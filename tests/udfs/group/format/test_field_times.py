@@ -43,8 +43,8 @@ def test_one_time_is_stored_for_all_fields_where_one_event_reported_them(one: Me
 
 def test_members_of_one_poll_share_their_times() -> None:
     table = SharedValues()
-    told = {"host": 700, "rack": 800}
-    members = [member(told, host=f"h{number}", rack="r") for number in range(3)]
+    reported = {"host": 700, "rack": 800}
+    members = [member(reported, host=f"h{number}", rack="r") for number in range(3)]
     packed = [pack_field_times(one, ["host", "rack"], BASE, table.number) for one in members]
     assert packed == [[0, 0]] * 3
     assert len(table.values) == 1

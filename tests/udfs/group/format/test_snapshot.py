@@ -21,7 +21,7 @@ def group(**fields: object) -> Group:
 
 
 def test_every_field_of_a_members_description_is_in_it() -> None:
-    told = {
+    reported = {
         "client_id": "i",
         "host": "h",
         "instance_id": "s",
@@ -38,9 +38,9 @@ def test_every_field_of_a_members_description_is_in_it() -> None:
         "owned": (QueueRef("t", 0),),
         "owned_generation": 3,
     }
-    assert set(told) == set(MemberFields.__struct_fields__)
-    [info] = snapshot_of(Group(members={"a": member("a", **told)}), {"a": 77}, 90).members
-    assert {name: getattr(info, name) for name in told} == told
+    assert set(reported) == set(MemberFields.__struct_fields__)
+    [info] = snapshot_of(Group(members={"a": member("a", **reported)}), {"a": 77}, 90).members
+    assert {name: getattr(info, name) for name in reported} == reported
     assert (info.member_id, info.joined_at, info.last_heartbeat_at, info.lives_by) == ("a", 5, 77, "heartbeats")
 
 

@@ -193,7 +193,7 @@ def test_queues_wait_on_where_all_members_depart_before_they_are_given_to_one(cu
     script.snapshot(5_000, 4, {"c": ["t"]}, assigned(c="0 1 2 3"), joined_at=T0 + 4_900, **rules)
     for clock in cut:
         script.run(clock)
-    assert causes(script)[3] == [("member_joined", None)]  # nobody was left whom it would follow
+    assert causes(script)[3] == [("member_joined", None)]  # no member was left that it would follow
     assert logical_parts(script) == [2, 3, 4]
     of_joined = {queue: pause for (member, queue, _), pause in pauses(script).items() if member == "c"}
     assert of_joined == {0: None, 1: None, 2: 3_000, 3: 3_000}

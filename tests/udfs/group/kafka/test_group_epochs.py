@@ -337,11 +337,11 @@ def test_an_id_that_metadata_never_shows_is_that_of_the_only_topic_left_and_dela
 
 
 @pytest.mark.parametrize(
-    "told", ["a+b/a+b/a+b/a+b/a+b/aw", "a-b_a-b_a-b_a-b_a-b_aw==", "6be6ff6b-e6ff-6be6-ff6b-e6ff6be6ff6b"]
+    "reported", ["a+b/a+b/a+b/a+b/a+b/aw", "a-b_a-b_a-b_a-b_a-b_aw==", "6be6ff6b-e6ff-6be6-ff6b-e6ff6be6ff6b"]
 )
-def test_an_id_of_a_topic_is_the_same_in_each_notation(told: str) -> None:
+def test_an_id_of_a_topic_is_the_same_in_each_notation(reported: str) -> None:
     script = RecordScript(partitions=None)
-    script.queues(0, "t", 1, topic_id=told)
+    script.queues(0, "t", 1, topic_id=reported)
     script.member(10, "a")
     script.epoch(10, 1)
     held = partitions("0", "a-b_a-b_a-b_a-b_a-b_aw")
@@ -433,8 +433,8 @@ def test_a_static_member_that_comes_back_with_the_classic_protocol_continues(cut
     script.record(50, "group", deleted=True)
     held = {"b": [("t", 0), ("t", 1)], "c": [("t", 2), ("t", 3)]}
     for at, generation in ((50, 1), (60, 2)):
-        who = {"b": {"instance_id": "i"}}
-        script.snapshot(at, generation, {"b": ["t"], "c": ["t"]}, held, who, strategy="range")
+        static = {"b": {"instance_id": "i"}}
+        script.snapshot(at, generation, {"b": ["t"], "c": ["t"]}, held, static, strategy="range")
     if cut is not None:
         script.run(cut)
     script.run(70)
@@ -508,7 +508,9 @@ def test_other_groups_show_their_members_and_never_a_rebalance(protocol: str) ->
     assert script.decided() == []
     assert script.sessions() == ["a 10..30 absent_from_snapshot", "b 20.."]
     name = "t" if protocol == "share" else "subtopology 0"
-    assert script.spans("reported") == [f"{name}/{number} {who}" for number in (0, 1) for who in ("a 10..30", "b 20..")]
+    assert script.spans("reported") == [
+        f"{name}/{number} {static}" for number in (0, 1) for static in ("a 10..30", "b 20..")
+    ]
     row = script.row()
     assert (row.state, row.protocol, row.members, row.epoch) == ("not_followed", protocol, 1, 2)
 
@@ -555,8 +557,8 @@ def recorded(group: str) -> Script:
 
 def test_every_epoch_of_a_real_broker_has_its_cause_and_is_recomputed() -> None:
     script = recorded("shop")
-    told = [" ".join(cause.kind for cause in row.triggers) for row in script.rebalances]
-    assert told == [
+    reported = [" ".join(cause.kind for cause in row.triggers) for row in script.rebalances]
+    assert reported == [
         "group_created member_joined",
         "member_joined",
         "member_joined",
@@ -579,8 +581,8 @@ def test_a_pattern_of_a_real_broker_and_the_range_of_its_coordinator() -> None:
 
 def test_a_real_group_that_changes_its_protocol_and_back_is_one_history() -> None:
     script = recorded("moving")
-    told = [(row.generation, [cause.kind for cause in row.triggers]) for row in script.rebalances]
-    assert told == [
+    reported = [(row.generation, [cause.kind for cause in row.triggers]) for row in script.rebalances]
+    assert reported == [
         (1, ["group_created", "member_joined"]),
         (2, ["member_joined", "strategy_changed"]),
         (3, ["member_gone", "strategy_changed"]),
@@ -682,12 +684,12 @@ def beside_spans(script: RecordScript) -> list[object]:
 
 
 # A generation is decided at the end of the time at which its topic becomes known, with what was known when it began.
-@example(seed=243, known_at=15)
+@example(seed=243, topics_at=15)
 # Spans are corrected to the same ones, by other changes.
-@example(seed=1083, known_at=1000)
-@example(seed=1428, known_at=1000)
-@given(seed=st.integers(0, 2**32), known_at=st.sampled_from([0, 15, 1000]))
-def test_what_is_decided_does_not_depend_on_order_or_cuts(seed: int, known_at: int) -> None:
+@example(seed=1083, topics_at=1000)
+@example(seed=1428, topics_at=1000)
+@given(seed=st.integers(0, 2**32), topics_at=st.sampled_from([0, 15, 1000]))
+def test_what_is_decided_does_not_depend_on_order_or_cuts(seed: int, topics_at: int) -> None:
     dice = random.Random(seed)
     steps, at = [], 10
     for step in history(dice):
@@ -695,7 +697,7 @@ def test_what_is_decided_does_not_depend_on_order_or_cuts(seed: int, known_at: i
         at += dice.randrange(3)  # several steps may be of one time
     whole, cut = RecordScript(partitions=None), RecordScript(partitions=None)
     for script in (whole, cut):
-        script.queues(known_at, "t", 4, topic_id=T_ID)
+        script.queues(topics_at, "t", 4, topic_id=T_ID)
         play(script, steps)
     dice.shuffle(cut.waiting)
     for clock in sorted(dice.randrange(5, at + 5) for _ in range(dice.randrange(4))):

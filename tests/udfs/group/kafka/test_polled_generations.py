@@ -247,9 +247,9 @@ def test_members_prove_the_number_of_the_generation_before_and_so_the_ones_betwe
 def test_a_static_member_that_comes_back_under_a_new_id_makes_no_generation() -> None:
     script = Script()
     script.queues(0, "t", 1)
-    who = {"instance_id": "i"}
-    polled(script, 10, {"i-1": ["t"]}, {"i-1": [("t", 0)]}, describe={"i-1": who})
-    polled(script, 20, {"i-2": ["t"]}, {"i-2": [("t", 0)]}, describe={"i-2": who})
+    static = {"instance_id": "i"}
+    polled(script, 10, {"i-1": ["t"]}, {"i-1": [("t", 0)]}, describe={"i-1": static})
+    polled(script, 20, {"i-2": ["t"]}, {"i-2": [("t", 0)]}, describe={"i-2": static})
     assert len(script.run(30).decided()) == 1
     assert (script.owners(15, "reported"), script.owners(25, "reported")) == ({"t/0": "i-1"}, {"t/0": "i-2"})
 
@@ -280,8 +280,8 @@ def test_what_waits_in_an_emptied_group_waited_since_it_was_taken() -> None:
 def test_members_without_subscriptions_are_counted_and_not_recomputed() -> None:
     script = Script()
     script.queues(0, "t", 2)
-    told = {name: ["-"] for name in "abc"}
-    polled(script, 10, told, assigned(a="0", b="1"), strategy="uniform")
+    reported = {name: ["-"] for name in "abc"}
+    polled(script, 10, reported, assigned(a="0", b="1"), strategy="uniform")
     (snapshot,) = [one for one in script.waiting if isinstance(one, GroupSnapshot)]
     for member in snapshot.members:
         member.subscriptions = None

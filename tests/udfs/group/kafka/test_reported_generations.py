@@ -28,8 +28,8 @@ def test_two_generations_of_one_event_time_are_two_rebalances_by_number() -> Non
     script = Script()
     script.snapshot(10, 10, {"a": ["t"], "b": ["t"]}, strategy="range")
     script.snapshot(10, 9, {"a": ["t"]}, strategy="range")
-    told = script.run(20).decided()
-    assert told == ["10 #9 0->1 group_created member_joined:a", "10 #10 1->2 member_joined:b"]
+    reported = script.run(20).decided()
+    assert reported == ["10 #9 0->1 group_created member_joined:a", "10 #10 1->2 member_joined:b"]
     assert len({row.rebalance_id for row in script.rebalances}) == 2
 
 
@@ -66,9 +66,9 @@ def test_generation_zero_is_no_rebalance_and_an_emptied_group_is_one() -> None:
 
 def test_a_static_member_under_a_new_id_in_the_same_generation_continues() -> None:
     script = Script()
-    who = {"instance_id": "i"}
-    script.snapshot(10, 1, {"i-1": ["t"]}, {"i-1": [("t", 0)]}, {"i-1": who}, strategy="range")
-    script.snapshot(20, 1, {"i-2": ["t"]}, {"i-2": [("t", 0)]}, {"i-2": who}, strategy="range")
+    static = {"instance_id": "i"}
+    script.snapshot(10, 1, {"i-1": ["t"]}, {"i-1": [("t", 0)]}, {"i-1": static}, strategy="range")
+    script.snapshot(20, 1, {"i-2": ["t"]}, {"i-2": [("t", 0)]}, {"i-2": static}, strategy="range")
     script.run(30)
     assert len(script.decided()) == 1
     assert script.sessions() == ["i-1 10..20 replaced", "i-2 20.."]
@@ -171,7 +171,7 @@ def test_reported_and_recomputed_are_kept_and_compared() -> None:
 # ---- topics
 
 
-# ---- how members went
+# ---- how members departed
 
 
 @pytest.mark.parametrize("clocks", [(90_000,), (48_000, 90_000)])

@@ -144,7 +144,7 @@ def test_a_member_with_a_departed_address_was_replaced_by_one_of_the_same_id() -
 def test_each_report_of_a_departure_is_of_one_connection(
     reports: list[tuple[str, str | None]], matched: list[str]
 ) -> None:
-    told = [Departure(member_id=name, kind="left", host=host) for name, host in reports]
-    found = match_departures(list(live(a="h1", a__2="h2", b="h3").members.values()), told)
+    reported = [Departure(member_id=name, kind="left", host=host) for name, host in reports]
+    found = match_departures(list(live(a="h1", a__2="h2", b="h3").members.values()), reported)
     assert list(found) == matched
     assert len({id(one) for one in found.values()}) == len(found)

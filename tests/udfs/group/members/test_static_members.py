@@ -58,8 +58,8 @@ def test_a_late_poll_of_the_old_id_does_not_bring_it_back() -> None:
     script.run(20)
     script.snapshot(30, None, {"i-2": ["t"], "o": ["t"]}, describe=of("i", "i-2"))
     script.run(40)
-    told = {"i-1": [("t", 0)], "o": [("t", 1)]}
-    script.snapshot(30, None, {"i-1": ["t"], "o": ["t"]}, told, describe=of("i", "i-1"))
+    reported = {"i-1": [("t", 0)], "o": [("t", 1)]}
+    script.snapshot(30, None, {"i-1": ["t"], "o": ["t"]}, reported, describe=of("i", "i-1"))
     script.run(50)
     assert len(script.decided()) == 1
     assert script.sessions() == ["i-1 10..30 replaced", "i-2 30..", "o 10.."]
@@ -195,15 +195,15 @@ def generations(number: int | None, at: int, *, topics: tuple[str, ...] = ("t",)
     script = Script()
     script.queues(0, "t", 4)
     script.queues(0, "u", 1)
-    told = {"strategy": "range", "leader": "z"} | ({"generation_source": "counted"} if number is None else {})
+    reported = {"strategy": "range", "leader": "z"} | ({"generation_source": "counted"} if number is None else {})
     script.snapshot(
-        10, number, {"i-1": ["t"], "z": ["t"]}, assigned(**{"i-1": "0 1", "z": "2 3"}), of("i", "i-1"), **told
+        10, number, {"i-1": ["t"], "z": ["t"]}, assigned(**{"i-1": "0 1", "z": "2 3"}), of("i", "i-1"), **reported
     )
     members = {"i-2": topics, "z": ["t"]} | ({"n": ["t"]} if joins else {})
     held = assigned(**({"i-2": "0 1", "n": "2", "z": "3"} if joins else {"i-2": "0 1", "z": "2 3"}))
     if "u" in topics:
         held["i-2"].append(("u", 0))
-    script.snapshot(at, None if number is None else number + 1, members, held, of("i", "i-2"), **told)
+    script.snapshot(at, None if number is None else number + 1, members, held, of("i", "i-2"), **reported)
     return script
 
 

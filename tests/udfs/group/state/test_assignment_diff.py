@@ -10,7 +10,7 @@ from udfs.group.state.group import Owners
 
 def owners(text: str) -> Owners:
     """Spell owners: "a ab -" is queue 0 with a, queue 1 with a and b, queue 2 without an owner."""
-    return {("t", None, n): tuple(sorted(word)) for n, word in enumerate(text.split()) if word != "-"}
+    return {("t", None, n): tuple(sorted(part)) for n, part in enumerate(text.split()) if part != "-"}
 
 
 @pytest.mark.parametrize(

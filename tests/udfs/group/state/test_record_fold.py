@@ -15,8 +15,8 @@ from udfs.model.events import GroupRecord, MemberInfo
 
 
 def record(at: int, kind: str, **fields: Any) -> GroupRecord:
-    told = {"schema_version": 1, "system": "kafka", "cluster": "c", "group": "g", "protocol": "consumer", **fields}
-    return GroupRecord(event_time=at, record=kind, **told)
+    reported = {"schema_version": 1, "system": "kafka", "cluster": "c", "group": "g", "protocol": "consumer", **fields}
+    return GroupRecord(event_time=at, record=kind, **reported)
 
 
 def current(at: int, epoch: int, state: str, owned: str = "", revoking: str = "") -> GroupRecord:
@@ -86,21 +86,21 @@ def test_of_two_targets_of_one_millisecond_the_one_that_the_member_has_already_i
 
 def test_of_two_targets_of_a_static_member_that_comes_back_the_one_of_its_former_id_is_the_former() -> None:
     there = [member(5, instance_id="i"), record(5, "member_target", member_id="a", partitions=partitions("0 1"))]
-    gone = [record(9, kind, member_id="a", deleted=True) for kind in ("member", "member_current", "member_target")]
+    deleted = [record(9, kind, member_id="a", deleted=True) for kind in ("member", "member_current", "member_target")]
     taken = record(9, "member_target", member_id="b", partitions=partitions("0 1"))
     wanted = record(9, "member_target", member_id="b", partitions=partitions("0 1 2 3"))
     # It may have all of its queues at that time already.
     has = record(9, "member_current", member_id="b", epoch=2, state="stable", partitions=partitions("0 1 2 3"))
     for pair in ((taken, wanted), (wanted, taken)):
-        group = folded(*there, *gone, member(9, "b", instance_id="i"), *pair, has, record(9, "target", epoch=2))
+        group = folded(*there, *deleted, member(9, "b", instance_id="i"), *pair, has, record(9, "target", epoch=2))
         assert group.targets() == {"b": partitions("0 1 2 3")}
         assert group.previous == {"b": partitions("0 1")}
 
 
 def test_a_member_is_there_until_its_last_record_is_deleted() -> None:
-    gone = [record(9, kind, member_id="a", deleted=True) for kind in ("member", "member_current", "member_target")]
+    deleted = [record(9, kind, member_id="a", deleted=True) for kind in ("member", "member_current", "member_target")]
     assert list(folded(member(1), current(2, 1, "stable")).present) == ["a"]
-    assert folded(member(1), current(2, 1, "stable"), *gone).members == {}
+    assert folded(member(1), current(2, 1, "stable"), *deleted).members == {}
 
 
 def test_a_static_member_that_is_away_keeps_what_it_has_and_gives_up_what_it_was_revoking() -> None:
@@ -110,17 +110,17 @@ def test_a_static_member_that_is_away_keeps_what_it_has_and_gives_up_what_it_was
 
 def test_only_epochs_above_all_former_ones_are_new() -> None:
     group = folded(record(1, "group", epoch=4))
-    told = [record(2, "group", epoch=epoch) for epoch in (6, 3, 5, 4)]
-    assert new_epochs(group, told) == [5, 6]
+    reported = [record(2, "group", epoch=epoch) for epoch in (6, 3, 5, 4)]
+    assert new_epochs(group, reported) == [5, 6]
 
 
 def test_of_two_descriptions_of_one_millisecond_the_one_that_it_had_before_is_the_former() -> None:
     there = member(5, instance_id="i", subscriptions=("t",))
-    gone = [record(9, kind, member_id="a", deleted=True) for kind in ("member", "member_current", "member_target")]
+    deleted = [record(9, kind, member_id="a", deleted=True) for kind in ("member", "member_current", "member_target")]
     taken = member(9, "b", instance_id="i", subscriptions=("t",))
     anew = member(9, "b", instance_id="i", subscriptions=("u",))
     for pair in ((taken, anew), (anew, taken)):
-        group = folded(there, *gone, *pair)
+        group = folded(there, *deleted, *pair)
         assert group.subscriptions_of(group.present["b"]) == ("u",)
     other = member(9, subscriptions=("u",))
     for pair in ((member(9, subscriptions=("t",)), other), (other, member(9, subscriptions=("t",)))):

@@ -20,15 +20,15 @@ def test_what_is_being_revoked_is_still_owned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "chosen"),
+    ("assignors", "chosen"),
     [
         ((), "server.uniform"),
         (("server.range",), "server.range"),
         (("server.range", "server.uniform", "server.range"), "server.range"),
     ],
 )
-def test_the_assignor_is_the_one_of_most_members_else_the_default(asked: tuple[str, ...], chosen: str) -> None:
-    members = [member(1, f"m{place}", strategies=(name,)) for place, name in enumerate(asked)]
+def test_the_assignor_is_the_one_of_most_members_else_the_default(assignors: tuple[str, ...], chosen: str) -> None:
+    members = [member(1, f"m{place}", strategies=(name,)) for place, name in enumerate(assignors)]
     assert folded(member(1, "x", strategies=()), *members).strategy() == chosen
     assert folded().strategy() is None
 

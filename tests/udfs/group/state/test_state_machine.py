@@ -12,7 +12,10 @@ from tests.model.check import cuts
 from tests.model.core_tables import core_tables
 from tests.model.histories import history
 from tests.udfs.group.group_script import Script
+from tests.udfs.group.random_coordinator import RandomCoordinator
+from tests.udfs.group.record_script import RecordScript
 from udfs.group import coordinator
+from udfs.group.batch.context import GroupContext
 from udfs.group.coordinator import Coordinator
 from udfs.group.events.timers import Timer, TimerKind
 from udfs.group.state.group import Group
@@ -24,16 +27,34 @@ S, K = GroupState, GroupKind
 FOREVER_MS = 8 * 86_400_000  # longer than a group is remembered
 States = tuple[Step, GroupState, GroupState]
 Kinds = tuple[Step, GroupKind, GroupKind]
+Current = tuple[GroupState, GroupKind]
+
+
+def current(context: GroupContext) -> Current:
+    return state_of(context.group), context.kind
 
 
 class Observed:
-    """What led groups from which state and kind to which."""
+    """What led groups from which state and kind to which, and which changes came of no step."""
 
     def __init__(self) -> None:
         self.states: set[States] = set()
         self.kinds: set[Kinds] = set()
+        self.current: Current | None = None
+        self.outside: set[tuple[str, Current | None, Current]] = set()
 
-    def note(self, step: Step, before: tuple[GroupState, GroupKind], after: tuple[GroupState, GroupKind]) -> None:
+    def begin(self, context: GroupContext, name: str) -> Current:
+        """Return the state and kind before a step, which are those after the step before it."""
+        if current(context) != self.current:
+            self.outside.add((name, self.current, current(context)))
+        return current(context)
+
+    def end(self, context: GroupContext) -> Current:
+        """Return the state and kind after a step."""
+        self.current = current(context)
+        return self.current
+
+    def note(self, step: Step, before: Current, after: Current) -> None:
         if before[0] != after[0]:
             self.states.add((step, before[0], after[0]))
         if before[1] != after[1]:
@@ -45,34 +66,35 @@ def observed(monkeypatch: pytest.MonkeyPatch) -> Observed:
     """Watch every coordinator."""
     found = Observed()
 
-    def watched(name: str, step_of: Callable[..., Step]) -> None:
-        original = getattr(Coordinator, name)
+    def watched(owner: Any, name: str, step_of: Callable[..., Step]) -> None:
+        original = getattr(owner, name)
 
-        def call(self: Coordinator, what: Any, *rest: Any) -> Any:
-            before = state_of(self.context.group), self.context.kind
-            answer = original(self, what, *rest)
-            found.note(step_of(self, what), before, (state_of(self.context.group), self.context.kind))
+        def call(first: Any, *rest: Any) -> Any:
+            context = getattr(first, "context", first)
+            before = found.begin(context, name)
+            answer = original(first, *rest)
+            found.note(step_of(first, *rest), before, found.end(context))
             return answer
 
-        monkeypatch.setattr(Coordinator, name, call)
+        monkeypatch.setattr(owner, name, call)
 
-    def function_watched(name: str, step: Step) -> None:
-        original = getattr(coordinator, name)
+    def run(self: Coordinator) -> Any:
+        found.current = current(self.context)
+        answer = original_run(self)
+        found.begin(self.context, "run")
+        return answer
 
-        def call(context: Any, *rest: Any) -> None:
-            before = state_of(context.group), context.kind
-            original(context, *rest)
-            found.note(step, before, (state_of(context.group), context.kind))
-
-        monkeypatch.setattr(coordinator, name, call)
-
-    watched("_apply_event", lambda self, due: step_of_event(self, due))
-    watched("_on_timer", lambda _, timer: step_of_timer(timer))
-    function_watched("apply_heartbeat", Step.CHANGE)
-    function_watched("apply_expiry", Step.CHANGE)
-    function_watched("end_event_time", Step.CANCEL)
-    function_watched("register_empty_group", Step.POLL)
-    function_watched("learn_topic", Step.TOPICS)
+    original_run = Coordinator.run
+    monkeypatch.setattr(Coordinator, "run", run)
+    watched(Coordinator, "_apply_event", lambda self, due, _: step_of_event(self, due))
+    watched(Coordinator, "_on_timer", lambda _, timer: step_of_timer(timer))
+    watched(Coordinator, "_take_records", lambda *_: Step.GENERATION)
+    watched(Coordinator, "_take_reports", lambda *_: Step.CHANGE)
+    watched(coordinator, "apply_heartbeat", lambda *_: Step.CHANGE)
+    watched(coordinator, "apply_expiry", lambda *_: Step.CHANGE)
+    watched(coordinator, "end_event_time", lambda *_: Step.CANCEL)
+    watched(coordinator, "register_empty_group", lambda *_: Step.POLL)
+    watched(coordinator, "learn_topic", lambda *_: Step.TOPICS)
     return found
 
 
@@ -218,6 +240,18 @@ def test_each_way_of_the_table_is_taken(step: Step, before: S, after: S, observe
     assert observed.states <= set(STATES)
 
 
+@pytest.mark.parametrize("after", [S.STABLE, S.FAILED, S.EMPTY, S.AWAITING_TOPICS, S.NOT_FOLLOWED])
+@pytest.mark.parametrize("before", GroupState)
+def test_no_step_takes_another_way(before: S, after: S, observed: Observed) -> None:
+    # An export is taken in by a new checkpoint.
+    for step in set(Step) - (set() if before is S.NEW else {Step.RESTORE}):
+        script = Script(settle_ms=20)
+        take(script, step, after, lead_to(script, before))
+    assert observed.states <= set(STATES)
+    assert observed.kinds <= set(KINDS)
+    assert observed.outside == set()
+
+
 @pytest.mark.parametrize(("step", "before", "after"), KINDS)
 def test_each_way_from_kind_to_kind_is_taken(step: Step, before: K, after: K, observed: Observed) -> None:
     script = lead_to_kind(before, after)
@@ -226,13 +260,34 @@ def test_each_way_from_kind_to_kind_is_taken(step: Step, before: K, after: K, ob
     assert observed.kinds <= set(KINDS)
 
 
+@pytest.mark.parametrize("after", GroupKind)
+@pytest.mark.parametrize("before", GroupKind)
+def test_no_step_takes_another_way_from_kind_to_kind(before: K, after: K, observed: Observed) -> None:
+    for step in set(Step) - {Step.RESTORE}:
+        take_to_kind(lead_to_kind(before, after), step, before, after)
+    assert observed.kinds <= set(KINDS)
+    assert observed.outside == set()
+
+
 def test_no_history_takes_another_way(observed: Observed) -> None:
     for seed in range(60):
         batches, shards = cuts(history(seed))[0]
         core_tables(batches, shards)
     assert observed.states <= set(STATES)
     assert observed.kinds <= set(KINDS)
+    assert observed.outside == set()
     assert len(observed.states) > 12
+
+
+def test_no_coordinators_records_take_another_way(observed: Observed) -> None:
+    for seed in range(20):
+        script = RecordScript(partitions=None, has_offsets=True)
+        RandomCoordinator(seed, script, at_once=0.3).run(60)
+        script.run(10**6)
+    assert observed.states <= set(STATES)
+    assert observed.kinds <= set(KINDS)
+    assert observed.outside == set()
+    assert {step for step, _, _ in observed.states} >= {Step.GENERATION}
 
 
 def test_the_page_draws_these_tables() -> None:

@@ -68,11 +68,11 @@ def test_a_free_partition_is_given_to_the_subscriber_with_the_fewest_then_to_the
     assert line.loads.owner[2] == line.place("b")
     assert line.loads.first_subscriber(0) == line.place("b")
     assert line.loads.least() == 0
-    nobody = Line(group({"a": ["t"], "b": []}, {"t": 1}))
-    nobody.loads.line_up()
-    nobody.loads.remove_full_members([False])
-    nobody.loads.line_up()
-    assert nobody.loads.give(0, near=False)
+    unanswered = Line(group({"a": ["t"], "b": []}, {"t": 1}))
+    unanswered.loads.line_up()
+    unanswered.loads.remove_full_members([False])
+    unanswered.loads.line_up()
+    assert unanswered.loads.give(0, near=False)
 
 
 def test_a_move_changes_owner_loads_and_the_line() -> None:

@@ -72,19 +72,19 @@ def brokers_of(states: dict[str, str], boots: Counter[str]):
 
 @given(hostile_rounds)
 @settings(deadline=None)
-def test_a_listed_member_is_always_reported_and_a_repeated_report_has_a_reason(rounds_seen) -> None:
+def test_a_listed_member_is_always_reported_and_a_repeated_report_has_a_reason(drawn) -> None:
     rounds = Rounds()
     boots: Counter[str] = Counter()
     last: GroupSnapshot | None = None
-    for lists, states, infos, restarts, later_ms in rounds_seen:
-        seen = {name: listed for name, listed in lists.items() if states.get(name) != "away"}
-        events = rounds.take({"g": seen}, brokers=list(brokers_of(states, boots)), infos=infos, later_ms=later_ms + 1)
+    for lists, states, infos, restarts, later_ms in drawn:
+        polled = {name: listed for name, listed in lists.items() if states.get(name) != "away"}
+        events = rounds.take({"g": polled}, brokers=list(brokers_of(states, boots)), infos=infos, later_ms=later_ms + 1)
         for snapshot in snapshots(events):
             content = (snapshot.members, snapshot.observations)
             assert last is None or content != (last.members, last.observations), "reported again though nothing changed"
             # A client that is listed anywhere is a member, as often as the broker that lists it most often does.
             reported = Counter(member.member_id for member in snapshot.members)
-            for listed in seen.values():
+            for listed in polled.values():
                 assert not Counter(one.client_id for one in listed.connections if listed) - reported if listed else True
             # A departed member is not there any more.
             departed = {(one.member_id, one.host) for one in snapshot.departures or ()}
@@ -123,7 +123,7 @@ def test_while_all_members_live_no_outage_or_start_of_a_broker_reports_a_departu
         infos=infos_of_all(),
     )
     grace_until = dict.fromkeys(BROKERS, 0)
-    heard: dict[str, set[str]] = {}
+    emitted: dict[str, set[str]] = {}
     for states, part, restarts in outages:
         now_ms = rounds.now_ms + 5_000
         lists: dict[str, ConsumerConnections | None] = {}
@@ -131,7 +131,7 @@ def test_while_all_members_live_no_outage_or_start_of_a_broker_reports_a_departu
             state = states.get(name)
             if state == "restarted":
                 grace_until[name] = now_ms + OPTIONS.boot_grace_ms
-                heard[name] = set()
+                emitted[name] = set()
             if state == "away":
                 continue
             listed = part
@@ -139,8 +139,8 @@ def test_while_all_members_live_no_outage_or_start_of_a_broker_reports_a_departu
                 if now_ms >= grace_until[name]:
                     listed = frozenset(IDS)
                 else:
-                    heard[name] |= part
-                    listed = frozenset(heard[name])
+                    emitted[name] |= part
+                    listed = frozenset(emitted[name])
             lists[name] = connections(sorted(listed)) if listed else None
         events = rounds.take({"g": lists}, brokers=list(brokers_of(states, boots)))
         for snapshot in snapshots(events):
@@ -163,9 +163,9 @@ def test_nothing_new_reports_nothing_but_the_clock() -> None:
 
 def test_without_any_answer_nothing_is_reported_not_even_the_time() -> None:
     rounds = first_round("c1")
-    gone = [broker("a", problem="x"), broker("b", problem="x")]
-    assert rounds.take({}, brokers=gone) == []
-    assert rounds.known.clock_ms < rounds.now_ms
+    unreachable = [broker("a", problem="x"), broker("b", problem="x")]
+    assert rounds.take({}, brokers=unreachable) == []
+    assert rounds.state.clock_ms < rounds.now_ms
     assert rounds.take(both("c1"), brokers=[A, B]) == []
 
 
@@ -175,11 +175,11 @@ def test_a_broker_unlisted_and_long_away_is_forgotten_with_the_members_that_only
     rounds.take(lists, brokers=[A, B], infos={"c1": info(), "c2": info()})
     unlisted = broker("b", problem="x", is_listed=False)
     rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A, unlisted])
-    assert "b" in rounds.known.brokers
+    assert "b" in rounds.state.brokers
     later_ms = OPTIONS.forget_broker_ms
     (snapshot,) = snapshots(rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A, unlisted], later_ms=later_ms))
     assert ids(snapshot) == ["c1"]
-    assert "b" not in rounds.known.brokers
+    assert "b" not in rounds.state.brokers
 
 
 def test_a_group_that_no_broker_has_any_more_is_deleted_when_two_rounds_agree() -> None:
@@ -190,7 +190,7 @@ def test_a_group_that_no_broker_has_any_more_is_deleted_when_two_rounds_agree() 
     assert rounds.take(empty, brokers=without) == []
     (deleted,) = rounds.take(empty, brokers=without)
     assert isinstance(deleted, GroupDeleted)
-    assert rounds.known.groups == {}
+    assert rounds.state.groups == {}
 
 
 def test_a_group_with_settings_and_without_members_is_not_deleted() -> None:
@@ -213,19 +213,19 @@ def test_a_broker_is_missing_once_consumers_may_have_noticed(later_ms: int, is_m
     rounds = Rounds()
     rounds.take(brokers=[A, B])
     rounds.take(brokers=[A, broker("b", problem="away")])
-    assert rounds.known.brokers["a"].away_since_ms is None
-    missing = missing_brokers(rounds.known.brokers, rounds.now_ms + later_ms, rounds.options)
+    assert rounds.state.brokers["a"].away_since_ms is None
+    missing = missing_brokers(rounds.state.brokers, rounds.now_ms + later_ms, rounds.options)
     assert missing == (frozenset("b") if is_missing else frozenset())
 
 
 def test_time_alone_is_no_news_and_an_unavailable_broker_is() -> None:
     rounds = Rounds()
-    empty = rounds.known
+    empty = rounds.state
     rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A, B], infos={"c1": info()})
-    first = rounds.known
+    first = rounds.state
     assert is_news(empty, first)
     rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A, B], infos={"c1": info()})
-    assert rounds.known.clock_ms > first.clock_ms
-    assert not is_news(first, rounds.known)
+    assert rounds.state.clock_ms > first.clock_ms
+    assert not is_news(first, rounds.state)
     rounds.take({"g": {"a": connections(["c1"])}}, brokers=[A, broker("b", problem="away")], infos={"c1": info()})
-    assert is_news(first, rounds.known)
+    assert is_news(first, rounds.state)

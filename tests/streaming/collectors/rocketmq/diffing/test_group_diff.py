@@ -30,10 +30,10 @@ def test_another_strategy_of_a_member_is_reported() -> None:
 
 
 def test_broadcasting_by_the_members_own_report_or_else_the_groups_table() -> None:
-    said = Rounds().take(ONE, infos={"c1": info(messageModel="BROADCASTING")})
+    emitted = Rounds().take(ONE, infos={"c1": info(messageModel="BROADCASTING")})
     table = {"g": {"a": connections(["c1"], message_model="BROADCASTING")}}
     by_table = Rounds().take(table, infos={"c1": "unable"})
-    assert [settings(events)[0].mode for events in (said, by_table)] == ["broadcasting", "broadcasting"]
+    assert [settings(events)[0].mode for events in (emitted, by_table)] == ["broadcasting", "broadcasting"]
 
 
 def test_a_table_with_another_model_than_all_members_changes_nothing() -> None:
@@ -62,11 +62,11 @@ def test_pop_is_message_mode_where_members_leave_assigning_to_the_broker() -> No
 def test_a_brokers_default_mode_shows_in_its_assignments_and_is_current_until_they_change() -> None:
     rounds = Rounds()
     pulls = info(("t", "a", 0), clientRebalance="false")
-    (told,) = settings(rounds.take(ONE, infos={"c1": pulls}, topic_modes={"t": "POP"}))
-    assert told.mode == "message"
+    (reported,) = settings(rounds.take(ONE, infos={"c1": pulls}, topic_modes={"t": "POP"}))
+    assert reported.mode == "message"
     assert rounds.take(ONE) == []
     events = rounds.take(ONE, infos={"c1": pulls}, topic_modes={"t": "PULL"})
-    assert [told.mode for told in settings(events)] == ["clustering"]
+    assert [reported.mode for reported in settings(events)] == ["clustering"]
     assert [len(report.queues) for report in reports(events)] == [1]
 
 

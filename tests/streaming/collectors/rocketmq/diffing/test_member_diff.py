@@ -105,7 +105,7 @@ def test_an_unavailable_broker_is_no_evidence_against_members_that_only_it_lists
     for snapshot in snapshots(events):
         assert ids(snapshot) == ["c1", "c2"]
         assert "not_polled" in observed(snapshot)
-    assert len(rounds.known.groups["g"].members) == 2
+    assert len(rounds.state.groups["g"].members) == 2
 
 
 def test_a_member_that_its_broker_no_longer_lists_has_departed_though_another_is_away() -> None:
@@ -118,11 +118,11 @@ def test_a_restarted_broker_lists_no_member_until_they_had_time_to_come_back() -
     rounds = Rounds()
     rounds.take({"g": {"a": connections(["c1", "c2"])}}, infos={"c1": info(), "c2": info()})
     restarted = broker("a", boot_ms=2)
-    heard = []
+    emitted = []
     for _ in range(OPTIONS.boot_grace_ms // 5_000):
-        heard += snapshots(rounds.take({"g": {"a": None}}, brokers=[restarted]))
-    assert all(ids(snapshot) == ["c1", "c2"] for snapshot in heard)
-    assert not [one for snapshot in heard for one in snapshot.departures or ()]
+        emitted += snapshots(rounds.take({"g": {"a": None}}, brokers=[restarted]))
+    assert all(ids(snapshot) == ["c1", "c2"] for snapshot in emitted)
+    assert not [one for snapshot in emitted for one in snapshot.departures or ()]
     (snapshot,) = snapshots(rounds.take({"g": {"a": connections(["c1"])}}, brokers=[restarted]))
     assert ids(snapshot) == ["c1"]
     assert snapshot.departures is not None
@@ -141,18 +141,18 @@ def test_a_member_listed_again_since_its_broker_started_may_depart_at_once() -> 
 def test_a_broker_that_was_restarted_within_a_round_is_no_evidence() -> None:
     rounds = Rounds()
     rounds.take({"g": {"a": connections(["c1"])}}, infos={"c1": info()})
-    heard = snapshots(rounds.take({"g": {"a": None}}, brokers=[broker("a", is_steady=False)]))
-    assert all(ids(snapshot) == ["c1"] for snapshot in heard)
+    emitted = snapshots(rounds.take({"g": {"a": None}}, brokers=[broker("a", is_steady=False)]))
+    assert all(ids(snapshot) == ["c1"] for snapshot in emitted)
 
 
 def test_members_that_all_came_back_leave_no_trace_of_a_rebalance() -> None:
     rounds = Rounds()
     rounds.take({"g": {"a": connections(["c1", "c2"])}}, infos={"c1": info(), "c2": info()})
     restarted = broker("a", boot_ms=2)
-    heard = []
+    emitted = []
     for listed in ([], ["c2"], ["c1", "c2"], ["c1", "c2"]):
-        heard += snapshots(rounds.take({"g": {"a": connections(listed) if listed else None}}, brokers=[restarted]))
-    assert all(ids(snapshot) == ["c1", "c2"] for snapshot in heard)
+        emitted += snapshots(rounds.take({"g": {"a": connections(listed) if listed else None}}, brokers=[restarted]))
+    assert all(ids(snapshot) == ["c1", "c2"] for snapshot in emitted)
 
 
 def test_two_connections_with_one_id_are_two_members_distinguished_by_their_addresses() -> None:
@@ -174,7 +174,7 @@ def test_one_id_at_the_same_address_twice_is_two_members_and_no_crash() -> None:
     same = connections([("c1", "c1:1"), ("c1", "c1:1")])
     for _ in range(3):
         rounds.take({"g": {"a": same, "b": same}}, brokers=[A, B])
-    assert len(rounds.known.groups["g"].members) == 2
+    assert len(rounds.state.groups["g"].members) == 2
 
 
 def test_a_client_has_another_port_at_each_broker_and_is_one_member_that_keeps_its_address() -> None:
@@ -223,14 +223,14 @@ def test_a_member_that_cannot_be_queried_has_the_topics_of_its_groups_table() ->
 
 def test_a_newcomer_in_a_reported_group_is_waited_for_and_not_for_ever() -> None:
     rounds = first_round("c1")
-    heard = [rounds.take(both("c1", "c2"), brokers=[A, B]) for _ in range(4)]
-    assert heard[0] == []
-    assert [ids(one) for one in snapshots(event for events in heard for event in events)] == [["c1", "c2"]]
+    emitted = [rounds.take(both("c1", "c2"), brokers=[A, B]) for _ in range(4)]
+    assert emitted[0] == []
+    assert [ids(one) for one in snapshots(event for events in emitted for event in events)] == [["c1", "c2"]]
 
 
 def test_a_broker_restarted_while_it_was_not_polled_has_its_time_too() -> None:
     rounds = first_round("c1")
     rounds.restart()
     restarted = [broker("a", boot_ms=2), broker("b", boot_ms=2)]
-    heard = snapshots(rounds.take({"g": {"a": None, "b": None}}, brokers=restarted, later_ms=3_600_000))
-    assert all(ids(snapshot) == ["c1"] for snapshot in heard)
+    emitted = snapshots(rounds.take({"g": {"a": None, "b": None}}, brokers=restarted, later_ms=3_600_000))
+    assert all(ids(snapshot) == ["c1"] for snapshot in emitted)

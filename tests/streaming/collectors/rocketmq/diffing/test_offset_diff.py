@@ -23,7 +23,7 @@ def test_offsets_are_reported_when_they_move_from_the_first_read_on() -> None:
 
 def test_a_queue_is_reported_when_another_number_waits_there_though_no_member_commits() -> None:
     rounds = Rounds()
-    told = [
+    reported = [
         lags(rounds.take(ONE, infos={"c1": info()}, offsets=offsets(q0=(5, 9), q1=7, q2=(-1, 4)))),
         lags(rounds.take(ONE, offsets=offsets(q0=(5, 9), q1=7))),
         lags(rounds.take(ONE, offsets=offsets(q0=(5, 12), q1=(7, 8)))),
@@ -31,8 +31,8 @@ def test_a_queue_is_reported_when_another_number_waits_there_though_no_member_co
         lags(rounds.take({"g": {"a": None}}, offsets=offsets(q0=(6, 14), q1=(7, 8), q3=(0, 2)))),
     ]
     rounds.restart()
-    told.append(lags(rounds.take({"g": {"a": None}}, offsets=offsets(q0=(6, 14), q1=8))))
-    assert told == [
+    reported.append(lags(rounds.take({"g": {"a": None}}, offsets=offsets(q0=(6, 14), q1=8))))
+    assert reported == [
         {0: (5, 9, False), 1: (7, 7, False)},
         {},
         {0: (5, 12, False), 1: (7, 8, False)},

@@ -44,9 +44,11 @@ def at(position: int | None, *, queue: MessageQueue = QUEUE, dropped: bool = Fal
 
 def positions(events: list[AnyEvent]) -> list[tuple[int, int | None]]:
     """Return the queues of which a position is reported."""
-    told = [one for event in events if isinstance(event, Progress) for one in event.queues if one.position is not None]
-    assert all(one.offset is None and not one.moved for one in told)
-    return [(one.queue_id, one.position) for one in told]
+    reported = [
+        one for event in events if isinstance(event, Progress) for one in event.queues if one.position is not None
+    ]
+    assert all(one.offset is None and not one.moved for one in reported)
+    return [(one.queue_id, one.position) for one in reported]
 
 
 def test_a_position_is_reported_where_it_is_another_than_before() -> None:

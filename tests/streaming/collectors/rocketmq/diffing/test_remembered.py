@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from streaming.collectors.rocketmq.diffing.remembered import Evidence, RememberedMember, RememberedState
+from streaming.collectors.rocketmq.diffing.remembered import GroupEvidence, RememberedMember, RememberedState
 from tests.streaming.collectors.rocketmq.surveys import first_round
 from udfs.model.events import HeldQueue, MemberInfo
 
@@ -16,8 +16,8 @@ def test_a_state_of_another_version_is_refused() -> None:
         RememberedState.decoded(content)
 
 
-def evidence(*, settled: str = "", boots: str = "", brokers: str = "ab") -> Evidence:
-    return Evidence({}, dict.fromkeys(boots, 7), frozenset(settled), frozenset(brokers))
+def evidence(*, settled: str = "", boots: str = "", brokers: str = "ab") -> GroupEvidence:
+    return GroupEvidence({}, dict.fromkeys(boots, 7), frozenset(settled), frozenset(brokers))
 
 
 def test_a_member_is_no_longer_connected_where_a_broker_lists_all_that_are() -> None:
@@ -36,10 +36,10 @@ def test_a_broker_that_was_taken_out_leaves_no_doubt() -> None:
 
 def test_what_is_remembered_is_whole_again_and_the_process_own_state_is_not_part_of_it() -> None:
     rounds = first_round("c1", "c2")
-    assert rounds.known.groups
-    assert rounds.known.brokers
-    assert RememberedState.decoded(rounds.known.encoded()) == rounds.known
-    assert b"evidence" not in rounds.known.encoded()
+    assert rounds.state.groups
+    assert rounds.state.brokers
+    assert RememberedState.decoded(rounds.state.encoded()) == rounds.state
+    assert b"evidence" not in rounds.state.encoded()
 
 
 def test_fields_that_have_other_names_than_in_the_first_release_are_read_under_the_old_ones() -> None:

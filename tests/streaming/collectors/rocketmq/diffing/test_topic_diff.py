@@ -1,4 +1,4 @@
-"""What rounds tell of topics: growth and shrinkage at once, and what only seems to be gone not at all."""
+"""What rounds report of topics: growth and shrinkage at once, and what only seems to be deleted not at all."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ AWAY = broker("a", problem="no connection")
 
 def queues(events: list[AnyEvent]) -> list[dict[str | None, int] | int | None]:
     """Return the content of each event: so many queues on which broker, or how many."""
-    said: list[dict[str | None, int] | int | None] = []
+    emitted: list[dict[str | None, int] | int | None] = []
     for event in events:
         assert isinstance(event, TopicQueues)
         if event.queues is None:
-            said.append(event.queue_count)
+            emitted.append(event.queue_count)
             continue
         counts: dict[str | None, int] = {}
         for queue in event.queues:
             assert queue.queue_id == counts.get(queue.broker, 0)
             counts[queue.broker] = counts.get(queue.broker, 0) + 1
-        said.append(counts)
-    return said
+        emitted.append(counts)
+    return emitted
 
 
 def test_a_topic_is_reported_when_it_is_new_when_it_grows_and_when_it_shrinks() -> None:
@@ -72,19 +72,19 @@ def test_a_topic_that_its_brokers_do_not_have_any_more_is_deleted_when_two_polls
     rounds.take(brokers=[A5], topics={"t": route("t", {"a": 5})})
     assert rounds.take(brokers=[broker("a")], topics={"t": None}) == []
     assert queues(rounds.take(brokers=[broker("a")], topics={"t": None})) == [0]
-    assert rounds.known.topics == {}
+    assert rounds.state.topics == {}
 
 
 def test_the_queues_of_a_broker_that_is_away_are_held_for_as_long_as_consumers_may_not_have_noticed() -> None:
     rounds = Rounds()
     both = route("t", {"a": 5, "b": 5})
-    sound = broker("b", topics=config("t", 5))
-    rounds.take(brokers=[A5, sound], topics={"t": both})
-    said = [
-        queues(rounds.take(brokers=[AWAY, sound], topics={"t": route("t", {"b": 5})}))
+    valid = broker("b", topics=config("t", 5))
+    rounds.take(brokers=[A5, valid], topics={"t": both})
+    emitted = [
+        queues(rounds.take(brokers=[AWAY, valid], topics={"t": route("t", {"b": 5})}))
         for _ in range(OPTIONS.route_grace_ms // 5_000 + 1)
     ]
-    assert said == [[]] * (len(said) - 1) + [[{"b": 5}]]
+    assert emitted == [[]] * (len(emitted) - 1) + [[{"b": 5}]]
 
 
 def test_a_topic_keeps_its_queues_while_all_its_brokers_are_away_as_consumers_do() -> None:

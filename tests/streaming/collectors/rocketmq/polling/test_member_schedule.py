@@ -22,10 +22,10 @@ def settled(groups: int, members: int, share: float) -> tuple[Schedule, int]:
 
 
 def requested(schedule: Schedule, now_ms: int) -> list[str]:
-    asks = schedule.next_members(now_ms)
-    for ask in asks:
-        schedule.answered(ask.group, ask.client_id, now_ms)
-    return [ask.client_id for ask in asks]
+    requests = schedule.next_members(now_ms)
+    for request in requests:
+        schedule.answered(request.group, request.client_id, now_ms)
+    return [request.client_id for request in requests]
 
 
 @given(st.integers(1, 30), st.integers(1, 5), st.floats(0.05, 1.0))
@@ -72,19 +72,19 @@ def test_a_silent_member_is_queried_ever_more_rarely_last_and_at_least_each_minu
     schedule.saw("g", {"a", "hung"}, 1, 0)
     times = []
     for now_ms in range(LATER_MS, LATER_MS + 600_000, 1_000):
-        asks = schedule.next_members(now_ms)
-        assert asks[0].client_id == "a"
-        for ask in asks[1:]:
-            schedule.was_silent("g", ask.client_id, now_ms)
+        requests = schedule.next_members(now_ms)
+        assert requests[0].client_id == "a"
+        for request in requests[1:]:
+            schedule.was_silent("g", request.client_id, now_ms)
             times.append(now_ms)
         schedule.answered("g", "a", now_ms)
     waits = [after - before for before, after in pairwise(times)]
     assert waits == sorted(waits)
-    # At once again, in the next round: whoever was only slow answers then.
+    # At once again, in the next round: a member that was only slow answers then.
     assert waits[:2] == [1_000, 10_000]
     assert waits[-1] == 60_000
     schedule.answered("g", "hung", LATER_MS + 600_000)
-    assert not any(ask.is_silent for ask in schedule.next_members(LATER_MS + 600_000))
+    assert not any(request.is_silent for request in schedule.next_members(LATER_MS + 600_000))
 
 
 def test_an_answer_for_a_removed_group_or_member_disturbs_nothing() -> None:
@@ -92,7 +92,7 @@ def test_an_answer_for_a_removed_group_or_member_disturbs_nothing() -> None:
     schedule.keep_only(["g1"])
     schedule.answered("g0", "g0-0", now_ms)
     schedule.was_silent("g1", "nobody", now_ms)
-    assert [ask.client_id for ask in schedule.next_members(now_ms)] == ["g1-0"]
+    assert [request.client_id for request in schedule.next_members(now_ms)] == ["g1-0"]
 
 
 def test_offsets_of_a_group_are_requested_with_its_members() -> None:

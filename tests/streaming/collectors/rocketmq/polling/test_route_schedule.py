@@ -11,10 +11,10 @@ def due(
     schedule: RouteSchedule,
     brokers: dict[str, ObservedBroker],
     doubted: tuple[str, ...] = (),
-    gone: tuple[str, ...] = (),
+    deleted: tuple[str, ...] = (),
 ) -> list[str]:
     """Return what is requested beside the one that comes next."""
-    return schedule.next_topics(["t"], doubted, brokers, gone, everything=False)
+    return schedule.next_topics(["t"], doubted, brokers, deleted, everything=False)
 
 
 class Never(RouteSchedule):
@@ -63,9 +63,9 @@ def test_a_broker_makes_its_topics_due_when_it_is_away_missing_and_back() -> Non
     assert due(schedule, away) == ["t"]
     schedule.saw("t", None, away, (), 2)
     assert due(schedule, away) == []
-    assert due(schedule, away, gone=("a",)) == ["t"]
+    assert due(schedule, away, deleted=("a",)) == ["t"]
     schedule.saw("t", None, away, ("a",), 3)
-    assert due(schedule, away, gone=("a",)) == []
+    assert due(schedule, away, deleted=("a",)) == []
     assert due(schedule, brokers) == ["t"]
 
 
@@ -77,10 +77,10 @@ def test_an_unavailable_broker_without_the_topic_does_not_make_it_due() -> None:
 def test_all_topics_are_requested_one_after_another_the_oldest_first() -> None:
     schedule, brokers = RouteSchedule(0.25), {"a": broker("a")}
     names = [f"t{number}" for number in range(8)]
-    heard: list[str] = []
+    requested: list[str] = []
     for now_ms in range(5):
         for name in schedule.next_topics(names, (), brokers, (), everything=False):
             schedule.saw(name, None, brokers, (), now_ms)
-            heard.append(name)
-    assert heard == [*names, *names]
+            requested.append(name)
+    assert requested == [*names, *names]
     assert schedule.next_topics(names, (), brokers, (), everything=True) == names

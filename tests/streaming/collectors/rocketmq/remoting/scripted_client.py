@@ -4,13 +4,15 @@ import asyncio
 
 import pytest
 
-from streaming.collectors.rocketmq.remoting.client import Limits, RocketMqClient
+from streaming.collectors.rocketmq.remoting.client import ClientLimits, RocketMqClient
 from streaming.collectors.rocketmq.remoting.errors import RemotingError
 from tests.kit.rocketmq_script import Script
 
 # For what must come; only a failure waits so long.
 LONG_S = 60.0
-PATIENT = Limits(request_timeout_s=LONG_S, relayed_timeout_s=LONG_S, connect_timeout_s=LONG_S, first_backoff_s=0.01)
+PATIENT = ClientLimits(
+    request_timeout_s=LONG_S, relayed_timeout_s=LONG_S, connect_timeout_s=LONG_S, first_backoff_s=0.01
+)
 
 
 def orders_script(brokers=("broker-a",), members=2):

@@ -57,8 +57,8 @@ def _queues(*numbers, topic="orders"):
 )
 def test_running_info_has_what_the_member_itself_reports_to_hold(version, name):
     info = bodies.running_info(recorded(version, f"running-{name}").body)
-    said = [MessageQueue(*queue) for queue in members(version)[name]["held"]]
-    assert sorted([*info.pop_queues, *info.queues]) == said
+    held = [MessageQueue(*queue) for queue in members(version)[name]["held"]]
+    assert sorted([*info.pop_queues, *info.queues]) == held
     assert not any(queue.dropped for queue in info.queues.values())
 
 
@@ -94,23 +94,23 @@ def test_running_info_of_a_member_that_pops():
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_connections(version):
-    told = bodies.connections(recorded(version, "connections-plain").body)
-    said = members(version)
-    ids = [said["plain-1"]["client_id"], said["plain-2"]["client_id"]]
-    assert sorted(one.client_id for one in told.connections) == ids
-    assert {(one.language, one.version) for one in told.connections} == {
+    body = bodies.connections(recorded(version, "connections-plain").body)
+    held = members(version)
+    ids = [held["plain-1"]["client_id"], held["plain-2"]["client_id"]]
+    assert sorted(one.client_id for one in body.connections) == ids
+    assert {(one.language, one.version) for one in body.connections} == {
         ("JAVA", {"4.9.7": 409, "5.5.0": 513}[version])
     }
-    assert len({one.client_addr for one in told.connections}) == 2
-    assert (told.consume_type, told.message_model) == ("CONSUME_PASSIVELY", "CLUSTERING")
-    assert sorted(told.subscriptions) == ["%RETRY%plain", "bills", "orders"]
-    orders = told.subscriptions["orders"]
+    assert len({one.client_addr for one in body.connections}) == 2
+    assert (body.consume_type, body.message_model) == ("CONSUME_PASSIVELY", "CLUSTERING")
+    assert sorted(body.subscriptions) == ["%RETRY%plain", "bills", "orders"]
+    orders = body.subscriptions["orders"]
     assert (orders.topic, orders.sub_string, orders.expression_type) == ("orders", "*", "TAG")
     assert orders.sub_version > 1_700_000_000_000
     everyone = bodies.connections(recorded(version, "connections-everyone").body)
     assert everyone.message_model == "BROADCASTING"
     odd = bodies.connections(recorded(version, "connections-ordered").body)
-    assert odd.connections[0].client_id == said["ordered"]["client_id"] == '127.0.0.1@größe "5"\\工'
+    assert odd.connections[0].client_id == held["ordered"]["client_id"] == '127.0.0.1@größe "5"\\工'
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -153,9 +153,9 @@ def test_assignments_and_modes_of_5():
         MessageRequestMode("orders", "popping", "POP", -1),
     )
     assert bodies.assignments(recorded("5.5.0", "assignment-popping").body) == (Assignment(*_queues(-1), "POP"),)
-    told = bodies.assignments(recorded("5.5.0", "assignment").body)
+    body = bodies.assignments(recorded("5.5.0", "assignment").body)
     held = [MessageQueue(*queue) for queue in members("5.5.0")["plain-1"]["held"] if queue[0] == "orders"]
-    assert [one.message_queue for one in told] == held
+    assert [one.message_queue for one in body] == held
     assert bodies.assignments(b"{}") is None
     assert bodies.assignments(b'{"messageQueueAssignments":[]}') == ()
 

@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from streaming.collectors.rocketmq.remoting.client import Limits, RocketMqClient
+from streaming.collectors.rocketmq.remoting.client import ClientLimits, RocketMqClient
 from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
 from streaming.collectors.rocketmq.remoting.errors import ProtocolError, Refused, RemotingError, Unreachable
 from streaming.collectors.rocketmq.remoting.frames import FrameReader, encode
@@ -55,8 +55,8 @@ def test_what_a_cluster_reports():
             assert (await client.broker_runtime(broker)).version == "V5_5_0"
             assert (await client.topic_configs(broker))["orders"].read_queue_nums == 2
             assert "billing" in await client.groups(broker)
-            told = await client.connections(broker, "billing")
-            assert [one.client_addr for one in told.connections] == [first.address, second.address]
+            reported = await client.connections(broker, "billing")
+            assert [one.client_addr for one in reported.connections] == [first.address, second.address]
             assert await client.connections(broker, "none") is None
             running = await client.running_info(broker, "billing", second.client_id)
             assert list(running.queues) == queues[1:]
@@ -102,16 +102,16 @@ def _run_with_own_server(respond, use):
 
 def _groups_in_pages(pages, total):
     """Return request 201 page by page, each with its data version; the last one again and again."""
-    asked = []
+    requests = []
 
     def respond(request):
-        asked.append(dict(request.fields))
-        version, names = pages[min(len(asked), len(pages)) - 1]
+        requests.append(dict(request.fields))
+        version, names = pages[min(len(requests), len(pages)) - 1]
         table = {name: {"groupName": name} for name in names}
         body = json.dumps({"dataVersion": {"counter": version, "timestamp": 5}, "subscriptionGroupTable": table})
         return request.answer(0, body.encode(), fields={} if total is None else {"totalGroupNum": total})
 
-    return asked, respond
+    return requests, respond
 
 
 @pytest.mark.parametrize(
@@ -123,18 +123,18 @@ def _groups_in_pages(pages, total):
         ([(1, "ab"), (1, "cd"), (1, "e")], "5", "abcde", "024"),
         # Something was added meanwhile: the broker begins anew, and so does the client.
         ([(1, "bc"), (2, "ab"), (2, "cd")], "4", "abcd", "022"),
-        # Entries went, or the total is wrong: an empty page is the end.
+        # Entries were deleted, or the total is wrong: an empty page is the end.
         ([(1, "ab"), (1, "")], "9", "ab", "02"),
         ([(1, "")], "9", "", "0"),
     ],
 )
 def test_a_table_may_come_in_pages(pages, total, expected, sequences):
-    asked, respond = _groups_in_pages(pages, total)
+    requests, respond = _groups_in_pages(pages, total)
     found = _run_with_own_server(respond, lambda client, broker: client.groups(broker))
     assert sorted(found) == list(expected)
-    assert [fields["groupSeq"] for fields in asked] == list(sequences)
-    assert "dataVersion" not in asked[0]
-    for fields, (version, _) in zip(asked[1:], pages, strict=False):
+    assert [fields["groupSeq"] for fields in requests] == list(sequences)
+    assert "dataVersion" not in requests[0]
+    for fields, (version, _) in zip(requests[1:], pages, strict=False):
         assert json.loads(fields["dataVersion"]) == {"counter": version, "timestamp": 5}
 
 
@@ -163,14 +163,14 @@ def test_a_refusal_carries_code_and_first_line(code, remark, first_line):
     with ScriptedRocketMq(orders_script()) as cluster:
         cluster.places["broker-a"].override = always((code, b"", remark))
         broker = cluster.address_of("broker-a")
-        for asking in (
+        for call in (
             lambda client: client.connections(broker, "billing"),
             lambda client: client.consume_stats(broker, "billing"),
             lambda client: client.running_info(broker, "billing", "x"),
             lambda client: client.message_request_modes(broker),
             lambda client: client.query_assignment(broker, "billing", "orders", "x"),
         ):
-            failure = run_client(cluster, lambda client, asking=asking: failure_of(asking(client)))
+            failure = run_client(cluster, lambda client, call=call: failure_of(call(client)))
             assert (type(failure), failure.code, failure.remark) == (Refused, code, first_line)
             assert failure.address == broker
 
@@ -191,21 +191,21 @@ def test_the_next_name_server_is_queried_when_one_is_down_or_silent_or_has_no_an
         cluster.stop("name-server-0")
         cluster.places["name-server-1"].is_frozen = True
 
-        async def give_up_the_silent_one(asking):
-            before = cluster.asked["name-server-1", RequestCode.GET_BROKER_CLUSTER_INFO]
-            asking = asyncio.create_task(asking)
-            await until(lambda: cluster.asked["name-server-1", RequestCode.GET_BROKER_CLUSTER_INFO] > before)
+        async def give_up_the_silent_one(call):
+            before = cluster.requests_of["name-server-1", RequestCode.GET_BROKER_CLUSTER_INFO]
+            call = asyncio.create_task(call)
+            await until(lambda: cluster.requests_of["name-server-1", RequestCode.GET_BROKER_CLUSTER_INFO] > before)
             pass_time(LONG_S)
-            return await asking
+            return await call
 
         async def use(client):
             assert (await give_up_the_silent_one(client.cluster_info())).brokers
-            # Whoever answered is asked first from then on.
-            before = dict(cluster.asked)
+            # The server that answered gets the first request from then on.
+            before = dict(cluster.requests_of)
             assert await client.topic_route("orders")
             assert (await client.cluster_info()).brokers
             for code in (RequestCode.GET_BROKER_CLUSTER_INFO, RequestCode.GET_ROUTEINFO_BY_TOPIC):
-                assert cluster.asked["name-server-1", code] == before.get(("name-server-1", code), 0)
+                assert cluster.requests_of["name-server-1", code] == before.get(("name-server-1", code), 0)
 
         run_client(cluster, use, [down, silent, well])
         failure = run_client(
@@ -270,7 +270,7 @@ def test_a_closed_client_is_closed():
             client = RocketMqClient(cluster.name_servers, limits=PATIENT)
             await client.cluster_info()
             waiting = asyncio.create_task(client.connections(place.address, "billing"))
-            await until(lambda: cluster.asked["broker-a", 203])
+            await until(lambda: cluster.requests_of["broker-a", 203])
             await client.close()
             await client.close()
             assert isinstance(await failure_of(waiting), Unreachable)
@@ -286,7 +286,7 @@ def test_whatever_happens_every_call_ends_with_an_answer_or_a_remoting_error(see
     chance = random.Random(seed)
     script = orders_script(("broker-a", "broker-b"), members=3)
     script.groups["billing"].members[0].is_silent = True
-    limits = Limits(
+    limits = ClientLimits(
         request_timeout_s=0.2, relayed_timeout_s=0.1, connect_timeout_s=1.0, first_backoff_s=0.01, longest_backoff_s=0.1
     )
     with ScriptedRocketMq(script, name_servers=2, relay_s=0.3) as cluster:
@@ -313,12 +313,12 @@ def test_whatever_happens_every_call_ends_with_an_answer_or_a_remoting_error(see
             ids = [member.client_id for member in script.groups["billing"].members]
             for _ in range(25):
                 await asyncio.to_thread(disturb)
-                asked = [
+                requests = [
                     *(client.connections(broker, "billing") for broker in brokers * 3),
                     *(client.running_info(broker, "billing", one) for broker in brokers for one in ids),
                     *(client.cluster_info(), client.topic_route("orders")),
                 ]
-                for answer in await asyncio.gather(*asked, return_exceptions=True):
+                for answer in await asyncio.gather(*requests, return_exceptions=True):
                     if isinstance(answer, BaseException):
                         assert isinstance(answer, RemotingError), repr(answer)
             # Then quiet: it must come to rest, and answer.
@@ -355,8 +355,8 @@ def test_a_real_cluster(each_rocketmq, new_rocketmq_member):
         assert (await client.broker_runtime(broker)).version == f"V{cluster.version.replace('.', '_')}"
         assert (await client.topic_configs(broker))[topic].read_queue_nums == 4
         assert group in await client.groups(broker)
-        told = await client.connections(broker, group)
-        assert sorted(connection.client_id for connection in told.connections) == ids
+        reported = await client.connections(broker, group)
+        assert sorted(connection.client_id for connection in reported.connections) == ids
         for member in (one, two):
             info = await client.running_info(broker, group, member.client_id)
             held = [queue for queue in info.queues if queue.topic == topic]
@@ -426,8 +426,8 @@ def test_a_real_cluster_with_access_control_and_tls(version, start, tmp_path, mo
             return await client.topic_configs(broker)
 
         for layer in (tls, None):
-            known = run_client(cluster, use, [cluster.address], tls=layer, credentials=credentials)
-            assert {"orders", "TBW102", "broker-a"} <= set(known)
+            found = run_client(cluster, use, [cluster.address], tls=layer, credentials=credentials)
+            assert {"orders", "TBW102", "broker-a"} <= set(found)
             for stranger in (None, Credentials("monitor", "a guess")):
                 failure = run_client(
                     cluster, lambda client: failure_of(use(client)), [cluster.address], tls=layer, credentials=stranger

@@ -20,7 +20,7 @@ _LONG_S = 60
 
 @contextlib.asynccontextmanager
 async def _peer(behave):
-    """Listen on a port and let a coroutine deal with each connection; answers the address."""
+    """Listen on a port and let a coroutine serve each connection; return the address."""
     tasks = set()
 
     async def handle(reader, writer):
@@ -63,9 +63,9 @@ async def _connected(address, **more):
         await connection.wait_closed()
 
 
-async def _failure(asking):
+async def _failure(task):
     with pytest.raises(RemotingError) as caught:
-        await asking
+        await task
     return caught.value
 
 
@@ -90,8 +90,8 @@ def test_answers_come_in_any_order_between_notices(seed):
 
     async def main():
         async with _peer(behave) as address, _connected(address) as connection:
-            asked = [connection.request(1, {"name": f"request {n}"}, timeout_s=_LONG_S) for n in range(100)]
-            answers = await asyncio.gather(*asked)
+            requests = [connection.request(1, {"name": f"request {n}"}, timeout_s=_LONG_S) for n in range(100)]
+            answers = await asyncio.gather(*requests)
             assert [answer.body for answer in answers] == [f"request {n}".encode() for n in range(100)]
             assert connection.in_flight == 0
 
@@ -118,10 +118,10 @@ def test_a_silent_server_is_given_up_with_all_that_waits():
             waiting = asyncio.create_task(
                 connection.request(RequestCode.GET_CONSUMER_RUNNING_INFO, {}, timeout_s=2 * _LONG_S)
             )
-            asking = asyncio.create_task(_failure(connection.request(105, {}, timeout_s=_LONG_S)))
-            await until(lambda: cluster.asked["name-server-0", 105])
+            task = asyncio.create_task(_failure(connection.request(105, {}, timeout_s=_LONG_S)))
+            await until(lambda: cluster.requests_of["name-server-0", 105])
             pass_time(_LONG_S)
-            failure = await asking
+            failure = await task
             assert isinstance(failure, TimedOut)
             assert (failure.code, failure.timeout_s, failure.address) == (105, _LONG_S, cluster.name_servers[0])
             assert not connection.is_open
@@ -162,12 +162,12 @@ def test_a_silent_member_is_waited_for_no_longer_than_its_broker_does():
         async with _connected(cluster.address_of("broker-a")) as connection:
             fields = {"consumerGroup": "billing", "clientId": "silent"}
             limits = {"timeout_s": _LONG_S, "relayed_s": 2 * _LONG_S}
-            asking = asyncio.create_task(
+            task = asyncio.create_task(
                 _failure(connection.request(307, fields, **limits, on_end=lambda: ended.append(1)))
             )
             await until(lambda: cluster.relayed["silent"] == 1)
             pass_time(_LONG_S)
-            assert isinstance(await asking, TimedOut)
+            assert isinstance(await task, TimedOut)
             # The broker has still to do with it.
             assert (connection.is_open, connection.in_flight, ended) == (True, 1, [])
             assert (await connection.request(28, {}, timeout_s=_LONG_S)).code == ResponseCode.SUCCESS
@@ -175,12 +175,12 @@ def test_a_silent_member_is_waited_for_no_longer_than_its_broker_does():
             await until(lambda: not connection.in_flight)
             assert ended == [1]
             # Now the broker says nothing either: it is believed to have done with it after `relayed_s`.
-            asking = asyncio.create_task(
+            task = asyncio.create_task(
                 _failure(connection.request(307, fields, **limits, on_end=lambda: ended.append(2)))
             )
             await until(lambda: cluster.relayed["silent"] == 2)
             pass_time(_LONG_S)
-            assert isinstance(await asking, TimedOut)
+            assert isinstance(await task, TimedOut)
             assert (connection.in_flight, ended) == (1, [1])
             pass_time(_LONG_S)
             await until(lambda: not connection.in_flight)
@@ -214,11 +214,11 @@ def test_a_server_that_closes_or_sends_garbage_ends_all_that_waits(sent, kind):
     async def main():
         ended = []
         async with _peer(behave) as address, _connected(address) as connection:
-            asked = [
+            requests = [
                 connection.request(n, {}, timeout_s=_LONG_S, relayed_s=_LONG_S, on_end=lambda: ended.append(1))
                 for n in range(3)
             ]
-            failures = await asyncio.gather(*asked, return_exceptions=True)
+            failures = await asyncio.gather(*requests, return_exceptions=True)
             assert [type(failure) for failure in failures] == [kind] * 3
             assert {failure.address for failure in failures} == {address}
             assert len({id(failure) for failure in failures}) == 3
@@ -281,11 +281,11 @@ def test_a_server_that_does_not_read_holds_requests_back_and_not_the_client():
     async def main():
         async with _peer(behave) as address, _connected(address) as connection:
             body = b"x" * 8_000_000
-            asked = [connection.request(n, {}, body, timeout_s=_LONG_S) for n in range(5)]
-            asking = asyncio.gather(*asked, return_exceptions=True)
+            requests = [connection.request(n, {}, body, timeout_s=_LONG_S) for n in range(5)]
+            task = asyncio.gather(*requests, return_exceptions=True)
             await until(lambda: connection.in_flight == 5)
             pass_time(_LONG_S)
-            failures = await asking
+            failures = await task
             assert {type(failure) for failure in failures} <= {TimedOut, Unreachable}
             assert (connection.in_flight, connection.is_open) == (0, False)
 
@@ -296,11 +296,11 @@ def test_cancelling_gives_the_place_back():
     async def main(cluster):
         ended = []
         async with _connected(cluster.name_servers[0]) as connection:
-            asking = asyncio.create_task(connection.request(106, {}, timeout_s=_LONG_S, on_end=lambda: ended.append(1)))
+            task = asyncio.create_task(connection.request(106, {}, timeout_s=_LONG_S, on_end=lambda: ended.append(1)))
             await asyncio.sleep(0)
-            asking.cancel()
+            task.cancel()
             with pytest.raises(asyncio.CancelledError):
-                await asking
+                await task
             assert (connection.in_flight, ended, connection.is_open) == (0, [1], True)
 
     with ScriptedRocketMq(Script()) as cluster:
@@ -341,8 +341,8 @@ def test_tls(tls_of_this_machine):
 
     async def main(cluster):
         async with _connected(cluster.name_servers[0], tls=client) as connection:
-            asked = [connection.request(106, {}, timeout_s=_LONG_S) for _ in range(50)]
-            assert {answer.code for answer in await asyncio.gather(*asked)} == {0}
+            requests = [connection.request(106, {}, timeout_s=_LONG_S) for _ in range(50)]
+            assert {answer.code for answer in await asyncio.gather(*requests)} == {0}
 
     with ScriptedRocketMq(Script(), tls=server) as cluster:
         asyncio.run(main(cluster))
@@ -367,9 +367,9 @@ def test_a_handshake_without_an_answer_is_unreachable(tls_of_this_machine):
 
     async def main():
         async with _peer(behave) as address:
-            asking = asyncio.create_task(_failure(connect(address, timeout_s=_LONG_S, tls=client)))
+            task = asyncio.create_task(_failure(connect(address, timeout_s=_LONG_S, tls=client)))
             await until(lambda: greeted)
             pass_time(_LONG_S)
-            assert isinstance(await asking, Unreachable)
+            assert isinstance(await task, Unreachable)
 
     asyncio.run(main())

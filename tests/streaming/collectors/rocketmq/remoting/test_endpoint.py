@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from streaming.collectors.rocketmq.remoting.client import Limits
+from streaming.collectors.rocketmq.remoting.client import ClientLimits
 from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
 from streaming.collectors.rocketmq.remoting.errors import ProtocolError, Refused, RemotingError, TimedOut, Unreachable
 from streaming.collectors.rocketmq.remoting.signing import Credentials, sign
@@ -27,10 +27,10 @@ def test_many_requests_share_one_connection_and_wait_for_their_place():
         place.delay_s = 0.01
 
         async def use(client):
-            asked = [client.connections(place.address, "billing") for _ in range(300)]
-            assert len(await asyncio.gather(*asked)) == 300
+            requests = [client.connections(place.address, "billing") for _ in range(300)]
+            assert len(await asyncio.gather(*requests)) == 300
 
-        run_client(cluster, use, limits=Limits(request_timeout_s=LONG_S, requests_in_flight=7))
+        run_client(cluster, use, limits=ClientLimits(request_timeout_s=LONG_S, requests_in_flight=7))
         assert place.waiting_most <= 7
         assert (place.accepted, cluster.connections_most) == (1, 1)
 
@@ -44,11 +44,11 @@ def test_silent_members_hold_only_the_places_of_members():
 
         async def use(client):
             ids = [silent.client_id, still.client_id]
-            asked = [client.running_info(broker, "billing", one, timeout_s=1.0) for one in ids]
-            asking = asyncio.gather(*asked, return_exceptions=True)
+            requests = [client.running_info(broker, "billing", one, timeout_s=1.0) for one in ids]
+            task = asyncio.gather(*requests, return_exceptions=True)
             await until(lambda: [cluster.relayed[one] for one in ids] == [1, 1])
             pass_time(1.0)
-            assert [type(one) for one in await asking] == [TimedOut] * 2
+            assert [type(one) for one in await task] == [TimedOut] * 2
             # Both places are held until the broker itself gives up; what is no business of members goes on.
             next_one = asyncio.create_task(client.running_info(broker, "billing", well.client_id))
             for _ in range(20):
@@ -56,14 +56,16 @@ def test_silent_members_hold_only_the_places_of_members():
             assert cluster.relayed[well.client_id] == 0
             cluster.give_up_silent_members()
             assert (await next_one).strategy is not None
-            # To whom waits long enough, the broker's own word comes.
+            # A request that waits long enough gets the broker's own answer.
             waiting = asyncio.create_task(failure_of(client.running_info(broker, "billing", silent.client_id)))
             await until(lambda: cluster.relayed[silent.client_id] == 2)
             cluster.give_up_silent_members()
             failure = await waiting
             assert (type(failure), failure.code) == (Refused, ResponseCode.CONSUME_MSG_TIMEOUT)
 
-        run_client(cluster, use, limits=Limits(request_timeout_s=LONG_S, relayed_timeout_s=LONG_S, relayed_in_flight=2))
+        run_client(
+            cluster, use, limits=ClientLimits(request_timeout_s=LONG_S, relayed_timeout_s=LONG_S, relayed_in_flight=2)
+        )
 
 
 def test_a_cancelled_request_returns_its_place():
@@ -73,15 +75,15 @@ def test_a_cancelled_request_returns_its_place():
 
         async def use(client):
             for number in range(3):
-                asking = asyncio.create_task(client.broker_runtime(place.address))
-                await until(lambda number=number: cluster.asked["broker-a", 28] > number)
-                asking.cancel()
+                task = asyncio.create_task(client.broker_runtime(place.address))
+                await until(lambda number=number: cluster.requests_of["broker-a", 28] > number)
+                task.cancel()
                 with pytest.raises(asyncio.CancelledError):
-                    await asking
+                    await task
             place.is_frozen = False
             assert await client.broker_runtime(place.address)
 
-        run_client(cluster, use, limits=Limits(request_timeout_s=LONG_S, requests_in_flight=1))
+        run_client(cluster, use, limits=ClientLimits(request_timeout_s=LONG_S, requests_in_flight=1))
 
 
 def test_a_broker_that_comes_back_is_queried_again():
@@ -112,10 +114,10 @@ def test_a_broker_that_hangs_is_given_up_and_queried_again_when_it_wakes():
         async def use(client):
             assert await client.connections(place.address, "billing")
             place.is_frozen = True
-            asking = asyncio.create_task(failure_of(client.connections(place.address, "billing")))
-            await until(lambda: cluster.asked["broker-a", RequestCode.GET_CONSUMER_CONNECTION_LIST] == 2)
+            task = asyncio.create_task(failure_of(client.connections(place.address, "billing")))
+            await until(lambda: cluster.requests_of["broker-a", RequestCode.GET_CONSUMER_CONNECTION_LIST] == 2)
             pass_time(LONG_S)
-            assert isinstance(await asking, TimedOut)
+            assert isinstance(await task, TimedOut)
             assert client.connections_open == 0
             place.is_frozen = False
             answered = False
@@ -147,12 +149,14 @@ def test_a_server_that_never_answers_is_tried_ever_less_often():
             assert max(waits) <= 0.1 * 2**4
             # Hundreds of requests that fail without waiting, and not one connection more.
             accepted = place.accepted
-            asked = [client.connections(place.address, "billing") for _ in range(200)]
-            failures = await asyncio.gather(*asked, return_exceptions=True)
+            requests = [client.connections(place.address, "billing") for _ in range(200)]
+            failures = await asyncio.gather(*requests, return_exceptions=True)
             assert {type(one) for one in failures} <= {Unreachable, ProtocolError}
             assert place.accepted <= accepted + 1
 
-        run_client(cluster, use, limits=Limits(request_timeout_s=LONG_S, first_backoff_s=0.1, longest_backoff_s=LONG_S))
+        run_client(
+            cluster, use, limits=ClientLimits(request_timeout_s=LONG_S, first_backoff_s=0.1, longest_backoff_s=LONG_S)
+        )
 
 
 def test_a_connection_that_has_answered_is_made_again_at_once():
@@ -166,7 +170,7 @@ def test_a_connection_that_has_answered_is_made_again_at_once():
                 await until(lambda: client.connections_open == 0)
             assert place.accepted == 5
 
-        run_client(cluster, use, limits=Limits(request_timeout_s=LONG_S, first_backoff_s=LONG_S))
+        run_client(cluster, use, limits=ClientLimits(request_timeout_s=LONG_S, first_backoff_s=LONG_S))
 
 
 def test_a_server_that_shuts_down_is_unreachable_until_it_is_back():
@@ -187,10 +191,10 @@ def test_a_server_that_shuts_down_is_unreachable_until_it_is_back():
 
 def test_requests_are_signed():
     credentials = Credentials("key", "secret", "token")
-    seen = []
+    observed = []
     with ScriptedRocketMq(orders_script()) as cluster:
         place = cluster.places["broker-a"]
-        place.override = seen.append
+        place.override = observed.append
         broker = place.address
 
         async def use(client):
@@ -198,5 +202,5 @@ def test_requests_are_signed():
             await client.query_assignment(broker, "billing", "orders", "x")
 
         run_client(cluster, use, credentials=credentials)
-    assert dict(seen[0].fields) == sign({"consumerGroup": "billing"}, b"", credentials)
-    assert dict(seen[1].fields) == sign({}, seen[1].body, credentials)
+    assert dict(observed[0].fields) == sign({"consumerGroup": "billing"}, b"", credentials)
+    assert dict(observed[1].fields) == sign({}, observed[1].body, credentials)
