@@ -169,27 +169,26 @@ def _departures(
     evidence = [one for one in group.evidence if one.time <= at]
     departures = match_departures([group.members[one] for one in sorted(gone)], snapshot.departures or ())
     for member_id in sorted(gone):
-        last = view.last_heartbeat_or_none(member_id, at)
-        counting = [one for one in evidence if last is None or one.time >= last or one.member_id != member_id]
-        found[member_id] = _departure(counting, member_id, departures.get(member_id), inferred, at, event_id)
+        # What is older than its session, or than its last heartbeat, is of an earlier one.
+        since = max(group.members[member_id].joined_at, view.last_heartbeat_or_none(member_id, at) or 0)
+        own = [one for one in evidence if one.member_id == member_id and one.time >= since]
+        found[member_id] = _departure(own, departures.get(member_id), inferred.get(member_id), at, event_id)
     return found
 
 
 def _departure(
-    evidence: Sequence[Evidence],
-    member_id: str,
+    own: Sequence[Evidence],
     departure: Departure | None,
-    inferred: Mapping[str, Inferred],
+    inferred: Inferred | None,
     at: int,
     event_id: str,
 ) -> DepartureCause:
     """Return how a member departed: from an event or the snapshot, else from its commits, else ``member_gone``."""
-    for one in reversed(evidence):
-        if one.member_id == member_id and one.kind in ("member_left", "session_expired"):
+    for one in reversed(own):
+        if one.kind in ("member_left", "session_expired"):
             return DepartureCause(one.kind, min(one.time, at), one.detail, one.event_id or event_id)
-    if member_id in inferred and (departure is None or departure.kind == "gone"):
-        found = inferred[member_id]
-        return DepartureCause(found.kind, at, f"{INFERRED}: {found.evidence}", event_id)
+    if inferred is not None and (departure is None or departure.kind == "gone"):
+        return DepartureCause(inferred.kind, at, f"{INFERRED}: {inferred.evidence}", event_id)
     return departure_cause(departure, at, event_id)
 
 
@@ -211,6 +210,8 @@ def _evidence_left(
             return True
         if one.kind in ("session_expired", "member_joined") and one.member_id in shown_members:
             return False
+        if one.kind == "member_left" and ("member_joined", one.member_id, None) in shown:
+            return False  # of a session before this one
         if one.topic is not None and one.topic not in topics:
             return False
         return (one.kind, one.member_id, one.topic) not in shown and one.member_id not in gone

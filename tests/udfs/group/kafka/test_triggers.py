@@ -170,6 +170,19 @@ def test_evidence_reported_after_its_generation_was_written_causes_nothing() -> 
     assert script.run(500).decided()[1:] == ["100 #2 2->1 member_gone:a", "400 #3 1->1 unexplained"]
 
 
+def test_a_leave_that_a_late_generation_overtakes_is_no_cause_of_a_later_end() -> None:
+    script = Script()
+    script.snapshot(100, 6, {"a": ["t"], "b": ["t"]}, strategy="range")
+    script.leave(205, "b")
+    script.run(300)
+    script.snapshot(204, 7, {"a": ["t"]}, strategy="range")
+    script.snapshot(400, 8, {"a": ["t"], "b": ["t"]}, strategy="range")
+    script.snapshot(500, 9, {"a": ["t"]}, strategy="range")
+    assert script.run(600).decided()[1:] == [
+        "204 #7 2->1 member_gone:b", "400 #8 1->2 member_joined:b", "500 #9 2->1 member_gone:b"
+    ]  # fmt: skip
+
+
 def test_a_late_leave_from_before_a_session_is_no_cause_of_its_end() -> None:
     script = Script()
     script.snapshot(100, 6, {"a": ["t"], "b": ["t"]}, strategy="range")
