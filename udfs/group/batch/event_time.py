@@ -28,6 +28,7 @@ class BeforeEventTime:
         exempt: Members that were replaced by another id, which both report: their changes never cancel out.
         repeated: Causes of this time that were causes of what is pending already.
         triggers, changed_at, changes: How many causes and changes had been written, and the newest change's time.
+        last_applied: The time of the last change or snapshot before.
     """
 
     def __init__(self, group: Group, changes: int) -> None:
@@ -41,6 +42,7 @@ class BeforeEventTime:
         self.repeated: list[Trigger] = []
         self.triggers = 0 if group.pending is None else len(group.pending.triggers)
         self.changed_at = 0 if group.pending is None else group.pending.changed_at
+        self.last_applied = group.last_applied
         self.changes = changes
 
     def note_member(self, member_id: str) -> None:

@@ -89,7 +89,7 @@ def queues_shown(
         used = named.get(topic, set())
         if infos is None:
             guessed.append(topic)
-        if topic in kept:
+        if topic in kept and (infos is None or topic in counts):
             # Queues of an earlier assignment still exist, even if a cooperative rebalance has not assigned them yet,
             # unless newer metadata lacks them.
             used = used | {queue for queue in view.group.reported if queue[0] == topic}

@@ -28,6 +28,16 @@ def test_an_expiry_comes_after_the_events_of_its_time_in_the_same_rebalance() ->
     assert written[1:] == [f"{10 + KAFKA_TIMEOUT} #2 1->1 session_expired:a member_joined:b"]
 
 
+def test_what_is_older_than_changes_that_cancel_out_is_not_late() -> None:
+    script = Script()
+    script.join(10, "a")
+    script.leave(30, "a")
+    script.join(30, "a")
+    script.run(40)
+    script.join(20, "b")
+    assert script.run(50).decided()[1:] == ["20 #2 1->2 member_joined:b"]
+
+
 def test_a_first_description_in_several_events_of_one_time_is_one_change() -> None:
     script = Script("rocketmq")
     script.queues(0, "t", 2)

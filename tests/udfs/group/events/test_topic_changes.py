@@ -270,5 +270,6 @@ def test_what_is_held_of_a_topic_without_subscribers_shows_none_of_its_queues() 
     script.snapshot(20, 2, {"a": ["u"], "b": ["u"]}, strategy="range")
     script.queues(30, "t", 0)
     script.snapshot(40, 3, {"a": ["u"], "b": ["t", "u"]}, strategy="range")
-    script.run(50)
-    assert [row.queues_after for row in script.rebalances] == [2, 0, 0]
+    script.snapshot(50, 4, {"a": ["u"], "b": ["t", "u"]}, strategy="range")
+    script.run(60)
+    assert [row.queues_after for row in script.rebalances] == [2, 0, 0, 0]
