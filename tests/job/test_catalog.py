@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.job.commands import CONFIG, Ended, ManyRuns
-from tests.job.recordings import Line, cut, disordered, write_files
+from tests.job.recordings import cut, disordered, fleet_lines, write_files
 from tests.job.table_bags import bags_of, differences, repeated_keys
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -36,8 +36,12 @@ def run(runs: ManyRuns, tmp_path: Path) -> Callable[..., Ended]:
 
 
 def test_a_job_into_a_catalogue_that_is_started_again_writes_the_rows_of_one_into_a_folder(
-    whole: Path, lines: list[Line], run: Callable[..., Ended], runs: ManyRuns, tmp_path: Path
+    run_once: Callable[..., Ended], run: Callable[..., Ended], runs: ManyRuns, tmp_path: Path
 ) -> None:
+    lines = fleet_lines(seed=11, duration_ms=30_000, groups=6)
+    write_files(tmp_path / "whole/events", cut(lines, 1))
+    assert run_once(tmp_path / "whole/events", tmp_path / "whole", "--flush").exit_code == 0
+    whole = tmp_path / "whole/tables"
     hive = _HIVE.format(place=tmp_path)
     events = tmp_path / "events"
     arguments = ["run", "--events", events, "--tables", _SCHEMA, "--checkpoint", tmp_path / "checkpoint", "--once"]
