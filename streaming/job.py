@@ -237,6 +237,8 @@ class Job:
             self._pass(start, losses)
         if flush and not self.stop.is_requested:
             clusters = clusters_of(spark, self._checkpoint.query)
+            if not clusters:
+                _log.warning("nothing was read, now or before", events=str(self.settings.events.folder))
             ControlFolder(self._checkpoint.control).mark("flush", {cluster: {} for cluster in clusters})
             self._pass(start, losses)
 
@@ -363,6 +365,8 @@ def _last_batch(query: StreamingQuery) -> int | None:
 
 def clusters_of(spark: SparkSession, checkpoint: Place) -> list[str]:
     """Return the clusters that a checkpoint's state knows, also those of which nothing was decided yet."""
+    if next((checkpoint / "commits").glob("[0-9]*"), None) is None:
+        return []  # Spark refuses to read the state of a query without a batch.
     # Access to queries starts their manager, without whose coordinator no state store loads.
     _ = spark.streams.active
     keys = spark.read.format("statestore").load(hadoop_uri(checkpoint)).selectExpr("key.cluster AS cluster").distinct()

@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import subprocess
+import urllib.request
 import zipfile
 from email import message_from_bytes
 from pathlib import Path
@@ -21,19 +23,27 @@ def content(wheel):
 
 
 @pytest.fixture
-def run(installed_monitor, tmp_path):
-    """Run the command of the installed wheel in a folder of its own."""
+def start(installed_monitor, tmp_path):
+    """Start the command of the installed wheel in a folder of its own."""
+    env = {name: os.environ[name] for name in ("PATH", "HOME", "REBALANCE_MONITOR_CACHE") if name in os.environ}
+
+    def start(*arguments):
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            [installed_monitor, *arguments], cwd=tmp_path, env=env, stdout=pipe, stderr=pipe, text=True
+        )
+
+    return start
+
+
+@pytest.fixture
+def run(start):
+    """Run the command of the installed wheel to its end."""
 
     def run(*arguments):
-        return subprocess.run(
-            [installed_monitor, *arguments],
-            cwd=tmp_path,
-            env={name: os.environ[name] for name in ("PATH", "HOME", "REBALANCE_MONITOR_CACHE") if name in os.environ},
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=False,
-        )
+        with start(*arguments) as process:
+            out, err = process.communicate(timeout=200)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     return run
 
@@ -75,6 +85,79 @@ def test_installed_alone_it_runs_the_job_and_shows_the_tables(run):
     shown = run("show", "rebalances", "--tables", "fleet/tables", "--json")
     first, *_ = map(json.loads, shown.stdout.splitlines())
     assert first["trigger"]
+    assigned = run("show", "assignments", "--tables", "fleet/tables", "--json")
+    queue, *_ = map(json.loads, assigned.stdout.splitlines())
+    owned = run("who-owned", queue["topic"], str(queue["queue_id"]), "--tables", "fleet/tables")
+    assert queue["topic"] in owned.stdout, owned.stderr
+    explained = run("explain", first["rebalance_id"], "--tables", "fleet/tables")
+    assert first["group_id"] in explained.stdout, explained.stderr
+    state = run("state", "show", "--checkpoint", "fleet/checkpoint", "--json")
+    assert sum(json.loads(line)["members"] for line in state.stdout.splitlines()) > 0, state.stderr
+    exported = run("state", "export", "--checkpoint", "fleet/checkpoint", "--out", "fleet/state")
+    assert exported.stdout.endswith(" files in fleet/state\n"), exported.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_installed_alone_it_shows_the_demo_and_rolls_its_state_back(run):
+    shown = run("demo", "--for", "5s")
+    assert shown.returncode == 0, shown.stderr[-3000:]
+    rolled = run("state", "rollback", "--checkpoint", "demo/checkpoint")
+    assert "Traceback" not in rolled.stderr
+    assert "batch" in rolled.stdout + rolled.stderr
+
+
+def test_installed_alone_it_serves_pages(start, tmp_path):
+    write_story(tmp_path / "tables")
+    with start("serve", "--port", "0") as server:
+        try:
+            address = next(line for line in server.stderr if line.startswith("pages: ")).split()[1]
+            page = _get(address)
+            assert "orders" in page
+            files = re.findall(r'"/(static/[^"]+)"', page)
+            assert files
+            for file in files:
+                assert _get(f"{address}{file}"), file
+            assert json.loads(_get(f"{address}api/v1/groups"))
+        finally:
+            server.terminate()
+            server.communicate(timeout=60)
+    assert server.returncode == 0
+
+
+def _get(url):
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        return answer.read().decode()
+
+
+def test_installed_alone_it_packs_itself(run, tmp_path):
+    packed = run("pack", "--out", "packed")
+    assert packed.returncode == 0, packed.stderr
+    with zipfile.ZipFile(tmp_path / "packed/rebalance-monitor.zip") as code:
+        assert {"streaming/job.py", "udfs/stateful.py", "streaming/conf/default.toml"} <= set(code.namelist())
+    assert any("delta-spark" in jar.name for jar in (tmp_path / "packed/jars").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refused"),
+    [
+        ("collect --kafka 127.0.0.1:1 --cluster c --once --out events", "no Kafka broker can be reached"),
+        ("alerts --once", "no channel is configured"),
+    ],
+)
+def test_installed_alone_it_names_what_it_lacks(run, tmp_path, arguments, refused):
+    write_story(tmp_path / "tables")
+    done = run(*arguments.split())
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert refused in done.stderr
+
+
+def test_each_command_is_run_from_the_wheel(run):
+    listed = run("--help").stdout.partition("Commands:")[2]
+    commands = re.findall(r"^  ([a-z-]+) ", listed, re.MULTILINE)
+    tests = Path(__file__).read_text()
+    assert "explain" in commands
+    assert [one for one in commands if not re.search(rf'"{one}[ "]', tests)] == []
 
 
 @pytest.mark.parametrize(

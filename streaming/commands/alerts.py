@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from typing import Annotated
 
 import typer
 
-from streaming.commands.options import ConfigOption, TablesOption
+from streaming.commands.options import ConfigOption, TablesOption, reader_settings
 
 
 def alerts(
@@ -27,13 +26,10 @@ def alerts(
     from streaming.alerts import service
     from streaming.machine import logs
     from streaming.machine.stop_request import StopRequest
-    from streaming.settings.locations import hand_on
-    from streaming.settings.model import load
     from streaming.terminal.output import answering
     from streaming.views.reader import Reader
 
-    settings = load(config, {"job.tables": tables}, os.environ)
-    hand_on(settings.storage.plain_options(), os.environ)
+    settings = reader_settings(config, {"job.tables": tables})
     logs.configure(settings.log.level, settings.log.format)
     root = settings.job.tables
     with answering():

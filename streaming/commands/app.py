@@ -26,6 +26,7 @@ from streaming.commands.who_owned import who_owned
 from streaming.settings.errors import SettingsError
 from streaming.setup.errors import SetupError
 from streaming.spark.checkpoint import CheckpointError
+from streaming.stores.failure import is_of_delta, one_line
 from streaming.tables.errors import TableError
 from udfs.model.errors import StateVersionError
 
@@ -74,7 +75,12 @@ def run_app() -> None:
     except OSError as error:
         # A full disk, a folder that was taken away: what had begun is cut off.
         place = f"{error.filename}: " if error.filename else ""
-        _complain(f"error: {place}{error.strerror or error}", exit_code=FAILED)
+        _complain(f"error: {place}{error.strerror or one_line(error)}", exit_code=FAILED)
+    except Exception as error:
+        if not is_of_delta(error):
+            raise
+        # A damaged log, or a right that was taken away meanwhile.
+        _complain(f"error: the tables cannot be used: {one_line(error)}", exit_code=FAILED)
 
 
 def _open_what_was_closed() -> None:

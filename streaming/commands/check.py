@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -79,8 +78,11 @@ def check(
     the settings [widespread], are named and do not count. Unknown: the tables cannot be
     read or do not know --cluster or --group, or the arguments cannot be used.
     """
+    from deltalake.exceptions import DeltaError
+
     from streaming.commands.options import span_ms, time_ms
     from streaming.settings.errors import SettingsError
+    from streaming.stores.failure import one_line
 
     at_ms, window_ms = time_ms("--at", at), span_ms(window, "--window")
     overrides: dict[str, object] = {"job.tables": tables, "check.window_ms": window_ms}
@@ -90,6 +92,8 @@ def check(
         found = _evaluated(overrides, config, at_ms, cluster, group, ignore or [])
     except SettingsError as error:
         _unknown("; ".join(error.mistakes), as_json=as_json)
+    except (OSError, DeltaError) as error:
+        _unknown(one_line(error), as_json=as_json)
     except Exception as error:  # noqa: BLE001 - whatever keeps the tables from being read, the state is unknown
         _unknown(str(error) or type(error).__name__, as_json=as_json)
     if as_json:
@@ -116,14 +120,12 @@ def _objective(text: str) -> dict[str, object]:
 def _evaluated(
     overrides: dict[str, object], config: Any, at_ms: int | None, cluster: str | None, group: str | None, ignored: Any
 ) -> Evaluation:
+    from streaming.commands.options import reader_settings
     from streaming.machine.clock import now_ms
-    from streaming.settings.locations import hand_on
-    from streaming.settings.model import load
     from streaming.views.objectives import evaluate, last_commit_ms, require_present
     from streaming.views.reader import Reader
 
-    settings = load(config, overrides, os.environ)
-    hand_on(settings.storage.plain_options(), os.environ)
+    settings = reader_settings(config, overrides)
     root, at = settings.job.tables, now_ms() if at_ms is None else at_ms
     reader = Reader(root)
     require_present(reader, cluster, group)

@@ -40,7 +40,7 @@ from streaming.commands.cluster_options import (
 )
 from streaming.commands.options import ConfigOption, path_option
 from streaming.settings.errors import SettingsError
-from streaming.settings.locations import Location, absolute, folder_of, hand_on
+from streaming.settings.locations import Location, absolute, folder_of, hand_on, location_of, without_key
 from streaming.setup.errors import SetupError
 from streaming.stores.access import require_stores
 from streaming.stores.locks import Guard, exclusive_use
@@ -161,7 +161,7 @@ def _place(
         try:
             return absolute(folder_of(places[0])), None
         except ValueError as error:
-            mistakes.append(f"--out {places[0]}: {error}")
+            mistakes.append(f"--out {without_key(str(places[0]))}: {error}")
             return None, None
     topic = kafka_events or str(out).removeprefix(_TO_TOPIC)
     name = topic.rpartition("/")[2]
@@ -207,7 +207,15 @@ def _unfit_logs(settings: Settings, kafka_log: list[str], topic: str | None) -> 
     if not settings.followed():
         mistakes += _without_broker(settings, topic)
     files = [one for one in kafka_log if one != STDIN and not has_magic(one)]
-    return mistakes + [f"--kafka-log {one}: there is no such file" for one in files if not Path(one).is_file()]
+    return mistakes + [f"--kafka-log {without_key(one)}: {_no_file(one)}" for one in files if not Path(one).is_file()]
+
+
+def _no_file(text: str) -> str:
+    try:
+        is_local = isinstance(location_of(text), Path)
+    except ValueError as error:
+        return str(error)
+    return "there is no such file" if is_local else "is on a store; brokers' logs are read from this machine's disk"
 
 
 def _events_servers(settings: Settings) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from streaming.settings.locations import Location, hand_on, location_of, tables_of
+from streaming.settings.locations import Location, folder_of, hand_on, location_of, tables_of, without_key
 from streaming.stores.access import require_stores
+
+if TYPE_CHECKING:
+    from streaming.settings.model import Settings
 
 
 def path_option(help_text: str, metavar: str = "DIR") -> Any:
@@ -24,7 +27,7 @@ def location_option(help_text: str, metavar: str = "DIR") -> Any:
 
 
 def _given_folder(text: str) -> str:
-    return _given_location(text, location_of)
+    return _given_location(text, folder_of)
 
 
 def _given_location(text: str, read: Callable[[object], Location] = tables_of) -> str:
@@ -32,7 +35,7 @@ def _given_location(text: str, read: Callable[[object], Location] = tables_of) -
         read(text)
     except ValueError as error:
         raise typer.BadParameter(
-            f"{text}: {error}" if text.strip() else "is empty; . is the folder in which the command runs"
+            f"{without_key(text)}: {error}" if text.strip() else "is empty; . is the folder in which the command runs"
         ) from error
     return text
 
@@ -44,7 +47,7 @@ def _given_path(text: str | Path) -> Path:
     try:
         location = location_of(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text}: {error}") from error
+        raise typer.BadParameter(f"{without_key(str(text))}: {error}") from error
     if not isinstance(location, Path):
         raise typer.BadParameter(f"{text}: is on a store; this must be on the disk of this machine")
     return location
@@ -74,12 +77,21 @@ def tables_root(tables: str | None) -> Location:
     """Return the root of the tables: that of the option, else of the settings."""
     if tables is not None and isinstance(tables_of(tables), Path):
         return tables_of(tables)
+    return reader_settings(None, {"job.tables": tables}).job.tables
+
+
+def reader_settings(config: Path | None, overrides: Mapping[str, object]) -> Settings:
+    """Load the settings of a command that reads the tables.
+
+    Raises:
+        SettingsError: They cannot be used, or the tables' store cannot be read.
+    """
     from streaming.settings.model import load
 
-    settings = load(None, {"job.tables": tables}, os.environ)
+    settings = load(config, overrides, os.environ)
     hand_on(settings.storage.plain_options(), os.environ)
     require_stores({"--tables": settings.job.tables}, writes=False)
-    return settings.job.tables
+    return settings
 
 
 def time_ms(option: str, text: str | None) -> int | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import closing
 from typing import Annotated
 
 import typer
 
-from streaming.commands.options import ConfigOption, TablesOption
+from streaming.commands.options import ConfigOption, TablesOption, reader_settings
 
 
 def serve(
@@ -27,13 +26,9 @@ def serve(
     from streaming.alerts.follower import AlertsStatus
     from streaming.machine import logs
     from streaming.machine.stop_request import StopRequest
-    from streaming.settings.locations import hand_on
-    from streaming.settings.model import load
     from streaming.terminal.output import answering
 
-    overrides = {"job.tables": tables, "dashboard.host": host, "dashboard.port": port}
-    settings = load(config, overrides, os.environ)
-    hand_on(settings.storage.plain_options(), os.environ)
+    settings = reader_settings(config, {"job.tables": tables, "dashboard.host": host, "dashboard.port": port})
     logs.configure(settings.log.level, settings.log.format)
     with answering():
         status = AlertsStatus()

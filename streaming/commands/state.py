@@ -111,7 +111,10 @@ def _opened(folder: str | None, out: Location | None = None) -> Iterator[tuple[S
     checkpoint = Checkpoint(settings.job.checkpoint)
     identity = checkpoint.read()
     if identity is None or not (checkpoint.query / "commits").is_dir():
-        raise CheckpointError(f"{settings.job.checkpoint} holds no state yet: no batch has completed")
+        raise CheckpointError(
+            f"{settings.job.checkpoint} holds no state yet: no batch has completed. Name the job's checkpoint with"
+            " --checkpoint DIR."
+        )
     rules = msgspec.structs.replace(settings.rules(), shards=identity.shards)
     spark = start_session(settings, log_file=checkpoint.log_file("state.log"))
     try:

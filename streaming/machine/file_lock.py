@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from streaming.machine.clock import now_ms
 from streaming.setup.errors import SetupError
 
 # Some network file systems know no locks: there, nothing is guarded.
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL})
+_MOST_BYTES = 1024
 
 
 @contextmanager
 def exclusive_lock(lock_file: Path, *, problem: str, remedy: str) -> Iterator[None]:
-    """Hold the lock while inside. The file stays; its folder must be there.
+    """Hold the lock while inside. The file stays, with its last holder; its folder must be there.
 
     Raises:
         SetupError: Another holds it, which is then the problem.
@@ -28,10 +32,23 @@ def exclusive_lock(lock_file: Path, *, problem: str, remedy: str) -> Iterator[No
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise SetupError(problem, remedy) from error
+            raise SetupError(f"{problem}{_holder(lock)}", remedy) from error
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
+        # For errors of others only: a full disk does not keep the lock from being held.
+        with contextlib.suppress(OSError):
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, f"{os.getpid()} {now_ms()} {socket.gethostname()}".encode(), 0)
         yield
     finally:
         os.close(lock)
+
+
+def _holder(lock: int) -> str:
+    """Return who holds the lock, and for how long, as the holder wrote it; empty if that is not known."""
+    try:
+        pid, since_ms, host = os.pread(lock, _MOST_BYTES, 0).decode().split()
+        return f": process {int(pid)} on {host} has held it for {max(0, now_ms() - int(since_ms)) // 1000} s"
+    except (OSError, ValueError):
+        return ""

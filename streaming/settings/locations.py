@@ -15,10 +15,16 @@ _KNOWN = f"a folder, file, {', '.join(STORES)} and s3a are known"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=/)")
 # With a known scheme, too: s3:lake is no folder that anybody wants.
 _STORE = re.compile(rf"({'|'.join(STORES)}|s3a|file):", re.IGNORECASE)
+# What begins so is no name that anybody gives to a folder here; each would become one.
+_MISTAKEN = (
+    (re.compile(r"[A-Za-z]:[\\/]|\\\\"), f"is a path of Windows; {_KNOWN}"),
+    (re.compile(r"~(/|$)"), "begins with ~, which is replaced by a shell and not here; write the whole path"),
+    (re.compile(r"kafka:"), "names a Kafka topic: collect takes one as --out, run as --kafka-events"),
+)
 # What stands between // and the next slash.
 _AUTHORITIES = {
-    "s3": (re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+"), "bucket: write s3://BUCKET/PATH"),
-    "gs": (re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+"), "bucket: write gs://BUCKET/PATH"),
+    "s3": (re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+"), "bucket (letters, digits, . _ -): write s3://BUCKET/PATH"),
+    "gs": (re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+"), "bucket (letters, digits, . _ -): write gs://BUCKET/PATH"),
     "abfss": (
         re.compile(r"[A-Za-z0-9$][A-Za-z0-9-]*@[A-Za-z0-9.-]+"),
         "container and account: write abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH",
@@ -42,6 +48,9 @@ def location_of(value: object) -> Location:
     text = str(value)
     if not text.strip() or "\0" in text:
         raise ValueError("is not a folder; . is the folder in which the command runs")
+    for pattern, problem in _MISTAKEN:
+        if pattern.match(text):
+            raise ValueError(problem)
     found = _SCHEME.match(text) or _STORE.match(text)
     if found is None:
         if "://" in text:
@@ -77,6 +86,16 @@ def _of_store(scheme: str, rest: str) -> str:
     if any(name in ("", ".", "..") for name in names) or re.search(r"[?#\x00-\x1f]", rest):
         raise ValueError("has a part that is no name: empty, . or .., or with ? or #")
     return f"{scheme}://{rest}"
+
+
+def without_key(text: str) -> str:
+    """Return a location as errors may show it.
+
+    Example:
+        >>> without_key("s3://AKIA:secret@lake/t"), without_key("abfss://box@account.dfs.core.windows.net/t")
+        ('s3://…@lake/t', 'abfss://box@account.dfs.core.windows.net/t')
+    """
+    return text if text.lower().startswith("abfss:") else re.sub(r"//[^/@]*@", "//…@", text)
 
 
 def folder_of(value: object) -> Location:

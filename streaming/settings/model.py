@@ -15,7 +15,7 @@ from streaming.settings.clusters import Clusters
 from streaming.settings.conf_files import conf_file
 from streaming.settings.errors import SettingsError
 from streaming.settings.layers import Layer, Origins, merge_layer, read_dotted, read_environment, read_file
-from streaming.settings.locations import Location, location_of, tables_of
+from streaming.settings.locations import Location, folder_of, tables_of
 from streaming.settings.sections import (
     CENTURY_H,
     CENTURY_MS,
@@ -40,7 +40,7 @@ SHORTEST_TOKEN = 16
 
 class Job(Section):
     tables: Annotated[Location, BeforeValidator(tables_of)]
-    checkpoint: Annotated[Location, BeforeValidator(location_of)]
+    checkpoint: Annotated[Location, BeforeValidator(folder_of)]
     trigger_interval_ms: Span
     materialize_interval_ms: Span
     stop_timeout_ms: Span
@@ -98,7 +98,7 @@ class Findings(Section):
 
 
 class EventsFolder(Section):
-    folder: Annotated[Location, BeforeValidator(lambda value: value and location_of(value))]
+    folder: Annotated[Location, BeforeValidator(lambda value: value and folder_of(value))]
 
 
 class KafkaEvents(ClientOptions):

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streaming.settings.conf_files import conf_file
+from streaming.settings.locations import catalog_schema
 from streaming.setup.errors import SetupError
 from streaming.setup.jars import spark_jars, store_jars
 from streaming.setup.java import find_java
+from streaming.spark.catalog_check import require_schema
 from streaming.spark.class_archive import archive_options
 from streaming.spark.executors import prepare_executors
 from streaming.spark.root_cause import reason_in
@@ -126,7 +128,7 @@ def start_session(
 
     Raises:
         SetupError: No fitting Java, jars that cannot be had, nowhere to put temporary files, settings that Spark does
-            not start with, or executors on which the job cannot run.
+            not start with, executors on which the job cannot run, or a catalogue that does not keep the tables.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -167,6 +169,8 @@ def start_session(
                 _write_no_checksums(spark)
             else:
                 prepare_executors(spark, scratch_folder(), shared)
+            if schema := catalog_schema(settings.job.tables):
+                require_schema(spark, schema, scratch_folder())
             return spark
     except (PySparkException, Py4JError) as error:
         # A JVM that ended at once has the reason only in its log.

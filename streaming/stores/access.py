@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,13 +26,33 @@ _CREDENTIALS = {
     "hdfs": "check HADOOP_USER_NAME and the rights of the folder",
 }
 _GIVEN = {
-    "s3": ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
-    "abfss": ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FILE"),
-    "gs": ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_KEY"),
+    "s3": (
+        *("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
+        "AWS_SKIP_SIGNATURE",
+    ),
+    "abfss": (
+        *("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FILE"),
+        "AZURE_SKIP_SIGNATURE",
+    ),
+    "gs": (
+        *("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_KEY"),
+        "GOOGLE_SKIP_SIGNATURE",
+    ),
     "hdfs": ("HADOOP_USER_NAME",),
 }
-_ENDPOINTS = {"s3": "AWS_ENDPOINT_URL", "abfss": "AZURE_STORAGE_ENDPOINT", "gs": "GOOGLE_BASE_URL", "hdfs": "the URI"}
-_AWAY = ("error sending request", "timed out", "dns error", "Connection refused", "tcp connect error", "timeout")
+_ENDPOINTS = {
+    "s3": ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT"),
+    "abfss": ("AZURE_STORAGE_ENDPOINT",),
+    "gs": ("GOOGLE_BASE_URL",),
+    "hdfs": (),
+}
+_AWAY = (
+    *("error sending request", "timed out", "dns error", "Connection refused", "tcp connect error", "timeout"),
+    "failed to lookup address",
+)
+_NO_CREDENTIALS = "no credentials found in chain"
+_UNREACHABLE = "cannot be reached"
+_HDFS_ANSWERS_S = 10.0
 
 
 def require_stores(places: Mapping[str, Location], *, writes: bool = True) -> None:
@@ -42,10 +64,17 @@ def require_stores(places: Mapping[str, Location], *, writes: bool = True) -> No
     Raises:
         SettingsError: With every mistake.
     """
-    found = [
-        (option, place, access_error(place, writes=writes)) for option, place in places.items() if _is_store(place)
-    ]
-    mistakes = [f"{option} {place}: {wrong}" for option, place, wrong in found if wrong is not None]
+    mistakes = []
+    away: dict[str, str] = {}  # A server that does not answer is waited for once.
+    for option, place in places.items():
+        if not isinstance(place, str) or not _is_store(place):
+            continue
+        root = StorePath(place).root
+        wrong = away.get(root) or access_error(place, writes=writes)
+        if wrong is not None:
+            mistakes.append(f"{option} {place}: {wrong}")
+            if wrong.startswith(_UNREACHABLE):
+                away[root] = wrong
     if mistakes:
         raise SettingsError(mistakes)
 
@@ -62,6 +91,9 @@ def access_error(location: Location, *, writes: bool = True) -> str | None:
     if isinstance(location, Path):
         return write_error(location) if writes else _read_error(location)
     place = StorePath(location, _PATIENCE)
+    wrong = _endpoint_error(place) or _silence_error(place)
+    if wrong is not None:
+        return wrong
     try:
         next(place.iterdir(), None)
     except OSError as error:
@@ -84,17 +116,50 @@ def _read_error(folder: Path) -> str | None:
     return None if os.access(folder, os.R_OK | os.X_OK) else "cannot be read by this user"
 
 
+def _endpoint_error(place: StorePath, env: Mapping[str, str] = os.environ) -> str | None:
+    """Return that an endpoint is no URL: delta-rs would panic."""
+    for name in _ENDPOINTS[_scheme(place)]:
+        value = env.get(name)
+        if value is not None and not re.match(r"https?://[^/\s]", value):
+            given = f"is {value!r}" if value else "is empty"
+            return f"the variable {name} {given}: unset it, or write http://HOST:PORT or https://HOST:PORT"
+    return None
+
+
+def _silence_error(place: StorePath) -> str | None:
+    """Return that a name node does not answer: delta-rs would wait for ever, and Ctrl-C not end it.
+
+    Hadoop's servers answer HTTP with an error. Where no port is given, the name is one of Hadoop's settings.
+    """
+    host, _, port = place.root.partition("://")[2].partition(":")
+    if _scheme(place) != "hdfs" or not port:
+        return None
+    try:
+        with socket.create_connection((host, int(port)), timeout=_HDFS_ANSWERS_S) as connection:
+            connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            connection.recv(1)
+    except (OSError, OverflowError) as error:
+        return f"{_UNREACHABLE} ({error}): check the network, and host and port of the URI"
+    return None
+
+
+def _scheme(place: StorePath) -> str:
+    return place.root.partition(":")[0]
+
+
 def _explained(place: StorePath, error: OSError, env: Mapping[str, str] = os.environ) -> str:
-    scheme = place.root.partition(":")[0]
+    scheme = _scheme(place)
     reason = error.strerror or str(error)
     if "scheme is not allowed" in reason:
-        return "the endpoint is http without TLS, which must be allowed: set AWS_ALLOW_HTTP=true"
+        allow = _ENDPOINTS[scheme][0].partition("_")[0]
+        return f"the endpoint is http without TLS, which must be allowed: set {allow}_ALLOW_HTTP=true"
     if "NoSuchBucket" in reason or "does not exist" in reason or "ContainerNotFound" in reason:
         return f"{place.root} does not exist ({reason}): create it, or correct the name"
-    if not any(env.get(name) for name in _GIVEN[scheme]) and scheme != "hdfs":
+    has_none = not any(env.get(name) for name in _GIVEN[scheme]) and scheme != "hdfs"
+    if has_none or _NO_CREDENTIALS in reason:
         return f"there are no credentials for it: {_CREDENTIALS[scheme]}"
     if isinstance(error, PermissionError):
         return f"access is refused ({reason}): {_CREDENTIALS[scheme]}"
     if any(sign in reason for sign in _AWAY):
-        return f"cannot be reached ({reason}): check the network and {_ENDPOINTS[scheme]}"
+        return f"{_UNREACHABLE} ({reason}): check the network and {(*_ENDPOINTS[scheme], 'the URI')[0]}"
     return f"cannot be used ({reason}): {_CREDENTIALS[scheme]}"

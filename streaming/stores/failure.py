@@ -13,12 +13,14 @@ _COLOUR = re.compile(r"\x1b\[\d+m")
 _QUERY = re.compile(r"(https?://[^\s?]+)\?\S*")
 _ANSWER = re.compile(r"<Code>([^<]*)</Code>.*?(?:<Message>([^<]*)</Message>|$)", re.DOTALL)
 _REFUSED = re.compile(r"\b(401|403) |privileges|Unauthenticated|Unauthorized|PermissionDenied|AccessControlException")
+# Of the client's threads, below some errors.
+_STACK = re.compile(r"\n\s*0: .*", re.DOTALL)
 _SEQUENCE = re.compile(r"\s*(?:↳|\n)\s*")
 
 
 def one_line(error: BaseException) -> str:
     """Return what a store or its client reported."""
-    text = _QUERY.sub(r"\1", _COLOUR.sub("", str(error)))
+    text = _STACK.sub("", _QUERY.sub(r"\1", _COLOUR.sub("", str(error))))
     answer = _ANSWER.search(text)
     if answer is not None:
         return " ".join(": ".join(filter(None, answer.groups())).split())
@@ -37,12 +39,13 @@ def store_error(uri: str) -> Iterator[None]:
         yield
     except Exception as error:
         is_of_system = isinstance(error, OSError) and error.errno is not None
-        if is_of_system or not (isinstance(error, OSError) or _is_of_delta(error)):
+        if is_of_system or not (isinstance(error, OSError) or is_of_delta(error)):
             raise
         raise _as_of_the_system(error, uri) from None
 
 
-def _is_of_delta(error: Exception) -> bool:
+def is_of_delta(error: Exception) -> bool:
+    """Return whether delta-rs has raised it."""
     # Spark's workers import this module: deltalake is large, and only what uses a store has loaded it.
     from deltalake.exceptions import DeltaError
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -14,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from streaming.stores.store_path import StorePath
-from tests.job.commands import Running
+from tests.job.commands import CONFIG, ManyRuns, Running, once
 from tests.job.recordings import Line, cut, disordered, write_files
 from tests.job.table_bags import bags_of, differences, rows_of
-from tests.kit.processes import QUICK_START
+from tests.kit.processes import QUICK_START, free_port
 from tests.kit.spark_cluster import SPARK_HOME, SparkCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.timeout(900)]
@@ -33,6 +35,7 @@ def allocate(problem):
     queues = [QueueRef(topic=name, queue_id=queue.queue_id, broker=queue.broker) for name, queue in found]
     return {member.member_id: queues if member is last else [] for member in problem.members}
 """
+README = Path(__file__).parents[2] / "README.md"
 SEED = int(os.environ.get("CLUSTER_SEED", "1"))
 
 
@@ -147,6 +150,35 @@ def test_spark_submit_runs_the_packed_files_with_all_of_its_files_on_a_store(
         output.seek(0)
         assert done.returncode == 0, output.read()[-3000:]
     assert_same_rows(expected, tables)
+
+
+@pytest.mark.slow
+def test_the_lines_of_the_readme_run_as_they_are_written(runs: ManyRuns, tmp_path: Path) -> None:
+    section = README.read_text().partition("\n## On a Spark cluster\n")[2].partition("\n## ")[0]
+    # Replaced: the port alone, for another cluster may have it.
+    lines = section.partition("```sh\n")[2].partition("```")[0].replace("7077", str(free_port()))
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    said = tmp_path / "said.txt"
+    with said.open("w") as output:
+        shell = subprocess.Popen(
+            ["bash", "-e", "-c", lines],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(README.parent)},
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        try:
+            assert shell.wait(600) == 0, said.read_text()[-3000:]
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
+    place = tmp_path / "local"
+    config = tmp_path / "local.toml"
+    config.write_text(CONFIG)
+    ended = runs.run(once(tmp_path / "packed/fleet/events", place, config, ["--flush"]))
+    assert ended.exit_code == 0, ended.stderr[-3000:]
+    assert_same_rows(place / "tables", str(tmp_path / "packed/fleet/tables"))
 
 
 @pytest.mark.usefixtures("one_executor")

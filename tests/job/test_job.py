@@ -48,6 +48,14 @@ def _by_spark(spark: SparkSession, tables: Path, name: str) -> DataFrame:
     return spark.read.format("delta").load(str(tables / name)).drop(*OF_THE_CUT)
 
 
+def test_a_folder_without_events_is_read_to_its_end(run_once: Callable[..., Ended], tmp_path: Path) -> None:
+    (tmp_path / "events").mkdir()
+    ended = run_once(tmp_path / "events", tmp_path, "--flush")
+    assert ended.exit_code == 0, ended.stderr
+    assert "nothing was read, now or before" in ended.stderr
+    assert str(tmp_path / "events") in ended.stderr
+
+
 def test_a_run_without_flush_leaves_newer_events_waiting_and_the_next_run_decides_them(
     whole: Path, lines: list[Line], run_once: Callable[..., Ended], tmp_path: Path
 ) -> None:

@@ -18,6 +18,8 @@ _PORTS = range(20_000, 32_000)
 QUICK_START = (
     *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
     *("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"),
+    # Derby is in Hive's metastore; its log would be in the working folder.
+    "-Dderby.stream.error.file=/dev/null",
 )
 _POLL_S = 0.05
 _TAIL_BYTES = 4_000

@@ -1,9 +1,10 @@
-"""What every command does when its output is closed, or the disk is full."""
+"""What every command does when its output is closed, the disk is full, or the tables are damaged."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,3 +23,16 @@ def test_a_full_disk_is_a_line_and_not_a_traceback() -> None:
     assert done.returncode == 1
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["show rebalances", "explain x", "query most-rebalances", "optimize"])
+def test_damaged_tables_are_a_line_and_not_a_traceback(command: str, tmp_path: Path) -> None:
+    log = tmp_path / "rebalances/_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020d}.json").write_text("{damaged")
+    done = subprocess.run(
+        f"{_MONITOR} {command} --tables {tmp_path}", shell=True, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: the tables cannot be used: ")
+    assert done.stderr.count("\n") == 1

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from streaming.commands.app import run_app
 from streaming.commands.options import ConfigOption, span_ms, tables_root, time_ms
+from streaming.settings.locations import without_key
 
 if TYPE_CHECKING:
     from tests.kit.s3 import S3Server
@@ -49,33 +55,91 @@ def test_an_empty_path_is_refused_and_not_the_folder_in_which_the_command_runs(p
     assert CliRunner().invoke(app, ["--config", "."]).stdout == ".\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["demo", "--folder", "s3a://lake/demo"], "s3a://lake/demo: is on a store"),
-        (["demo", "--folder", "s3a:/demo"], "s3a:/demo: is no URI"),
-        (["simulate", "--out", "gs://lake/fleet"], "gs://lake/fleet: is on a store"),
-        (["run", "--events", "in", "--tables", "s3a:/lake"], "s3a:/lake: is no URI"),
-        (["run", "--events", "in", "--checkpoint", "ftp://host/c"], "ftp://host/c: has the scheme ftp"),
-        (["run", "--events", "in", "--checkpoint", "s3a:/c"], "s3a:/c: is no URI"),
-        (["run", "--events", "dbfs:/in"], "dbfs:/in: has the scheme dbfs"),
-        (["state", "export", "--out", "dbfs:/out"], "dbfs:/out: has the scheme dbfs"),
-        (["state", "show", "--checkpoint", "s3:lake"], "s3:lake: is no URI"),
-        (["collect", "--kafka", "h:1", "--cluster", "c", "--out", "s3a:/out"], "s3a:/out: is no URI"),
-        (["show", "groups", "--tables", "s4://lake"], "s4://lake: has the scheme s4"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+# Every option that names a place; the place follows.
+_READING = [
+    *(
+        ["show", "groups"],
+        ["show", "group", "g"],
+        ["who-owned", "t", "0"],
+        ["explain", "x"],
+        ["query", "most-rebalances"],
+    ),
+    *(["serve", "--port", "0"], ["alerts", "--once"], ["check"], ["optimize"]),
+]
+_COLLECT = ["collect", "--kafka", "127.0.0.1:1", "--cluster", "c", "--once"]
+_OF_STORES = [
+    *([*command, "--tables"] for command in _READING),
+    *(["run", "--events", ".", option] for option in ("--tables", "--checkpoint")),
+    *(["run", "--events"], ["state", "show", "--checkpoint"], ["state", "rollback", "--checkpoint"]),
+    *(["state", "export", "--out", "out", "--checkpoint"], ["state", "export", "--out"], [*_COLLECT, "--out"]),
+]
+_LOCAL = [
+    *(["simulate", "--out"], ["pack", "--out"], ["demo", "--folder"]),
+    *([*_COLLECT, "--out", "kafka:127.0.0.1:1/t", "--memory"], [*_COLLECT, "--out", "out", "--kafka-log"]),
+]
+_NO_PLACES = [
+    *(("s4://lake/t", "has the scheme s4"), ("dbfs:/t", "has the scheme dbfs"), ("s3a:/t", "is no URI: write s3://")),
+    *(("s3:///t", "names no bucket"), ("s3://my bucket/t", "names no bucket"), ("hdfs:///t", "names no name node")),
+    *(("abfss://account/t", "names no container"), ("gs:lake", "is no URI: write gs://"), ("s3://lake//t", "no name")),
+    *(("C:\\t", "is a path of Windows"), ("~/t", "begins with ~"), ("file://host/t", "names a host")),
+    *(("kafka:host:1/t", "names a Kafka topic"), ("s3://AKIA:hush@lake/t", "holds a password or key")),
+]
+
+
+@pytest.mark.parametrize(("place", "problem"), _NO_PLACES, ids=lambda value: value.split(" ")[0])
+@pytest.mark.parametrize("command", [*_OF_STORES, *_LOCAL], ids=" ".join)
 def test_what_is_no_place_is_refused_by_name_and_becomes_no_folder(
-    arguments: list[str],
-    problem: str,
-    complaint: Callable[..., str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    command: list[str], place: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if place.startswith("kafka:") and command == [*_COLLECT, "--out"]:
+        return
+    monkeypatch.chdir(tmp_path)
+    refused = _run(command, place)
+    assert problem in refused
+    assert without_key(place) in refused
+    assert "hush" not in refused
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", _LOCAL, ids=" ".join)
+def test_what_must_be_on_this_machine_is_on_no_store(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert problem in " ".join(complaint(*arguments).replace("│", " ").split())
+    assert "s3://lake/t: is on a store; " in _run(command, "s3://lake/t")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [command for command in _OF_STORES if "--tables" not in command], ids=" ".join)
+def test_a_schema_of_a_catalogue_is_no_folder(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "write ./main.monitor" in _run(command, "main.monitor")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", _OF_STORES, ids=" ".join)
+def test_what_is_wrong_with_a_store_is_named_by_each_command(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "minio:9000")
+    refused = _run(command, "s3a://lake/t")
+    assert f"{command[-1]} s3://lake/t: the variable AWS_ENDPOINT_URL is 'minio:9000'" in refused
+    assert not list(tmp_path.glob("s3*"))
+
+
+def _run(command: list[str], place: str) -> str:
+    """Return what a command that must be refused writes, as one line."""
+    if command[:3] == ["state", "export", "--out"] and command[-1] == "--out":
+        command = ["state", "export", "--checkpoint", "checkpoint", "--out"]
+    monitor = mock.patch.object(sys, "argv", ["rebalance-monitor", *command, place])
+    out, err = io.StringIO(), io.StringIO()
+    with monitor, redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
+        run_app()
+    assert end.value.code == (3 if command[0] == "check" else 2), err.getvalue()
+    return " ".join((out.getvalue() + err.getvalue()).replace("│", " ").split())
 
 
 @pytest.mark.broker

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from streaming.commands.collect import _Logs
+from streaming.machine import file_lock
 from streaming.machine.file_lock import exclusive_lock
 from streaming.settings.model import load
 from streaming.setup.errors import SetupError
@@ -33,6 +36,17 @@ def test_a_lock_ends_with_the_process_that_held_it(tmp_path: Path) -> None:
         other.kill()
     with exclusive_lock(file, problem="taken", remedy="wait"):
         pass
+
+
+def test_the_holder_of_a_lock_is_named_with_its_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "lock"
+    file.write_text("of an earlier holder, longer than the next one writes")
+    who = rf"taken: process {os.getpid()} on {socket.gethostname()} has held it for 86 s\n"
+    monkeypatch.setattr(file_lock, "now_ms", lambda: 1_000_000)
+    with exclusive_lock(file, problem="taken", remedy="wait"):
+        monkeypatch.setattr(file_lock, "now_ms", lambda: 1_086_999)
+        with pytest.raises(SetupError, match=who), exclusive_lock(file, problem="taken", remedy="wait"):
+            pass
 
 
 def test_where_there_are_no_locks_nothing_is_guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

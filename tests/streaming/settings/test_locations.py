@@ -15,6 +15,8 @@ from streaming.settings.locations import absolute, catalog_schema, folder_of, ha
         ("tables", Path("tables")),
         (Path("/lake/tables"), Path("/lake/tables")),
         ("a:b", Path("a:b")),
+        ("./~", Path("./~")),
+        ("~backup", Path("~backup")),
         ("file:///lake/tables", Path("/lake/tables")),
         ("file:/lake/tables", Path("/lake/tables")),
         ("file://localhost/lake", Path("/lake")),
@@ -59,6 +61,12 @@ def test_paths_and_uris_are_distinguished(text: str | Path, location: Path | str
         ("s3://lake/t?x=1", "has a part that is no name"),
         ("file://host/t", "names a host"),
         ("file:t", "is no URI: write file:///PATH"),
+        (r"C:\lake", "is a path of Windows"),
+        ("c:/lake", "is a path of Windows"),
+        (r"\\host\lake", "is a path of Windows"),
+        ("~/lake", "begins with ~"),
+        ("~", "begins with ~"),
+        ("kafka:host:9092/events", "names a Kafka topic"),
     ],
 )
 def test_what_is_no_place_is_refused_by_name(text: str, problem: str) -> None:

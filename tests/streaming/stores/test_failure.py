@@ -24,6 +24,7 @@ AWAY = "Generic S3 error\n   \x1b[31m↳\x1b[0m Error performing GET https://hos
         ("<Error><Code>SlowDown</Code></Error>", "SlowDown"),
         (AWAY, "Generic S3 error: Error performing GET https://host/lake in 3s: timed out"),
         ("a\na\nb", "a: b"),
+        ("a\n   0: <unknown>\n   1: clone3\n      at clone3.S:81", "a"),
     ],
 )
 def test_what_a_store_reports_is_one_line_without_secrets(text: str, line: str) -> None:
