@@ -136,7 +136,7 @@ def test_spark_submit_runs_the_packed_files_with_all_of_its_files_on_a_store(
         *("run", "--events", f"{lake}/events", "--once", "--flush", "--max-files-per-batch", "1"),
         *("--tables", tables, "--checkpoint", f"{lake}/checkpoint", "--config", settings),
     ]
-    output = (tmp_path / "said.txt").open("w+")
+    output = (tmp_path / "printed.txt").open("w+")
     with output:
         done = subprocess.run(
             submit,
@@ -158,8 +158,8 @@ def test_the_lines_of_the_readme_run_as_they_are_written(runs: ManyRuns, tmp_pat
     # Replaced: the port alone, for another cluster may have it.
     lines = section.partition("```sh\n")[2].partition("```")[0].replace("7077", str(free_port()))
     (tmp_path / ".venv").symlink_to(sys.prefix)
-    said = tmp_path / "said.txt"
-    with said.open("w") as output:
+    printed = tmp_path / "printed.txt"
+    with printed.open("w") as output:
         shell = subprocess.Popen(
             ["bash", "-e", "-c", lines],
             cwd=tmp_path,
@@ -169,7 +169,7 @@ def test_the_lines_of_the_readme_run_as_they_are_written(runs: ManyRuns, tmp_pat
             start_new_session=True,
         )
         try:
-            assert shell.wait(600) == 0, said.read_text()[-3000:]
+            assert shell.wait(600) == 0, printed.read_text()[-3000:]
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(shell.pid, signal.SIGKILL)

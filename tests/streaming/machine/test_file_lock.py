@@ -41,11 +41,11 @@ def test_a_lock_ends_with_the_process_that_held_it(tmp_path: Path) -> None:
 def test_the_holder_of_a_lock_is_named_with_its_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "lock"
     file.write_text("of an earlier holder, longer than the next one writes")
-    who = rf"taken: process {os.getpid()} on {socket.gethostname()} has held it for 86 s\n"
+    holder = rf"taken: process {os.getpid()} on {socket.gethostname()} has held it for 86 s\n"
     monkeypatch.setattr(file_lock, "now_ms", lambda: 1_000_000)
     with exclusive_lock(file, problem="taken", remedy="wait"):
         monkeypatch.setattr(file_lock, "now_ms", lambda: 1_086_999)
-        with pytest.raises(SetupError, match=who), exclusive_lock(file, problem="taken", remedy="wait"):
+        with pytest.raises(SetupError, match=holder), exclusive_lock(file, problem="taken", remedy="wait"):
             pass
 
 

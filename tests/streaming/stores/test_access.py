@@ -69,12 +69,12 @@ def test_a_server_that_never_answers_is_waited_for_once(
             monkeypatch.setenv(name, value)
         monkeypatch.setitem(access._PATIENCE, "timeout", "1s")
         monkeypatch.setattr(access, "_HDFS_ANSWERS_S", 1)
-        asked = mock.Mock(wraps=access_error)
-        monkeypatch.setattr(access, "access_error", asked)
+        checked = mock.Mock(wraps=access_error)
+        monkeypatch.setattr(access, "access_error", checked)
         root = "s3://lake" if scheme == "s3" else f"hdfs://{address}"
         with pytest.raises(SettingsError) as refused:
             require_stores({"--tables": f"{root}/t", "--checkpoint": f"{root}/c"})
-    assert asked.call_count == 1
+    assert checked.call_count == 1
     assert [mistake.partition(" (")[0] for mistake in refused.value.mistakes] == [
         f"--tables {root}/t: cannot be reached",
         f"--checkpoint {root}/c: cannot be reached",

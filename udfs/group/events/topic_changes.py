@@ -89,7 +89,9 @@ def queues_shown(
         used = named.get(topic, set())
         if infos is None:
             guessed.append(topic)
-        if topic in kept and (infos is None or topic in counts):
+        # Not counted in the current generation: what members hold shows its queues unless metadata has changed since.
+        is_current = topic in counts or infos == view.queues_at(topic, view.group.reported_at or at)
+        if topic in kept and is_current:
             # Queues of an earlier assignment still exist, even if a cooperative rebalance has not assigned them yet,
             # unless newer metadata lacks them.
             used = used | {queue for queue in view.group.reported if queue[0] == topic}
