@@ -258,7 +258,9 @@ class Group(Reports):
     def end_sessions(self, departures: dict[str, str]) -> None:
         """End the sessions of this time's departures; a member that is back within it never departed."""
         for name, (member, at, reason) in sorted(self.leaving.items()):
-            if name in self.members and reason != "replaced":
+            # Unless it came back in the place of another id, which both were members.
+            is_same = name not in self.renamed or member.joined_at == at
+            if name in self.members and reason != "replaced" and is_same:
                 self.members[name].joined_at, self.members[name].is_new = member.joined_at, member.is_new
                 del departures[name]
             elif at > member.joined_at:
@@ -317,6 +319,9 @@ class Group(Reports):
         triggers: list[Trigger] = []
         after = {name: member.fields() for name, member in self.members.items()}
         now_called = {old: name for name, old in self.renamed.items()}
+        taken = sorted(before.keys() & self.renamed.keys() & departures.keys())
+        triggers += [(DEPARTED[departures[name]], name, None) for name in taken]
+        before = {name: fields for name, fields in before.items() if name not in taken}
         before = {now_called.get(name, name): fields for name, fields in before.items()}
         for name in before.keys() | after.keys():
             old, new = before.get(name), after.get(name)
