@@ -36,6 +36,7 @@ class ReportedGroup(Group):
         self.counted: dict[str, list[Any]] = {}  # queues of its topics, as of then
         self.counted_at: dict[str, int] = {}  # which generation showed these queues first
         self.left_out: set[str] = set()  # topics that an assignment shows as deleted, and metadata does not
+        self.guesses: set[str] = set()  # topics that were unknown when it was computed
         self.is_waiting = False  # nothing is computed for it yet
         self.topics_then: TopicQueues = {}  # the topics as it knew them
         self.renames: list[tuple[int, str, str]] = []  # since it began: when, the former id, the new one
@@ -376,6 +377,7 @@ class ReportedGroup(Group):
     def compute(self, members: dict[str, dict[str, Any]], topics: TopicQueues, at: int) -> None:
         """Request the strategy, once every subscribed topic is known; until then what members held stands."""
         self.unknown = {topic for topic in self.subscribed(members) if not self.topics.counts_as_reported(topic, at)}
+        self.guesses = self.unknown
         current = set(wanted_queues(members, topics))
         self.status, named = "completed", self.named or self.shared().get("strategy")
         # The first half of a move does not name the queues that are still to be released.
@@ -395,7 +397,7 @@ class ReportedGroup(Group):
         except NoAnswer as failure:
             self.strategy = named and qualified_name(named, self.system)
             if self.strategy is not None and self.strategy not in names():  # custom: it cannot be recomputed
-                self.held, self.unknown = {}, set()
+                self.held, self.unknown, self.guesses = {}, set(), set()
                 return
             self.status, held = f"failed {failure}"[:6], {}
         if self.is_waiting or self.status == "failed":
@@ -413,14 +415,14 @@ class ReportedGroup(Group):
         differing = sum(
             computed.get(one, set()) != reported.get(one, set()) for one in computed.keys() | reported.keys()
         )
-        if differing and self.unknown & self.topics_then.keys():  # a guess proves nothing
+        if differing and self.guesses & self.topics_then.keys():  # a guess proves nothing
             return {"agrees": None, "queues_differing": None}
         return {"agrees": not differing, "queues_differing": differing}
 
     def differing(self) -> int | None:
         if self.is_waiting:
             return None
-        if self.unknown and (not self.is_guessed or self.unknown & self.topics_then.keys()):
+        if self.unknown and (not self.is_guessed or self.guesses & self.topics_then.keys()):
             return None  # a guess proves nothing
         return super().differing()
 
@@ -451,7 +453,7 @@ class ReportedGroup(Group):
         if not self.unknown:
             before = owners(self.held)
             self.compute(members, topics, at)
-            self.unknown = set()
+            self.unknown, self.guesses = set(), set()
             if owners(self.held) != before or not self.has_spans():
                 self.write_anew()
             held = self.held if self.reported is None or not self.is_guessed else self.reported
