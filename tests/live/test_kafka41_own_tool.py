@@ -105,6 +105,19 @@ def test_show_group_prints_the_same_as_the_tool_where_both_have_it(
         assert job.stop() == 0
 
 
+def _has_the_same(broker: Broker, job: RunningJob, group: str, tool: str) -> bool:
+    (state,) = describe_groups(broker, "--state", "--verbose", tool=tool)
+    theirs = describe_groups(broker, "--members", *(["--verbose"] if tool == SHARE_GROUPS else []), tool=tool)
+    (ours, *rows) = _shown(job, group)
+    members = [row for row in rows if "CONSUMER-ID" in row and "#PARTITIONS" in row]
+    assert (state["STATE"], state["#MEMBERS"]) == ("Stable", ours["#MEMBERS"])
+    if tool == SHARE_GROUPS:
+        assert ours["STATE"] == "stable (not_followed)"
+        return [_member(row) for row in members] == [_member(row) for row in theirs]
+    assert (ours["STATE"], ours["GENERATION"]) == ("not_followed", state["GROUP-EPOCH"])
+    return [_task(row, "CONSUMER-ID") for row in members] == [_task(row, "MEMBER") for row in theirs]
+
+
 def _commit(broker: Broker, group: str, offset: int) -> None:
     """Commit of each partition, without a member."""
     consumer = Consumer({**broker.client_settings(), "group.id": group})
@@ -120,17 +133,8 @@ def _compare_other_kinds(broker: Broker, job: RunningJob) -> None:
     assert {kinds[group] for group in ("connecting", "loader")} == {("Classic", "connect"), ("Classic", "")}
     job.wait_for(lambda: _listed(job) == _as_listed(kinds), f"the groups as the tool has them: {kinds}")
     for group, tool in _OTHERS.items():
-        (state,) = describe_groups(broker, "--state", "--verbose", tool=tool)
-        theirs = describe_groups(broker, "--members", *(["--verbose"] if tool == SHARE_GROUPS else []), tool=tool)
-        (ours, *rows) = _shown(job, group)
-        members = [row for row in rows if "CONSUMER-ID" in row and "#PARTITIONS" in row]
-        assert (state["STATE"], state["#MEMBERS"]) == ("Stable", ours["#MEMBERS"])
-        if tool == SHARE_GROUPS:
-            assert ours["STATE"] == "stable (not_followed)"
-            assert [_member(row) for row in members] == [_member(row) for row in theirs]
-        else:
-            assert (ours["STATE"], ours["GENERATION"]) == ("not_followed", state["GROUP-EPOCH"])
-            assert [_task(row, "CONSUMER-ID") for row in members] == [_task(row, "MEMBER") for row in theirs]
+        # A member may take its partitions or tasks over between the two readings.
+        job.wait_for(partial(_has_the_same, broker, job, group, tool), f"{group} as {tool} has it")
     # The tool refuses to describe these.
     for group in ("connecting", "schemas"):
         (ours, *_) = _shown(job, group)

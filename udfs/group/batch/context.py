@@ -57,6 +57,11 @@ class GroupContext(GroupHistory):
         self.group.last_applied = max(at, self.group.last_applied or at)
         self.touch(at)
 
+    def take_back_applied(self, at: int) -> None:
+        """Forget that something was applied at this event time, where all cancelled out: nothing older is late."""
+        if self.group.last_snapshot_at != at:
+            self.group.last_applied = self.before.last_applied
+
     def touch(self, at: int) -> None:
         """Record that something was observed that makes no later event late; an empty group is remembered from then."""
         self.group.touched_at = max(at, self.group.touched_at or at)

@@ -67,8 +67,7 @@ def end_event_time(context: GroupContext, at: int) -> None:
         return
     if not all(_cancels_out(context, trigger) for trigger in repeated):
         return
-    if group.last_snapshot_at != at:
-        group.last_applied = context.before.last_applied  # nothing has changed: what is older is not late
+    context.take_back_applied(at)
     if first:
         pending.changed_at = context.before.changed_at
         return
