@@ -9,7 +9,6 @@ would accept one that is there already.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.schema import Field, Schema
 
 from streaming.settings.locations import Location
+from streaming.stores.failure import one_line
 from streaming.tables.arrow_rows import as_schema
 from streaming.tables.commit_notes import USER_METADATA
 from streaming.tables.delta_log import DeltaLogTable
@@ -45,7 +45,6 @@ _ATTEMPTS = 20
 _FILE_BYTES = "delta.targetFileSize"
 _HOUR_MS = 3_600_000
 _STATISTICS_BYTES = 64
-_COLOUR = re.compile(r"\x1b\[\d+m")
 
 
 class DeltaRsTable(DeltaLogTable):
@@ -81,7 +80,7 @@ class DeltaRsTable(DeltaLogTable):
                 wanted = [field for field in delta_fields(self.table) if field["name"] in lacking]
                 delta.alter.add_columns([Field.from_json(json.dumps(field)) for field in wanted])
         except (DeltaError, OSError) as error:
-            raise TableError(f"{self.uri} cannot be used: {_reason(error)}. Choose a folder with --tables.") from error
+            raise TableError(f"{self.uri} cannot be used: {one_line(error)}. Choose a folder with --tables.") from error
         return delta
 
     def _create(self) -> DeltaTable:
@@ -172,10 +171,10 @@ class DeltaRsTable(DeltaLogTable):
                 is_written = write()
             except CommitFailedError as error:
                 if self.refresh() == seen:
-                    raise TableError(f"{self.uri} cannot be written: {_reason(error)}") from error
+                    raise TableError(f"{self.uri} cannot be written: {one_line(error)}") from error
                 continue
             except (DeltaError, OSError) as error:
-                raise TableError(f"{self.uri} cannot be written: {_reason(error)}") from error
+                raise TableError(f"{self.uri} cannot be written: {one_line(error)}") from error
             self._maintain_sometimes()
             return is_written
         raise TableError(f"{self.uri}: concurrent commits, {_ATTEMPTS} attempts failed")
@@ -267,7 +266,7 @@ class DeltaRsTable(DeltaLogTable):
             self.refresh()
             return False
         except (DeltaError, OSError) as error:
-            raise TableError(f"{self.uri} cannot be written: {_reason(error)}") from error
+            raise TableError(f"{self.uri} cannot be written: {one_line(error)}") from error
         self.refresh()
         return True
 
@@ -332,9 +331,3 @@ def _commit_properties(marks: Sequence[Mark]) -> CommitProperties:
         app_transactions=[Transaction(mark.app_id, mark.version) for mark in marks],
         custom_metadata={USER_METADATA: notes[0]} if notes else None,
     )
-
-
-def _reason(error: Exception) -> str:
-    """Return the error without the stack and the colours of delta-rs, in one line."""
-    lines = _COLOUR.sub("", str(error).partition("\n   0:")[0]).splitlines()
-    return " ".join(line.strip() for line in lines if line.strip())
