@@ -169,8 +169,7 @@ def _departures(
     evidence = [one for one in group.evidence if one.time <= at]
     departures = match_departures([group.members[one] for one in sorted(gone)], snapshot.departures or ())
     for member_id in sorted(gone):
-        # What is older than its session, or than its last heartbeat, is of an earlier one.
-        since = max(group.members[member_id].joined_at, view.last_heartbeat_or_none(member_id, at) or 0)
+        since = view.last_heartbeat_or_none(member_id, at) or 0
         own = [one for one in evidence if one.member_id == member_id and one.time >= since]
         found[member_id] = _departure(own, departures.get(member_id), inferred.get(member_id), at, event_id)
     return found
