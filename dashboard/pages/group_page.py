@@ -17,6 +17,7 @@ from streaming.terminal.format import queue_name, queues_text
 from streaming.views.assignments import assignments
 from streaming.views.audits import strategy_text
 from streaming.views.group_sources import group_sources
+from streaming.views.groups import never_had_members
 from streaming.views.members import members, with_epochs
 from streaming.views.progress import progress
 from udfs.model.journal import UNDER_WAY
@@ -57,6 +58,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "progress": offsets[:ROWS],
         "progress_count": len(offsets),
         "source": group_sources(reading.tables).get(cluster),
+        "had_no_members": never_had_members(found[0]),
         "is_rebalancing": found[0]["state"] in UNDER_WAY,
         "waits": (found[0]["waits"] or "").split("; ") if found[0]["waits"] else [],
         "is_reported": any(row["reported"] for row in owners),

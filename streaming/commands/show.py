@@ -70,6 +70,7 @@ def show_group(
     from streaming.terminal.output import answering, show_rows, write_json_lines
     from streaming.views.audits import strategy_text
     from streaming.views.groups import group as one
+    from streaming.views.groups import never_had_members
     from streaming.views.reader import Reader, time_columns
     from udfs.model.journal import UNDER_WAY
 
@@ -81,7 +82,7 @@ def show_group(
         write_json_lines([{**found.pop("group"), **_renamed(found)}], frozenset().union(*times))
         return
     show_rows([found["group"]], group_columns())
-    if found["group"]["state"] == "empty" and found["group"]["last_rebalance_at"] is None:
+    if never_had_members(found["group"]):
         sys.stdout.write("\nNo member has been observed.\n")
     if found["group"].get("strategy_verdict") is not None:
         sys.stdout.write(f"\nStrategy: {strategy_text(found['group'])}.\n")

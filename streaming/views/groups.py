@@ -61,6 +61,11 @@ def group(reader: Reader, name: str, cluster: str | None = None) -> dict[str, An
     }
 
 
+def never_had_members(row: Row) -> bool:
+    """Return whether no member of a group was ever observed: it is known by its commits, or as an empty one."""
+    return row["state"] == "empty" and row["last_rebalance_at"] is None
+
+
 def state_text(row: Row) -> str:
     """Return a group's state; of a kind that is not followed also the coordinator's, where its members alone make it.
 
