@@ -358,7 +358,7 @@ class ReportedGroup(Group):
                     named_counts[topic] = (number + 1, self.counted_at.get(topic, self.since_before))
         for topic, (count, since) in named_counts.items():
             queues = topics.get(topic, [])
-            if len(queues) < count and self.topics.reported_at(topic, at) <= since <= at:
+            if len(queues) < count and self.topics.changed_at(topic, at) <= since <= at:
                 more = range(len(queues), count)
                 topics[topic] = queues + [{"broker": None, "queue_id": number, "racks": None} for number in more]
         named = [one for held in reported.values() for one in held]

@@ -43,9 +43,13 @@ class Topics:
         """Return whether any queue of a topic counts as reported at a time: what is kept shows no earlier one."""
         return self.was_reported(topic, max(at, self.floor))
 
-    def reported_at(self, topic: str, at: int) -> int:
-        """Return when a topic was last reported up to a time; 0: never."""
-        return max((since for since, _ in self.reported.get(topic, []) if since <= at), default=0)
+    def changed_at(self, topic: str, at: int) -> int:
+        """Return since when a topic has had the queues that it has at a time; 0: they were never reported."""
+        began, queues = 0, None
+        for since, reported in self.reported.get(topic, []):
+            if since <= at and reported != queues:
+                began, queues = since, reported
+        return began
 
     def first(self, topic: str, at: int) -> list[dict[str, Any]] | None:
         """Return the first queues of a topic, if they were reported up to a time."""
