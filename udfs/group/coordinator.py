@@ -165,9 +165,9 @@ class Coordinator:
                 self.generation_times.add(at)
             context.queue.push_event(at, order_of(due), generation_of(due), due)
         for member_id, times in context.facts.heartbeats.items():
-            if member_id not in context.seen and times:
+            if member_id not in context.applied_heartbeats and times:
                 context.queue.push_heartbeat(context.not_before_applied(times[0]), times[0], member_id)
-        for member_id in context.seen:
+        for member_id in context.applied_heartbeats:
             context.watch(member_id)
 
     def _step(self) -> bool:

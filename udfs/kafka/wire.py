@@ -127,12 +127,12 @@ class WireReader:
         """Skip the tagged fields at the end of a flexible struct; a plain one has none."""
         self.tagged_fields({})
 
-    def tagged_fields(self, known: Mapping[int, Callable[[], object]]) -> None:
+    def tagged_fields(self, readers: Mapping[int, Callable[[], object]]) -> None:
         """Read the tagged fields at the end of a flexible struct, and skip those that are not known."""
         if not self.flexible:
             return
         for _ in range(self.uvarint()):
-            read = known.get(self.uvarint())
+            read = readers.get(self.uvarint())
             size = self.uvarint()
             if read is None:
                 self._take(size)

@@ -41,10 +41,10 @@ RecordKind: TypeAlias = Literal[
 MemberState: TypeAlias = Literal["stable", "unrevoked", "unreleased"]
 
 if TYPE_CHECKING:
-    Moment: TypeAlias = int
+    Timestamp: TypeAlias = int
 else:
     # Epoch ms once parsed; on the wire RFC 3339 text as well.
-    Moment = (
+    Timestamp = (
         Annotated[int, msgspec.Meta(description="Epoch milliseconds")]
         | Annotated[str, msgspec.Meta(description="RFC 3339", extra_json_schema={"format": "date-time"})]
     )
@@ -77,9 +77,11 @@ class HeldQueue(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
     queue_id: QueueId
     broker: str | None = None
     locked: bool | None = None  # extra: of ordered consumption: no other member may consume it
-    held_since: Moment | None = None  # extra: when it took the queue over, where that is reported (MetaQ's owner node)
-    last_pull_at: Moment | None = None  # extra: of this member
-    last_consume_at: Moment | None = None  # extra
+    held_since: Timestamp | None = (
+        None  # extra: when it took the queue over, where that is reported (MetaQ's owner node)
+    )
+    last_pull_at: Timestamp | None = None  # extra: of this member
+    last_consume_at: Timestamp | None = None  # extra
 
 
 class RevokedQueue(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -88,7 +90,7 @@ class RevokedQueue(msgspec.Struct, frozen=True, omit_defaults=True):
     topic: Name
     queue_id: QueueId
     broker: str | None = None
-    revoked_at: Moment | None = None  # None: it is not known
+    revoked_at: Timestamp | None = None  # None: it is not known
 
 
 class QueueInfo(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -105,8 +107,8 @@ class MemberInfo(MemberFields, kw_only=True):
 
     member_id: Name
     # only in restored snapshots:
-    joined_at: Moment | None = None
-    last_heartbeat_at: Moment | None = None
+    joined_at: Timestamp | None = None
+    last_heartbeat_at: Timestamp | None = None
     lives_by: Literal["heartbeats", "snapshots"] | None = None
 
 
@@ -122,7 +124,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     member_id: Name
     kind: Literal["left", "expired", "gone"]
     host: str | None = None
-    at: Moment | None = None
+    at: Timestamp | None = None
     evidence: str | None = None
     inferred: bool = True
 
@@ -142,7 +144,7 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
     """What every event carries."""
 
     schema_version: Literal[1]
-    event_time: Moment
+    event_time: Timestamp
     system: System
     cluster: Name
     event_id: Name | None = None
@@ -152,7 +154,7 @@ class MemberEvent(MemberFields, kw_only=True, tag_field="type"):
     """What an event carries that may describe a member: the fields of ``Event``, too, for one struct has one base."""
 
     schema_version: Literal[1]
-    event_time: Moment
+    event_time: Timestamp
     system: System
     cluster: Name
     event_id: Name | None = None
@@ -206,7 +208,7 @@ class GroupSnapshot(Event, kw_only=True, tag_field="type", tag="group_snapshot")
     group: Name
     generation: Generation | None = None
     state: str | None = None
-    joined_at: Moment | None = None
+    joined_at: Timestamp | None = None
     strategy: str | None = None
     leader: str | None = None
     members: tuple[MemberInfo, ...] = ()
@@ -325,7 +327,7 @@ NoHeartbeat: TypeAlias = (
 AnyEvent: TypeAlias = Heartbeat | NoHeartbeat
 
 # The order in which events of one event time apply.
-ORDER_AT_ONE_MOMENT: dict[type[Event] | type[MemberEvent], int] = {
+ORDER_AT_ONE_TIME: dict[type[Event] | type[MemberEvent], int] = {
     TopicQueues: 0,
     GroupSettings: 1,
     GroupRecord: 2,

@@ -72,8 +72,8 @@ Progress: TypeAlias = Mapping[int, Sequence[int]]
 
 def observed_since(progress: Progress, offsets: Offsets, at: int) -> tuple[Progress, Offsets]:
     """Return what was observed of queues from a time on: what was known before is of a group that was deleted then."""
-    times = {queue: [time for time in known if time >= at] for queue, known in progress.items()}
-    observed = {queue: [one for one in known if one[0] >= at] for queue, known in offsets.items()}
+    times = {queue: [time for time in of_queue if time >= at] for queue, of_queue in progress.items()}
+    observed = {queue: [one for one in of_queue if one[0] >= at] for queue, of_queue in offsets.items()}
     some_offsets = ReadOffsets({queue: some for queue, some in observed.items() if some})
     return {queue: some for queue, some in times.items() if some}, some_offsets
 

@@ -25,6 +25,6 @@ def beginning_groups(
         return []
     groups = groups[np.append(True, groups[1:] != groups[:-1])]
     firsts = np.cumsum(table.counts) - table.counts
-    has_commits = np.logical_or.reduceat(table.seen & (table.columns["times"] >= forget_before), firsts)
+    has_commits = np.logical_or.reduceat(table.applied & (table.columns["times"] >= forget_before), firsts)
     begins = ~has_commits[np.searchsorted(table.groups, groups)] | (find(groups) < 0)
     return [(key, table.names[key]) for key in groups[begins].tolist() if key in table.names]

@@ -67,7 +67,7 @@ class Liveness:
         waiting_members, waiting_times: Heartbeats at or after the clock: row, time; any order.
     """
 
-    def __init__(self, groups: int, members: Buffer = b"", seen: Buffer = b"", waiting: Buffer = b"") -> None:
+    def __init__(self, groups: int, members: Buffer = b"", last: Buffer = b"", waiting: Buffer = b"") -> None:
         counts, keys, group_timeouts, mixed_rows, mixed = unpack_parts(members, 5)
         self.counts: Int64 = unpack_column(counts, groups) if len(members) else np.zeros(groups, dtype=np.int64)
         self.keys: UInt64 = unpack_keys(keys)
@@ -78,7 +78,7 @@ class Liveness:
         mixed_places = unpack_column(mixed_rows)
         must_hold(_are_within(mixed_places, rows), "timeouts of unknown members")
         self.timeouts[mixed_places] = unpack_column(mixed, len(mixed_places))
-        self.last: Int64 = unpack_column(seen, rows)
+        self.last: Int64 = unpack_column(last, rows)
         waiting_members, waiting_times = unpack_parts(waiting, 2)
         self.waiting_members: Int64 = unpack_column(waiting_members)
         must_hold(_are_within(self.waiting_members, rows), "heartbeats of unknown members")
@@ -190,11 +190,11 @@ class Liveness:
             waiting = waiting + (shift[(waiting >> GROUP_SHIFT).astype(np.int64)] << GROUP_SHIFT)
             self.numbers = self.numbers + moved[self.numbers]
         stay = ~np.isin(self.numbers, numbers)
-        standing = places_of(self.numbers[stay], self.keys[stay])
+        staying = places_of(self.numbers[stay], self.keys[stay])
         sizes = np.asarray([len(row.keys) for row in rows], dtype=np.int64)
         fresh_numbers = np.repeat(numbers, sizes)
         fresh = HeartbeatRows(*(np.concatenate(column) for column in zip(*rows, strict=True))) if rows else _NO_ROWS
-        where = np.searchsorted(standing, places_of(fresh_numbers, fresh.keys))
+        where = np.searchsorted(staying, places_of(fresh_numbers, fresh.keys))
         self.keys = np.insert(self.keys[stay], where, fresh.keys)
         self.last = np.insert(self.last[stay], where, fresh.last)
         self.timeouts = np.insert(self.timeouts[stay], where, fresh.timeouts)
@@ -202,12 +202,12 @@ class Liveness:
         self.counts[numbers] = sizes
         rows_of_waiting = find_sorted(self.places(), waiting)
         lost = rows_of_waiting < 0
-        answer = [
+        without_row = [
             (place >> 40, (place & ((1 << 40) - 1)) << 24, at)
             for place, at in zip(waiting[lost].tolist(), self.waiting_times[lost].tolist(), strict=True)
         ]
         self.waiting_members, self.waiting_times = rows_of_waiting[~lost], self.waiting_times[~lost]
-        return answer
+        return without_row
 
 
 def places_of(numbers: Int64, keys: UInt64) -> UInt64:

@@ -20,13 +20,13 @@ class QueueHistories(Mapping[int, list[_One]]):
     A queue's history is read when it is needed: of thousands of commits, a rebalance needs those of a few queues.
 
     Args:
-        rows: Of the group in the table. known: Of which of them anything is known. read: Returns the history of a row.
+        rows: Of the group in the table. has_history: Which of them have one. read: Returns that of a row.
     """
 
     def __init__(
-        self, table: QueueTable, rows: slice, known: npt.NDArray[np.bool_], read: Callable[[int], list[_One]]
+        self, table: QueueTable, rows: slice, has_history: npt.NDArray[np.bool_], read: Callable[[int], list[_One]]
     ) -> None:
-        numbers = np.flatnonzero(known) + rows.start
+        numbers = np.flatnonzero(has_history) + rows.start
         self._rows = dict(zip(table.keys[numbers].tolist(), numbers.tolist(), strict=True))
         self._read = read
         self._found: dict[int, list[_One]] = {}
@@ -54,11 +54,11 @@ class OffsetHistories(QueueHistories[Observation], Offsets):
         self,
         table: QueueTable,
         rows: slice,
-        known: npt.NDArray[np.bool_],
+        has_history: npt.NDArray[np.bool_],
         read: Callable[[int], list[Observation]],
         newest: Callable[[int, int], Newest],
     ) -> None:
-        super().__init__(table, rows, known, read)
+        super().__init__(table, rows, has_history, read)
         self._newest = newest
 
     def newest(self, queue: int, until: int) -> Newest:

@@ -158,8 +158,8 @@ def match_ends(
     numbers = np.repeat(np.arange(len(ends.queues)), counts)
     within = np.arange(len(numbers)) - np.repeat(np.cumsum(counts) - counts, counts)
     rows = order[np.repeat(lefts, counts) + within]
-    since = np.where(table.seen, UNKNOWN, np.iinfo(np.int64).max)
-    fresh = ~table.seen[due_rows]
+    since = np.where(table.applied, UNKNOWN, np.iinfo(np.int64).max)
+    fresh = ~table.applied[due_rows]
     np.minimum.at(since, due_rows[fresh], due.times[fresh])
     kept = ends.times[numbers] >= since[rows]
     if until is not None:
@@ -222,13 +222,13 @@ def _write(
     again = ~is_row[commit]
     # The one before the newest commit: within this batch, or the newest of the row itself.
     former = by_commit[np.maximum(commit[again] - 1, 0)]
-    of_row, known = is_row[former], observed.commits[former]
+    of_row, has_former = is_row[former], observed.commits[former]
     times, offsets = columns["times"][rows[again]], columns["offsets"][rows[again]]
     former_times = np.where(of_row, times, observed.times[former])
     former_offsets = np.where(of_row, offsets, observed.offsets[former])
-    known &= former_offsets != UNKNOWN
-    columns["former_times"][rows[again]] = np.where(known, former_times, UNKNOWN)
-    columns["former_offsets"][rows[again]] = np.where(known, former_offsets, UNKNOWN)
+    has_former &= former_offsets != UNKNOWN
+    columns["former_times"][rows[again]] = np.where(has_former, former_times, UNKNOWN)
+    columns["former_offsets"][rows[again]] = np.where(has_former, former_offsets, UNKNOWN)
     columns["times"][rows[again]] = observed.times[commit[again]]
     columns["offsets"][rows] = observed.offsets[by_offset[last]]
     by_position = _newest(is_row | (observed.positions != UNKNOWN))
@@ -240,4 +240,4 @@ def _write(
         new = ~is_row[at]
         columns[value][rows[new]] = values[at[new]]
         columns[time][rows[new]] = observed.times[at[new]]
-    table.seen[rows] |= np.maximum.reduceat(~is_row, np.flatnonzero(np.append(True, last[:-1])))
+    table.applied[rows] |= np.maximum.reduceat(~is_row, np.flatnonzero(np.append(True, last[:-1])))

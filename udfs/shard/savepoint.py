@@ -41,7 +41,7 @@ _SEAL: Final = b"\xc1\xc1"
 _HASH_BYTES: Final = 16
 
 Key: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]  # 64 bits
-Moment: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+TimeMs: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
 TopicHash: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 
 
@@ -56,12 +56,12 @@ class GroupImage(msgspec.Struct, array_like=True):
 
     version: int
     record: Record
-    members: list[tuple[str, Moment, Moment]]
-    wake_at: Moment | None
+    members: list[tuple[str, TimeMs, TimeMs]]
+    wake_at: TimeMs | None
     topics: list[TopicHash]
-    repeats: list[tuple[Key, Moment]]
-    commits: list[tuple[Key, Moment]]
-    waiting_commits: list[tuple[Key, Moment]]
+    repeats: list[tuple[Key, TimeMs]]
+    commits: list[tuple[Key, TimeMs]]
+    waiting_commits: list[tuple[Key, TimeMs]]
     queues: list[QueueRow] = msgspec.field(default_factory=list)
     waiting: list[Waiting] = msgspec.field(default_factory=list)
 
@@ -71,7 +71,7 @@ class TopicImage(msgspec.Struct, array_like=True):
 
     version: int
     topic: Topic
-    repeats: list[tuple[Key, Moment]]
+    repeats: list[tuple[Key, TimeMs]]
 
 
 class ClusterImage(msgspec.Struct, array_like=True):
@@ -85,16 +85,16 @@ class ClusterImage(msgspec.Struct, array_like=True):
     """
 
     version: int
-    clock: Moment
-    newest: Moment
+    clock: TimeMs
+    newest: TimeMs
     silence: Silence | None
-    commits: list[tuple[Key, Key, Moment]]
+    commits: list[tuple[Key, Key, TimeMs]]
     time: ClusterTime | None = None
     queues: list[tuple[Key, str | None, list[QueueRow], list[Waiting]]] = msgspec.field(default_factory=list)
-    waiting_ends: list[tuple[Key, Moment, Moment]] = msgspec.field(default_factory=list)
+    waiting_ends: list[tuple[Key, TimeMs, TimeMs]] = msgspec.field(default_factory=list)
 
 
-Fault: TypeAlias = tuple[str, str]  # reason, detail
+Violation: TypeAlias = tuple[str, str]  # reason, detail
 Image = TypeVar("Image", GroupImage, TopicImage, ClusterImage)
 
 
@@ -166,11 +166,11 @@ def _export_group(
     record, key = state.record(position), int(state.groups.keys[position])
     group = logic.decode_group(record.group)
     live, rows = state.live, state.rows_of(position)
-    ids = [] if record.seen is not None else list(logic.members_by_heartbeat(group))
+    ids = [] if record.last_beats is not None else list(logic.members_by_heartbeat(group))
     names = dict(zip(cut_keys(ids).tolist(), ids, strict=True))
     row_names = [names[row_key] for row_key in live.keys[rows].tolist()]
     last, timeouts = live.last[rows].tolist(), live.timeouts[rows].tolist()
-    seen = record.seen if record.seen is not None else dict(zip(row_names, last, strict=True))
+    last_beats = record.last_beats if record.last_beats is not None else dict(zip(row_names, last, strict=True))
     image = GroupImage(
         version=STATE_VERSION,
         record=record,
@@ -183,7 +183,7 @@ def _export_group(
         queues=state.commits.rows_of(key)[1],
         waiting=state.commits.waiting_of(key),
     )
-    snapshot = logic.snapshot_of(group, seen, stamp)
+    snapshot = logic.snapshot_of(group, last_beats, stamp)
     snapshot.system, snapshot.cluster, snapshot.group = record.system, cluster, record.name
     snapshot.event_time, snapshot.event_id, snapshot.restored = stamp, EXPORTED, True
     snapshot.restored_group = _pack(snapshot, image)
@@ -198,7 +198,7 @@ def _export_group(
 
 def restore(
     state: ShardState, arrived: Sequence[CarriedEvent], is_mine: Callable[[int], bool], logic: GroupLogic
-) -> tuple[list[CarriedEvent], list[tuple[AnyEvent, CarriedEvent, Fault]]]:
+) -> tuple[list[CarriedEvent], list[tuple[AnyEvent, CarriedEvent, Violation]]]:
     """Restore the exported state of another checkpoint, before all other events and regardless of its time.
 
     Args:
@@ -214,7 +214,7 @@ def restore(
                 marked.insert(0 if isinstance(event, Clock) else len(marked), (event, carried))
             case _:
                 others.append(carried)
-    refused: list[tuple[AnyEvent, CarriedEvent, Fault]] = []
+    refused: list[tuple[AnyEvent, CarriedEvent, Violation]] = []
     groups: dict[int, Written] = {}
     for event, carried in marked:
         try:
@@ -393,5 +393,6 @@ def _check_unsealed(image: GroupImage, logic: GroupLogic) -> None:
     """Raise unless a group without a hash can be decoded and has exactly the members of its rows."""
     with refusing("it"):
         named = logic.members_by_heartbeat(logic.decode_group(image.record.group))
-        rows = image.record.seen if image.record.seen is not None else [member_id for member_id, _, _ in image.members]
+        last_beats = image.record.last_beats
+        rows = [member_id for member_id, _, _ in image.members] if last_beats is None else last_beats
         must_hold(sorted(named) == sorted(rows), "its members differ from those of its rows")

@@ -46,15 +46,15 @@ class Record(msgspec.Struct, array_like=True):
 
     Attributes:
         last_applied: Events before it are late (``GroupOutput.last_applied_ms``).
-        seen: Only if the keys of two members collide: the group then has no rows in the hot columns, its heartbeats are
-            applied one by one, and this has each member's last heartbeat.
+        last_beats: Each member's last heartbeat; only if the keys of two members collide: the group then has no rows in
+            the hot columns, and its heartbeats are applied one by one.
         group: The group's own encoding.
     """
 
     name: str
     system: System
     last_applied: int | None
-    seen: dict[str, int] | None
+    last_beats: dict[str, int] | None
     group: bytes
 
 
@@ -216,7 +216,7 @@ def written_of(record: Record, group: bytes, advanced: GroupOutput, keys: UInt64
         name=record.name,
         system=record.system,
         last_applied=advanced.last_applied_ms,
-        seen=dict(sorted(last_heartbeat.items())) if collide else None,
+        last_beats=dict(sorted(last_heartbeat.items())) if collide else None,
         group=group,
     )
     return Written(

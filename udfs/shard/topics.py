@@ -110,12 +110,12 @@ class Topics:
 
     def at(self, topic: str, time_ms: int) -> Queues | None:
         """Return the topic's queues as known at that time; None when not known yet."""
-        known = self._before[topic] if topic in self._before else self._current(topic)
-        for moment, queues in self._history.get(topic, ()):
-            if moment > time_ms:
+        found = self._before[topic] if topic in self._before else self._current(topic)
+        for since, queues in self._history.get(topic, ()):
+            if since > time_ms:
                 break
-            known = queues
-        return known
+            found = queues
+        return found
 
     def at_batch(self, batch: int, topic: str, time_ms: int) -> Queues | None:
         """Return what ``at`` returned in an earlier batch, as far back as ``encode_changes`` keeps."""
@@ -125,12 +125,12 @@ class Topics:
             if change.batch > batch:
                 return spelled(change.before)
             if change.batch == batch:
-                known = spelled(change.before)
-                for moment, queues in change.history:
-                    if moment > time_ms:
+                found = spelled(change.before)
+                for since, queues in change.history:
+                    if since > time_ms:
                         break
-                    known = spelled(queues)
-                return known
+                    found = spelled(queues)
+                return found
         return self._before[topic] if topic in self._before else self._current(topic)
 
     def first_description(self, topic: str) -> Queues | None:
@@ -167,7 +167,7 @@ class Topics:
         moves: list[CarriedTopic] = []
         late: list[CarriedTopic] = []
         changes: list[Change] = []
-        standing: dict[tuple[str, int], CarriedTopic] = {}
+        newest: dict[tuple[str, int], CarriedTopic] = {}
         for one in sorted(due, key=lambda one: order_of(one[1])):
             event, carried = one
             key = topic_key(self._cluster, event.topic)
@@ -183,11 +183,11 @@ class Topics:
                 late.append(one)
             else:
                 # Of several events about a topic at one event time only the last counts.
-                former = standing.get((event.topic, event.event_time))
+                former = newest.get((event.topic, event.event_time))
                 if event.topic_id is None and former is not None and former[0].topic_id is not None:
                     one = (msgspec.structs.replace(event, topic_id=former[0].topic_id), carried)
-                standing[event.topic, event.event_time] = one
-        for one in standing.values():
+                newest[event.topic, event.event_time] = one
+        for one in newest.values():
             record = self._record(one[0].topic)
             former_id = None if record is None else record.topic_id
             is_none = self._current(one[0].topic) is None  # whether or not it was ever reported
@@ -244,17 +244,17 @@ class Topics:
         if record is None:
             record = Topic(event.topic, event.event_time)
             self._read[event.topic] = record
-        known = self._current(event.topic)
+        before = self._current(event.topic)
         self._written.add(event.topic)
         queues = queues_of(event)
         record.begin(event.event_time, event.topic_id or record.topic_id, exists=bool(queues))
         record.as_of = event.event_time
-        if queues == (known or ()):
+        if queues == (before or ()):
             return None
-        self._before.setdefault(event.topic, known)
+        self._before.setdefault(event.topic, before)
         self._history.setdefault(event.topic, []).append((event.event_time, queues))
         short = shortened(queues)
-        if known is not None and record.first is None:
+        if before is not None and record.first is None:
             record.first = record.queues
         record.queues = short
         record.number += 1

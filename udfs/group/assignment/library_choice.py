@@ -81,30 +81,30 @@ def choose(
     names = [name for library in libraries for name in variants(library)]
     is_reported = libraries != [JAVA]
     label = libraries[0] if len(libraries) == 1 and is_reported else None
-    answers: dict[str, Assignment] = {}
+    assignments: dict[str, Assignment] = {}
     found: dict[str, Owners] = {}
     failures: list[StrategyError] = []
     for name in names:
         try:
-            answers[name] = compute(as_library(problem, name))
+            assignments[name] = compute(as_library(problem, name))
         except StrategyError as error:
             failures.append(error)
             continue
         if reported is None:
-            return LibraryChoice(assignment=answers[name], library=label)
-        found[name] = owners(answers[name])
+            return LibraryChoice(assignment=assignments[name], library=label)
+        found[name] = owners(assignments[name])
         if found[name] == reported:
             shown = label if name == names[0] and len(libraries) == 1 else _plain(name)
-            return LibraryChoice(assignment=answers[name], library=shown)
+            return LibraryChoice(assignment=assignments[name], library=shown)
     if len(failures) == len(names) and failures[0].code != NOT_RECOMPUTABLE:
         raise failures[0]
     if reported is not None and is_reported and _is_stale(problem, list(found), compute, owners, reported):
-        return LibraryChoice(assignment=answers[names[0]], library=label, incomparable=LEADER_METADATA_STALE)
+        return LibraryChoice(assignment=assignments[names[0]], library=label, incomparable=LEADER_METADATA_STALE)
     first = found.get(names[0])
     versions_agree = all(one == first for name, one in found.items() if _is_of_a_version(name))
     agree = versions_agree if len(libraries) == 1 else all(one == first for one in found.values())
     if agree and not failures and all(_is_exact(name, strategy, problem) for name in names):
-        return LibraryChoice(assignment=answers[names[0]], library=label)
+        return LibraryChoice(assignment=assignments[names[0]], library=label)
     of_version = LIBRARY_NOT_RECOMPUTED if versions_agree else LIBRARY_VERSION_UNKNOWN
     reason = of_version if len(libraries) == 1 else LIBRARY_UNKNOWN
     return LibraryChoice(assignment={}, library=label, incomparable=reason)
@@ -174,10 +174,10 @@ def _is_stale(
     A consumer of kafka-python reports an empty first generation, and joins again as soon as it has metadata.
     """
     named = {queue[0] for queue in reported}
-    known = {name: topic for name, topic in problem.topics.items() if name in named}
-    if len(known) == len(problem.topics):
+    named_topics = {name: topic for name, topic in problem.topics.items() if name in named}
+    if len(named_topics) == len(problem.topics):
         return False
-    smaller = msgspec.structs.replace(problem, topics=known)
+    smaller = msgspec.structs.replace(problem, topics=named_topics)
     for name in names:
         try:
             if owners(compute(as_library(smaller, name))) == reported:

@@ -129,7 +129,7 @@ class GroupContext(GroupHistory):
 
     def watch(self, member_id: str) -> None:
         """Have a member's session end at its deadline, as it is known now, where that is past."""
-        last = self.seen.get(member_id)
+        last = self.applied_heartbeats.get(member_id)
         if last is None:
             return
         member = self.group.members.get(member_id)
@@ -163,21 +163,21 @@ class GroupContext(GroupHistory):
         if at < member.joined_at or at <= self.group.last_heartbeats.get(member.member_id, at - 1):
             return
         was_heartbeats, member.by_heartbeats = member.by_heartbeats, True
-        self.saw(member.member_id, at)
+        self.note_heartbeat(member.member_id, at)
         if not was_heartbeats:
             self.watch(member.member_id)
 
     def end_heartbeats(self, member_id: str) -> None:
         """Have a member of a reported generation live by snapshots: it is silent, and no generation has shown that."""
         self.group.members[member_id].by_heartbeats = False
-        self.group.last_heartbeats[member_id] = self.seen.pop(member_id)
+        self.group.last_heartbeats[member_id] = self.applied_heartbeats.pop(member_id)
 
-    def saw(self, member_id: str, at: int) -> None:
+    def note_heartbeat(self, member_id: str, at: int) -> None:
         """Record a heartbeat of a member that lives by heartbeats."""
         self.group.last_heartbeats.pop(member_id, None)
-        last = self.seen.get(member_id)
+        last = self.applied_heartbeats.get(member_id)
         if last is None or at > last:
-            self.seen[member_id] = at
+            self.applied_heartbeats[member_id] = at
 
     # ---- changes that make a rebalance
 
@@ -202,7 +202,7 @@ class GroupContext(GroupHistory):
         group.pending.changed_at = max(at, group.pending.changed_at)
         triggers = group.pending.triggers
         if len(self._caused) != len(triggers):
-            self._caused = {(known.kind, known.member_id, known.topic) for known in triggers}
+            self._caused = {(one.kind, one.member_id, one.topic) for one in triggers}
         trigger = Trigger(kind=kind, member_id=member_id, topic=topic, detail=detail, event_id=event_id)
         if (kind, member_id, topic) in self._caused:
             self.before.repeated.append(trigger)
@@ -215,11 +215,11 @@ class GroupContext(GroupHistory):
 
         Returns: whether it is new.
         """
-        known = self.group.evidence
-        if evidence in known:
+        remembered = self.group.evidence
+        if evidence in remembered:
             return False
-        bisect.insort(known, evidence, key=lambda one: (one.time, one.kind, one.member_id or "", one.topic or ""))
-        del known[:-MAX_EVIDENCE]
+        bisect.insort(remembered, evidence, key=lambda one: (one.time, one.kind, one.member_id or "", one.topic or ""))
+        del remembered[:-MAX_EVIDENCE]
         return True
 
     def note_pending_assignment(self, reported: list[tuple[Queue, tuple[str, ...]]]) -> None:
@@ -292,7 +292,7 @@ class GroupContext(GroupHistory):
         self.before.note_member(member_id)
         member = group.members.pop(member_id)
         last = self.last_heartbeat_or_none(member_id, at)
-        self.seen.pop(member_id, None)
+        self.applied_heartbeats.pop(member_id, None)
         group.last_heartbeats.pop(member_id, None)
         left_at = max(left_at, member.joined_at)
         self.write(at, closed(member, left_at, reason, last))
@@ -306,7 +306,7 @@ class GroupContext(GroupHistory):
         self.before.rename(former_id, member_id)
         self._caused = set()
         last = self.last_heartbeat_or_none(former_id, at)
-        self.seen.pop(former_id, None)
+        self.applied_heartbeats.pop(former_id, None)
         group.last_heartbeats.pop(former_id, None)
         left_at = max(at, member.joined_at)
         self.write(at, closed(member, left_at, "replaced", last))
@@ -329,11 +329,11 @@ class GroupContext(GroupHistory):
 
     def remember(self, departed: Departed) -> None:
         """Keep the description of a departed member; beyond the limit the oldest one is dropped."""
-        gone = self.group.departed
-        gone.pop(departed.member.member_id, None)
-        gone[departed.member.member_id] = departed
-        while len(gone) > self.rules.max_departed_members:
-            del gone[next(iter(gone))]
+        departed_members = self.group.departed
+        departed_members.pop(departed.member.member_id, None)
+        departed_members[departed.member.member_id] = departed
+        while len(departed_members) > self.rules.max_departed_members:
+            del departed_members[next(iter(departed_members))]
 
 
 def closed(member: Member, left_at: int, reason: LeftReason, last: int | None) -> MemberClosed:

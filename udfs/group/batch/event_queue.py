@@ -9,11 +9,11 @@ from __future__ import annotations
 import heapq
 from typing import Literal, NamedTuple
 
-from udfs.model.events import ORDER_AT_ONE_MOMENT, Heartbeat
+from udfs.model.events import ORDER_AT_ONE_TIME, Heartbeat
 from udfs.model.group_api import DueEvent
 
 # Places of what is no event with a description, after all events with one.
-HEARTBEAT = 2 * ORDER_AT_ONE_MOMENT[Heartbeat] + 1
+HEARTBEAT = 2 * ORDER_AT_ONE_TIME[Heartbeat] + 1
 EXPIRY = 100
 
 

@@ -301,12 +301,12 @@ def observed(kind: str, details: Sequence[str], event_id: str) -> Found:
     Args:
         details: The source's details, distinct, in order.
     """
-    words = "; ".join(details)
-    words = words if len(words) <= MAX_DETAIL_LENGTH else words[: MAX_DETAIL_LENGTH - 1] + "…"
+    text = "; ".join(details)
+    text = text if len(text) <= MAX_DETAIL_LENGTH else text[: MAX_DETAIL_LENGTH - 1] + "…"
     severity, sentence, advice = OBSERVED.get(
         kind, ("info", f"The source reports: {kind:.100}.", "See the source's documentation.")
     )
-    message = f"{sentence} {words}" if words else sentence
+    message = f"{sentence} {text}" if text else sentence
     return Found(severity=severity, message=message, advice=advice, evidence=(event_id,))
 
 

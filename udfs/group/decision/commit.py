@@ -76,7 +76,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     if plan.awaited is None:
         _forget_owned(group)
     group.members_decided = row.members_after
-    group.counts = {topic: len(infos) for topic, infos in plan.known.items()}
+    group.counts = {topic: len(infos) for topic, infos in plan.topic_queues.items()}
     group.topics_without_metadata, group.awaited = list(plan.guessed), plan.awaited
     group.revoked_pending, group.waiting_since = list(plan.revoked_pending), dict(plan.waiting_since)
     group.converging = plan.converging
@@ -162,7 +162,7 @@ def commit_topic(context: GroupContext, topic: str, queues: Sequence[QueueInfo])
         return
     group.counts[topic] = len(queues)
     if group.awaited is not None:
-        group.awaited.known[topic] = shortened(tuple(queues))
+        group.awaited.topic_queues[topic] = shortened(tuple(queues))
 
 
 def commit_awaited(context: GroupContext, awaited: Awaited, owners: Owners | None, *, comparable: bool) -> None:

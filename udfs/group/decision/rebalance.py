@@ -81,7 +81,7 @@ class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
 def rebalance(view: GroupView, plan: RebalancePlan) -> RebalanceResult:
     """Return what follows from a plan: the row, the spans, the figures, the findings. Nothing is changed."""
     group, at, target = view.group, plan.at, plan.target
-    queues = queues_of(view, plan.known)
+    queues = queues_of(view, plan.topic_queues)
     before, after = group.computed, target.owners
     if plan.reported is not None:
         before, after = previous_owners(group), plan.reported
@@ -205,7 +205,7 @@ def compared_with_reports(view: GroupView, plan: RebalancePlan) -> tuple[int | N
     if plan.target.incomparable is not None:
         return None, plan.target.incomparable
     differing = differing_from(view, plan.target.owners, reported)
-    if differing and any(topic in plan.known for topic in plan.guessed):
+    if differing and any(topic in plan.topic_queues for topic in plan.guessed):
         return None, TOPICS_UNKNOWN  # metadata of a topic that exists is still to come: then it is evaluated
     return differing, None
 
@@ -213,7 +213,7 @@ def compared_with_reports(view: GroupView, plan: RebalancePlan) -> tuple[int | N
 def _balance(view: GroupView, plan: RebalancePlan, after: Owners, queues: Sequence[Queue]) -> Balance:
     """Return how evenly the new assignment is spread, as far as it is known."""
     group = view.group
-    if plan.awaited is not None and plan.reported is None and plan.known:
+    if plan.awaited is not None and plan.reported is None and plan.topic_queues:
         return Balance()  # nothing is computed yet of queues that exist
     if plan.target.error == NOT_RECOMPUTABLE and plan.reported is None:
         if not group.has_reported:
@@ -333,7 +333,7 @@ def _outcome(view: GroupView, plan: RebalancePlan, row: Rebalance, much: Flappin
         at=row.event_time,
         generation=row.generation,
         members=row.members_after,
-        queues=sum(len(infos) for topic, infos in plan.known.items() if not view.is_quiet(topic)),
+        queues=sum(len(infos) for topic, infos in plan.topic_queues.items() if not view.is_quiet(topic)),
         error=plan.target.error,
         agrees=row.agrees,
         queues_differing=row.queues_differing,

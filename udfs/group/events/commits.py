@@ -23,7 +23,7 @@ def first_commit(view: GroupView) -> int | None:
         return None
     # What is older was forgotten with the group.
     since = (view.facts.clock_before or 0) - view.rules.forget_after_ms
-    times = (time for known in view.facts.progress.values() for time in known if time >= since)
+    times = (time for of_queue in view.facts.progress.values() for time in of_queue if time >= since)
     first = min(times, default=None)
     return None if first is None else max(first, group.last_applied or first)
 
@@ -36,7 +36,7 @@ def register_committing_group(context: GroupContext, at: int) -> None:
 
 def forget_or_wait(context: GroupContext, at: int) -> None:
     """Forget a group that has been empty for long, with what was known of its queues; not while it commits."""
-    times = [time for known in context.facts.progress.values() for time in known if time <= at]
+    times = [time for of_queue in context.facts.progress.values() for time in of_queue if time <= at]
     newest = max(times, default=None)
     if newest is not None and newest > (context.group.touched_at or 0):
         context.touch(newest)

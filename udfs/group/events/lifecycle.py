@@ -166,11 +166,11 @@ def show_unfollowed(context: GroupContext, at: int) -> None:
         if one.info is None:
             continue
         info = msgspec.structs.replace(one.info, subscriptions=recorded.subscriptions_of(one))
-        known = group.members.get(member_id)
-        if known is None:
+        member = group.members.get(member_id)
+        if member is None:
             arrive_by_snapshot(context, member_id, info, at, one.joined_at)
-        elif update_description(context, known, info, at, at)[0] - set(SILENT_FIELDS):
-            context.change_session(known, at)
+        elif update_description(context, member, info, at, at)[0] - set(SILENT_FIELDS):
+            context.change_session(member, at)
     held = {member_id: _queues(recorded, partitions) for member_id, partitions in recorded.owned().items()}
     for member_id, one in present.items():
         for kind, tasks in (("standby", one.standby), ("warm-up", one.warmup)):

@@ -138,7 +138,7 @@ def _take_place(context: GroupContext, former: Member, member_id: str, at: int, 
     former_id = former.member_id
     replace_members(context, {former_id: member_id}, at)
     former.by_heartbeats = True
-    context.seen[member_id] = own
+    context.applied_heartbeats[member_id] = own
     context.open_session(former, at, former=former_id)
 
 
@@ -176,7 +176,7 @@ def _arrive(
     if due is not None:
         late_cause(context, due, at)
     context.cause(at, "member_joined", member_id, event_id=due.event_id if due else None)
-    context.seen[member_id] = own
+    context.applied_heartbeats[member_id] = own
     context.open_session(member, at)
     return outdated
 
@@ -200,10 +200,10 @@ def _reopen(
         or not departed.member.joined_at <= own <= departed.left_at
     ):
         return None
-    member, known = departed.member, departed.last_heartbeat_at
+    member, heartbeat_before = departed.member, departed.last_heartbeat_at
     timeout = timeout_with(context, member, event, own)
-    last = own if known is None else max(own, known)
-    is_news = (last, max(last + timeout, departed.left_at)) != (known, departed.left_at)
+    last = own if heartbeat_before is None else max(own, heartbeat_before)
+    is_news = (last, max(last + timeout, departed.left_at)) != (heartbeat_before, departed.left_at)
     for time in _liveness_times(context, event, member_id):
         if last + timeout >= at:
             break  # its session goes on: what comes now applies in its turn, with the timeout of its time
@@ -221,7 +221,7 @@ def _reopen(
         return Applied(True, outdated)
     late_cause(context, due, at)
     context.cause(at, "member_joined", member_id, event_id=due.event_id, detail="its session had not expired")
-    context.seen[member_id] = last
+    context.applied_heartbeats[member_id] = last
     context.reopen_session(departed, at)
     return Applied(True, apply_description(context, departed.member, event, at, due).outdated)
 
@@ -300,11 +300,11 @@ def _learn(
         if departed is not None and not _may_return(departed, event):
             return Applied()  # sent before it departed: no sign of a new session
         return Applied(context.learn(Evidence("member_joined", own, event.member_id, None, due.event_id)))
-    before = (member.by_heartbeats, context.seen.get(member.member_id), len(group.evidence))
+    before = (member.by_heartbeats, context.applied_heartbeats.get(member.member_id), len(group.evidence))
     context.begin_heartbeats(member, own)
     context.take_back_evidence(event.member_id, own)
     described, outdated = update_session(context, member, event, own, at)
-    changed = before != (member.by_heartbeats, context.seen.get(member.member_id), len(group.evidence))
+    changed = before != (member.by_heartbeats, context.applied_heartbeats.get(member.member_id), len(group.evidence))
     if event.subscriptions is not None and distinct(event.subscriptions) != member.subscriptions:
         changed |= context.learn(Evidence("subscription_changed", own, member.member_id, None, due.event_id))
     return Applied(changed or bool(described), outdated)

@@ -117,7 +117,7 @@ def _awaits_topics(group: Group) -> bool:
     awaited, missing = group.awaited, group.topics_without_metadata
     if awaited is None:
         return False
-    unnamed = group.last_strategy == COOPERATIVE and any(topic not in awaited.known for topic in missing)
+    unnamed = group.last_strategy == COOPERATIVE and any(topic not in awaited.topic_queues for topic in missing)
     return not awaited.guessed or unnamed or any(topic in group.counts for topic in missing)
 
 

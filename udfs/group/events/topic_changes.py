@@ -80,7 +80,7 @@ def queues_shown(
     named: dict[str, set[Queue]] = {}
     for queue in reported or ():
         named.setdefault(queue[0], set()).add(queue)
-    known: dict[str, tuple[QueueInfo, ...]] = {}
+    topic_queues: dict[str, tuple[QueueInfo, ...]] = {}
     guessed: list[str] = []
     for topic in sorted(topics):
         infos = None if assigned_at is None else view.queues_at(topic, assigned_at)
@@ -106,8 +106,8 @@ def queues_shown(
             if queue not in listed:
                 listed[queue] = QueueInfo(queue[2], queue[1])
         if listed:
-            known[topic] = tuple(listed[queue] for queue in sorted(listed, key=queue_order))
-    return known, guessed
+            topic_queues[topic] = tuple(listed[queue] for queue in sorted(listed, key=queue_order))
+    return topic_queues, guessed
 
 
 def _highest(queues: Iterable[Queue]) -> int:
@@ -123,14 +123,14 @@ def _up_to(topic: str, used: Iterable[Queue]) -> list[Queue]:
 
 
 def sizes(
-    view: GroupView, topic: str, known: QueuesByTopic, guessed: Iterable[str], reported: Owners | None
+    view: GroupView, topic: str, topic_queues: QueuesByTopic, guessed: Iterable[str], reported: Owners | None
 ) -> tuple[int | None, int]:
     """Return how many queues a topic had in the current generation and has in this one; None: unknown.
 
     Args:
         reported: The whole assignment that this generation reports.
     """
-    group, now = view.group, len(known.get(topic, ()))
+    group, now = view.group, len(topic_queues.get(topic, ()))
     before = group.counts.get(topic)
     if before is not None:
         return before, now
@@ -145,7 +145,7 @@ def sizes(
 
 def compute_generation(
     view: GroupView,
-    known: QueuesByTopic,
+    topic_queues: QueuesByTopic,
     guessed: list[str],
     reported: Owners | None,
     strategy: str | None,
@@ -169,8 +169,10 @@ def compute_generation(
     group = view.group
     generation = group.current_generation
     # What is compared with a guess says nothing of the library.
-    compared = None if any(topic in known for topic in guessed) else reported
-    target = compute_target_assignment(view, known, strategy, at, generation, previous, compared, altered, former)
+    compared = None if any(topic in topic_queues for topic in guessed) else reported
+    target = compute_target_assignment(
+        view, topic_queues, strategy, at, generation, previous, compared, altered, former
+    )
     if not guessed or not group.members:
         return target, None
     if target.failed:  # perhaps only for want of the topics
@@ -180,14 +182,14 @@ def compute_generation(
         return target, None
     awaited = Awaited(
         since=at,
-        known={topic: shortened(queues) for topic, queues in known.items()},
+        topic_queues={topic: shortened(queues) for topic, queues in topic_queues.items()},
         guessed=reported is not None,
         before=group.computed,
         previous=(group.reported if group.has_reported else None) if previous is None else previous,
         again=again,
     )
-    if reported is None or (target.strategy == COOPERATIVE and any(topic not in known for topic in guessed)):
-        existing = {queue for topic, infos in known.items() for queue in keys_of(infos, view.system, topic)}
+    if reported is None or (target.strategy == COOPERATIVE and any(topic not in topic_queues for topic in guessed)):
+        existing = {queue for topic, infos in topic_queues.items() for queue in keys_of(infos, view.system, topic)}
         held = held_only_by(group.computed, group.members)
         owners = {queue: holders for queue, holders in held.items() if queue in existing}
         target = msgspec.structs.replace(target, owners=owners, incomparable=TOPICS_UNKNOWN)
@@ -204,7 +206,7 @@ def learn_topic(context: GroupContext, topic: str, at: int, event_id: str | None
     if first is None or not group.members:
         return
     # Queues of the assignment exist, even if metadata lacks them.
-    named = () if awaited is None else spelled(awaited.known.get(topic)) or ()
+    named = () if awaited is None else spelled(awaited.topic_queues.get(topic)) or ()
     listed = {key_of(info, context.system, topic): info for info in (*named, *first)}
     commit_topic(context, topic, [listed[queue] for queue in sorted(listed, key=queue_order)])
     if awaited is not None and not group.topics_without_metadata:
@@ -216,21 +218,21 @@ def learn_topic(context: GroupContext, topic: str, at: int, event_id: str | None
 def _compute_awaited(context: GroupContext, awaited: Awaited, at: int, event_id: str | None) -> None:
     """Write the computed spans of the current generation; all of its topics are known now."""
     group, since = context.group, awaited.since
-    known = {topic: spelled(awaited.known[topic]) or () for topic in sorted(awaited.known)}
+    topic_queues = {topic: spelled(awaited.topic_queues[topic]) or () for topic in sorted(awaited.topic_queues)}
     previous = awaited.previous if awaited.previous is not None else awaited.before
     reported = group.reported if awaited.guessed else None
     target = compute_target_assignment(
-        context, known, group.last_strategy, since, group.current_generation, previous, reported
+        context, topic_queues, group.last_strategy, since, group.current_generation, previous, reported
     )
     owners = target.owners if target.recomputed or target.incomparable in OF_LIBRARIES else None
-    commit_audit(context, audit_of_awaited(context, known, target, previous, at), at)
+    commit_audit(context, audit_of_awaited(context, topic_queues, target, previous, at), at)
     commit_awaited(context, awaited, owners, comparable=target.incomparable not in OF_LIBRARIES)
     compare_with_reports(context, at)
     if group.row is None:
         return
     row = msgspec.structs.replace(group.row, queues=sum(group.counts.values()))
     if target.recomputed:
-        queues = [key_of(info, context.system, name) for name, infos in known.items() for info in infos]
+        queues = [key_of(info, context.system, name) for name, infos in topic_queues.items() for info in infos]
         balance = balance_of(context, group.reported if awaited.guessed else group.computed, queues)
         row.idle_members, row.unassigned_queues, row.spread = balance.idle, balance.unassigned, balance.spread
         _evaluate_balance(context, row, at, event_id)

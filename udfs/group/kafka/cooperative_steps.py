@@ -85,8 +85,8 @@ def add_causes_of_steps(
         detail = counted(len(waiting), "queue") + " not released yet"
         causes.add("cooperative_follow_up", event_id=event_id, detail=detail)
         return
-    known = {queue[0] for queue in group.reported}
-    for topic in sorted({queue[0] for queue in reported} - known):
+    topics_before = {queue[0] for queue in group.reported}
+    for topic in sorted({queue[0] for queue in reported} - topics_before):
         if group.counts.get(topic) and group.members_decided:
             causes.add("queue_count_changed", topic=topic, event_id=event_id, detail="the leader had no metadata of it")
 

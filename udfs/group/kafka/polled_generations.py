@@ -112,9 +112,9 @@ def _differs(view: GroupView, snapshot: GroupSnapshot) -> bool:
         return False
     if snapshot.strategy and qualified_name(snapshot.strategy, view.system) != group.last_strategy:
         return True
-    known = {renamed.get(one, one): member for one, member in group.members.items()}
+    by_new_id = {renamed.get(one, one): member for one, member in group.members.items()}
     for info in snapshot.members:
-        before = known[info.member_id].subscriptions
+        before = by_new_id[info.member_id].subscriptions
         if info.subscriptions is not None and before is not None and distinct(info.subscriptions) != before:
             return True
     reported = reported_owners(view, snapshot)

@@ -70,20 +70,20 @@ def lives_in(recorded: RecordedGroup | None, outcome: EpochOutcome, names: Mappi
 
 
 def queues_in_target(
-    view: GroupView, lives: TopicLives, known: QueuesByTopic, published: Owners, at: int, *, is_whole: bool
+    view: GroupView, lives: TopicLives, topic_queues: QueuesByTopic, published: Owners, at: int, *, is_whole: bool
 ) -> dict[str, tuple[QueueInfo, ...]]:
     """Return the queues of each topic as its coordinator knew them, where metadata as of then shows it otherwise.
 
     Args:
-        known: As metadata shows them. published: The target. is_whole: Of an assignor that gives out every queue.
+        topic_queues: As in metadata. published: The target. is_whole: Of an assignor that assigns every queue.
     """
     if lives.ids is None:
-        return dict(known)
+        return dict(topic_queues)
     named: dict[str, list[int]] = {}
     for topic, _, number in published:
         named.setdefault(topic, []).append(number)
     found: dict[str, tuple[QueueInfo, ...]] = {}
-    for topic, queues in known.items():
+    for topic, queues in topic_queues.items():
         shown = topic_id_at(view, topic, at)
         is_same = shown is None or shown == lives.ids.get(topic)
         count = max(named[topic]) + 1 if topic in named else None

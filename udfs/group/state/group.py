@@ -110,8 +110,8 @@ class Awaited(msgspec.Struct, kw_only=True):
     """A reported generation with unknown topics: the input for computing it once they are known.
 
     Attributes:
-        since: The generation's own time. known: The queues of its topics, as of then or as first known; only a count
-            where nothing else is known.
+        since: The generation's own time. topic_queues: Of its topics, as of then or as first reported; only a count
+            where no more is reported.
         guessed: Its computed spans begin with the queues that the assignment named.
         before: The computed owners before it; None: an older version did not keep them.
         previous: The owners its strategy starts from, if different.
@@ -120,7 +120,7 @@ class Awaited(msgspec.Struct, kw_only=True):
     """
 
     since: int
-    known: dict[str, int | tuple[QueueInfo, ...]]
+    topic_queues: dict[str, int | tuple[QueueInfo, ...]]
     guessed: bool
     before: Owners | None = None
     previous: Owners | None = None

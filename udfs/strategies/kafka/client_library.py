@@ -23,7 +23,7 @@ _SORTED_SINCE = (3, 8)
 _RDKAFKA_RACKS_SINCE = (2, 2)
 _PYTHON_STATIC_SINCE = (2, 3)
 _SARAMA_BLOCKS_SINCE = (1, 34)
-_SARAMA_TURNS_SINCE = (1, 28)
+_SARAMA_ALTERNATES_SINCE = (1, 28)
 _VERSION = re.compile(r"-([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 JAVA = "java"
 LIBRDKAFKA = "librdkafka"
@@ -85,7 +85,7 @@ class Library(msgspec.Struct, frozen=True):
     @property
     def alternates_by_hash(self) -> bool:
         """Return whether ``roundrobin`` is that of sarama before 1.28."""
-        return self.name == SARAMA and not self.is_since(_SARAMA_TURNS_SINCE)
+        return self.name == SARAMA and not self.is_since(_SARAMA_ALTERNATES_SINCE)
 
     def is_since(self, version: tuple[int, int]) -> bool:
         """Return whether it is that version or a later one; one that is not known is today's."""

@@ -63,11 +63,11 @@ def coordinator_orders(joined: Sequence[str], newest: Sequence[str] = ()) -> Ite
     # The first is nearly always the one: what tells it from others is computed when another is needed.
     first = next(puts)
     yield first
-    seen = {_as_iterated(first)}
+    yielded = {_as_iterated(first)}
     for put in puts:
         iterated = _as_iterated(put)
-        if iterated not in seen:
-            seen.add(iterated)
+        if iterated not in yielded:
+            yielded.add(iterated)
             yield put
 
 

@@ -72,7 +72,7 @@ def _assigned(problem: Problem, *, cooperative: bool) -> Assignment:
     if cooperative:
         for number, member in transferred.items():
             held[member].remove(number)
-    return group.answer(held)
+    return group.assignment(held)
 
 
 def _claimed_by_others(group: StickyGroup, held: Sequence[Sequence[int]]) -> dict[int, int]:

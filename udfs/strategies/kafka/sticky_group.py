@@ -109,8 +109,8 @@ class StickyGroup:
 
     def _number_missing(self, queue: QueueRef, place: int) -> int:
         for number in range(self.total, len(self.queues)):
-            known = self.queues[number]
-            if known.topic == queue.topic and known.queue_id == queue.queue_id:
+            one = self.queues[number]
+            if one.topic == queue.topic and one.queue_id == queue.queue_id:
                 return number
         self.queues.append(QueueRef(topic=queue.topic, queue_id=queue.queue_id))
         self.topic_of.append(place)
@@ -215,7 +215,7 @@ class StickyGroup:
             found.add(number)
         return [number for number in order if number not in found]
 
-    def answer(self, held: Sequence[Sequence[int]]) -> Assignment:
+    def assignment(self, held: Sequence[Sequence[int]]) -> Assignment:
         """Return the queues of some numbers, sorted by topic and partition."""
         queues = self.queues
         beyond = len(queues) > self.total

@@ -90,8 +90,8 @@ def test_what_applies_late_applies_not_before_what_was_applied_already() -> None
 def test_heartbeats_never_move_back() -> None:
     one = context(Group(last_heartbeats={"a": T0 + 1}))
     for at in (5, 3, 7):
-        one.saw("a", T0 + at)
-    assert (one.seen, one.group.last_heartbeats) == ({"a": T0 + 7}, {})
+        one.note_heartbeat("a", T0 + at)
+    assert (one.applied_heartbeats, one.group.last_heartbeats) == ({"a": T0 + 7}, {})
 
 
 def test_a_pending_rebalance_is_dropped_when_its_changes_have_cancelled_out() -> None:
