@@ -55,7 +55,7 @@ class _Template(NamedTuple):
     """The common part of uniform lines.
 
     Attributes:
-        first: One of them, parsed. content: Its bytes, padded to whole words. fixed: All bits of the bytes in which
+        first: One of them, parsed. content: Its bytes, padded to a multiple of 8. fixed: All bits of the bytes in which
             lines are equal. spans: Where the differing values are, by name of the field.
     """
 
@@ -95,7 +95,7 @@ def _of_one_length(
     data: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int32], rows: Int64, length: int
 ) -> Iterator[UniformHeartbeats]:
     size = -(-length // _UINT64_BYTES) * _UINT64_BYTES
-    # Whole words are read; the last lines may be too near to the end for that.
+    # 8 bytes are read at once; the last lines may be too near to the end for that.
     rows = rows[bounds[rows] <= len(data) - size]
     everywhere = np.ndarray((max(0, len(data) - size + 1),), f"V{size}", data, strides=(1,))
     misses = 0

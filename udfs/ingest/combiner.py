@@ -46,7 +46,7 @@ class RawRows(msgspec.Struct):
     """Raw rows of one source.
 
     Attributes:
-        source: Its name. values: What was read; null is nothing. position: Answers the place of a row.
+        source: Its name. values: What was read; null is nothing. position: Returns the place of a row.
     """
 
     source: str

@@ -16,7 +16,7 @@ from udfs.packets.progress import NamedQueue, PackedEnds, PackedNames, PackedPro
 
 
 class CommitColumns(msgspec.Struct):
-    """What one cluster's groups are known to have reached; ``groups`` and ``queues`` name the keys in it."""
+    """What one cluster's groups have reached; ``groups`` and ``queues`` name the keys in it."""
 
     cluster: str
     columns: ProgressColumns

@@ -16,7 +16,7 @@ _GENERATION_BYTES = 4
 NO_GENERATION = -1  # kafka-clients AbstractStickyAssignor#DEFAULT_GENERATION
 STICKY = "sticky"
 COOPERATIVE_STICKY = "cooperative-sticky"
-# kafka-python alone writes a version before its user data; it stands where others count topics.
+# kafka-python alone writes a version before its user data; others count topics in its place.
 _KAFKA_PYTHON_VERSION = 1
 
 

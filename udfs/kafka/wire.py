@@ -128,7 +128,7 @@ class WireReader:
         self.tagged_fields({})
 
     def tagged_fields(self, readers: Mapping[int, Callable[[], object]]) -> None:
-        """Read the tagged fields at the end of a flexible struct, and skip those that are not known."""
+        """Read the tagged fields at the end of a flexible struct, and skip those without a reader."""
         if not self.flexible:
             return
         for _ in range(self.uvarint()):
@@ -140,9 +140,7 @@ class WireReader:
             left = self.left
             read()
             if left - self.left != size:
-                raise WireError(
-                    f"a tagged field before byte {self._place} has {left - self.left} bytes and says {size}"
-                )
+                raise WireError(f"a tagged field before byte {self._place} has {left - self.left} bytes, not {size}")
 
     def _count(self, element_bytes: int) -> int:
         count = self.uvarint() - 1 if self.flexible else self.int32()

@@ -94,7 +94,7 @@ class RevokedQueue(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class QueueInfo(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One queue as a topic has it. ``racks`` (all replicas' racks) goes before ``rack``."""
+    """One queue as a topic has it. ``racks`` (all replicas' racks) precedes ``rack``."""
 
     queue_id: QueueId
     broker: str | None = None
@@ -178,7 +178,7 @@ class MemberLeft(Event, kw_only=True, tag_field="type", tag="member_left"):
 
 
 class TopicQueues(Event, kw_only=True, tag_field="type", tag="topic_queues"):
-    """Replaces the known queues of a topic. One of ``queues``, ``queue_count``; 0 = deleted."""
+    """Replaces the queues of a topic. One of ``queues``, ``queue_count``; 0 = deleted."""
 
     topic: Name
     queues: tuple[QueueInfo, ...] | None = None
@@ -215,7 +215,7 @@ class GroupSnapshot(Event, kw_only=True, tag_field="type", tag="group_snapshot")
     assignments: dict[str, tuple[QueueRef, ...]] | None = None
     departures: tuple[Departure, ...] | None = None  # extra
     observations: tuple[Observation, ...] | None = None  # extra
-    reason: str | None = None  # extra: with the state PreparingRebalance: why, in the coordinator's words
+    reason: str | None = None  # extra: with the state PreparingRebalance: why, as the coordinator logs it
     restored: bool = False
     generation_source: Literal["reported", "counted"] | None = None
     last_rebalance_id: str | None = None
@@ -250,7 +250,7 @@ class GroupDeleted(Event, kw_only=True, tag_field="type", tag="group_deleted"):
 
 
 class CommitsDeleted(Event, kw_only=True, tag_field="type", tag="commits_deleted"):
-    """Extra: what the group had committed of these queues is gone: with their topic, or because it expired."""
+    """Extra: what the group had committed of these queues was deleted: with their topic, or because it expired."""
 
     group: Name
     queues: tuple[QueueRef, ...]

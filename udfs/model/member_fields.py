@@ -1,7 +1,7 @@
 """Core: what a member is described by, as tables of ``MemberFields``, its one definition. No I/O.
 
 The contract of events and its JSON Schema, the state and its encoding, the journal, exports and the columns of
-``members`` derive from it. A new field that rows show goes to the end of ``ShownFields``, any other to the end of
+``members`` derive from it. Add a new field that rows show at the end of ``ShownFields``, any other at the end of
 ``MemberFields``; then raise ``GROUP_VERSION``, for older releases cannot read it.
 """
 
@@ -33,7 +33,7 @@ class QueueRef(msgspec.Struct, frozen=True, order=True, omit_defaults=True, gc=F
 
 
 class Trait(NamedTuple):
-    """What else is said of a field.
+    """What else belongs to a field.
 
     Attributes:
         comment: Of its column, where rows show it.

@@ -47,7 +47,7 @@ def hash_texts(texts: Sequence[str]) -> UInt64:
 
 
 def hash_column(texts: pa.StringArray) -> UInt64:
-    """Return what ``hash_texts`` answers, in half the time: no text is made of the bytes and encoded again."""
+    """Return what ``hash_texts`` returns, in half the time: no text is made of the bytes and encoded again."""
     if not len(texts):
         return np.zeros(0, np.uint64)
     return pd.util.hash_array(texts.cast(pa.binary()).to_numpy(zero_copy_only=False), categorize=False)

@@ -148,7 +148,7 @@ class Commits:
             self._deletions[group] = times
 
     def apply_due(self, *, span_ms: int, before: int | None, clock: int, flush: bool) -> SpanRows | None:
-        """Apply what is due; return which queues moved in the spans that are over, as ``queue_spans`` says.
+        """Apply what is due; return which queues moved in the spans that are over, as ``queue_spans`` has it.
 
         Once for each batch, after its groups.
         """
@@ -178,7 +178,7 @@ class Commits:
     # ---- of one group
 
     def of(self, group: int) -> Mapping[int, list[int]]:
-        """Return when a group committed: queue -> the last time known before this batch, then those due, ascending."""
+        """Return when a group committed: queue -> the last time before this batch, then those due, ascending."""
         if self._is_empty():
             return {}
         table = self._decoded()
@@ -195,7 +195,7 @@ class Commits:
         return [*([] if before == UNKNOWN else [before]), *times[times > before].tolist()]
 
     def offsets_of(self, group: int) -> Offsets:
-        """Return how far a group has come in each queue: what was known before this batch, and what is due."""
+        """Return how far a group has come in each queue: the state before this batch, and what is due."""
         if self._is_empty():
             return ReadOffsets()
         table = self._decoded()
@@ -221,7 +221,7 @@ class Commits:
         return newest_of(self._with_due(beside, some), until)
 
     def _observed_beside(self, row: int) -> list[Observation]:
-        """Return what is known of a row beside what is due of it, in the order of time."""
+        """Return what was observed of a row beside what is due of it, in the order of time."""
         table = self._decoded()
         found = _of_row(table, row) if table.applied[row] else []
         deleted_at = self._deleted.times[self._deleted.rows == row]
@@ -320,7 +320,7 @@ class Commits:
         return self._table is None and not len(self._data[0])
 
     def _due_of(self, rows: slice) -> slice:
-        """Return where the observations of some rows lie among those that are due."""
+        """Return the places of the observations of some rows among those that are due."""
         return slice(*self._due_rows.searchsorted((rows.start, rows.stop)).tolist())
 
     def _matched_ends(self, rows: slice) -> tuple[Int64, Int64]:

@@ -19,7 +19,7 @@ from udfs.shard.backlog import Brought
 from udfs.shard.deduplication import DedupWindow
 from udfs.shard.state import Record
 
-# Source and position of a packed heartbeat: its line or record is no longer known.
+# Source and position of a packed heartbeat: its line or record is not kept.
 _PACKED = "packed"
 
 

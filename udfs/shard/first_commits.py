@@ -18,7 +18,7 @@ def beginning_groups(
 
     Args:
         table: As of the batch before. due: What is due now, each group's rows beside each other.
-        find: Returns -1 for groups of which nothing is known. forget_before: Older commits count no more.
+        find: Returns -1 for groups without state. forget_before: Older commits count no more.
     """
     groups = due.groups[due.commits]
     if not len(groups):

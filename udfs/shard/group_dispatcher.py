@@ -48,7 +48,7 @@ class _Pairs(NamedTuple):
     groups: Int64
     members: Int64
     times: Int64
-    behind: Sequence[bool]
+    is_late: Sequence[bool]
 
 
 class ShardGroups:
@@ -89,20 +89,20 @@ class ShardGroups:
         self._topic_changes[event.topic].append((event, carried))
 
     def advance(self, applied: AppliedHeartbeats, clock: int, batch_ms: int) -> Iterator[Row]:
-        """Advance every due group, known ones first, and store their new state."""
+        """Advance every due group, existing ones first, and store their new state."""
         state = self._state
         for key, works in self._works.items():
             events = [event for work in works.values() for event, _ in work.events]
             state.commits.note_deletions(key, deletions_of(events))
-        touched = applied.due_groups | state.watch.due(clock)
+        touched = applied.due_groups | state.wake_index.due(clock)
         if self._topic_changes:
-            touched |= state.watch.subscribed(self._topic_changes)
+            touched |= state.wake_index.subscribed(self._topic_changes)
         keys = np.fromiter(self._works, dtype=np.uint64, count=len(self._works))
         numbers = state.find(keys)
         touched[numbers[numbers >= 0]] = True
         touched[state.find(np.asarray(state.backlog.groups, dtype=np.uint64))] = True
         perhaps = np.zeros(len(touched), dtype=np.bool_)
-        perhaps[state.live.numbers[applied.members[applied.behind]]] = True
+        perhaps[state.live.numbers[applied.members[applied.is_late]]] = True
         due = np.flatnonzero(touched | perhaps)
         pairs = self._pairs_of(applied, touched | perhaps)
         for start in range(0, len(due), _CHUNK):
@@ -121,9 +121,9 @@ class ShardGroups:
     def _pairs_of(self, applied: AppliedHeartbeats, wanted: Bools) -> _Pairs:
         groups = self._state.live.numbers[applied.members]
         chosen = wanted[groups]
-        members, times, behind = applied.members[chosen], applied.times[chosen], applied.behind[chosen]
+        members, times, is_late = applied.members[chosen], applied.times[chosen], applied.is_late[chosen]
         order = np.lexsort((times, members))
-        return _Pairs(groups[chosen][order], members[order], times[order], behind[order].tolist())
+        return _Pairs(groups[chosen][order], members[order], times[order], is_late[order].tolist())
 
     def _advance_existing(
         self,
@@ -134,7 +134,7 @@ class ShardGroups:
         clock: int,
         batch_ms: int,
     ) -> Iterator[Row]:
-        """Advance one chunk of known groups, ascending."""
+        """Advance one chunk of existing groups, ascending."""
         state, logic = self._state, self._logic
         records = [state.record(number) for number in numbers.tolist()]
         groups = [logic.decode_group(record.group) for record in records]
@@ -179,13 +179,13 @@ class ShardGroups:
         first: int,
         last: int,
     ) -> tuple[dict[str, list[int]], list[tuple[str, int]]]:
-        """Split a group's due heartbeats of known members into those in time and late ones."""
+        """Split a group's due heartbeats of its members into those in time and late ones."""
         beats: dict[str, list[int]] = {}
         late: list[tuple[str, int]] = []
         times = pairs.times[first:last].tolist()
         for offset, row in enumerate(pairs.members[first:last].tolist()):
             at, member_id = times[offset], names[row_keys[row - first_row]]
-            if pairs.behind[first + offset] and record.last_applied is not None and at < record.last_applied:
+            if pairs.is_late[first + offset] and record.last_applied is not None and at < record.last_applied:
                 late.append((member_id, at))
             elif at > last_beats[member_id]:
                 beat_times = beats.setdefault(member_id, [])
@@ -232,7 +232,7 @@ class ShardGroups:
         """Apply a group's waiting input, the oldest batch first; this batch's input comes after it.
 
         Args:
-            heartbeats: Of known members, due in this batch: member and time.
+            heartbeats: Of its members, due in this batch: member and time.
         """
         topic_changes = [change for topic in sorted(self._topic_changes) for change in self._topic_changes[topic]]
         now = self._brought(key, record.name, clock, topic_changes, set()).held(heartbeats)
@@ -245,7 +245,7 @@ class ShardGroups:
             last_beats = record.last_beats
         done = 0
         number = int(self._state.find(np.asarray([key], dtype=np.uint64))[0])
-        topics = self._state.watch.topics_of(number)
+        topics = self._state.wake_index.topics_of(number)
         while held:
             brought = Brought.of(held[0])
             brought.mine.update(
@@ -295,7 +295,7 @@ class ShardGroups:
     ) -> Generator[Row, None, GroupOutput]:
         """Apply one batch's input to a group and return its output; ``done``: its work in this batch so far."""
         state = self._state
-        dedup = state.repeats.of(key)
+        dedup = state.dedup.of(key)
         dedup.set_clock_before(brought.clock_before)
         due = sort_due(self._cluster, record, last_beats, brought, beats, late_beats, dedup)
         facts = GroupInput(
@@ -337,7 +337,7 @@ class ShardGroups:
         """
         if not self._topic_changes:
             return set(), []
-        hashes = self._state.watch.topics_of(number) if number >= 0 else frozenset[int]()
+        hashes = self._state.wake_index.topics_of(number) if number >= 0 else frozenset[int]()
         mine = {topic for one in hashes for topic in self._changed_hashes.get(one, ())}
         returning = False
         if work is not None:

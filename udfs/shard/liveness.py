@@ -34,18 +34,18 @@ _MIXED = -1  # instead of a group's session timeout: its members have different 
 
 
 class AppliedHeartbeats(NamedTuple):
-    """The result of one batch's heartbeats of known members.
+    """The result of one batch's heartbeats of members with a row.
 
     Attributes:
         members, times: The pairs that are due, any order.
-        behind: Of each pair: older than the clock before the batch and than its member's last heartbeat.
+        is_late: Of each pair: older than the clock before the batch and than its member's last heartbeat.
         last_before: Each row's last heartbeat before the batch.
         due_groups: Of each group: a deadline has passed, or a heartbeat is later than the deadline before it.
     """
 
     members: Int64
     times: Int64
-    behind: Bools
+    is_late: Bools
     last_before: Int64
     due_groups: Bools
 
@@ -124,7 +124,7 @@ class Liveness:
         return places_of(self.numbers, self.keys)
 
     def apply_due(self, members: Int64, times: Int64, clock_before: int | None, clock: int | None) -> AppliedHeartbeats:
-        """Apply the due heartbeats of known members, waiting and new; the others wait.
+        """Apply the due heartbeats of members with a row, waiting and new; the others wait.
 
         Args:
             members: Row of each new heartbeat. times: Its time. Repeats are harmless.
@@ -139,9 +139,9 @@ class Liveness:
             self._drop_repeats()
         members, times = members[due], times[due]
         before = self.last
-        behind = np.zeros(len(times), dtype=np.bool_)
+        is_late = np.zeros(len(times), dtype=np.bool_)
         if clock_before is not None:
-            behind = np.asarray((times < clock_before) & (times < before[members]))
+            is_late = np.asarray((times < clock_before) & (times < before[members]))
         due_groups = np.zeros(len(self.counts), dtype=np.bool_)
         due_groups[self.numbers[self._members_with_a_gap(members, times)]] = True
         if len(members):
@@ -149,7 +149,7 @@ class Liveness:
             np.maximum.at(self.last, members, times)
         if clock is not None:
             due_groups[self.numbers[self.last + self.timeouts < clock]] = True
-        return AppliedHeartbeats(members, times, behind, before, due_groups)
+        return AppliedHeartbeats(members, times, is_late, before, due_groups)
 
     def _members_with_a_gap(self, members: Int64, times: Int64) -> Int64:
         """Return the rows with a heartbeat later than the deadline before it."""

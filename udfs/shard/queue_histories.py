@@ -15,7 +15,7 @@ _One = TypeVar("_One")
 
 
 class QueueHistories(Mapping[int, list[_One]]):
-    """What is known of a group's queues, by key.
+    """The observations of a group's queues, by key.
 
     A queue's history is read when it is needed: of thousands of commits, a rebalance needs those of a few queues.
 
@@ -62,6 +62,6 @@ class OffsetHistories(QueueHistories[Observation], Offsets):
         self._newest = newest
 
     def newest(self, queue: int, until: int) -> Newest:
-        """Return the newest observations of a queue up to a time; nothing of a queue that is not known."""
+        """Return the newest observations of a queue up to a time; nothing of an unknown queue."""
         row = self._rows.get(queue)
         return Newest() if row is None else self._newest(row, until)

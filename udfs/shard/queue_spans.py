@@ -1,6 +1,6 @@
 """Core: observations of queues, applied to the table of queues; and what each span of event time shows. No I/O.
 
-A span is over once the cluster's clock has passed its end: then everything of it is known, whatever batches brought it.
+A span is over once the cluster's clock has passed its end: then everything of it was observed, in whatever batches.
 Each queue whose commit or end changed within a span gives one row for it, with both as they were at its end.
 """
 
@@ -43,7 +43,7 @@ class Reach(NamedTuple):
 
     Attributes:
         until: Only what is older. opened: The number of the span that was open before. first_open: The first span that
-            is not over then. flush: That span is shown as far as it goes.
+            is not over then. flush: That span is shown as far as it was observed.
     """
 
     until: Int64
@@ -148,7 +148,7 @@ def match_ends(
 ) -> tuple[Int64, Int64]:
     """Match ends with the rows of all groups: of each pair the row and the index of the end.
 
-    A group that nothing was known of when the queue ended there is not matched: so it does not matter which batch
+    A group without a row when the queue ended there is not matched: so it does not matter which batch
     brought which.
     """
     order = np.argsort(table.keys, kind="stable")
@@ -202,7 +202,7 @@ def _observations(
         order = np.lexsort((observed.ends, observed.times, rows))
         observed.ends[order[:-1][same]] = UNKNOWN
     observed = _Observations._make(column[order] for column in observed)
-    # A commit tells what is committed; what a poll without one tells counts only before the first.
+    # A commit shows what is committed; what a poll without one shows counts only before the first.
     committed = observed.commits[_newest(observed.is_row | observed.commits)]
     observed.offsets[committed & ~observed.commits & ~observed.is_row] = UNKNOWN
     return observed

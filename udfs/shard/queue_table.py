@@ -33,7 +33,7 @@ from udfs.shard.state_format import (
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 
 _KEY_BYTES = 8
-# Of each row, what is known of it.
+# Of each row: which values it has.
 _APPLIED, _COMMITTED, _BEFORE, _ENDS, _READ, _MOVED = (1 << bit for bit in range(6))
 COLUMNS = (
     "times",
@@ -60,7 +60,7 @@ class QueueRow(msgspec.Struct, array_like=True):
 
 
 def committed_row(queue: int, at: int) -> QueueRow:
-    """Return a row of which only the time of the newest commit is known."""
+    """Return a row that has only the time of the newest commit."""
     return QueueRow(queue, None, None, 0, True, False, (at, *([UNKNOWN] * (len(COLUMNS) - 1))))
 
 
@@ -127,7 +127,7 @@ class QueueTable:
         )
 
     def encode_offsets(self) -> bytes:
-        """Return what is known of them."""
+        """Return their observations."""
         if not len(self.keys):
             return b""
         columns, base = self.columns, np.maximum(self.columns["offsets"], 0)
@@ -188,7 +188,7 @@ class QueueTable:
         return np.where(found >= 0, order[found] if len(order) else -1, -1)
 
     def place(self, row: int) -> tuple[str, str | None] | None:
-        """Return topic and broker of a row's queue, where they are known."""
+        """Return topic and broker of a row's queue, where it has a name."""
         number = int(self.places[row])
         return None if number < 0 else place_of(self.place_names[number])
 

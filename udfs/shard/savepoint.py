@@ -51,7 +51,7 @@ class GroupImage(msgspec.Struct, array_like=True):
     Attributes:
         members: Id, last heartbeat and session timeout of each member that lives by heartbeats and has a row.
         topics: Hashes, as in the index of topics. repeats: Key and time. commits, waiting_commits: The same, in exports
-            of older versions. queues, waiting: What is known of its queues, and what waits.
+            of older versions. queues, waiting: The state of its queues, and what waits.
     """
 
     version: int
@@ -79,8 +79,8 @@ class ClusterImage(msgspec.Struct, array_like=True):
 
     Attributes:
         silence: From the cluster's home shard, else None.
-        commits: Of groups known only by commits, in exports of older versions: keys of group and queue, time.
-        queues: Of such groups: key of the group, its name, what is known of its queues, and what waits.
+        commits: Of groups that only commits show, in exports of older versions: keys of group and queue, time.
+        queues: Of such groups: key of the group, its name, the state of its queues, and what waits.
         waiting_ends: Where queues end, as far as it waits: key of the queue, time, end. From the home shard.
     """
 
@@ -133,7 +133,7 @@ def export_shard(cluster: str, number: int, data: bytes, rules: CoreConfig, logi
         yield exported
     for topic in state.topics.all():
         if shard_of(topic_key(cluster, topic.name), rules.shards) == number:
-            repeats = sorted(state.repeats.remembered(topic_dedup_key(topic_key(cluster, topic.name))).items())
+            repeats = sorted(state.dedup.remembered(topic_dedup_key(topic_key(cluster, topic.name))).items())
             described = TopicQueues(
                 schema_version=1,
                 event_time=stamp,
@@ -175,9 +175,9 @@ def _export_group(
         version=STATE_VERSION,
         record=record,
         members=list(zip(row_names, last, timeouts, strict=True)),
-        wake_at=state.watch.wake_of(position),
-        topics=sorted(state.watch.topics_of(position)),
-        repeats=sorted(state.repeats.remembered(key).items()),
+        wake_at=state.wake_index.wake_of(position),
+        topics=sorted(state.wake_index.topics_of(position)),
+        repeats=sorted(state.dedup.remembered(key).items()),
         commits=[],
         waiting_commits=[],
         queues=state.commits.rows_of(key)[1],
@@ -284,7 +284,7 @@ def _restore_topic(state: ShardState, event: TopicQueues) -> bool:
     if not state.topics.restore(image.topic):
         return False
     if image.repeats:
-        state.repeats.remember(topic_dedup_key(topic_key(event.cluster, event.topic)), dict(image.repeats))
+        state.dedup.remember(topic_dedup_key(topic_key(event.cluster, event.topic)), dict(image.repeats))
     return True
 
 
@@ -299,7 +299,7 @@ def _restored_group(state: ShardState, event: GroupSnapshot, logic: GroupLogic) 
     if int(state.find(np.asarray([key], dtype=np.uint64))[0]) >= 0:
         return None
     if image.repeats:
-        state.repeats.remember(key, dict(image.repeats))
+        state.dedup.remember(key, dict(image.repeats))
     former = [committed_row(queue, at) for queue, at in image.commits]
     waiting = [*image.waiting, *(_waiting_commit(queue, at) for queue, at in image.waiting_commits)]
     state.commits.restore(key, event.group, [*former, *image.queues], waiting)
@@ -313,7 +313,7 @@ def _restored_group(state: ShardState, event: GroupSnapshot, logic: GroupLogic) 
 
 
 def _waiting_commit(queue: int, at: int) -> Waiting:
-    """Return a waiting commit of which only the time is known."""
+    """Return a waiting commit that has only a time."""
     return queue, at, UNKNOWN, UNKNOWN, UNKNOWN, True
 
 

@@ -169,14 +169,14 @@ class Shard:
         changed = [(event, carried) for event, carried in due if isinstance(event, TopicQueues)]
         if not changed:
             return []
-        moves, late, collided, changes = self.state.topics.apply(changed, self.state.repeats)
+        moves, late, collided, changes = self.state.topics.apply(changed, self.state.dedup)
         for event, carried in moves:
             self._groups.add_topic_change(event, carried)
         rows: list[Row] = [change for change in changes if self._is_home(change.subject or "")]
         for event, carried in late:
             self.state.header.late_topics += 1
             if self._is_home(event.topic):
-                detail = f"older than the known state of topic {event.topic}: it is ignored"
+                detail = f"older than the current state of topic {event.topic}: it is ignored"
                 rows.append(self._groups.late_row(carried, detail, None, batch_ms))
         for (event, carried), name in collided:
             if self._is_home(event.topic):
@@ -222,7 +222,7 @@ class Shard:
     # ---- heartbeats
 
     def _apply_due_heartbeats(self, packets: Sequence[Packet], clock: int) -> AppliedHeartbeats:
-        """Apply heartbeats of known members in the arrays; pass the others to their groups, or let them wait."""
+        """Apply heartbeats of members with a row in the arrays; pass the others to their groups, or let them wait."""
         members = [np.empty(0, dtype=np.int64)]
         times = [np.empty(0, dtype=np.int64)]
         places = self.state.live.places()

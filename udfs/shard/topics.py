@@ -34,10 +34,10 @@ class Topic(msgspec.Struct, array_like=True):
 
     Attributes:
         as_of: Time of the newest event applied, changed or not. number: Changes written so far of its history.
-        queues: The current ones: their count where nothing else is known of them, None while the topic is unknown.
-        first: As they were first known, where that differs.
+        queues: The current ones: their count where nothing else is reported, None while the topic is unknown.
+        first: As they were first reported, where that differs.
         topic_id: The current one. lives: The newest deletions and re-creations, and what came before them; none while
-            the topic is as it was first known.
+            the topic is as it was first reported.
     """
 
     name: str
@@ -49,12 +49,12 @@ class Topic(msgspec.Struct, array_like=True):
     lives: list[Life] = msgspec.field(default_factory=list)
 
     def begin(self, time_ms: int, topic_id: str | None, *, exists: bool) -> None:
-        """Note which topic the name stands for from a time on; the first one does for all earlier time."""
+        """Note which topic has the name from a time on; the first one does for all earlier time."""
         life = topic_id if exists else _DELETED
         former = self.lives[-1][1] if self.lives else self.topic_id
         if self.queues is None or life == former:
             pass
-        elif former is None and exists:  # its id is known only now
+        elif former is None and exists:  # its id is reported only now
             self.lives = [*self.lives[:-1], (self.lives[-1][0], life)] if self.lives else []
         else:
             self.lives = [*(self.lives or [(self.as_of, former)]), (time_ms, life)][-MAX_LIVES:]
@@ -77,11 +77,11 @@ class TopicsAtBatch:
         self._batch = batch
 
     def at(self, topic: str, time_ms: int) -> Queues | None:
-        """Return the topic's queues as known at that time."""
+        """Return the topic's queues as of that time."""
         return self._topics.at_batch(self._batch, topic, time_ms)
 
     def first_description(self, topic: str) -> Queues | None:
-        """Return the first queues ever known of the topic."""
+        """Return the first queues that the topic had."""
         return self._topics.first_description(topic)
 
     def topic_id(self, topic: str, time_ms: int) -> str | None:
@@ -89,7 +89,7 @@ class TopicsAtBatch:
         return self._topics.topic_id(topic, time_ms)
 
     def renewed_at(self, topic: str, time_ms: int) -> int | None:
-        """Return when a name last began to stand for another topic, or for none any more, up to then."""
+        """Return when a name last began to be that of another topic, or of none any more, up to then."""
         return self._topics.renewed_at(topic, time_ms)
 
 
@@ -109,7 +109,7 @@ class Topics:
         self._before: dict[str, Queues | None] = {}
 
     def at(self, topic: str, time_ms: int) -> Queues | None:
-        """Return the topic's queues as known at that time; None when not known yet."""
+        """Return the topic's queues as of that time; None: it has no metadata yet."""
         found = self._before[topic] if topic in self._before else self._current(topic)
         for since, queues in self._history.get(topic, ()):
             if since > time_ms:
@@ -134,7 +134,7 @@ class Topics:
         return self._before[topic] if topic in self._before else self._current(topic)
 
     def first_description(self, topic: str) -> Queues | None:
-        """Return the first known queues of the topic."""
+        """Return the first queues that the topic had."""
         record = self._record(topic)
         if record is None:
             return None
@@ -149,7 +149,7 @@ class Topics:
         return (past[-1] if past else record.lives[0])[1] or None
 
     def renewed_at(self, topic: str, time_ms: int) -> int | None:
-        """Return when a name last began to stand for another topic, or for none any more, up to then; None: never."""
+        """Return when a name last began to be that of another topic, or of none any more, up to then; None: never."""
         record = self._record(topic)
         later = [] if record is None else [life for life in record.lives[1:] if life[0] <= time_ms]
         return later[-1][0] if later else None
@@ -159,7 +159,7 @@ class Topics:
     ) -> tuple[list[CarriedTopic], list[CarriedTopic], list[tuple[CarriedTopic, str]], list[Change]]:
         """Apply due ``TopicQueues`` events.
 
-        Returns: those that changed a topic; those older than the known queues; those of topics whose key belongs to
+        Returns: those that changed a topic; those older than the current queues; those of topics whose key belongs to
             another topic, with its name; the changes, written by each topic's home shard only. All in the order of
             application.
         """

@@ -51,7 +51,7 @@ def test_a_group_is_read_as_it_was_written_with_a_row_for_each_member() -> None:
     expected = {int(cut_keys([member])[0]): (at, 1_000 + len(member)) for member, at in (("a", 10), ("bb", 20))}
     columns = (state.live.last[rows].tolist(), state.live.timeouts[rows].tolist())
     assert dict(zip(state.live.keys[rows].tolist(), zip(*columns, strict=True), strict=True)) == expected
-    assert (state.watch.wake_of(number), state.watch.topics_of(number)) == (77, {topic_hash("t")})
+    assert (state.wake_index.wake_of(number), state.wake_index.topics_of(number)) == (77, {topic_hash("t")})
     assert number_of(state, "unknown") == -1
     assert (state.header.groups, state.header.members) == (2, 3)
 

@@ -2,8 +2,7 @@
 
 All libraries that the records allow are computed, and all of their versions whose assignments are known to differ. One
 that gives exactly what was reported is taken for the one that assigned; one that is certain, and whose strategy is
-recomputed exactly whichever version it is, may differ: then something is wrong. Whatever else differs says nothing: the
-result is not comparable.
+recomputed exactly whichever version it is, may differ: then something is wrong. Any other difference is not comparable.
 """
 
 from __future__ import annotations
@@ -115,13 +114,13 @@ def _plain(name: str) -> str:
 
 
 def _is_of_a_version(name: str) -> bool:
-    """Return whether it is an older version that was read, not compared with answers of real ones, as Java's were."""
+    """Return whether it is an older version read as source, not compared with results of real ones, as Java's were."""
     library = library_of(name)
     return library.name != JAVA and not library.lists_differ and not library.racks_ignored
 
 
 def as_library(problem: Problem, name: str) -> Problem:
-    """Return the problem as this library is asked it."""
+    """Return the problem as this library gets it."""
     return msgspec.structs.replace(problem, settings={**problem.settings, "library": name})
 
 
@@ -129,7 +128,7 @@ def _is_exact(name: str, strategy: str, problem: Problem) -> bool:
     """Return whether what is computed here is certainly what the library assigns."""
     library = library_of(name)
     if library.name in (LIBRDKAFKA, FRANZ_GO) and strategy != ROUNDROBIN and has_near_queues(problem):
-        return False  # no answers of real ones with racks are recorded
+        return False  # no results of real ones with racks are recorded
     if library.name == LIBRDKAFKA:
         return _is_exact_librdkafka(library, strategy, problem)
     if strategy in (RANGE, ROUNDROBIN):

@@ -110,7 +110,7 @@ def measured_pauses(
     """Measure the pauses of a rebalance if its own event time shows all of them; else return nothing.
 
     Args:
-        pulls: The member known to pull each queue by then, and when.
+        pulls: The member that was observed to pull each queue by then, and when.
     """
     total, end = 0, None
     for queue, (loser, taker) in moved.items():
@@ -213,7 +213,7 @@ def _take_over(
 
 
 def resumed(view: GroupView, member_id: str, pulled: Mapping[Queue, int]) -> list[QueueResumed]:
-    """Return the queues that a member took over before and is now known to have pulled."""
+    """Return the queues that a member took over before and has now pulled, as reported."""
     found: list[QueueResumed] = []
     for queue, pulled_at in pulled.items():
         idle = view.group.idle_queues.get(queue)
@@ -247,6 +247,6 @@ def _released_at(view: GroupView, queue: Queue, loser: str, at: int) -> int | No
 
 
 def _last_pull(view: GroupView, queue: Queue, until: int, span: int) -> int | None:
-    """Return an owner's last known pull if it is recent enough to have been its last one."""
+    """Return an owner's last observed pull if it is recent enough to have been its last one."""
     last = view.group.pulls.get(queue)
     return last if last is not None and until - span <= last <= until else None

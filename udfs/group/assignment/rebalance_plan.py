@@ -55,15 +55,15 @@ class RebalancePlan(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         topic_queues: Of the subscribed topics. guessed: Topics without metadata. awaited: What is needed to compute the
             generation once they have it.
-        reported: The whole assignment as it was reported, where it was. compared: What all members said at that very
-            time each for itself: what they held as it began.
+        reported: The whole assignment as it was reported, where it was. compared: What all members
+            reported at that very time each for itself: what they held as it began.
         revoked_pending: Queues that cooperative generations revoked and this one does not assign yet.
         waiting_since: When those among them were revoked that an earlier one revoked; None: it is not known.
         converging: A poll shows it while members still give queues up and take them over.
-        steps: Who owned what from which times on, ascending. step_pauses: For how long queues that moved had none.
+        steps: The owners from each time on, ascending. step_pauses: For how long queues that moved had none.
         overtaken: The newer generation that came before its members had taken it over.
         made_again: Topics that are other ones than before, under their names: their queues are none of those before.
-        idle_queues, pulls: Of the queues that are known now: those between two owners, and when each was last pulled.
+        idle_queues, pulls: Of the queues that exist now: those between two owners, and when each was last pulled.
     """
 
     at: int
@@ -163,5 +163,5 @@ def _with_reports_and_pauses(view: GroupView, plan: RebalancePlan) -> RebalanceP
 
 
 def queues_of(view: GroupView, topic_queues: QueuesByTopic) -> list[Queue]:
-    """Return the queues of known topics."""
+    """Return the queues of all these topics."""
     return [queue for topic, infos in topic_queues.items() for queue in keys_of(infos, view.system, topic)]

@@ -1,4 +1,4 @@
-"""Core: the assignment that a group's own strategy computes from known topics and described members. No I/O."""
+"""Core: the assignment that a group's own strategy computes from topics with metadata and described members. No I/O."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TargetAssignment(msgspec.Struct, kw_only=True):
 
 
 def topics_with_metadata(view: GroupView, at: int) -> dict[str, tuple[QueueInfo, ...]]:
-    """Return the queues of subscribed topics that are known then; deleted topics are not."""
+    """Return the queues of subscribed topics that have metadata then; deleted topics have none."""
     found: dict[str, tuple[QueueInfo, ...]] = {}
     for topic in view.group.subscribed_topics():
         queues = view.queues_at(topic, at)
@@ -244,7 +244,7 @@ def participant(
 
     Args:
         then: Its former id, if it has another one now. before: What was owned in this generation.
-        stayed: Who was in it: also who owned nothing reports it, and so does who does not say since when it owns.
+        stayed: The members that were in it, also those that owned nothing or report no generation of what they own.
     """
     is_former = (then or member.member_id) in stayed
     owned, since = member.owned, member.owned_generation
@@ -273,7 +273,7 @@ def _stayed(group: Group, names: Mapping[str, str]) -> set[str]:
     if group.pending is None:
         return set()
     joined = {one.member_id for one in group.pending.triggers if one.kind == "member_joined"}
-    # Who joined, and came back under another id before its first generation, has not been in one.
+    # A member that joined, and came back under another id before its first generation, has not been in one.
     joined |= {one.member_id for one in group.replaced if one.at >= group.pending.opened_at and one.former_id in joined}
     return {names.get(one, one) for one in group.members} - joined
 
@@ -292,7 +292,7 @@ def _by_member(owners: Owners) -> Previous:
 
 
 def previous_owners(group: Group) -> Owners:
-    """Return the members' current queues: the reported ones where they are known."""
+    """Return the members' current queues: the reported ones where there are any."""
     return group.reported if group.has_reported else group.computed
 
 

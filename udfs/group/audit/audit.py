@@ -1,6 +1,6 @@
 """Core: the audit of one generation: its recomputed and its reported assignment compared, queue by queue. No I/O.
 
-A coordinator's generation is audited as it is reported; one with topics that have no metadata yet once they are known.
+A coordinator's generation is audited as it is reported; one with topics that have no metadata yet once they have it.
 Where each member assigns for itself, as soon as all report what is expected, and else when they have had the time to
 follow. A generation that the next one overtakes before is audited as it is then.
 """
@@ -28,7 +28,7 @@ from udfs.model.comparability import CUSTOM_STRATEGY, LEADER_METADATA_STALE, SEN
 from udfs.model.journal import Rebalance
 from udfs.strategies.registry import ignores_owned
 
-# An audit lists so many differing queues, in their order; their whole number stands beside them.
+# An audit lists so many differing queues, in their order; beside them is their whole number.
 MAX_LISTED: Final = 50
 
 
@@ -96,7 +96,7 @@ def audit_of_plan(view: GroupView, plan: RebalancePlan, row: Rebalance) -> Audit
 def audit_of_awaited(
     view: GroupView, topic_queues: QueuesByTopic, target: TargetAssignment, previous: Owners | None, at: int
 ) -> Audited | None:
-    """Return the audit of the current generation, all of whose topics are known now; None: nothing is reported."""
+    """Return the audit of the current generation, all of whose topics have metadata now; None: nothing is reported."""
     group = view.group
     audit = _current(view, at)
     if audit is None or not set(group.reporters) >= group.members.keys():
@@ -118,7 +118,7 @@ def audit_of_awaited(
 
 
 def audit_of_reports(view: GroupView, at: int, *, is_over: bool) -> Audited | None:
-    """Return the audit of the current generation, whose members have all reported; None: there is nothing new to say.
+    """Return the audit of the current generation, whose members have all reported; None: nothing is new.
 
     Args:
         is_over: Members have had the time to follow.

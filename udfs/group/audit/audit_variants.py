@@ -1,4 +1,4 @@
-"""Core: one generation computed again in other ways: what the leader or a member may have done or known. No I/O.
+"""Core: one generation computed again in other ways: what the leader or a member may have done or had. No I/O.
 
 A variant that gives exactly what is reported is evidence of the reason why it differs from the expected assignment.
 """
@@ -50,7 +50,7 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Variant(NamedTuple):
-    """One way to compute the generation again: the reason that it stands for, what it is, and how."""
+    """One way to compute the generation again: the reason that it would show, its description, and how."""
 
     reason: str
     text: str
@@ -60,7 +60,7 @@ class Variant(NamedTuple):
 def recomputed(
     view: GroupView, basis: Basis, altered: Callable[[Problem], Problem] | None = None, strategy: str | None = None
 ) -> Owners | None:
-    """Return the owners of the generation, computed again; None: the strategy cannot say."""
+    """Return the owners of the generation, computed again; None: they cannot be."""
     target = compute_target_assignment(
         view,
         basis.topic_queues,
@@ -88,7 +88,7 @@ def leader_variants(view: GroupView, basis: Basis, used: str | None, reported: O
     if any(member.rack for member in view.group.members.values()):
         yield variant(reasons.RACKS_IGNORED, "without the racks of members and queues", _without_racks)
     if not is_server_side:
-        # Without what is reported, no older version is looked for that fits: of two members some order by hash would.
+        # Without what is reported: no older version is searched that fits; of two members some order by hash would.
         of_today = msgspec.structs.replace(basis, reported=None)
         for library in LIBRARIES:
             compute = partial(recomputed, view, of_today, _as_library(library))

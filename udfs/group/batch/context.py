@@ -40,7 +40,7 @@ class GroupContext(GroupHistory):
 
     Attributes:
         queue: What is due in this batch.
-        work: How many members and queues were gone through: what a batch is bounded by.
+        work: How many members and queues were processed: what a batch is bounded by.
     """
 
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, rules: CoreConfig) -> None:
@@ -106,7 +106,7 @@ class GroupContext(GroupHistory):
         self.group.settings_at["strategy"] = own
 
     def set_mode(self, mode: Mode, own: int) -> None:
-        """Set how the group shares its queues; None stands for the default as long as no other was set."""
+        """Set how the group shares its queues; None is the default as long as no other was set."""
         if mode != self.mode:
             self.group.mode = mode
         self.group.settings_at["mode"] = own
@@ -127,8 +127,8 @@ class GroupContext(GroupHistory):
         """Return when something of that time applies: not before what was applied already."""
         return max(at, self.group.last_applied or at)
 
-    def watch(self, member_id: str) -> None:
-        """Have a member's session end at its deadline, as it is known now, where that is past."""
+    def schedule_expiry(self, member_id: str) -> None:
+        """Have a member's session end at its current deadline, where that is past."""
         last = self.applied_heartbeats.get(member_id)
         if last is None:
             return
@@ -165,7 +165,7 @@ class GroupContext(GroupHistory):
         was_heartbeats, member.by_heartbeats = member.by_heartbeats, True
         self.note_heartbeat(member.member_id, at)
         if not was_heartbeats:
-            self.watch(member.member_id)
+            self.schedule_expiry(member.member_id)
 
     def end_heartbeats(self, member_id: str) -> None:
         """Have a member of a reported generation live by snapshots: it is silent, and no generation has shown that."""
@@ -275,7 +275,7 @@ class GroupContext(GroupHistory):
         member.holds_since = at
         group.members[member.member_id] = member
         group.departed.pop(member.member_id, None)
-        self.watch(member.member_id)
+        self.schedule_expiry(member.member_id)
         self.begin_session(member, at, former)
 
     def begin_session(self, member: Member, at: int, former: str | None) -> None:
@@ -296,7 +296,7 @@ class GroupContext(GroupHistory):
         group.last_heartbeats.pop(member_id, None)
         left_at = max(left_at, member.joined_at)
         self.write(at, closed(member, left_at, reason, last))
-        member.forget_owned()  # whoever is gone owns nothing
+        member.forget_owned()  # a departed member owns nothing
         self.remember(Departed(member=member, left_at=left_at, left_reason=reason, last_heartbeat_at=last))
         self.await_heartbeat(member_id, at - 1)
 
@@ -316,7 +316,7 @@ class GroupContext(GroupHistory):
         return left_at
 
     def drop_member(self, member_id: str) -> None:
-        """Drop a member whose session lies in the past."""
+        """Drop a member whose session is over."""
         del self.group.members[member_id]
 
     def reopen_session(self, departed: Departed, at: int) -> None:
@@ -324,7 +324,7 @@ class GroupContext(GroupHistory):
         member = departed.member
         self.group.departed.pop(member.member_id, None)
         self.group.members[member.member_id] = member
-        self.watch(member.member_id)
+        self.schedule_expiry(member.member_id)
         self.write(at, MemberReopened(member_id=member.member_id, joined_at=member.joined_at))
 
     def remember(self, departed: Departed) -> None:

@@ -57,7 +57,7 @@ class EventQueue:
         self._push(at, HEARTBEAT, own, member_id, MemberDue("heartbeat", member_id))
 
     def push_expiry(self, at: int, deadline: int, member_id: str) -> None:
-        """Add the end of a session, as far as it is known now."""
+        """Add the end of a session, by its current deadline."""
         self._push(at, EXPIRY, deadline, member_id, MemberDue("expiry", member_id))
 
     def _push(self, at: int, order: int, own: int, tie: str, what: DueEvent | MemberDue, generation: int = 0) -> None:

@@ -249,7 +249,7 @@ OBSERVED: dict[str, tuple[Severity, str, str]] = {
     "brokers_disagree": (
         "warning",
         "Brokers return different member lists; clients may compute different assignments.",
-        "It closes once all clients have sent heartbeats to all brokers (30 s). If it stays open, look for a client"
+        "It closes once all clients have sent heartbeats to all brokers (30 s). If it stays open, check for a client"
         " that cannot reach a broker.",
     ),
     "changes_missed": (

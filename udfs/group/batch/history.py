@@ -94,7 +94,7 @@ class GroupHistory(GroupView):
         self.group.number = number + len(left)
 
     def write_row(self, at: int, row: GroupChanged) -> None:
-        """Write the group's current row, if it changed, with what the audits say of its strategy."""
+        """Write the group's current row, if it changed, with the audits' verdict on its strategy."""
         row = msgspec.structs.replace(row, observed_by=observed_by(self.group, row.generation_source))
         if self.group.recorded is not None:
             row = with_epochs(self.group.recorded, row, self.group.members)

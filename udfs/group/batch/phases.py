@@ -24,7 +24,7 @@ class Phases(msgspec.Struct, frozen=True, kw_only=True):
 def under_way(group: Group, snapshot: GroupSnapshot) -> tuple[int | None, str | None, int | None]:
     """Return since when, why and with which end of its join phase a rebalance is under way, after one more snapshot.
 
-    A snapshot of a rebalance that is over already says nothing.
+    A snapshot of a rebalance that is over already adds nothing.
     """
     since, reason, joined = group.preparing_since, group.preparing_reason, group.join_ended_at
     at = snapshot.event_time

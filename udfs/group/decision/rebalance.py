@@ -50,7 +50,7 @@ class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
     """All that follows from a plan.
 
     Attributes:
-        row: Of the table. group_row, rebalanced: What the journal says of it.
+        row: Of the table. group_row, rebalanced: Its changes in the journal.
         moves: What changes between the assignment before and this one, as reported where it is.
         reported: What members report to hold from now on; None: they have reported nothing so far.
         reporters: Members that have reported what they hold. compare_at: When that should be the target; None: their
@@ -58,7 +58,7 @@ class RebalanceResult(msgspec.Struct, frozen=True, kw_only=True):
         recent, usual: How often the group rebalances, see ``flapping``.
         ordinals: Of this time: how many rebalances of each generation.
         findings: What each rule found, by kind; None: it found nothing.
-        costs: Of queues that get an owner, as far as anything is known.
+        costs: Of queues that get an owner, as far as offsets are known.
         audit: Of this generation, where it can be compared already.
     """
 
@@ -253,7 +253,7 @@ def in_order(triggers: Sequence[Trigger]) -> list[Trigger]:
 
 
 def source_of(view: GroupView) -> GenerationSource:
-    """Return who counts the generations: the coordinator or the monitor."""
+    """Return which of the two counts the generations: the coordinator or the monitor."""
     return "reported" if view.kind is GroupKind.REPORTED and not view.group.polled else "counted"
 
 

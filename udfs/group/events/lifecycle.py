@@ -109,7 +109,7 @@ def was_made_again(view: GroupView, due: DueEvent, at: int) -> bool:
 
 
 def close_all_sessions(context: GroupContext, due: DueEvent, at: int) -> None:
-    """End the sessions of a group that was deleted, and forget what was known of its queues."""
+    """End the sessions of a group that was deleted, and forget the state of its queues."""
     members, is_reported = sorted(context.group.members), context.kind is GroupKind.REPORTED
     if members and not is_reported:
         late_cause(context, due, at)
@@ -213,7 +213,7 @@ def take_observations(context: GroupContext, due: DueEvent, snapshot: GroupSnaps
 
 
 def register_empty_group(context: GroupContext, at: int) -> None:
-    """Register a group that polls showed, that has no members, and that was not known before."""
+    """Register a group that polls showed, that has no members, and that did not exist before."""
     group = context.group
     if group.last_snapshot_at is None or context.kind in (GroupKind.REPORTED, GroupKind.NOT_FOLLOWED):
         return

@@ -30,7 +30,7 @@ def apply_expiry(context: GroupContext, due: MemberDue, deadline: int) -> None:
     context.note_heartbeat(member_id, context.last_heartbeat(member_id, deadline))
     now = context.deadline_of(context.group.members[member_id])
     if now > deadline:
-        context.watch(member_id)
+        context.schedule_expiry(member_id)
     elif now == deadline:
         _expire(context, member_id, context.end_of_session(member_id, deadline))
 

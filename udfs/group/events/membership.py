@@ -192,7 +192,7 @@ def _emit_expired_session(context: GroupContext, member: Member, own: int, at: i
 def _reopen(
     context: GroupContext, due: DueEvent, event: MemberJoined | Heartbeat, member_id: str, at: int
 ) -> Applied | None:
-    """Apply a late heartbeat of a member that had expired; None: it says nothing of the expired session."""
+    """Apply a late heartbeat of a member that had expired; None: it is not of the expired session."""
     departed, own = context.group.departed.get(member_id), event.event_time
     if (
         departed is None
@@ -206,12 +206,12 @@ def _reopen(
     is_news = (last, max(last + timeout, departed.left_at)) != (heartbeat_before, departed.left_at)
     for time in _liveness_times(context, event, member_id):
         if last + timeout >= at:
-            break  # its session goes on: what comes now applies in its turn, with the timeout of its time
+            break  # its session continues: what comes now applies in its order, with the timeout of its time
         if last < time <= last + timeout:
             last = time
     left_at = max(last + timeout, departed.left_at)
     if not is_news:
-        changed, outdated = describe(member, event, own)  # already known when it expired: not evidence
+        changed, outdated = describe(member, event, own)  # had been reported when it expired: not evidence
         return Applied(bool(changed), outdated)
     departed.last_heartbeat_at = last
     if left_at < at:
@@ -266,10 +266,10 @@ def _shows_itself_after(view: GroupView, member: Member, own: int) -> bool:
 
 
 def apply_description(context: GroupContext, member: Member, reported: MemberFields, at: int, due: DueEvent) -> Applied:
-    """Apply what an event or a poll says of a member that is there: its fields, and the causes that they make."""
+    """Apply what an event or a poll reports of a present member: its fields, and the causes that they make."""
     event_id = due.event_id
     was_lists = (member.subscriptions, member.strategies)
-    if due.late:  # what it owned then says nothing about the present
+    if due.late:  # what it owned then is not what it owns now
         reported = msgspec.structs.replace(reported, owned=None, owned_generation=None)
     changed, outdated = update_description(context, member, reported, due.event.event_time, at)
     if not changed:

@@ -1,4 +1,4 @@
-"""Core: polls of a whole group whose generations the monitor counts: who is there, who departed and how. No I/O."""
+"""Core: polls of a whole group whose generations the monitor counts: its members, and how others departed. No I/O."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def restore(context: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
         if member.by_heartbeats:
             last = info.last_heartbeat_at
             context.applied_heartbeats[member.member_id] = member.joined_at if last is None else last
-            context.watch(member.member_id)
+            context.schedule_expiry(member.member_id)
         elif info.last_heartbeat_at is not None:
             group.last_heartbeats[member.member_id] = info.last_heartbeat_at
     owned = snapshot.assignments

@@ -104,7 +104,7 @@ def _cancels_out(context: GroupContext, trigger: Trigger) -> bool:
 
 
 def _continues(context: GroupContext, member_id: str, kind: TriggerKind) -> bool:
-    """Return whether a member departed or joined only in between: another id replaced it, which goes on."""
+    """Return whether a member departed or joined only in between: another id replaced it, and continues."""
     before = context.before
     if kind == "member_joined":
         return member_id in before.renamed

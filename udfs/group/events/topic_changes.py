@@ -1,8 +1,8 @@
 """Core: topics that change, and topics of a reported generation whose metadata comes later. No I/O.
 
-The first known queues of a topic hold for all earlier time. A generation with unknown topics is computed once all are
-known, from its own event time on and from the owners it started from: the result does not depend on when or in which
-order they became known. Until then the reported assignment stands in for the topics without metadata.
+The first queues that a topic has hold for all earlier time. A generation with topics without metadata is computed once
+all have it, from its own event time on and from the owners it started from: the result does not depend on when or in
+which order metadata came. Until then the reported assignment replaces the missing metadata.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def change_topic(context: GroupContext, due: DueEvent, event: TopicQueues, at: i
 def queues_shown(
     view: GroupView, topics: Iterable[str], reported: Owners | None, at: int, assigned_at: int | None = None
 ) -> tuple[dict[str, tuple[QueueInfo, ...]], list[str]]:
-    """Return the queues of each topic as known to the leader of this generation.
+    """Return the queues of each topic in the metadata of this generation's leader.
 
-    Queues of an assignment exist, even if metadata lacks them. Queues beyond it count only if they were known
+    Queues of an assignment exist, even if metadata lacks them. Queues beyond it count only if they existed
     before: a generation without new queues was made before its leader had metadata about them.
 
     Args:
@@ -135,11 +135,11 @@ def sizes(
     if before is not None:
         return before, now
     if topic in guessed:
-        # Reported by nobody before, and now in an assignment: it grew. A cooperative one may have left it out.
+        # Not reported before, and now in an assignment: it grew. A cooperative one may have left it out.
         is_reported = any(queue[0] == topic for queue in reported or ())
         is_new = is_reported and all(queue[0] != topic for queue in group.reported)
         return (None, now) if is_new and group.has_reported and group.last_strategy != COOPERATIVE else (now, now)
-    # First known now: that holds for all earlier time. Known before, but not counted: it had been deleted.
+    # First metadata: it holds for all earlier time. With former metadata, but not counted: it had been deleted.
     return (now if topic in group.topics_without_metadata else 0), now
 
 
@@ -157,18 +157,18 @@ def compute_generation(
 ) -> tuple[TargetAssignment, Awaited | None]:
     """Compute a reported generation whose members are set; nothing if both topics and an assignment are missing.
 
-    An assignment that names no queue of a topic stands in for its metadata: the topic has none. A cooperative one does
-    not name the queues that its members are still to release: then nothing is computed until the topic is known.
+    An assignment that names no queue of a topic replaces its metadata: the topic has none. A cooperative one does
+    not name the queues that its members are still to release: then nothing is computed until the topic has metadata.
 
     Args:
         again: What became of computed spans at this event time so far; None: it is not known.
         previous: The owners that the strategy starts from; None: the current ones.
         former, altered: As ``compute_target_assignment`` takes them.
-    Returns: the assignment, and the input for computing it again once its topics are known.
+    Returns: the assignment, and the input for computing it again once its topics have metadata.
     """
     group = view.group
     generation = group.current_generation
-    # What is compared with a guess says nothing of the library.
+    # A comparison with a guess proves nothing about the library.
     compared = None if any(topic in topic_queues for topic in guessed) else reported
     target = compute_target_assignment(
         view, topic_queues, strategy, at, generation, previous, compared, altered, former
@@ -196,7 +196,7 @@ def compute_generation(
     return target, awaited
 
 
-# ---- topics known only later
+# ---- topics whose metadata comes later
 
 
 def learn_topic(context: GroupContext, topic: str, at: int, event_id: str | None = None) -> None:
@@ -216,7 +216,7 @@ def learn_topic(context: GroupContext, topic: str, at: int, event_id: str | None
 
 
 def _compute_awaited(context: GroupContext, awaited: Awaited, at: int, event_id: str | None) -> None:
-    """Write the computed spans of the current generation; all of its topics are known now."""
+    """Write the computed spans of the current generation; all of its topics have metadata now."""
     group, since = context.group, awaited.since
     topic_queues = {topic: spelled(awaited.topic_queues[topic]) or () for topic in sorted(awaited.topic_queues)}
     previous = awaited.previous if awaited.previous is not None else awaited.before

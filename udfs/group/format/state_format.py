@@ -172,7 +172,7 @@ def decode_group(data: bytes) -> Group:
         if version == 1:
             group.awaited = _awaited_of_version_1(group)
         if version < _AUDITED_SINCE and group.generation is not None and not group.topics_without_metadata:
-            # It was compared as it was reported, and says nothing of the generations to come.
+            # It was compared as it was reported, and proves nothing about the generations to come.
             group.audit = CurrentAudit("agrees", is_evidence=False, at=group.last_rebalance_at or 0)
         return group
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, TypeError, IndexError, KeyError) as error:

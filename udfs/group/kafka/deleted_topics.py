@@ -2,8 +2,8 @@
 
 A coordinator deletes what a group has committed of a topic as soon as that is deleted: a sign that comes before the
 generation that follows, where a poll of the metadata comes after it, or never saw the topic away. Members are assigned
-queues by name: what the next generation gives out is the new topic's. Where a group has no commits, or they are not
-known, the assignment itself is the sign: one that nothing else has caused and that leaves out what it gave out before.
+queues by name: what the next generation assigns is the new topic's. Where a group has no commits, or they are not
+known, the assignment itself is the sign: one that nothing else has caused and that leaves out what it assigned before.
 """
 
 from __future__ import annotations

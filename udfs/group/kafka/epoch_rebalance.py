@@ -289,7 +289,7 @@ def _as_published(
 
 
 def _why_incomparable(outcome: EpochOutcome, names: Mapping[str, str]) -> str | None:
-    """Return why a target that differs says nothing of its coordinator; None: it does."""
+    """Return why a target that differs cannot be compared; None: it can."""
     if not names.keys() >= outcome.topic_ids():
         return TOPICS_UNKNOWN
     if outcome.follows_unrecorded:
@@ -305,7 +305,7 @@ def _has_computed_assignors(outcome: EpochOutcome) -> bool:
 def _with_likely_assignor(view: GroupView, outcome: EpochOutcome) -> EpochOutcome:
     """Return an outcome with the assignor of the epoch before, where it is one of several that may be the group's.
 
-    Where members name none it is the one that the broker was seen to take by default.
+    Where members name none it is the one that the broker was observed to take by default.
     """
     recorded, last = view.group.recorded, view.group.last_strategy
     name = outcome.strategy
@@ -350,7 +350,7 @@ def _with_patterns(outcome: EpochOutcome, problem: Problem) -> Problem:
 
 
 def _as_in_coordinator(outcome: EpochOutcome, lives: TopicLives, put: MembersPut, problem: Problem) -> Problem:
-    """Have members, and what each has in the target before, stand in the orders that the coordinator has."""
+    """Put members, and what each has in the target before, into the orders that the coordinator has."""
     problem = _with_patterns(outcome, problem)
     members = {member.member_id: member for member in problem.members}
     previous = {

@@ -34,7 +34,7 @@ from udfs.model.journal import GroupChanged, TriggerKind
 MAX_WAITING = 100_000  # members and their assignments in outcomes that wait: beyond it the oldest name topics by ids
 MAX_STEPS = 1_024  # changes of ownership within one epoch: beyond it the newest are taken for one
 # Heartbeat interval and session timeout are settings of the broker (``group.consumer.heartbeat.interval.ms``). By
-# default a member whose commits went on until so shortly before its end was not silent.
+# default a member that committed until so shortly before its end was not silent.
 _HEARTBEAT_MS = 5_000
 _Kind: TypeAlias = Literal["left", "expired", "gone"]
 _EVIDENCE: Final[dict[str, TriggerKind]] = {"left": "member_left", "expired": "session_expired"}
@@ -118,7 +118,7 @@ def decide_waiting(context: GroupContext, at: int) -> None:
 def _last_with_names(view: GroupView, recorded: RecordedGroup, outcomes: Sequence[EpochOutcome], at: int) -> int:
     """Return the place of the last outcome that can be decided; -1: none.
 
-    One that names no topic, because nobody is left, does not show that metadata is there.
+    One that names no topic, because no member is left, does not show that metadata is there.
     """
     named = [has_names(view, recorded, one, at) for one in outcomes]
     shown = [place for place, one in enumerate(outcomes) if named[place] and one.topic_ids()]
@@ -129,7 +129,7 @@ def _last_with_names(view: GroupView, recorded: RecordedGroup, outcomes: Sequenc
 
 
 def _end_records(context: GroupContext, at: int) -> None:
-    """Decide all epochs that wait: the group ends, or goes on without such records."""
+    """Decide all epochs that wait: the group ends, or continues without such records."""
     recorded = context.group.recorded
     if recorded is not None:
         learn_names(context, recorded, at)
@@ -145,10 +145,10 @@ def has_record_of_group(records: Sequence[DueEvent], *, deleted: bool) -> bool:
 
 
 def take_back(context: GroupContext, records: Sequence[DueEvent], snapshot: GroupSnapshot, at: int) -> bool:
-    """Have a group be a classic one from the record on that takes the place of its others; its history goes on.
+    """Have a group be a classic one from the record on that takes the place of its others; its history continues.
 
-    Where its generation is the last epoch it is no rebalance: the next one shows that a member is gone that only speaks
-    the other protocol.
+    Where its generation is the last epoch it is no rebalance: the next one shows the departure of a member that only
+    speaks the other protocol.
 
     Returns: whether the record is applied.
     """
@@ -296,7 +296,7 @@ def _swaps(before: Partitions, now: Partitions) -> bool:
 
 
 def _is_whole(view: GroupView, recorded: RecordedGroup, at: int) -> bool:
-    """Return whether the members of which something is known own every queue of the topics that they own some of."""
+    """Return whether the members with an assignment own every queue of the topics that they own some of."""
     learn_names(view, recorded, at)
     held: dict[str, set[int]] = {}
     for partitions in recorded.owned().values():

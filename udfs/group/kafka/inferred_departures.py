@@ -86,7 +86,7 @@ def _infer(last: int, others: Sequence[int], timeout: int, began: int, ended: in
         return None
     active = [one for one in others if one >= last - share]
     if others and not active:
-        return None  # theirs stopped before: the group is idle, and silence says nothing
+        return None  # theirs stopped before: the group is idle, and silence proves nothing
     if active and min(active) < last + share:
         return Inferred("member_left", f"{evidence}; others stopped {max(0, min(active) - last)} ms after it")
     return Inferred("session_expired", evidence)

@@ -344,7 +344,7 @@ def _take_same_generation(context: GroupContext, snapshot: GroupSnapshot, at: in
 
 
 def update_existing(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
-    """Update the descriptions of known members; what decides the assignment waits for the next generation."""
+    """Update the descriptions of present members; what decides the assignment waits for the next generation."""
     outdated = False
     for info in snapshot.members:
         member = context.group.members.get(info.member_id)

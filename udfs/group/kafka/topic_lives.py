@@ -1,7 +1,7 @@
 """Core: topics that a coordinator's target shows to be other ones than before, under their names. No I/O.
 
 The coordinator sees a deletion at once, metadata only with the next poll: what a target names are the topics that there
-were when it was computed, with all of their queues. Queues of a topic that is no more are nobody's former ones.
+were when it was computed, with all of their queues. Queues of a deleted topic are no member's former ones.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def queues_in_target(
 
 
 def ownership_steps(before: Owners, outcome: EpochOutcome, lives: TopicLives) -> list[tuple[int, Owners]]:
-    """Return who owned what from which times on.
+    """Return the owners from each time on.
 
     A queue that a member gives up, and gets again as one of another topic of that name, has no owner between.
     """

@@ -18,7 +18,7 @@ from udfs.model.events import Departure, GroupSnapshot, MemberInfo
 from udfs.model.journal import TRIGGER_ORDER, Trigger, TriggerKind
 from udfs.strategies.registry import qualified_name
 
-# What a cause says of a topic that was deleted and made again under its name.
+# The detail of a topic that was deleted and made again under its name.
 MADE_AGAIN = ", made again"
 
 
@@ -55,7 +55,7 @@ class Causes:
         about = min(named or self.triggers, key=lambda one: TRIGGER_ORDER.index(one.kind))
         is_observed = about.detail is not None and not about.detail.startswith(INFERRED)
         if about.kind in ("member_left", "session_expired") and is_observed:
-            return  # the departure's own event says it
+            return  # the departure's own event has it
         detail = reason if about.detail is None else f"{about.detail}; {reason}"
         self.triggers[self.triggers.index(about)] = msgspec.structs.replace(about, detail=detail)
 
@@ -85,7 +85,7 @@ def compare(
     infos = {info.member_id: info for info in snapshot.members}
     evidence = [one for one in group.evidence if one.time <= at]
     departed = [member_id for member_id in group.members if member_id not in infos]
-    # Where nobody stays, the departure of the last one would have ended the rebalance at once.
+    # Where no member stays, the departure of the last one would have ended the rebalance at once.
     has_other_cause = len(departed) != 1 or not infos or bool(infos.keys() - group.members.keys())
     has_other_cause |= any(before != now for before, now in resized.values())
     inferred = infer_departures(view, departed, at, has_other_cause=has_other_cause) if infers else {}
@@ -196,7 +196,7 @@ def _evidence_left(
 ) -> list[Evidence]:
     """Return evidence without what this generation shows, of members that it has no more, and expiries it disproves.
 
-    Whoever joined as a static member that came back under another id is shown, too, and no cause.
+    A static member that came back under another id is shown, too, and no cause.
 
     Args:
         topics: Those of both generations: of another one, this generation shows as many queues as there are.

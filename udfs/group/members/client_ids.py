@@ -90,7 +90,7 @@ def match_departures(departed: Sequence[Member], reported: Iterable[Departure]) 
     """
     matched: dict[str, Departure] = {}
     hosts = {(one.name, one.host) for one in departed}
-    # Those of a known address first: others may be about any connection.
+    # Those with an address first: others may be about any connection.
     for departure in sorted(reported, key=lambda one: (one.member_id, one.host) not in hosts):
         same = [one for one in departed if departure.member_id in (one.name, one.member_id)]
         left = [one for one in same if one.member_id not in matched]

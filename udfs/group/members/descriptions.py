@@ -56,7 +56,7 @@ def update_description(
     changed, outdated = describe(member, reported, own)
     if "session_timeout_ms" in changed and member.by_heartbeats:
         member.timeout_since = at if at > own else None
-        context.watch(member.member_id)
+        context.schedule_expiry(member.member_id)
     return changed, outdated
 
 

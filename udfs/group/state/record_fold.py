@@ -1,8 +1,8 @@
-"""Core: the records of one time, folded into what is known of a consumer, share or streams group. No I/O.
+"""Core: the records of one time, folded into the state of a consumer, share or streams group. No I/O.
 
 Each record sets one thing, and the newest wins: by time, then by offset. Where records of one time have no offsets,
-what they make does not depend on the order in which they were read: of two of one kind, the one that says what was so
-before comes first.
+what they make does not depend on the order in which they were read: of two of one kind, the one with the state before
+comes first.
 """
 
 from __future__ import annotations

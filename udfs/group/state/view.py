@@ -158,7 +158,7 @@ class GroupView:
         return sorted(recorded.union(group.current_topics()))
 
     def queues_at(self, topic: str, at: int) -> tuple[QueueInfo, ...] | None:
-        """Return a topic's queues as known then; a partition of Kafka has no broker."""
+        """Return a topic's queues as of then; a partition of Kafka has no broker."""
         return self._as_named(self.topics.at(topic, at))
 
     def topic_id(self, topic: str, at: int) -> str | None:
@@ -167,7 +167,7 @@ class GroupView:
         return self.topics.topic_id(topic, at) if named is None else named
 
     def first_queues(self, topic: str, at: int) -> tuple[QueueInfo, ...] | None:
-        """Return the first known queues of a topic if it was known by then; else None."""
+        """Return the first queues of a topic if it had metadata by then; else None."""
         queues = self.queues_at(topic, at)
         if queues is None or self.topics.at(topic, at - 1) is None:
             return queues

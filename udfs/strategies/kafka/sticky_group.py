@@ -57,7 +57,7 @@ class StickyGroup:
         ]
         self.claims = [self._numbered(member.owned or ()) for member in self.members]
         self.equal = self._subscriptions_are_equal()
-        # Of each partition that was claimed in an older generation too, or only: who claimed it before.
+        # Of each partition that was claimed in an older generation too, or only: the member that claimed it before.
         self.claimed_before: dict[int, int] = {}
         self.contested: set[int] = set()
         if is_java:
@@ -152,7 +152,7 @@ class StickyGroup:
                 self.owned[member].append(number)
 
     def _note_older_claims(self) -> None:
-        """Fill ``claimed_before``: of partitions claimed in an older generation, who did in the newest of those."""
+        """Fill ``claimed_before``: of partitions claimed in older generations, the member of the newest of those."""
         newest = max(self.generations)
         # Of one generation the member counts that is read first.
         older = [member for member in self.reading_order if self.generations[member] < newest]
@@ -162,7 +162,7 @@ class StickyGroup:
                 self.claimed_before.setdefault(number, member)
 
     def _settle_claims_in_order(self) -> None:
-        """Settle claims as KIP-341 has it: the latest generation wins, of one generation whoever is read first."""
+        """Settle claims as KIP-341 has it: the latest generation wins, within one the member that is read first."""
         by_generation: dict[int, dict[int, int]] = {}
         for member in self.reading_order:
             for number in self.claims[member]:
