@@ -20,7 +20,7 @@ COOPERATIVE_STICKY = "cooperative-sticky"
 _KAFKA_PYTHON_VERSION = 1
 
 
-class Subscription(msgspec.Struct, frozen=True, kw_only=True):
+class ConsumerSubscription(msgspec.Struct, frozen=True, kw_only=True):
     """What a member reported when it joined.
 
     Attributes:
@@ -39,7 +39,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     user_data: bytes | None = None
 
 
-def read_subscription(data: bytes, strategy: str | None) -> Subscription:
+def read_subscription(data: bytes, strategy: str | None) -> ConsumerSubscription:
     """Read a member's subscription.
 
     Args:
@@ -60,7 +60,7 @@ def read_subscription(data: bytes, strategy: str | None) -> Subscription:
         owned, owned_generation = _sticky_data(user_data)
     elif strategy == COOPERATIVE_STICKY and owned_generation is None and user_data is not None:
         owned_generation = _cooperative_generation(user_data)
-    return Subscription(
+    return ConsumerSubscription(
         version=version,
         topics=topics,
         owned=owned,

@@ -24,7 +24,7 @@ from udfs.model.events import AnyEvent, CommitsDeleted, Progress
 from udfs.model.journal import Rejected
 from udfs.model.losses import Loss
 from udfs.model.systems import SYSTEMS
-from udfs.packets.progress import PackedEnds, PackedProgress
+from udfs.packets.progress_columns import PackedEnds, PackedProgress
 from udfs.packets.texts import PackedTexts
 
 REJECTED_CLUSTER = ""

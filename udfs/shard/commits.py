@@ -23,7 +23,7 @@ from udfs.model.observations import (
     newest_of,
     undated,
 )
-from udfs.packets.progress import NO_PROGRESS, PackedEnds, PackedNames, PackedProgress, ProgressColumns
+from udfs.packets.progress_columns import NO_PROGRESS, PackedEnds, PackedNames, PackedProgress, ProgressColumns
 from udfs.shard.deleted_groups import DeletedQueues, apply_with_deletions, deletions_of_rows, is_ended
 from udfs.shard.first_commits import beginning_groups
 from udfs.shard.queue_histories import OffsetHistories, QueueHistories

@@ -15,7 +15,7 @@ import numpy as np
 from udfs.model.arrays import Int64
 from udfs.model.events import AnyEvent, GroupDeleted, GroupRecord, GroupSnapshot
 from udfs.model.observations import UNKNOWN
-from udfs.packets.progress import ProgressColumns
+from udfs.packets.progress_columns import ProgressColumns
 from udfs.shard.queue_spans import Ends, Reach, SpanRows, apply
 from udfs.shard.queue_table import Booleans, QueueTable
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from udfs.model.arrays import Int64, UInt64
-from udfs.packets.progress import ProgressColumns
+from udfs.packets.progress_columns import ProgressColumns
 from udfs.shard.queue_table import QueueTable
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.observations import UNKNOWN
-from udfs.packets.progress import ProgressColumns
+from udfs.packets.progress_columns import ProgressColumns
 from udfs.shard.queue_table import Booleans, QueueTable
 
 

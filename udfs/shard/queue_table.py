@@ -16,7 +16,7 @@ import numpy.typing as npt
 from udfs.model.arrays import Int64, UInt64
 from udfs.model.observations import UNKNOWN
 from udfs.packets.packet import mix
-from udfs.packets.progress import PackedNames, place_of
+from udfs.packets.progress_columns import PackedNames, place_of
 from udfs.packets.texts import PackedTexts
 from udfs.shard.block_store import find_sorted
 from udfs.shard.state_format import (

@@ -23,7 +23,7 @@ from udfs.model.observations import UNKNOWN
 from udfs.model.queues import spelled
 from udfs.model.systems import KAFKA
 from udfs.packets.packet import CarriedEvent, cluster_key, group_key, read_event, shard_of, topic_key
-from udfs.packets.progress import PackedEnds
+from udfs.packets.progress_columns import PackedEnds
 from udfs.shard.cluster_time import ClusterTime
 from udfs.shard.commits import Waiting
 from udfs.shard.deduplication import topic_dedup_key
@@ -31,7 +31,7 @@ from udfs.shard.queue_table import QueueRow, committed_row
 from udfs.shard.source_gaps import Silence
 from udfs.shard.state import Record, ShardState, Written, cut_keys
 from udfs.shard.state_format import FIRST_CHECKED, STATE_VERSION, must_hold, refusing
-from udfs.shard.topics import Topic
+from udfs.shard.topics import StoredTopic
 
 MARK = b'"restored'  # in the canonical content of every event that is restored or carries a state
 # The id of exported events: an event with this id and without a state has lost it.
@@ -70,7 +70,7 @@ class TopicImage(msgspec.Struct, array_like=True):
     """Everything in a cluster's shards about one topic."""
 
     version: int
-    topic: Topic
+    topic: StoredTopic
     repeats: list[tuple[Key, TimeMs]]
 
 

@@ -32,7 +32,7 @@ from udfs.packets.packet import (
     shard_of,
     topic_key,
 )
-from udfs.packets.progress import ProgressColumns
+from udfs.packets.progress_columns import ProgressColumns
 from udfs.shard.block_store import find_sorted
 from udfs.shard.clock_skew import advance_skew
 from udfs.shard.cluster_clock import move_clock

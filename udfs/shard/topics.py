@@ -29,7 +29,7 @@ MAX_LIVES = 16  # deletions and re-creations of one topic that are remembered
 _DELETED = ""
 
 
-class Topic(msgspec.Struct, array_like=True):
+class StoredTopic(msgspec.Struct, array_like=True):
     """One topic.
 
     Attributes:
@@ -102,7 +102,7 @@ class Topics:
         self._batch = batch
         self._changed_before = _decode_changes(changed_before)
         self._blocks: BlockStore | None = None
-        self._read: dict[str, Topic | None] = {}
+        self._read: dict[str, StoredTopic | None] = {}
         self._owners: dict[int, str] = {}  # names of the requested keys
         self._written: set[str] = set()
         self._history: dict[str, list[tuple[int, Queues]]] = {}
@@ -198,7 +198,7 @@ class Topics:
                 moves.append(one)  # a topic made anew has another id, whether or not it has other queues
         return moves, late, collided, changes
 
-    def restore(self, record: Topic) -> bool:
+    def restore(self, record: StoredTopic) -> bool:
         """Restore a topic from another state; False when it exists already."""
         key = topic_key(self._cluster, record.name)
         if self._record(record.name) is not None or self._owners.setdefault(key, record.name) != record.name:
@@ -207,7 +207,7 @@ class Topics:
         self._written.add(record.name)
         return True
 
-    def all(self) -> list[Topic]:
+    def all(self) -> list[StoredTopic]:
         """Return every topic, by key."""
         blocks = self._decoded()
         return [_DECODER.decode(blocks.read(position)) for position in range(len(blocks.keys))]
@@ -240,9 +240,9 @@ class Topics:
             found.setdefault(topic, []).append(TopicChange(self._batch, short, history))
         return msgspec.msgpack.encode(sorted(found.items(), key=lambda one: one[0])) if found else b""
 
-    def _set(self, event: TopicQueues, record: Topic | None) -> Change | None:
+    def _set(self, event: TopicQueues, record: StoredTopic | None) -> Change | None:
         if record is None:
-            record = Topic(event.topic, event.event_time)
+            record = StoredTopic(event.topic, event.event_time)
             self._read[event.topic] = record
         before = self._current(event.topic)
         self._written.add(event.topic)
@@ -279,7 +279,7 @@ class Topics:
         record = self._record(topic)
         return None if record is None else spelled(record.queues)
 
-    def _record(self, topic: str) -> Topic | None:
+    def _record(self, topic: str) -> StoredTopic | None:
         if topic not in self._read:
             blocks = self._decoded()
             key = topic_key(self._cluster, topic)
@@ -296,7 +296,7 @@ class Topics:
         return self._blocks
 
 
-_DECODER = msgspec.msgpack.Decoder(Topic)
+_DECODER = msgspec.msgpack.Decoder(StoredTopic)
 
 
 def _decode_changes(data: Buffer) -> dict[str, list[TopicChange]]:

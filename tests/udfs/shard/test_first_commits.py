@@ -7,7 +7,7 @@ import pytest
 
 from udfs.model.observations import UNKNOWN
 from udfs.packets.packet import queue_key
-from udfs.packets.progress import PackedNames, ProgressColumns
+from udfs.packets.progress_columns import PackedNames, ProgressColumns
 from udfs.shard.first_commits import beginning_groups
 from udfs.shard.queue_table import QueueTable
 

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from udfs.model.errors import StateDamagedError
 from udfs.model.observations import UNKNOWN
-from udfs.packets.progress import PackedNames
+from udfs.packets.progress_columns import PackedNames
 from udfs.shard.queue_table import COLUMNS, QueueRow, QueueTable, committed_row
 
 TIME = st.integers(0, 2**41)

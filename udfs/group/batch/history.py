@@ -9,7 +9,7 @@ import msgspec
 from udfs.group.batch.event_time import BeforeEventTime
 from udfs.group.batch.findings import Found
 from udfs.group.batch.recorded_row import with_epochs
-from udfs.group.state.group import Group, OpenFinding, observed_by
+from udfs.group.state.group import Group, GroupFinding, observed_by
 from udfs.group.state.strategy_verdict import with_verdict
 from udfs.group.state.view import GroupView
 from udfs.model.config import CoreConfig
@@ -117,7 +117,7 @@ class GroupHistory(GroupView):
                 current.closes_at = found.closes_at
             return
         name = finding_id(self.facts.cluster, self.facts.group_id, key, at)
-        group.findings[key] = OpenFinding(name, at, found.closes_at)
+        group.findings[key] = GroupFinding(name, at, found.closes_at)
         self.write(
             at,
             FindingOpened(

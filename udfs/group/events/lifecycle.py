@@ -12,7 +12,7 @@ from udfs.group.batch.phases import is_over
 from udfs.group.decision.commit import end_followed, show_owners, stop_deciding
 from udfs.group.events.membership import late_cause
 from udfs.group.events.polls import arrive_by_snapshot
-from udfs.group.members.departures import INFERRED
+from udfs.group.members.departure_causes import INFERRED
 from udfs.group.members.descriptions import SILENT_FIELDS, update_description
 from udfs.group.state.assignment_diff import owners_of
 from udfs.group.state.group import Queue

@@ -6,7 +6,7 @@ from udfs.group.batch.context import GroupContext
 from udfs.group.decision.commit_spans import replace_members
 from udfs.group.events.membership import apply_description, is_alive_after, late_cause
 from udfs.group.members.client_ids import match_connections, match_departures, replaced
-from udfs.group.members.departures import departure_cause
+from udfs.group.members.departure_causes import departure_cause
 from udfs.group.members.descriptions import describe
 from udfs.group.members.static_members import returned
 from udfs.group.state.group import Member

@@ -16,7 +16,7 @@ from udfs.group.assignment.target_assignment import QueuesByTopic
 from udfs.group.batch.context import GroupContext
 from udfs.group.events.topic_changes import FIRST_METADATA
 from udfs.group.kafka.triggers import MADE_AGAIN, Causes
-from udfs.group.members.departures import INFERRED
+from udfs.group.members.departure_causes import INFERRED
 from udfs.group.state.group import Evidence, Owners, keys_of
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView

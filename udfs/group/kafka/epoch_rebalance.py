@@ -32,7 +32,7 @@ from udfs.group.kafka.reported_generations import (
 )
 from udfs.group.kafka.topic_lives import TopicLives, lives_in, ownership_steps, queues_in_target
 from udfs.group.kafka.triggers import Causes, compare
-from udfs.group.members.departures import INFERRED
+from udfs.group.members.departure_causes import INFERRED
 from udfs.group.state.assignment_diff import held_only_by
 from udfs.group.state.epoch_outcome import EpochOutcome, Held
 from udfs.group.state.group import Awaited, Evidence, Owners, Queue

@@ -11,7 +11,7 @@ from __future__ import annotations
 from udfs.group.batch.findings import counted
 from udfs.group.events.reported_assignment import reported_owners
 from udfs.group.kafka.triggers import Causes
-from udfs.group.members.departures import INFERRED
+from udfs.group.members.departure_causes import INFERRED
 from udfs.group.members.descriptions import distinct
 from udfs.group.members.static_members import returned
 from udfs.group.state.group import Owners

@@ -38,7 +38,7 @@ from udfs.group.kafka.polled_generations import (
 from udfs.group.kafka.rebalance_pause import estimated_pause, queue_pause, span_pauses
 from udfs.group.kafka.triggers import Causes, compare, returned_members
 from udfs.group.members.client_ids import match_connections
-from udfs.group.members.departures import INFERRED
+from udfs.group.members.departure_causes import INFERRED
 from udfs.group.members.descriptions import SILENT_FIELDS, update_description, update_session
 from udfs.group.members.duplicate_instances import note_replacements
 from udfs.group.members.static_members import returned

@@ -9,7 +9,7 @@ import msgspec
 from udfs.group.events.topic_changes import FIRST_METADATA
 from udfs.group.kafka.inferred_departures import Inferred, infer_departures
 from udfs.group.members.client_ids import match_departures
-from udfs.group.members.departures import INFERRED, DepartureCause, departure_cause
+from udfs.group.members.departure_causes import INFERRED, DepartureCause, departure_cause
 from udfs.group.members.descriptions import distinct
 from udfs.group.members.static_members import returned
 from udfs.group.state.group import Evidence, Member, Owners, Queue

@@ -139,7 +139,7 @@ class Pending(msgspec.Struct, array_like=True):
     reported: list[tuple[Queue, tuple[str, ...]]] | None = None
 
 
-class OpenFinding(msgspec.Struct, array_like=True):
+class GroupFinding(msgspec.Struct, array_like=True):
     """An open finding; ``closes_at`` if time alone closes it."""
 
     finding_id: str
@@ -267,7 +267,7 @@ class Group(msgspec.Struct, kw_only=True):
     evidence: list[Evidence] = msgspec.field(default_factory=list)
     waiting_reports: list[WaitingReport] = msgspec.field(default_factory=list)
     pending: Pending | None = None
-    findings: dict[str, OpenFinding] = msgspec.field(default_factory=dict)
+    findings: dict[str, GroupFinding] = msgspec.field(default_factory=dict)
     late_events: int = 0
     recomputable: bool = True
     compare_at: int | None = None
