@@ -58,7 +58,7 @@ def libraries_of(
         or an earlier one); never none.
 
     Example:
-        >>> libraries_of(Subscription(version=1, topics=("t",)), "range", "billing", one_timeout=False)
+        >>> libraries_of(ConsumerSubscription(version=1, topics=("t",)), "range", "billing", one_timeout=False)
         ('java-2.4+', 'sarama')
     """
     written = _by_assignments(assignments)

@@ -77,9 +77,7 @@ class HeldQueue(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
     queue_id: QueueId
     broker: str | None = None
     locked: bool | None = None  # extra: of ordered consumption: no other member may consume it
-    held_since: Timestamp | None = (
-        None  # extra: when it took the queue over, where that is reported (MetaQ's owner node)
-    )
+    held_since: Timestamp | None = None  # extra: when it took the queue over, if reported (MetaQ's owner node)
     last_pull_at: Timestamp | None = None  # extra: of this member
     last_consume_at: Timestamp | None = None  # extra
 
